@@ -1,0 +1,61 @@
+# thalweg_component(NAME [USES component...] [PRIVATE target...])
+#
+# Declares src/NAME as the library thalweg_NAME. Its sources, tests, fuzzers and benchmarks are told apart by their
+# file names: x.cc, x_test.cc, x_fuzz.cc, x_bench.cc. USES names the components whose headers it may include.
+function(thalweg_component name)
+  cmake_parse_arguments(ARG "" "" "USES;PRIVATE" ${ARGN})
+  set(dir ${CMAKE_CURRENT_SOURCE_DIR}/src/${name})
+  file(GLOB_RECURSE all CONFIGURE_DEPENDS ${dir}/*.cc)
+  set(sources ${all})
+  list(FILTER sources EXCLUDE REGEX "_(test|fuzz|bench)\\.cc$")
+
+  if(sources)
+    add_library(thalweg_${name} STATIC ${sources})
+    set(scope PUBLIC)
+    target_link_libraries(thalweg_${name} PRIVATE thalweg_warnings)
+  else()
+    add_library(thalweg_${name} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(thalweg_${name} ${scope} ${CMAKE_CURRENT_SOURCE_DIR}/src)
+  target_link_libraries(thalweg_${name} ${scope} fmt::fmt spdlog::spdlog nlohmann_json::nlohmann_json Threads::Threads
+                        thalweg_sanitizers)
+  foreach(used ${ARG_USES})
+    target_link_libraries(thalweg_${name} ${scope} thalweg_${used})
+  endforeach()
+  if(ARG_PRIVATE)
+    target_link_libraries(thalweg_${name} ${scope} ${ARG_PRIVATE})
+  endif()
+
+  file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${dir}/*_test.cc)
+  if(tests)
+    add_executable(${name}_test ${tests})
+    target_link_libraries(${name}_test PRIVATE thalweg_${name} thalweg_warnings GTest::gtest GTest::gtest_main)
+    target_compile_definitions(${name}_test PRIVATE THALWEG_ENGINE_DIR="${CMAKE_CURRENT_SOURCE_DIR}")
+    add_test(NAME ${name} COMMAND ${name}_test)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+  endif()
+
+  file(GLOB_RECURSE benches CONFIGURE_DEPENDS ${dir}/*_bench.cc)
+  foreach(bench ${benches})
+    get_filename_component(target ${bench} NAME_WE)
+    add_executable(${target} EXCLUDE_FROM_ALL ${bench})
+    target_link_libraries(${target} PRIVATE thalweg_${name} thalweg_warnings benchmark::benchmark)
+  endforeach()
+
+  # A fuzzer defines LLVMFuzzerTestOneInput. Its corpus lies in test/corpus/<fuzzer name>/ and is replayed by ctest
+  # in every build through src/base/fuzz_replay_main.cc.inc, with libFuzzer itself only where THALWEG_FUZZ is on.
+  file(GLOB_RECURSE fuzzers CONFIGURE_DEPENDS ${dir}/*_fuzz.cc)
+  foreach(fuzzer ${fuzzers})
+    get_filename_component(target ${fuzzer} NAME_WE)
+    add_executable(${target} ${fuzzer})
+    target_link_libraries(${target} PRIVATE thalweg_${name} thalweg_warnings)
+    if(THALWEG_FUZZ)
+      target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+    else()
+      target_sources(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/cmake/fuzz_replay_main.cc)
+      add_test(NAME ${target}_corpus
+               COMMAND ${target} ${CMAKE_CURRENT_SOURCE_DIR}/test/corpus/${target})
+    endif()
+  endforeach()
+endfunction()

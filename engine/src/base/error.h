@@ -1,0 +1,65 @@
+#pragma once
+
+#include <expected>
+#include <string>
+#include <string_view>
+
+#include "base/ids.h"
+
+// Expected failures are values. What comes from PostgreSQL, the disk or the network is never asserted.
+
+namespace thalweg::base {
+
+enum class ErrorClass {
+  transient,        // tried again by itself, with growing delay
+  permanent,        // the same try fails again; needs a decision
+  operator_action,  // somebody must change something outside the engine
+  corruption,       // bytes that cannot be right
+};
+
+enum class ErrorCode {
+#define THALWEG_ERROR(code, error_class, title, cure) code,
+#include "base/error_catalogue.inc"
+#undef THALWEG_ERROR
+};
+
+std::string_view name_of(ErrorCode code);
+std::string_view name_of(ErrorClass error_class);
+ErrorClass class_of(ErrorCode code);
+std::string_view title_of(ErrorCode code);
+std::string_view cure_of(ErrorCode code);
+
+struct Error {
+  ErrorCode code;
+  std::string message;  // what happened here, in a sentence, with names and values; never a password
+  // Context; empty or zero where it does not arise.
+  std::string sqlstate;
+  std::string table;  // schema-qualified, quoted where needed
+  Lsn lsn;
+  Xid xid;
+};
+
+template <typename T>
+using Result = std::expected<T, Error>;
+
+inline std::unexpected<Error> fail(ErrorCode code, std::string message) {
+  return std::unexpected(Error{.code = code, .message = std::move(message), .sqlstate = {}, .table = {}, .lsn = {}, .xid = {}});
+}
+
+// Passes a failed Result on to the caller: THALWEG_TRY(use(x)); and THALWEG_ASSIGN(auto v, make());
+#define THALWEG_CONCAT_INNER(a, b) a##b
+#define THALWEG_CONCAT(a, b) THALWEG_CONCAT_INNER(a, b)
+#define THALWEG_TRY(expression)                                         \
+  do {                                                                  \
+    if (auto try_result_ = (expression); !try_result_) {                \
+      return std::unexpected(std::move(try_result_).error());           \
+    }                                                                   \
+  } while (false)
+#define THALWEG_ASSIGN(target, expression)                                                    \
+  auto THALWEG_CONCAT(assign_result_, __LINE__) = (expression);                               \
+  if (!THALWEG_CONCAT(assign_result_, __LINE__)) {                                            \
+    return std::unexpected(std::move(THALWEG_CONCAT(assign_result_, __LINE__)).error());      \
+  }                                                                                           \
+  target = std::move(*THALWEG_CONCAT(assign_result_, __LINE__))
+
+}  // namespace thalweg::base

@@ -1,0 +1,140 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/ids.h"
+
+// PostgreSQL connections: the only folder that knows libpq.
+
+namespace thalweg::pg {
+
+// A parameter of a statement. `type` 0 lets the server infer it.
+struct Parameter {
+  std::span<const std::byte> bytes;
+  base::TypeId type;
+  bool is_null = false;
+  bool is_binary = false;
+};
+Parameter text_parameter(std::string_view text);  // keeps a pointer to `text`
+
+// Rows of one finished statement, text format.
+class Rows {
+ public:
+  Rows();
+  Rows(Rows&&) noexcept;
+  Rows& operator=(Rows&&) noexcept;
+  ~Rows();
+  size_t size() const;
+  size_t columns() const;
+  bool is_null(size_t row, size_t column) const;
+  std::string_view text(size_t row, size_t column) const;  // empty for NULL
+  int64_t integer(size_t row, size_t column) const;        // 0 for NULL
+  bool boolean(size_t row, size_t column) const;           // 't'
+  uint64_t affected() const;                               // rows that INSERT, UPDATE, DELETE, COPY touched
+
+ private:
+  friend class Connection;
+  friend class Pipeline;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+enum class Replication { off, database };
+
+struct ConnectOptions {
+  std::string application_name = "thalweg";
+  Replication replication = Replication::off;
+  std::chrono::seconds connect_timeout{10};
+};
+
+// Owner: one thread at a time. Moves; closes on destruction. Every connection sets client_encoding to UTF8,
+// DateStyle to ISO, IntervalStyle to postgres, extra_float_digits to 3, bytea_output to hex, and TCP keepalives.
+class Connection {
+ public:
+  static base::Result<Connection> open(const std::string& conninfo, const ConnectOptions& options);
+  Connection(Connection&&) noexcept;
+  Connection& operator=(Connection&&) noexcept;
+  ~Connection();
+
+  // Runs one statement and waits. Errors carry SQLSTATE; classes: see error_from_sqlstate().
+  base::Result<Rows> query(const std::string& sql, std::span<const Parameter> parameters = {});
+  base::Result<Rows> query(const std::string& sql, std::initializer_list<std::string_view> parameters);
+  // Runs a script of several statements without parameters; the last one's rows.
+  base::Result<Rows> script(const std::string& sql);
+
+  // COPY ... FROM STDIN.
+  base::Result<void> copy_in_begin(const std::string& sql);
+  base::Result<void> copy_in_put(std::span<const std::byte> bytes);
+  base::Result<uint64_t> copy_in_end();                       // rows copied
+  void copy_in_fail(const std::string& reason);
+  // COPY ... TO STDOUT. copy_out_next: one CopyData message, valid until the next call; nullopt at the end.
+  base::Result<void> copy_out_begin(const std::string& sql);
+  base::Result<std::optional<std::span<const std::byte>>> copy_out_next();
+
+  std::string quote_literal(std::string_view text) const;
+  int server_version() const;   // 150020
+  int backend_pid() const;
+  bool broken() const;          // the connection is lost; open another
+  // Cancels the running statement from another thread; Thread-safe against the owner.
+  class Canceller {
+   public:
+    ~Canceller();
+    void cancel() const;
+   private:
+    friend class Connection;
+    struct Impl;
+    std::shared_ptr<Impl> impl_;
+  };
+  Canceller canceller() const;
+
+ private:
+  friend class Pipeline;
+  friend class ReplicationStream;
+  struct Impl;
+  explicit Connection(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// libpq's pipeline mode: many statements, one round trip. Owner: the connection's owner.
+// Sends without blocking while results come in, so neither side stalls on a full socket.
+class Pipeline {
+ public:
+  explicit Pipeline(Connection& connection);  // enters pipeline mode; the destructor leaves it
+  ~Pipeline();
+  Pipeline(const Pipeline&) = delete;
+  Pipeline& operator=(const Pipeline&) = delete;
+
+  base::Result<void> prepare(const std::string& name, const std::string& sql, std::span<const base::TypeId> types);
+  base::Result<void> execute_prepared(const std::string& name, std::span<const Parameter> parameters);
+  base::Result<void> execute(const std::string& sql, std::span<const Parameter> parameters = {});
+
+  struct Outcome {
+    std::vector<uint64_t> affected;    // per statement sent since the last sync (a prepare counts as one, 0 rows)
+    std::optional<base::Error> error;  // the first failure; statements after it were skipped by the server
+    size_t failed_statement = 0;       // index into the statements since the last sync
+  };
+  // Marks a sync point, flushes, and reads every result up to it. Fails itself only if the connection broke.
+  base::Result<Outcome> sync();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Maps a SQLSTATE to the catalogue: 08*, 57P0*: connection_lost; 28*: authentication_failed; 42501:
+// insufficient_privilege; 53100: disk_full; 40001, 40P01, 55P03, 57014: database_busy; 3D000: missing database ... see the table in error_map.cc; else database_error.
+base::Error error_from_sqlstate(std::string_view sqlstate, std::string message);
+
+std::string quote_identifier(std::string_view name);
+std::string quote_table(std::string_view schema, std::string_view table);
+
+}  // namespace thalweg::pg

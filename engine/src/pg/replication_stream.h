@@ -1,0 +1,68 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/error.h"
+#include "base/ids.h"
+#include "pg/connection.h"
+
+// The streaming replication protocol's logical half (PostgreSQL documentation, chapter "Streaming Replication
+// Protocol"; src/backend/replication/walsender.c).
+
+namespace thalweg::pg {
+
+struct SystemIdentity {
+  std::string system_identifier;
+  int timeline;
+  base::Lsn flushed;   // the source's current flush position
+  std::string database;
+};
+
+struct CreatedSlot {
+  base::Lsn consistent_point;
+  std::string snapshot_name;  // importable until the next command on this connection
+};
+
+struct StreamMessage {
+  bool is_keepalive;
+  bool reply_requested;                // keepalive only
+  base::Lsn wal_start;                 // XLogData
+  base::Lsn wal_end;                   // XLogData: server's current end; keepalive: everything before it was sent
+  base::UnixMicros server_time;
+  std::span<const std::byte> payload;  // pgoutput bytes, valid until the next call
+};
+
+struct Feedback {
+  base::Lsn written;
+  base::Lsn flushed;  // durable at every destination: the slot may forget what is before it
+  base::Lsn applied;
+  bool reply_requested = false;
+};
+
+// Owner: one thread.
+class ReplicationStream {
+ public:
+  static base::Result<ReplicationStream> open(const std::string& conninfo, const std::string& application_name);
+  ReplicationStream(ReplicationStream&&) noexcept;
+  ReplicationStream& operator=(ReplicationStream&&) noexcept;
+  ~ReplicationStream();
+
+  base::Result<SystemIdentity> identify();
+  // Logical slot for pgoutput that exports its snapshot. Temporary slots vanish with the connection.
+  base::Result<CreatedSlot> create_slot(const std::string& slot, bool temporary);
+  // START_REPLICATION ... (proto_version '2', publication_names ..., binary 'true', streaming 'on').
+  base::Result<void> start(const std::string& slot, base::Lsn from, const std::string& publication, bool streaming);
+  // The next message; nullopt when none comes until `timeout`.
+  base::Result<std::optional<StreamMessage>> receive(std::chrono::milliseconds timeout);
+  base::Result<void> send_feedback(const Feedback& feedback);
+
+ private:
+  struct Impl;
+  explicit ReplicationStream(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace thalweg::pg

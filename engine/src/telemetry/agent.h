@@ -1,0 +1,98 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+// Where an agent's time goes, and what it counts (architecture, section 4, Telemetry).
+
+namespace thalweg::telemetry {
+
+// What a thread does right now. Names are stable: the API and the advisor use name_of().
+enum class Activity : uint8_t {
+  busy,
+  idle,               // waiting for input
+  flow_control,       // waiting for downstream
+  network,            // waiting for bytes to or from a database or an engine
+  execute,            // waiting for the destination to execute statements
+  commit,             // waiting for the destination's commit
+  dependency,         // waiting for another transaction to commit
+  commit_order,       // done, waiting for its turn to commit
+  lock,               // waiting for a retry after a deadlock or lock time-out
+  disk,               // waiting for spill or state files
+};
+inline constexpr size_t kActivityCount = 10;
+std::string_view name_of(Activity activity);
+
+// Single-writer: enter() belongs to the agent's thread. Readers sample at any time without stopping it.
+class TimeAccount {
+ public:
+  TimeAccount();
+  void enter(Activity activity);  // one clock read; call it per batch, not per LCR
+  Activity current() const;
+  // Nanoseconds in each activity so far, the running one included.
+  std::array<uint64_t, kActivityCount> sample() const;
+
+ private:
+  std::array<std::atomic<uint64_t>, kActivityCount> nanoseconds_{};
+  std::atomic<uint64_t> entered_at_;
+  std::atomic<uint8_t> current_;
+};
+
+// Enters an activity for a scope and returns to the previous one.
+class ActivityScope {
+ public:
+  ActivityScope(TimeAccount& account, Activity activity) : account_(account), before_(account.current()) {
+    account_.enter(activity);
+  }
+  ~ActivityScope() { account_.enter(before_); }
+  ActivityScope(const ActivityScope&) = delete;
+  ActivityScope& operator=(const ActivityScope&) = delete;
+
+ private:
+  TimeAccount& account_;
+  Activity before_;
+};
+
+// Writer: one agent (relaxed load and store, no read-modify-write). Reader: anybody (relaxed).
+class Counter {
+ public:
+  void add(uint64_t n = 1) { value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
+  void set(uint64_t n) { value_.store(n, std::memory_order_relaxed); }
+  uint64_t get() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint64_t> value_{0};
+};
+
+// The state text of a component or sub-component, from a fixed set of string literals ("CAPTURING CHANGES").
+// Writer: its agent. Reader: anybody.
+class StateText {
+ public:
+  explicit StateText(const char* initial) : text_(initial) {}
+  void set(const char* literal) { text_.store(literal, std::memory_order_relaxed); }
+  const char* get() const { return text_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<const char*> text_;
+};
+
+// Cumulative latency histogram in microseconds: log-linear, 16 steps per power of two, up to ~71 minutes; relative
+// error below 1/16. Single writer, sampled by anybody; two samples subtract to the interval's distribution.
+class LatencyHistogram {
+ public:
+  static constexpr size_t kBucketCount = 464;
+  void record(std::chrono::microseconds latency);
+  static uint64_t upper_bound_micros(size_t bucket);
+  uint64_t count(size_t bucket) const { return buckets_[bucket].get(); }
+
+ private:
+  std::array<Counter, kBucketCount> buckets_{};
+};
+
+}  // namespace thalweg::telemetry
