@@ -1,0 +1,101 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apply/error_queue.h"
+#include "apply/parameters.h"
+#include "apply/progress.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "queue/lcr_queue.h"
+#include "telemetry/agent.h"
+#include "telemetry/sample.h"
+
+// Apply: executes the LCRs of one queue at one destination (architecture, section 4; README.md has the essay).
+
+namespace thalweg::apply {
+
+// Where a table's initial copy came from. All positions compare with a change's commit LSN:
+//   commit <  copied_from               the copy has it: skipped
+//   copied_from <= commit < copied_to   the copy may have it: applied idempotently
+//   copied_to <= commit                 applied normally
+// copied_from: the slot's consistent point, or the oldest snapshot's position. copied_to: pg_current_wal_insert_lsn()
+// read after the youngest snapshot of the table's ranges was taken. Equal where one exported snapshot copied all.
+struct CatchUpSpan {
+  std::string schema_name;
+  std::string table_name;
+  base::Lsn copied_from;
+  base::Lsn copied_to;
+};
+
+struct ApplyOptions {
+  std::string stream_id;
+  std::string destination_conninfo;
+  queue::LcrQueue* queue = nullptr;  // outlives the apply
+  size_t consumer = 0;
+  ApplyParameters parameters;
+  std::filesystem::path spill_directory;  // exists; this apply owns what it finds there
+  std::vector<CatchUpSpan> catch_up;
+  std::function<base::UnixMicros()> wall_clock;
+};
+
+struct ApplyStatus {
+  bool running = false;                // false before start, and once every thread has ended
+  std::optional<base::Error> error;    // why it ended by itself; class transient: start a new Apply
+  base::Lsn applied;                   // low watermark: every transaction with commit LSN < applied is committed
+  base::Lsn confirmed;                 // the durable low watermark: what capture may confirm to the source
+};
+
+// Thread-safe: any thread may call any method after start() has returned; start, join and the destructor belong to
+// the thread that made it. One start per object.
+class Apply {
+ public:
+  explicit Apply(ApplyOptions options);
+  ~Apply();  // stops without draining, and joins
+  Apply(const Apply&) = delete;
+  Apply& operator=(const Apply&) = delete;
+
+  // Connects, takes the stream's lock, recovers progress and starts the agents. The stream must be registered
+  // (progress.h). Fails with stream_in_use, unknown_stream, or what a connection fails with; then nothing runs.
+  // Returns the recovered low watermark: capture starts at or before it.
+  base::Result<base::Lsn> start();
+  // drain: apply everything that the queue holds first (the producer has stopped). Otherwise running groups end and
+  // the rest is left to the next start.
+  void request_stop(bool drain);
+  void join();
+
+  // Parallelism, serialization, error handling, group size and spill threshold change while running.
+  void set_parameters(const ApplyParameters& parameters);
+
+  ApplyStatus status() const;
+  // LSN value that capture reports upstream as flushed: transactions with commit LSN below it are durable here.
+  // Writer: the coordinator (release, after the destination's durable commit). Reader: capture (acquire).
+  const std::atomic<uint64_t>& confirmed_lsn() const;
+
+  // Reader, coordinator and appliers, in that order.
+  std::vector<telemetry::ComponentSample> sample() const;
+  std::vector<telemetry::TableSample> tables() const;
+  // Destination commit time minus source commit time; counts by LatencyHistogram's buckets, all appliers together.
+  std::array<uint64_t, telemetry::LatencyHistogram::kBucketCount> latency() const;
+  uint64_t parked_transactions() const;
+
+  // The error queue of a running apply (error_queue.h), over a connection of their own.
+  base::Result<std::vector<ParkedTransaction>> list_errors() const;
+  base::Result<void> remove_error(int64_t id);
+  base::Result<void> execute_error(int64_t id);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace thalweg::apply

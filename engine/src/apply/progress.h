@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/ids.h"
+#include "pg/connection.h"
+
+// The stream's rows in schema `thalweg` of the destination (docs/internals/destination-metadata.md).
+
+namespace thalweg::apply {
+
+// What the stream was made for. A stream's row is written once, when its slot has been created.
+struct StreamRecord {
+  std::string stream_id;
+  std::string source_system_identifier;  // as IDENTIFY_SYSTEM prints it
+  int source_timeline = 0;
+  std::string source_database;
+  std::string slot;
+  base::Lsn start_lsn;                   // the slot's consistent point: changes that commit from here on are applied
+  base::Lsn low_watermark;               // every transaction with commit LSN < low_watermark is committed, durably
+};
+
+// Creates schema and tables where missing, and migrates older versions. Safe against a concurrent caller.
+base::Result<void> ensure_schema(pg::Connection& connection);
+// Inserts the stream's row; low_watermark starts as start_lsn. A row of the same id is replaced together with the
+// stream's progress and error queue: the caller has just created the slot anew.
+base::Result<void> register_stream(pg::Connection& connection, const StreamRecord& record);
+// The row, or nullopt when there is none (or no schema). low_watermark includes what the appliers have recorded.
+base::Result<std::optional<StreamRecord>> find_stream(pg::Connection& connection, std::string_view stream_id);
+// Deletes the stream's rows, and the schema when no other stream is left and nothing else lives in it.
+base::Result<void> forget_stream(pg::Connection& connection, std::string_view stream_id);
+
+}  // namespace thalweg::apply

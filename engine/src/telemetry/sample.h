@@ -1,0 +1,38 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "telemetry/agent.h"
+
+// One component's numbers at one moment, as GET /v1/stats shows them (engine/contract/stats.example.json). Components
+// fill these; the control layer turns them into JSON and /metrics without knowing what they mean.
+
+namespace thalweg::telemetry {
+
+struct ComponentSample {
+  std::string_view type;           // CAPTURE, QUEUE, APPLY: a string literal
+  std::string_view name;           // "apply"
+  std::string_view sub_component;  // "APPLY READER"; empty where the component has none
+  int server = 0;                  // applier number from 1; 0 where it does not arise
+  std::string_view state;          // from StateText: a string literal
+  std::optional<std::array<uint64_t, kActivityCount>> time_ns;  // by Activity; none for a queue
+  std::vector<std::pair<std::string_view, uint64_t>> counters;  // cumulative since the component started
+  std::vector<std::pair<std::string_view, int64_t>> gauges;
+};
+
+struct TableSample {
+  std::string schema_name;
+  std::string table_name;
+  uint64_t inserts = 0;
+  uint64_t updates = 0;
+  uint64_t deletes = 0;
+  uint64_t truncates = 0;
+};
+
+}  // namespace thalweg::telemetry
