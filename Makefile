@@ -1,0 +1,41 @@
+# Every verb is a script under scripts/, so that containers and other machines run the same.
+.DEFAULT_GOAL := help
+SUITES := lint engine sanitizers fuzz backend frontend system e2e
+.PHONY: help up down status test fmt lint bench docs clean admin-password $(addprefix test-,$(SUITES))
+
+help: ## print the verbs
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@printf '  make test-SUITE       run one suite: $(SUITES)\n'
+
+up: ## install, build and start everything; again: start what is down
+	@scripts/up.sh
+
+down: ## stop what 'make up' started
+	@scripts/down.sh
+
+status: ## one line for each service and each stream
+	@scripts/status.sh
+
+admin-password: ## give the console's admin a new random password and print it
+	@scripts/admin_password.sh
+
+test: ## run every suite
+	@scripts/test.sh $(SUITES)
+
+$(addprefix test-,$(SUITES)): test-%:
+	@scripts/test.sh $*
+
+fmt: ## format every source in place
+	@scripts/fmt.sh
+
+lint: ## check layers, formats, types and names
+	@scripts/test.sh lint
+
+bench: ## run a benchmark: SCENARIO=queue or SCENARIO=staged
+	@scripts/bench.sh $(or $(SCENARIO),staged)
+
+docs: ## write the generated reference pages
+	@scripts/docs.sh
+
+clean: ## remove what was built; keeps the data under .thalweg
+	@scripts/clean.sh

@@ -1,0 +1,68 @@
+# shellcheck shell=bash
+# How each part is built; every function does nothing when its inputs have not changed. Sourced, never run.
+
+# build_engine TREE TARGET... : TREE is release, address, thread or fuzz.
+build_engine() {
+  local tree=$1 directory=$THALWEG_BUILD/$1
+  shift
+  local options=(-DCMAKE_BUILD_TYPE=RelWithDebInfo)
+  case $tree in
+    release) ;;
+    address | thread) options=(-DCMAKE_BUILD_TYPE= "-DCMAKE_CXX_FLAGS=-O1 -g1" "-DTHALWEG_SANITIZER=$tree") ;;
+    fuzz)
+      options=(-DCMAKE_BUILD_TYPE= "-DCMAKE_CXX_FLAGS=-O1 -g1 -fsanitize=fuzzer-no-link" -DTHALWEG_SANITIZER=address
+        -DTHALWEG_FUZZ=ON -DCMAKE_CXX_COMPILER=clang++-19)
+      ;;
+    *) echo "unknown build tree '$tree'"; return 1 ;;
+  esac
+  if command -v ccache >/dev/null; then
+    options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  fi
+  if [[ ! -f $directory/build.ninja ]]; then
+    cmake -G Ninja -S "$THALWEG_ROOT/engine" -B "$directory" "${options[@]}"
+  fi
+  nice ninja -C "$directory" -j "$THALWEG_JOBS" "$@"
+}
+
+# Prints one hash over the contents and names of files: sources_hash DIRECTORY FIND-EXPRESSION...
+sources_hash() {
+  local directory=$1
+  shift
+  (cd "$directory" && find . "$@" -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -d' ' -f1)
+}
+
+# The virtual environment: the locked packages, then the backend itself as a link to its source.
+build_venv() {
+  local lock=$THALWEG_ROOT/backend/${THALWEG_LOCK:-requirements.lock} stamp=$THALWEG_VENV/.lock wanted
+  wanted=$(sha256sum <"$lock")
+  if [[ ! -x $THALWEG_VENV/bin/python ]] || ! "$THALWEG_VENV/bin/python" -c 'import sys'; then
+    rm -rf "$THALWEG_VENV"
+    python3 -m venv "$THALWEG_VENV"
+  fi
+  if [[ $(cat "$stamp" 2>/dev/null) != "$wanted" ]]; then
+    "$THALWEG_VENV/bin/pip" install --quiet --disable-pip-version-check --require-hashes -r "$lock"
+    printf '%s\n' "$wanted" >"$stamp"
+  fi
+  "$THALWEG_VENV/bin/python" "$THALWEG_ROOT/scripts/link_backend.py" "$THALWEG_ROOT/backend"
+}
+
+install_node_modules() {
+  local directory=$1 stamp=$1/node_modules/.lock wanted
+  wanted=$(sha256sum <"$directory/package-lock.json")
+  if [[ $(cat "$stamp" 2>/dev/null) != "$wanted" ]]; then
+    (cd "$directory" && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci --no-audit --no-fund)
+    printf '%s\n' "$wanted" >"$stamp"
+  fi
+}
+
+build_console() {
+  local directory=$THALWEG_ROOT/frontend wanted
+  wanted=$(sources_hash "$directory" \( -name node_modules -o -name dist -o -name coverage \) -prune -o)
+  if [[ $(cat "$directory/dist/.sources" 2>/dev/null) == "$wanted" ]]; then
+    return 0
+  fi
+  use_node
+  install_node_modules "$directory"
+  (cd "$directory" && npm run build)
+  printf '%s\n' "$wanted" >"$directory/dist/.sources"
+}

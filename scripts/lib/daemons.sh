@@ -1,0 +1,73 @@
+# shellcheck shell=bash
+# Background processes with pid files that can tell a process of ours from a stranger with its number. Sourced.
+
+# Clock ticks between boot and the start of process PID: with the number, it names one process for ever.
+process_start() {
+  local stat
+  stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
+  stat=${stat##*) }
+  cut -d' ' -f20 <<<"$stat"
+}
+
+# Prints the pid of daemon NAME when it runs and is ours.
+daemon_pid() {
+  local pid started
+  read -r pid started 2>/dev/null <"$THALWEG_RUN/$1.pid" || return 1
+  [[ $(process_start "$pid") == "$started" ]] || return 1
+  [[ $(cut -d' ' -f1 <<<"$(sed 's/.*) //' "/proc/$pid/stat")") != Z ]] || return 1
+  printf '%s\n' "$pid"
+}
+
+# start_daemon NAME COMMAND... : survives the shell; output goes to the service's log.
+start_daemon() {
+  local name=$1 pid log=$THALWEG_LOG/service-$1.log
+  shift
+  if daemon_pid "$name" >/dev/null; then
+    echo "note: already running"
+    return 0
+  fi
+  mkdir -p "$THALWEG_RUN" "$THALWEG_LOG"
+  setsid "$@" >>"$log" 2>&1 </dev/null &
+  pid=$!
+  sleep 0.2
+  printf '%s %s\n' "$pid" "$(process_start "$pid")" >"$THALWEG_RUN/$name.pid"
+  if ! daemon_pid "$name" >/dev/null; then
+    echo "$name ended at once; the end of $log:"
+    tail -n 15 "$log"
+    return 1
+  fi
+}
+
+# check_daemon NAME SECONDS COMMAND... : waits until COMMAND succeeds, gives up at once when the daemon has ended.
+check_daemon() {
+  local name=$1 end=$((SECONDS + $2))
+  shift 2
+  until "$@" >/dev/null 2>&1; do
+    if ! daemon_pid "$name" >/dev/null || ((SECONDS >= end)); then
+      echo "$name does not answer; the end of $THALWEG_LOG/service-$name.log:"
+      tail -n 15 "$THALWEG_LOG/service-$name.log"
+      return 1
+    fi
+    sleep 0.2
+  done
+}
+
+# stop_daemon NAME SECONDS : SIGTERM, and SIGKILL to its process group after SECONDS.
+stop_daemon() {
+  local name=$1 end=$((SECONDS + $2)) pid
+  if ! pid=$(daemon_pid "$name"); then
+    rm -f "$THALWEG_RUN/$name.pid"
+    echo "note: was not running"
+    return 0
+  fi
+  kill -TERM "$pid"
+  while daemon_pid "$name" >/dev/null; do
+    if ((SECONDS >= end)); then
+      kill -KILL -- "-$pid"
+      echo "note: killed after $2 s"
+      break
+    fi
+    sleep 0.1
+  done
+  rm -f "$THALWEG_RUN/$name.pid"
+}

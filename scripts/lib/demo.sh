@@ -1,0 +1,30 @@
+# shellcheck shell=bash
+# The demo databases and their roles. Sourced, never run; needs clusters.
+#
+# At the source, 'shop' owns the tables and runs the load, and 'thalweg' is what a careful administrator would give the
+# engine: no superuser, REPLICATION for the slot, membership in the owner and CREATE for the publication.
+# At the destination, 'thalweg' owns the database and may set session_replication_role, so that apply fires no triggers.
+
+make_demo_source() {
+  make_database source demo shop
+  sql source demo --set=password="$(secret source-thalweg)" <<'SQL'
+SELECT format('CREATE ROLE thalweg LOGIN REPLICATION PASSWORD %L', :'password')
+ WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'thalweg') \gexec
+GRANT shop TO thalweg;
+GRANT CREATE, CONNECT ON DATABASE demo TO thalweg;
+SQL
+  if [[ $(sql source demo --tuples-only --no-align <<<"SELECT to_regclass('pgbench_history') IS NULL") == t ]]; then
+    PGPASSWORD=$(secret source-shop) "$THALWEG_PG_BIN/pgbench" --initialize --quiet --scale="$THALWEG_DEMO_SCALE" \
+      --host="$THALWEG_SOURCE_HOST" --port="$THALWEG_SOURCE_PORT" --username=shop demo
+    # It has no primary key; its deletes and updates, if there were any, would need the whole row to be found.
+    sql source demo <<<'ALTER TABLE pgbench_history REPLICA IDENTITY FULL'
+    echo "note: loaded at scale $THALWEG_DEMO_SCALE"
+  fi
+}
+
+make_demo_destination() {
+  make_database destination demo thalweg
+  sql destination demo <<'SQL'
+GRANT SET ON PARAMETER session_replication_role TO thalweg;
+SQL
+}

@@ -1,0 +1,63 @@
+# shellcheck shell=bash
+# Steps: one line each when all is well; the log's end and the cure when not. Sourced, never run.
+
+# step NAME CURE COMMAND [ARGUMENT...]
+# Runs COMMAND (a program or a function) with its output in $THALWEG_LOG/NAME.log. Exits the script when it fails.
+step() {
+  local name=$1 cure=$2 log started seconds status
+  shift 2
+  mkdir -p "$THALWEG_LOG"
+  log=$THALWEG_LOG/${name//[ \/]/-}.log
+  started=$SECONDS
+  set +e
+  (
+    set -euo pipefail
+    "$@"
+  ) >"$log" 2>&1 </dev/null
+  status=$?
+  set -e
+  seconds=$((SECONDS - started))
+  if ((status == 0)); then
+    printf '✓ %-28s %4ds%s\n' "$name" "$seconds" "$(step_note "$log")"
+    return 0
+  fi
+  printf '✗ %-28s %4ds  failed with status %d\n' "$name" "$seconds" "$status"
+  printf '  ── last lines of %s\n' "$log"
+  tail -n 25 "$log" | sed 's/^/  │ /'
+  printf '  ── cure: %s\n' "$cure"
+  exit "$status"
+}
+
+# A command says something worth its line ("already running") by printing 'note: ...' as its last such line.
+step_note() {
+  local note
+  note=$(grep -a '^note: ' "$1" | tail -n 1 | cut -c7-)
+  [[ -z $note ]] || printf '  %s' "$note"
+}
+
+# Runs a command as root: directly, or through sudo.
+as_root() {
+  if ((EUID == 0)); then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo "$@"
+  else
+    echo "root rights are needed for: $*" >&2
+    return 1
+  fi
+}
+
+# wait_until SECONDS WHAT COMMAND... : polls until the command succeeds.
+wait_until() {
+  local limit=$1 what=$2 end
+  shift 2
+  end=$((SECONDS + limit))
+  until "$@" >/dev/null 2>&1; do
+    if ((SECONDS >= end)); then
+      echo "gave up after $limit s: $what"
+      "$@" || true
+      return 1
+    fi
+    sleep 0.2
+  done
+}
