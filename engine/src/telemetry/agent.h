@@ -5,8 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
-#include <string>
 #include <string_view>
 
 // Where an agent's time goes, and what it counts (architecture, section 4, Telemetry).
@@ -39,6 +37,11 @@ class TimeAccount {
   std::array<uint64_t, kActivityCount> sample() const;
 
  private:
+  // Writer of all four: the agent. Readers: anybody in sample(). A sequence lock without fences: the writer stores
+  // version_ odd (relaxed), then the fields (release, so that none moves before the odd version), then version_ even
+  // (release). A reader loads version_ (acquire), the fields (acquire, so that none moves behind the second version_
+  // load), version_ again; both even and equal: the fields belong together.
+  std::atomic<uint64_t> version_{0};
   std::array<std::atomic<uint64_t>, kActivityCount> nanoseconds_{};
   std::atomic<uint64_t> entered_at_;
   std::atomic<uint8_t> current_;
@@ -88,6 +91,7 @@ class LatencyHistogram {
  public:
   static constexpr size_t kBucketCount = 464;
   void record(std::chrono::microseconds latency);
+  // The largest latency that counts in `bucket` (the last bucket also counts everything above).
   static uint64_t upper_bound_micros(size_t bucket);
   uint64_t count(size_t bucket) const { return buckets_[bucket].get(); }
 

@@ -1,0 +1,36 @@
+#include "base/error.h"
+
+#include <gtest/gtest.h>
+
+namespace thalweg::base {
+namespace {
+
+TEST(Error, CatalogueTellsNameClassTitleAndCure) {
+  EXPECT_EQ(name_of(ErrorCode::slot_lost), "slot_lost");
+  EXPECT_EQ(class_of(ErrorCode::slot_lost), ErrorClass::operator_action);
+  EXPECT_EQ(name_of(class_of(ErrorCode::corrupt_frame)), "corruption");
+  EXPECT_EQ(name_of(class_of(ErrorCode::connection_lost)), "transient");
+  EXPECT_EQ(title_of(ErrorCode::disk_full), "No space is left on the disk");
+  EXPECT_FALSE(cure_of(ErrorCode::wal_level_too_low).empty());
+}
+
+Result<int> half(int n) {
+  if (n % 2 != 0) return fail(ErrorCode::invalid_request, "odd");
+  return n / 2;
+}
+
+Result<int> quarter(int n) {
+  THALWEG_TRY(half(n));
+  THALWEG_ASSIGN(const int once, half(n));
+  return half(once);
+}
+
+TEST(Error, MacrosPassFailuresOn) {
+  EXPECT_EQ(quarter(8).value(), 2);
+  ASSERT_FALSE(quarter(6));
+  EXPECT_EQ(quarter(6).error().code, ErrorCode::invalid_request);
+  EXPECT_EQ(quarter(3).error().message, "odd");
+}
+
+}  // namespace
+}  // namespace thalweg::base

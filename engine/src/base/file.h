@@ -1,0 +1,55 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+// Files of the operating system, as values and Results. A full disk or quota is disk_full, everything else file_error.
+
+namespace thalweg::base {
+
+// Owns one file descriptor. Owner: one thread at a time. Moves; closes on destruction.
+class File {
+ public:
+  File() = default;
+  explicit File(int descriptor) : descriptor_(descriptor) {}
+  File(File&& other) noexcept : descriptor_(other.release()) {}
+  File& operator=(File&& other) noexcept;
+  ~File();
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  // `flags` and `mode` as open(2); O_CLOEXEC is added.
+  static Result<File> open(const std::filesystem::path& path, int flags, mode_t mode = 0600);
+
+  bool is_open() const { return descriptor_ >= 0; }
+  int descriptor() const { return descriptor_; }
+  int release();
+
+  // Writes all bytes, through partial writes and interruptions.
+  Result<void> write_all(std::span<const std::byte> bytes);
+  // Reads until `out` is full or the file ends; how many bytes came.
+  Result<size_t> read_some(std::span<std::byte> out);
+  Result<void> sync();
+
+ private:
+  int descriptor_ = -1;
+};
+
+// The error for `error_number` (errno) of `action` ("write /a/b").
+Error file_error(int error_number, std::string_view action);
+
+// Replaces `path` by `bytes` with permissions `mode`, so that after a crash it is either the old file or the new one:
+// writes `path`.new, fsyncs it, renames it, fsyncs the directory. One writer per path at a time.
+Result<void> write_file_atomically(const std::filesystem::path& path, std::string_view bytes, mode_t mode);
+
+// The whole file. Refuses more than `bytes_max`.
+Result<std::string> read_file(const std::filesystem::path& path, size_t bytes_max = size_t{64} << 20);
+
+}  // namespace thalweg::base
