@@ -1,0 +1,24 @@
+"""The audit log as the API shows it."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import Field
+
+from thalweg.kernel.models import Resource
+
+
+class AuditEntry(Resource):
+    id: str
+    at: datetime
+    actor_id: str | None
+    actor_name: str
+    via: Literal["session", "token", "system"]
+    action: str = Field(examples=["databases_create"])
+    target_type: str
+    target_id: str
+    target_name: str
+    before: dict[str, Any] | None = Field(description="The resource before, without secrets.")
+    after: dict[str, Any] | None = Field(description="The resource after, without secrets.")
+    request_id: str
+    address: str | None

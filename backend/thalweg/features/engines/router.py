@@ -1,0 +1,45 @@
+"""Engines and their enrolment over HTTP."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request, Response
+
+from thalweg.features.engines import service
+from thalweg.features.engines.schemas import Engine, EngineEnrol, Enrolment, EnrolmentCreate
+from thalweg.kernel.context import Admin, Resources, TransactionalRoute, Viewer, get_resources
+from thalweg.kernel.idempotency import OnceOnly
+from thalweg.kernel.models import IdPath, Page
+from thalweg.kernel.pagination import LIMIT_DEFAULT, Cursor, Limit
+
+router = APIRouter(route_class=TransactionalRoute, tags=["engines"])
+
+
+@router.get("/engines", operation_id="engines_list")
+async def list_engines(context: Viewer, limit: Limit = LIMIT_DEFAULT, cursor: Cursor = None) -> Page[Engine]:
+    return await service.list_engines(context, limit, cursor)
+
+
+@router.get("/engines/{engine_id}", operation_id="engines_get")
+async def get_engine(engine_id: IdPath, context: Viewer) -> Engine:
+    return await service.get_engine(context, engine_id)
+
+
+@router.delete("/engines/{engine_id}", status_code=204, operation_id="engines_delete")
+async def delete_engine(engine_id: IdPath, context: Admin) -> None:
+    """Forget an engine that runs no stream."""
+    await service.delete_engine(context, engine_id)
+
+
+@router.post("/engines/enrolments", status_code=201, operation_id="enrolments_create", response_model=Enrolment)
+async def create_enrolment(body: EnrolmentCreate, context: Admin, once: OnceOnly) -> Response:
+    """Make a token with which one engine may enrol."""
+    return await once.run(context, lambda: service.create_enrolment(context, body))
+
+
+@router.post("/engines/enrol", status_code=201, operation_id="engines_enrol")
+async def enrol_engine(
+    body: EngineEnrol, request: Request, resources: Annotated[Resources, Depends(get_resources)]
+) -> Engine:
+    """Enrol an engine with a one-time token: needs no login."""
+    address = request.client.host if request.client else None
+    return await service.enrol(request.state.session, resources, body, request.state.request_id, address)

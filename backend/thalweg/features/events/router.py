@@ -1,0 +1,35 @@
+"""Live events over HTTP: one server-sent event stream for each browser tab."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header
+from sse_starlette import EventSourceResponse
+
+from thalweg.features.events import service
+from thalweg.kernel.context import TransactionalRoute, Viewer
+
+router = APIRouter(route_class=TransactionalRoute, tags=["events"])
+
+
+@router.get(
+    "/events",
+    operation_id="events_subscribe",
+    response_class=EventSourceResponse,
+    responses={
+        200: {
+            "description": "Events `stream.sample` (Sample), `stream.status` (StreamStatusEvent), `operation` "
+            "(OperationEvent), `engine` (EngineEvent), `stream.deleted`, and `reset` when events may have been "
+            "missed; data is JSON.",
+            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        }
+    },
+)
+async def subscribe(
+    context: Viewer,
+    last_event_id: Annotated[
+        str | None,
+        Header(alias="Last-Event-ID", max_length=100, description="Resume after this event, as browsers do."),
+    ] = None,
+) -> EventSourceResponse:
+    """Subscribe to what happens. Reconnecting with Last-Event-ID brings the events in between."""
+    return await service.subscribe(context, last_event_id)

@@ -1,0 +1,39 @@
+"""Liveness, readiness and metrics: outside /api/v1, without login."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Response
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from thalweg import __version__
+from thalweg.features.health import service
+from thalweg.features.health.schemas import Healthz, Readiness
+from thalweg.kernel.context import Resources, get_resources
+
+router = APIRouter(tags=["health"])
+
+
+@router.get("/healthz", operation_id="health_live")
+async def healthz() -> Healthz:
+    """The process runs."""
+    return Healthz(status="ok", version=__version__)
+
+
+@router.get("/readyz", operation_id="health_ready", responses={503: {"model": Readiness}})
+async def readyz(resources: Annotated[Resources, Depends(get_resources)], response: Response) -> Readiness:
+    """503 when the store cannot be reached; `degraded` when only live pictures are missing."""
+    readiness = await service.readiness(resources)
+    if readiness.status == "unavailable":
+        response.status_code = 503
+    return readiness
+
+
+@router.get(
+    "/metrics",
+    operation_id="health_metrics",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
+async def metrics() -> Response:
+    """Prometheus' text format."""
+    return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)

@@ -1,0 +1,79 @@
+"""Users, sessions and API tokens as the API shows them."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from thalweg.kernel.models import Body, Name, Resource, Secret
+from thalweg.kernel.principal import Role
+
+NewPassword = Annotated[str, StringConstraints(min_length=10, max_length=1000)]
+
+
+class User(Resource):
+    id: str
+    name: str
+    role: Role
+    enabled: bool
+    created_at: datetime
+    updated_at: datetime
+    etag: str = Field(description="Send as If-Match when updating.")
+
+
+class UserCreate(Body):
+    name: Name
+    role: Role = Role.VIEWER
+    password: NewPassword
+
+
+class UserUpdate(Body):
+    name: Name | None = None
+    role: Role | None = None
+    enabled: bool | None = None
+
+
+class PasswordChange(Body):
+    current_password: Secret | None = Field(
+        default=None, description="Needed to change your own password; an admin needs none for somebody else's."
+    )
+    new_password: NewPassword
+
+
+class SessionCreate(Body):
+    name: Name
+    password: Secret
+
+
+class Session(Resource):
+    """The session of the browser: the cookie is HttpOnly, so `csrf_token` is read from here."""
+
+    user: User
+    csrf_token: str | None = Field(
+        description="Send as X-CSRF-Token with every change. Null when an API token authenticates."
+    )
+    expires_at: datetime | None
+
+
+class Token(Resource):
+    id: str
+    user_id: str
+    user_name: str
+    name: str
+    role: Role
+    prefix: str = Field(description="The first characters of the token, to tell tokens apart.")
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
+    revoked_at: datetime | None
+
+
+class TokenCreate(Body):
+    name: Name
+    role: Role = Field(default=Role.VIEWER, description="What the token may do: at most what you may do.")
+    expires_in_days: Annotated[int, Field(ge=1, le=3650)] | None = 90
+
+
+class TokenCreated(Resource):
+    token: Token
+    secret: str = Field(description="The token itself. Shown this once: only its hash is stored.")

@@ -1,0 +1,40 @@
+"""Long work as the API shows it."""
+
+from datetime import datetime
+
+from pydantic import Field
+
+from thalweg.db.operations import OperationKind, OperationState, ProgressUnit
+from thalweg.kernel.models import Resource
+
+
+class Progress(Resource):
+    done: int
+    total: int | None = Field(description="Null while it is not known.")
+    unit: ProgressUnit
+
+
+class OperationTarget(Resource):
+    type: str
+    id: str
+    name: str
+
+
+class OperationError(Resource):
+    code: str
+    title: str
+    message: str
+    cure: str | None
+
+
+class Operation(Resource):
+    id: str
+    kind: OperationKind
+    target: OperationTarget
+    state: OperationState
+    progress: Progress
+    error: OperationError | None
+    requested_by: str
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None

@@ -1,0 +1,119 @@
+"""Streams over HTTP. Making one spans several features: see `thalweg.workflows.stream_creation`."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Response
+
+from thalweg.db.operations import OperationAccepted
+from thalweg.features.streams import actions, error_queue, live, service
+from thalweg.features.streams.lifecycle import Action
+from thalweg.features.streams.schemas import (
+    Accepted,
+    Overview,
+    ParkedTransactions,
+    Stream,
+    StreamParameters,
+    StreamSummary,
+    StreamUpdate,
+)
+from thalweg.kernel.context import Operator, TransactionalRoute, Viewer
+from thalweg.kernel.etags import IfMatch
+from thalweg.kernel.models import IdPath, Page
+from thalweg.kernel.pagination import LIMIT_DEFAULT, Cursor, Limit
+from thalweg.live.schemas import Samples
+
+router = APIRouter(route_class=TransactionalRoute, tags=["streams"])
+
+
+@router.get("/stream-parameters", operation_id="stream_parameters_list")
+async def list_parameters(context: Viewer) -> StreamParameters:
+    """What may be set for a stream: types, ranges, defaults, descriptions."""
+    return service.list_parameters(context)
+
+
+@router.get("/overview", operation_id="overview_get")
+async def get_overview(context: Viewer) -> Overview:
+    """Each stream in one line, with its health in words."""
+    return await live.get_overview(context)
+
+
+@router.get("/streams", operation_id="streams_list")
+async def list_streams(context: Viewer, limit: Limit = LIMIT_DEFAULT, cursor: Cursor = None) -> Page[StreamSummary]:
+    return await service.list_streams(context, limit, cursor)
+
+
+@router.get("/streams/{stream_id}", operation_id="streams_get")
+async def get_stream(stream_id: IdPath, context: Viewer, response: Response) -> Stream:
+    stream = await service.get_stream(context, stream_id)
+    response.headers["ETag"] = stream.etag
+    return stream
+
+
+@router.patch("/streams/{stream_id}", operation_id="streams_update")
+async def update_stream(
+    stream_id: IdPath, body: StreamUpdate, context: Operator, response: Response, if_match: IfMatch = None
+) -> Stream:
+    """Change the name or parameters; parameters marked live take effect while the stream runs."""
+    stream = await service.update_stream(context, stream_id, body, if_match)
+    response.headers["ETag"] = stream.etag
+    return stream
+
+
+@router.delete("/streams/{stream_id}", status_code=202, operation_id="streams_delete")
+async def delete_stream(
+    stream_id: IdPath,
+    context: Operator,
+    response: Response,
+    force: Annotated[
+        bool, Query(description="Give up on a database that cannot be reached; the operation says what is left.")
+    ] = False,
+) -> OperationAccepted:
+    """Stop the stream and drop what it has made in both databases. The destination's tables and rows stay."""
+    return await actions.act(context, stream_id, Action.DELETE, response, force)
+
+
+@router.post("/streams/{stream_id}:start", status_code=202, operation_id="streams_start")
+async def start_stream(stream_id: IdPath, context: Operator, response: Response) -> OperationAccepted:
+    return await actions.act(context, stream_id, Action.START, response)
+
+
+@router.post("/streams/{stream_id}:stop", status_code=202, operation_id="streams_stop")
+async def stop_stream(stream_id: IdPath, context: Operator, response: Response) -> OperationAccepted:
+    """Drain what the queue holds and stop. The source keeps WAL from here on until the stream starts again."""
+    return await actions.act(context, stream_id, Action.STOP, response)
+
+
+@router.post("/streams/{stream_id}:retry", status_code=202, operation_id="streams_retry")
+async def retry_stream(stream_id: IdPath, context: Operator, response: Response) -> OperationAccepted:
+    """Clear the error of an aborted stream and start it again."""
+    return await actions.act(context, stream_id, Action.RETRY, response)
+
+
+@router.get("/streams/{stream_id}/samples", operation_id="streams_samples")
+async def list_samples(
+    stream_id: IdPath, context: Viewer, seconds: Annotated[int, Query(ge=1, le=3600)] = 300
+) -> Samples:
+    """Live samples of the last seconds, oldest first."""
+    return await live.list_samples(context, stream_id, seconds)
+
+
+@router.get("/streams/{stream_id}/errors", operation_id="stream_errors_list")
+async def list_errors(stream_id: IdPath, context: Viewer) -> ParkedTransactions:
+    """Transactions parked in the destination's error queue, read through the engine."""
+    return await error_queue.list_errors(context, stream_id)
+
+
+ErrorId = Annotated[int, Path(ge=1, le=2**62)]
+
+
+@router.post("/streams/{stream_id}/errors/{error_id}/execute", status_code=202, operation_id="stream_errors_execute")
+async def execute_error(stream_id: IdPath, error_id: ErrorId, context: Operator) -> Accepted:
+    """Apply a parked transaction again, with its dependants in order."""
+    await error_queue.execute(context, stream_id, error_id)
+    return Accepted(accepted=True)
+
+
+@router.delete("/streams/{stream_id}/errors/{error_id}", status_code=204, operation_id="stream_errors_delete")
+async def delete_error(stream_id: IdPath, error_id: ErrorId, context: Operator) -> None:
+    """Drop a parked transaction for good."""
+    await error_queue.delete(context, stream_id, error_id)

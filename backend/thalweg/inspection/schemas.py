@@ -1,0 +1,89 @@
+"""What an inspection of somebody's database answers: connection tests, tables, checks."""
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from thalweg.kernel.models import Resource
+
+
+class RoleFacts(Resource):
+    """What the database user may do, as far as replication needs it."""
+
+    name: str
+    superuser: bool
+    replication: bool
+    create_on_database: bool
+    may_set_session_replication_role: bool
+
+
+class ConnectionTest(Resource):
+    reachable: bool
+    latency_ms: float | None = Field(description="Round trip of one statement on the open connection.")
+    connect_ms: float | None
+    version: str | None = Field(description="As the server names it, such as 15.20.")
+    version_number: int | None
+    system_identifier: str | None
+    role: RoleFacts | None
+    tls: bool | None = Field(description="True when the connection is encrypted.")
+    code: str | None = Field(
+        description="Why it failed: database_unreachable, authentication_failed, unknown_database, tls_failed, "
+        "insufficient_privilege, database_error. Null when it worked."
+    )
+    message: str | None
+    cure: str | None
+    sql: str | None
+
+
+class TableKind(StrEnum):
+    TABLE = "table"
+    PARTITIONED = "partitioned"
+    PARTITION = "partition"
+    FOREIGN = "foreign"
+    UNLOGGED = "unlogged"
+
+
+class ReplicaIdentity(StrEnum):
+    DEFAULT = "default"
+    FULL = "full"
+    INDEX = "index"
+    NOTHING = "nothing"
+
+
+class SourceTable(Resource):
+    schema_name: str = Field(alias="schema")
+    table: str
+    kind: TableKind
+    rows_estimated: int | None = Field(description="Null when the table was never analysed.")
+    bytes: int = Field(description="Table, TOAST and indexes.")
+    key_columns: list[str] = Field(description="The primary key's, else the replica identity index's.")
+    replica_identity: ReplicaIdentity
+    replicable: bool
+    unsupported: list[str] = Field(description="Why it cannot be replicated, in words. Empty when it can.")
+    warnings: list[str] = Field(description="What to know before replicating it.")
+
+
+class CheckStatus(StrEnum):
+    OK = "ok"
+    WARNING = "warning"
+    FAILED = "failed"
+
+
+class CheckSide(StrEnum):
+    SOURCE = "source"
+    DESTINATION = "destination"
+
+
+class Check(Resource):
+    id: str = Field(description="Stable: wal_level, replication_slots, table_keys, ...")
+    side: CheckSide
+    title: str
+    status: CheckStatus
+    detail: str
+    cure: str | None
+    sql: str | None = Field(description="The cure as SQL, ready to run by a user who may.")
+
+
+class Preflight(Resource):
+    ready: bool = Field(description="No check failed.")
+    checks: list[Check]

@@ -1,0 +1,123 @@
+"""What a request handler gets: the principal, the transaction and the process's resources."""
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Annotated, Any, Protocol, cast
+
+import httpx
+from fastapi import Depends, Request, Response
+from fastapi.routing import APIRoute
+from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
+from redis.asyncio import Redis
+from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker
+
+from thalweg.kernel.principal import Principal, Role
+from thalweg.kernel.problems import Problem
+from thalweg.kernel.secret_box import SecretBox
+from thalweg.kernel.settings import Settings
+
+SESSION_COOKIE = "thalweg_session"
+CSRF_HEADER = "X-CSRF-Token"
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+class Authenticator(Protocol):
+    """Implemented by the identity feature, wired by `thalweg.api`."""
+
+    async def by_cookie(self, session: AsyncSession, cookie: str, csrf: str | None, safe: bool) -> Principal | None:
+        """Raises csrf_token_invalid when a change comes without the session's CSRF token."""
+
+    async def by_token(self, session: AsyncSession, token: str) -> Principal | None: ...
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Made once at start, shared by all requests. Owner: the application's lifespan."""
+
+    settings: Settings
+    engine: AsyncEngine
+    sessions: async_sessionmaker[AsyncSession]
+    redis: "Redis[Any]"
+    http: httpx.AsyncClient
+    secrets: SecretBox
+    authenticator: Authenticator
+
+
+@dataclass(frozen=True)
+class Context:
+    session: AsyncSession
+    principal: Principal
+    resources: Resources
+    request_id: str
+    address: str | None
+
+
+class TransactionalRoute(APIRoute):
+    """One transaction a request, committed before the response is sent, rolled back by any exception."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handler = super().get_route_handler()
+
+        async def in_transaction(request: Request) -> Response:
+            resources = cast(Resources, request.app.state.resources)
+            async with resources.sessions() as session:
+                request.state.session = session
+                response = await handler(request)
+                await session.commit()
+                return response
+
+        return in_transaction
+
+
+def get_session(request: Request) -> AsyncSession:
+    return cast(AsyncSession, request.state.session)
+
+
+def get_resources(request: Request) -> Resources:
+    return cast(Resources, request.app.state.resources)
+
+
+_cookie = APIKeyCookie(name=SESSION_COOKIE, auto_error=False, scheme_name="session")
+_bearer = HTTPBearer(auto_error=False, scheme_name="token")
+
+
+async def current_context(
+    request: Request,
+    session: Annotated[AsyncSession, Depends(get_session)],
+    resources: Annotated[Resources, Depends(get_resources)],
+    cookie: Annotated[str | None, Depends(_cookie)],
+    bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
+) -> Context:
+    principal: Principal | None = None
+    if bearer is not None:
+        principal = await resources.authenticator.by_token(session, bearer.credentials)
+    elif cookie is not None:
+        principal = await resources.authenticator.by_cookie(
+            session, cookie, request.headers.get(CSRF_HEADER), request.method in SAFE_METHODS
+        )
+    if principal is None:
+        raise Problem(
+            "authentication_required", "The request carries no valid session or API token.",
+            "Log in, or send an API token as Authorization: Bearer TOKEN.",
+            headers={"WWW-Authenticate": "Bearer"},
+        )  # fmt: skip
+    return Context(
+        session, principal, resources, request.state.request_id, request.client.host if request.client else None
+    )
+
+
+def require(role: Role) -> Callable[..., Coroutine[Any, Any, Context]]:
+    async def checked(context: Annotated[Context, Depends(current_context)]) -> Context:
+        if not context.principal.role.covers(role):
+            raise Problem(
+                "permission_denied", f"This needs the role {role}; you are {context.principal.role}.",
+                "Ask an admin for the role, or use an API token that has it.",
+            )  # fmt: skip
+        return context
+
+    return checked
+
+
+Viewer = Annotated[Context, Depends(require(Role.VIEWER))]
+Operator = Annotated[Context, Depends(require(Role.OPERATOR))]
+Admin = Annotated[Context, Depends(require(Role.ADMIN))]

@@ -1,0 +1,63 @@
+"""Idempotency keys: a POST that is sent twice with the same key creates once and answers twice."""
+
+import hashlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Annotated, Protocol
+
+from fastapi import Depends, Header, Request
+from fastapi.responses import Response
+from pydantic import BaseModel
+
+from thalweg.kernel.context import Context
+
+
+@dataclass(frozen=True)
+class Created:
+    """What a creating service hands back: the body, the status and the headers of the answer."""
+
+    body: BaseModel
+    status: int = 201
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def response(self) -> Response:
+        return Response(
+            self.body.model_dump_json(by_alias=True), self.status, self.headers, "application/json"
+        )
+
+
+class IdempotencyStore(Protocol):
+    """Implemented by `thalweg.db.idempotency`, wired by `thalweg.api`."""
+
+    async def run(
+        self, context: Context, key: str, request_hash: str, work: Callable[[], Awaitable[Created]]
+    ) -> Response: ...
+
+
+@dataclass(frozen=True)
+class Idempotency:
+    store: IdempotencyStore
+    key: str | None
+    request_hash: str
+
+    async def run(self, context: Context, work: Callable[[], Awaitable[Created]]) -> Response:
+        if self.key is None:
+            return (await work()).response()
+        return await self.store.run(context, self.key, self.request_hash, work)
+
+
+async def get_idempotency(
+    request: Request,
+    idempotency_key: Annotated[
+        str | None,
+        Header(
+            alias="Idempotency-Key", min_length=8, max_length=100, pattern=r"^[A-Za-z0-9_.:-]+$",
+            description="The same key and body again give the first answer again, for a day.",
+        ),
+    ] = None,
+) -> Idempotency:  # fmt: skip
+    digest = hashlib.sha256(f"{request.method} {request.url.path}\n".encode() + await request.body())
+    return Idempotency(request.app.state.idempotency_store, idempotency_key, digest.hexdigest())
+
+
+OnceOnly = Annotated[Idempotency, Depends(get_idempotency)]

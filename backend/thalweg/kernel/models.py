@@ -1,0 +1,65 @@
+"""Base classes and constrained types that every schema of the API is made of."""
+
+from typing import Annotated, Generic, TypeVar
+
+from fastapi import Path
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+NO_CONTROL_CHARACTERS = r"^[^\x00-\x1f\x7f]*$"
+
+Name = Annotated[
+    str, StringConstraints(min_length=1, max_length=100, strip_whitespace=True, pattern=NO_CONTROL_CHARACTERS)
+]
+Text = Annotated[str, StringConstraints(max_length=1000, pattern=NO_CONTROL_CHARACTERS)]
+Secret = Annotated[str, StringConstraints(max_length=1000, pattern=NO_CONTROL_CHARACTERS)]
+ID_PATTERN = r"^[a-z0-9]{8,32}$"
+Id = Annotated[str, StringConstraints(pattern=ID_PATTERN)]
+IdPath = Annotated[str, Path(pattern=ID_PATTERN)]
+
+
+class Resource(BaseModel):
+    """What the API answers with. Every field is always there; null means unknown or not applicable."""
+
+    model_config = ConfigDict(
+        populate_by_name=True, from_attributes=True, json_schema_serialization_defaults_required=True
+    )
+
+
+class Body(BaseModel):
+    """What the API is sent. Unknown fields are refused, so that a typing error is not silently ignored."""
+
+    model_config = ConfigDict(populate_by_name=True, extra="forbid")
+
+
+Item = TypeVar("Item")
+
+
+class Page(Resource, Generic[Item]):
+    """A part of a list. Send `next_cursor` as `cursor` to get the following part; null means the end."""
+
+    items: list[Item]
+    next_cursor: str | None
+
+
+class FieldProblem(Resource):
+    """One part of a request that is wrong, or one check that failed."""
+
+    pointer: str = Field(description="JSON pointer into the request, or empty when none applies.")
+    code: str
+    message: str
+    cure: str | None = None
+    sql: str | None = None
+
+
+class ProblemDetails(Resource):
+    """RFC 9457. `type` and `code` are stable; `cure` says what to do, `sql` is the cure as SQL if there is one."""
+
+    type: str = Field(examples=["urn:thalweg:problem:not_found"])
+    title: str
+    status: int
+    detail: str
+    instance: str
+    code: str
+    cure: str | None = None
+    sql: str | None = None
+    errors: list[FieldProblem] = []

@@ -1,0 +1,69 @@
+"""Finishing touches to FastAPI's OpenAPI document: problem details for every failure, schemas of SSE events."""
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from thalweg.kernel.models import ProblemDetails
+from thalweg.kernel.problems import MEDIA_TYPE
+
+REASONS = {
+    "400": "Malformed request", "401": "Not logged in", "403": "Not allowed", "404": "Not found", "409": "Conflict",
+    "412": "Changed meanwhile", "413": "Too large", "415": "Not JSON", "422": "Not valid", "428": "If-Match missing",
+    "429": "Too many failed logins", "502": "The engine refused", "503": "Not available now",
+}  # fmt: skip
+PUBLIC = frozenset({"session_create", "engines_enrol", "health_live", "health_ready", "health_metrics"})
+
+
+def build_openapi(app: FastAPI, events: list[type[BaseModel]]) -> dict[str, Any]:
+    """The document, cached on the application. Deterministic: it is compared with the file in the repository."""
+    if app.openapi_schema:
+        return app.openapi_schema
+    document = get_openapi(
+        title=app.title, version=app.version, description=app.description, routes=app.routes, tags=app.openapi_tags
+    )
+    schemas = document["components"]["schemas"]
+    for name in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(name, None)
+    _, extra = models_json_schema(
+        [(model, "serialization") for model in [ProblemDetails, *events]],
+        ref_template="#/components/schemas/{model}",
+    )
+    for name, schema in extra["$defs"].items():
+        schemas.setdefault(name, schema)
+    for path, item in document["paths"].items():
+        for method, operation in item.items():
+            _add_problems(path, method, operation)
+    document["components"]["schemas"] = dict(sorted(schemas.items()))
+    app.openapi_schema = document
+    return document
+
+
+def _add_problems(path: str, method: str, operation: dict[str, Any]) -> None:
+    """Which failures an operation may answer with follows from its shape."""
+    if not path.startswith("/api/"):
+        return
+    statuses = {"422", "503"}
+    if operation["operationId"] not in PUBLIC:
+        statuses |= {"401", "403"}
+    else:
+        operation["security"] = []
+        statuses |= {"401", "429"} if operation["operationId"] == "session_create" else {"403"}
+    if "{" in path:
+        statuses.add("404")
+    if method != "get":
+        statuses |= {"403", "409"}
+    if "requestBody" in operation:
+        statuses |= {"400", "404", "413", "415"}
+    if any(parameter["name"] == "If-Match" for parameter in operation.get("parameters", [])):
+        statuses |= {"412", "428"}
+    if operation["operationId"].startswith(("stream_errors_", "streams_retry")):
+        statuses.add("502")
+    for status in sorted(statuses):
+        operation["responses"][status] = {
+            "description": REASONS[status],
+            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}},
+        }

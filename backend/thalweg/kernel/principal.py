@@ -1,0 +1,30 @@
+"""Who makes a request, and what they may do."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+
+class Role(StrEnum):
+    """Each role may do what the ones before it may."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    ADMIN = "admin"
+
+    @property
+    def rank(self) -> int:
+        return list(Role).index(self)
+
+    def covers(self, other: "Role") -> bool:
+        return self.rank >= other.rank
+
+
+@dataclass(frozen=True)
+class Principal:
+    user_id: str
+    name: str
+    role: Role
+    via: Literal["session", "token", "system"]
+    credential_id: str
+    """The session's or token's id: names the credential in the audit log."""

@@ -1,0 +1,77 @@
+"""Failures as values that become RFC 9457 problem details. Each code is stable and has one title."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from thalweg.kernel.models import FieldProblem, ProblemDetails
+
+MEDIA_TYPE = "application/problem+json"
+URN = "urn:thalweg:problem:"
+
+TITLES: dict[str, tuple[int, str]] = {
+    "authentication_required": (401, "You are not logged in"),
+    "wrong_credentials": (401, "The name or the password is wrong"),
+    "too_many_attempts": (429, "Too many failed logins"),
+    "csrf_token_invalid": (403, "The CSRF token is missing or wrong"),
+    "permission_denied": (403, "Your role does not allow this"),
+    "not_found": (404, "There is no such thing"),
+    "method_not_allowed": (405, "This address does not know this method"),
+    "conflict": (409, "This does not fit what is there"),
+    "name_taken": (409, "The name is taken"),
+    "database_in_use": (409, "A stream uses the database"),
+    "engine_in_use": (409, "The engine runs streams"),
+    "invalid_transition": (409, "The stream's state does not allow this"),
+    "preflight_failed": (409, "The databases are not ready for this stream"),
+    "stale_resource": (412, "Somebody else has changed it meanwhile"),
+    "body_too_large": (413, "The request is too large"),
+    "unsupported_media_type": (415, "The body is not JSON"),
+    "invalid_request": (422, "The request is not valid"),
+    "idempotency_key_reused": (422, "The idempotency key belongs to another request"),
+    "if_match_required": (428, "The If-Match header is missing"),
+    "enrolment_refused": (403, "The enrolment token is not valid"),
+    "no_engine": (409, "No engine is enrolled"),
+    "engine_unreachable": (503, "The engine cannot be reached"),
+    "engine_refused": (502, "The engine refused the request"),
+    "store_unreachable": (503, "The control store cannot be reached"),
+    "redis_unreachable": (503, "Redis cannot be reached"),
+    "database_unreachable": (422, "The database cannot be reached"),
+    "authentication_failed": (422, "The database refused the user or the password"),
+    "unknown_database": (422, "The server has no such database"),
+    "tls_failed": (422, "The encrypted connection could not be made"),
+    "insufficient_privilege": (422, "The database user lacks a privilege"),
+    "database_error": (422, "The database reported an error"),
+    "internal_error": (500, "Something went wrong in the control plane"),
+}
+
+
+@dataclass
+class Problem(Exception):
+    """Raised anywhere below the API; the API turns it into the response. `code` is a key of TITLES."""
+
+    code: str
+    detail: str
+    cure: str | None = None
+    sql: str | None = None
+    errors: Sequence[FieldProblem] = ()
+    headers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def status(self) -> int:
+        return TITLES[self.code][0]
+
+    def details(self, instance: str) -> ProblemDetails:
+        status, title = TITLES[self.code]
+        return ProblemDetails(
+            type=URN + self.code, title=title, status=status, detail=self.detail, instance=instance,
+            code=self.code, cure=self.cure, sql=self.sql, errors=list(self.errors),
+        )  # fmt: skip
+
+
+def not_found(what: str, identifier: str) -> Problem:
+    return Problem(
+        "not_found", f"There is no {what} with the id {identifier}.", "Read the list for the ids that exist."
+    )
+
+
+def name_taken(what: str, name: str) -> Problem:
+    return Problem("name_taken", f"Another {what} is already called “{name}”.", "Choose another name.")

@@ -1,0 +1,28 @@
+"""Table rules: which tables a stream replicates, as include and exclude patterns."""
+
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from thalweg.kernel.models import NO_CONTROL_CHARACTERS, Body
+
+PATTERN_LENGTH_MAX = 128
+RULES_MAX = 1000
+
+Pattern = Annotated[
+    str, StringConstraints(min_length=1, max_length=PATTERN_LENGTH_MAX, pattern=NO_CONTROL_CHARACTERS)
+]
+
+
+class TableRule(Body):
+    """Matches schema and table by name: `*` stands for any characters, `?` for one; case matters."""
+
+    schema_name: Pattern = Field(alias="schema", examples=["public"])
+    table: Pattern = Field(default="*", examples=["orders_*"])
+
+
+class TableRules(Body):
+    """A table is replicated when an include rule matches it and no exclude rule does."""
+
+    include: Annotated[list[TableRule], Field(min_length=1, max_length=RULES_MAX)]
+    exclude: Annotated[list[TableRule], Field(max_length=RULES_MAX)] = Field(default_factory=list)

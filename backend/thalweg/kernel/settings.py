@@ -1,0 +1,56 @@
+"""Typed settings, read once at start from THALWEG_* variables. Nothing else reads the environment."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+PACKAGE = Path(__file__).resolve().parents[1]
+
+
+class Settings(BaseSettings):
+    """Defaults fit `make up`. Durations in seconds, sizes in bytes."""
+
+    model_config = SettingsConfigDict(env_prefix="THALWEG_", extra="ignore")
+
+    store_url: str = Field(
+        default="postgresql+psycopg://thalweg@127.0.0.1:55430/thalweg",
+        description="SQLAlchemy address of the control store.",
+    )
+    redis_url: str = "redis://127.0.0.1:56379/0"
+    listen_host: str = "127.0.0.1"
+    listen_port: int = Field(default=8642, ge=1, le=65535)
+    secret_key_file: Path = Field(
+        default=REPOSITORY / ".thalweg" / "secret.key",
+        description="Key that encrypts stored passwords. Made with mode 0600 when missing.",
+    )
+    secret_key: SecretStr | None = Field(default=None, description="The key itself: wins over the file.")
+    console_directory: Path = REPOSITORY / "frontend" / "dist"
+    contract_directory: Path = Field(
+        default=PACKAGE / "contract", description="Where parameters.json of the engine's contract lies."
+    )
+    migrations_directory: Path = REPOSITORY / "migrations"
+    cookie_secure: bool = Field(default=False, description="Turn on when the console is served by HTTPS.")
+    session_seconds: int = Field(default=12 * 3600, ge=60)
+    body_bytes_max: int = Field(default=1024 * 1024, ge=1024)
+    store_pool_size: int = Field(default=10, ge=1, le=200)
+    engine_timeout: float = Field(default=5.0, gt=0)
+    poll_interval: float = Field(default=1.0, gt=0)
+    samples_kept: int = Field(default=3600, ge=10, description="Live samples kept for each stream.")
+    login_attempts_free: int = Field(
+        default=5, ge=1, description="Failed logins before waits begin; the wait doubles with each one."
+    )
+    database_connect_timeout: int = Field(default=5, ge=1, le=60)
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["json", "text"] = "json"
+
+    @field_validator("store_url")
+    @classmethod
+    def _psycopg(cls, value: str) -> str:
+        if value.startswith("postgresql://"):
+            value = "postgresql+psycopg://" + value.removeprefix("postgresql://")
+        if not value.startswith("postgresql+psycopg://"):
+            raise ValueError("must begin with postgresql://")
+        return value

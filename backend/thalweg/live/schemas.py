@@ -1,0 +1,121 @@
+"""Live samples: rates between two polls of an engine. What is not known yet is null, never zero."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from pydantic import Field
+
+from thalweg.kernel.models import Resource
+
+
+class TimePercent(Resource):
+    """Share of the interval that a thread spent on each activity; the sum is 100."""
+
+    busy: float
+    idle: float = Field(description="Waiting for input.")
+    flow_control: float = Field(description="Held back because the next component is slower.")
+    network: float
+    execute: float
+    commit: float
+    dependency: float
+    commit_order: float
+    lock: float
+    disk: float
+
+
+class ComponentType(StrEnum):
+    CAPTURE = "CAPTURE"
+    QUEUE = "QUEUE"
+    APPLY = "APPLY"
+
+
+class ComponentSample(Resource):
+    id: str = Field(description="Stable in its stream: capture, queue, reader, coordinator, server-1, ...")
+    type: ComponentType
+    name: str
+    sub_component: str | None = Field(description="APPLY READER, APPLY COORDINATOR or APPLY SERVER.")
+    server: int | None = Field(description="Number of the applier.")
+    state: str = Field(description="The momentary state, such as CAPTURING CHANGES.")
+    lcrs_per_second: float | None
+    transactions_per_second: float | None
+    bytes_per_second: float | None
+    time_percent: TimePercent | None
+    counters: dict[str, int] = Field(description="Cumulative since the component started.")
+    gauges: dict[str, float] = Field(description="Momentary values: depth, latency_us, ...")
+    counter_rates: dict[str, float] | None = Field(description="Every counter as a rate per second.")
+
+
+class LatencySample(Resource):
+    """Latency from the commit at the source to the commit at the destination, of the interval's transactions."""
+
+    p50_ms: float | None
+    p99_ms: float | None
+    transactions: int | None
+
+
+class Backlog(Resource):
+    bytes: int | None = Field(description="WAL between the source's end and the confirmed position.")
+    seconds: float | None = Field(description="Time to work the backlog off at the present rate.")
+
+
+class Sample(Resource):
+    stream_id: str
+    at: datetime
+    interval_seconds: float | None = Field(description="Null in the first sample: there is no rate yet.")
+    status: str
+    phase: str
+    lcrs_per_second: float | None = Field(description="LCRs applied at the destination.")
+    transactions_per_second: float | None
+    bytes_per_second: float | None
+    latency: LatencySample
+    backlog: Backlog
+    error_queue_transactions: int
+    components: list[ComponentSample]
+
+
+class Samples(Resource):
+    stream_id: str
+    samples: list[Sample]
+    live: bool = Field(description="False: Redis cannot be reached, samples are missing.")
+
+
+class HealthLevel(StrEnum):
+    OK = "ok"
+    WARNING = "warning"
+    ERROR = "error"
+    UNKNOWN = "unknown"
+
+
+class Health(Resource):
+    level: HealthLevel
+    reason: str = Field(description="In words.")
+
+
+class StreamStatusEvent(Resource):
+    """SSE event `stream.status`: what the collector observed has changed."""
+
+    stream_id: str
+    status: str
+    phase: str
+    health: Health
+    at: datetime
+
+
+class OperationEvent(Resource):
+    """SSE event `operation`: read the operation for details."""
+
+    operation_id: str
+    kind: str
+    target_id: str
+    state: str
+    done: int
+    total: int | None
+    at: datetime
+
+
+class EngineEvent(Resource):
+    """SSE event `engine`: its state changed."""
+
+    engine_id: str
+    state: str
+    at: datetime

@@ -1,0 +1,33 @@
+"""What spans databases, engines and streams: previewing, checking and creating a stream."""
+
+from fastapi import APIRouter, Response
+
+from thalweg.db.operations import OperationAccepted
+from thalweg.features.streams.schemas import PreflightRequest, StreamCreate, TablePreview, TablePreviewRequest
+from thalweg.inspection.schemas import Preflight
+from thalweg.kernel.context import Operator, TransactionalRoute, Viewer
+from thalweg.kernel.idempotency import OnceOnly
+from thalweg.workflows import stream_creation, stream_preparation
+
+router = APIRouter(route_class=TransactionalRoute, tags=["streams"])
+
+
+@router.post("/streams:preview-tables", operation_id="streams_preview_tables")
+async def preview_tables(body: TablePreviewRequest, context: Viewer) -> TablePreview:
+    """The tables of the source that the rules match, with sizes and keys."""
+    return await stream_preparation.preview_tables(context, body)
+
+
+@router.post("/preflights", operation_id="preflights_run")
+async def run_preflight(body: PreflightRequest, context: Viewer) -> Preflight:
+    """Check both databases for a stream that is about to be created. Creates nothing."""
+    return await stream_preparation.run_preflight(context, body)
+
+
+@router.post("/streams", status_code=202, operation_id="streams_create", response_model=OperationAccepted)
+async def create_stream(body: StreamCreate, context: Operator, once: OnceOnly) -> Response:
+    """Create a stream. Refused with each failed check when the databases are not ready; nothing is left behind.
+
+    The operation finishes when the initial copy is done.
+    """
+    return await once.run(context, lambda: stream_creation.create_stream(context, body))
