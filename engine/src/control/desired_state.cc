@@ -1,0 +1,180 @@
+#include "control/desired_state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "control/strict_json.h"
+
+namespace thalweg::control {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kStreamsMax = 1000;
+constexpr size_t kTablesMax = 100'000;
+constexpr size_t kNameBytesMax = 1000;
+constexpr size_t kConninfoBytesMax = 10'000;
+constexpr size_t kIdentifierBytesMax = 256;  // NAMEDATALEN is 64 unless somebody built a server of their own
+
+constexpr std::array<std::string_view, 3> kStatusNames = {"ENABLED", "DISABLED", "DROPPED"};
+
+bool is_stream_id(std::string_view id) {
+  return id.size() >= 8 && id.size() <= 32 && std::ranges::all_of(id, [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+         });
+}
+
+base::Result<void> read_database(ObjectReader& parent, std::string_view member, DatabaseRef& out) {
+  const json* value = parent.member(member, true);
+  if (!value) return {};
+  ObjectReader reader(*value, parent.pointer(member));
+  out.name = reader.string("name", 1, kNameBytesMax);
+  out.conninfo = reader.string("conninfo", 1, kConninfoBytesMax);
+  return reader.finish();
+}
+
+base::Result<void> read_tables(ObjectReader& parent, std::vector<TableRef>& out) {
+  const json* value = parent.member("tables", true);
+  if (!value) return {};
+  if (!value->is_array() || value->empty() || value->size() > kTablesMax) {
+    return std::unexpected(invalid_at(parent.pointer("tables"), fmt::format("must be an array of 1 to {} tables", kTablesMax)));
+  }
+  std::set<TableRef> seen;
+  for (size_t i = 0; i < value->size(); ++i) {
+    std::string pointer = fmt::format("{}/{}", parent.pointer("tables"), i);
+    ObjectReader reader((*value)[i], pointer);
+    TableRef table{reader.string("schema", 1, kIdentifierBytesMax), reader.string("table", 1, kIdentifierBytesMax)};
+    THALWEG_TRY(reader.finish());
+    if (!seen.insert(table).second) return std::unexpected(invalid_at(pointer, "names a table twice"));
+    out.push_back(std::move(table));
+  }
+  return {};
+}
+
+void read_parameter(ObjectReader& reader, const ParameterSpec& spec, StreamParameters& out) {
+  const json* value = reader.member(spec.name, false);
+  if (!value) return;
+  if (auto* integer = std::get_if<int64_t StreamParameters::*>(&spec.field)) {
+    bool fits = value->is_number_integer() && (!value->is_number_unsigned() || value->get<uint64_t>() <= INT64_MAX);
+    int64_t number = fits ? value->get<int64_t>() : 0;
+    if (!fits || number < spec.minimum || number > spec.maximum) {
+      reader.refuse(spec.name, fmt::format("must be a whole number from {} to {}", spec.minimum, spec.maximum));
+    } else {
+      out.**integer = number;
+    }
+  } else if (auto* flag = std::get_if<bool StreamParameters::*>(&spec.field)) {
+    if (!value->is_boolean()) {
+      reader.refuse(spec.name, "must be true or false");
+    } else {
+      out.**flag = value->get<bool>();
+    }
+  } else if (auto* choice = std::get_if<std::string StreamParameters::*>(&spec.field)) {
+    if (!value->is_string() || std::ranges::find(spec.values, value->get_ref<const std::string&>()) == spec.values.end()) {
+      reader.refuse(spec.name, fmt::format("must be one of {}", fmt::join(spec.values, ", ")));
+    } else {
+      out.**choice = value->get<std::string>();
+    }
+  }
+}
+
+base::Result<void> read_parameters(ObjectReader& parent, StreamParameters& out) {
+  const json* value = parent.member("parameters", false);
+  if (!value) return {};
+  ObjectReader reader(*value, parent.pointer("parameters"));
+  for (const ParameterSpec& spec : parameter_specs()) read_parameter(reader, spec, out);
+  return reader.finish();
+}
+
+base::Result<StreamDefinition> read_stream(const json& value, const std::string& pointer) {
+  ObjectReader reader(value, pointer);
+  StreamDefinition stream;
+  stream.id = reader.string("id", 1, kNameBytesMax);
+  if (!reader.failed() && !is_stream_id(stream.id)) reader.refuse("id", "must match ^[a-z0-9]{8,32}$");
+  stream.name = reader.string("name", 1, kNameBytesMax);
+  std::string status = reader.string("status", 1, kNameBytesMax);
+  if (!reader.failed()) {
+    auto found = std::ranges::find(kStatusNames, status);
+    if (found == kStatusNames.end()) {
+      reader.refuse("status", fmt::format("must be one of {}", fmt::join(kStatusNames, ", ")));
+    } else {
+      stream.status = static_cast<DesiredStatus>(found - kStatusNames.begin());
+    }
+  }
+  stream.force = reader.boolean("force", false);
+  THALWEG_TRY(read_database(reader, "source", stream.source));
+  THALWEG_TRY(read_database(reader, "destination", stream.destination));
+  THALWEG_TRY(read_tables(reader, stream.tables));
+  THALWEG_TRY(read_parameters(reader, stream.parameters));
+  THALWEG_TRY(reader.finish());
+  return stream;
+}
+
+json to_json(const DatabaseRef& database) { return {{"name", database.name}, {"conninfo", database.conninfo}}; }
+
+json to_json(const StreamDefinition& stream) {
+  json tables = json::array();
+  for (const TableRef& table : stream.tables) tables.push_back({{"schema", table.schema}, {"table", table.table}});
+  json parameters = json::object();
+  const StreamParameters defaults;
+  for (const ParameterSpec& spec : parameter_specs()) {
+    std::visit(
+        [&](auto field) {
+          // Defaults stay unwritten, so that a later version's better default reaches old streams.
+          if (stream.parameters.*field != defaults.*field) parameters[std::string(spec.name)] = stream.parameters.*field;
+        },
+        spec.field);
+  }
+  return {{"id", stream.id},
+          {"name", stream.name},
+          {"status", name_of(stream.status)},
+          {"force", stream.force},
+          {"source", to_json(stream.source)},
+          {"destination", to_json(stream.destination)},
+          {"tables", std::move(tables)},
+          {"parameters", std::move(parameters)}};
+}
+
+}  // namespace
+
+std::string_view name_of(DesiredStatus status) { return kStatusNames[static_cast<size_t>(status)]; }
+
+base::Result<DesiredState> parse_desired(std::string_view text) {
+  THALWEG_ASSIGN(const json root, parse_strict(text));
+  ObjectReader reader(root, "");
+  DesiredState desired;
+  if (reader.unsigned_integer("format") != 1) reader.refuse("format", "must be 1");
+  desired.revision = reader.unsigned_integer("revision");
+  const json* streams = reader.member("streams", true);
+  if (streams && (!streams->is_array() || streams->size() > kStreamsMax)) {
+    reader.refuse("streams", fmt::format("must be an array of at most {} streams", kStreamsMax));
+  }
+  THALWEG_TRY(reader.finish());
+
+  std::set<std::string> ids;
+  for (size_t i = 0; i < streams->size(); ++i) {
+    std::string pointer = fmt::format("/streams/{}", i);
+    THALWEG_ASSIGN(StreamDefinition stream, read_stream((*streams)[i], pointer));
+    if (!ids.insert(stream.id).second) return std::unexpected(invalid_at(pointer + "/id", "names a stream twice"));
+    desired.streams.push_back(std::move(stream));
+  }
+  return desired;
+}
+
+std::string serialise(const DesiredState& desired) {
+  json streams = json::array();
+  for (const StreamDefinition& stream : desired.streams) streams.push_back(to_json(stream));
+  json root = {{"format", 1}, {"revision", desired.revision}, {"streams", std::move(streams)}};
+  return root.dump(2) + "\n";
+}
+
+uint64_t fingerprint(const StreamDefinition& stream) {
+  // FNV-1a: it must only be the same after a restart, and a password must not be found from it by looking.
+  uint64_t hash = 0xcbf29ce484222325ULL;
+  for (unsigned char byte : to_json(stream).dump()) hash = (hash ^ byte) * 0x100000001b3ULL;
+  return hash;
+}
+
+}  // namespace thalweg::control

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "control/parameters.h"
+
+// What the engine shall do, as the control plane last said it (engine/contract/desired.example.json).
+
+namespace thalweg::control {
+
+enum class DesiredStatus { enabled, disabled, dropped };
+std::string_view name_of(DesiredStatus status);
+
+struct DatabaseRef {
+  std::string name;      // for messages
+  std::string conninfo;  // libpq connection string; holds a password: never logged, never returned
+  bool operator==(const DatabaseRef&) const = default;
+};
+
+struct TableRef {
+  std::string schema;
+  std::string table;
+  auto operator<=>(const TableRef&) const = default;
+};
+
+struct StreamDefinition {
+  std::string id;  // ^[a-z0-9]{8,32}$
+  std::string name;
+  DesiredStatus status = DesiredStatus::disabled;
+  bool force = false;  // with dropped: give up on a database that cannot be reached
+  DatabaseRef source;
+  DatabaseRef destination;
+  std::vector<TableRef> tables;  // at least one, each once
+  StreamParameters parameters;
+  bool operator==(const StreamDefinition&) const = default;
+};
+
+struct DesiredState {
+  uint64_t revision = 0;
+  std::vector<StreamDefinition> streams;
+};
+
+inline constexpr size_t kDesiredBytesMax = 16 * 1024 * 1024;
+
+// Fails with invalid_request; the message starts with the JSON pointer of what is wrong.
+base::Result<DesiredState> parse_desired(std::string_view json);
+std::string serialise(const DesiredState& desired);
+
+// Changes whenever the definition changes; stable over restarts of the engine.
+uint64_t fingerprint(const StreamDefinition& stream);
+
+}  // namespace thalweg::control

@@ -1,0 +1,166 @@
+#include "control/documents.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+namespace thalweg::control {
+namespace {
+
+using nlohmann::json;
+
+json table_json(const telemetry::TableSample& table) {
+  return {{"schema", table.schema_name},  {"table", table.table_name}, {"inserts", table.inserts},
+          {"updates", table.updates},     {"deletes", table.deletes},  {"truncates", table.truncates}};
+}
+
+json optional_time(const std::optional<base::UnixMicros>& time) { return time ? json(rfc3339(*time)) : json(nullptr); }
+
+json to_json(const TableCopyStatus& copy) {
+  return {{"schema", copy.table.schema},        {"table", copy.table.table},
+          {"state", copy.state},                {"rows_estimated", copy.rows_estimated},
+          {"rows_copied", copy.rows_copied},    {"bytes_copied", copy.bytes_copied},
+          {"ranges_total", copy.ranges_total},  {"ranges_copied", copy.ranges_copied},
+          {"seconds", copy.seconds}};
+}
+
+json to_json(const InstantiationStatus& instantiation) {
+  json tables = json::array();
+  for (const TableCopyStatus& copy : instantiation.tables) tables.push_back(to_json(copy));
+  return {{"started_at", rfc3339(instantiation.started_at)},
+          {"finished_at", optional_time(instantiation.finished_at)},
+          {"tables", std::move(tables)},
+          {"warnings", instantiation.warnings}};
+}
+
+json to_json(const StreamStatus& stream) {
+  json tables = json::array();
+  for (const TableStatus& table : stream.tables) {
+    json one = table_json(table.changes);
+    one["state"] = table.state;
+    tables.push_back(std::move(one));
+  }
+  return {{"id", stream.id},
+          {"status", stream.status},
+          {"phase", stream.phase},
+          {"mode", stream.mode},
+          {"error", stream.error ? control::to_json(*stream.error) : json(nullptr)},
+          {"retry_at", optional_time(stream.retry_at)},
+          {"positions",
+           {{"captured", base::to_string(stream.captured)},
+            {"applied", base::to_string(stream.applied)},
+            {"confirmed", base::to_string(stream.confirmed)},
+            {"source_end", base::to_string(stream.source_end)}}},
+          {"instantiation", stream.instantiation ? to_json(*stream.instantiation) : json(nullptr)},
+          {"tables", std::move(tables)}};
+}
+
+json to_json(const telemetry::ComponentSample& component) {
+  json out = {{"type", component.type},
+              {"name", component.name},
+              {"sub_component", component.sub_component.empty() ? json(nullptr) : json(component.sub_component)},
+              {"state", component.state},
+              {"time_ns", nullptr},
+              {"counters", json::object()},
+              {"gauges", json::object()}};
+  if (component.server > 0) out["server"] = component.server;
+  if (component.time_ns) {
+    json& time = out["time_ns"] = json::object();
+    for (size_t i = 0; i < telemetry::kActivityCount; ++i) {
+      time[std::string(telemetry::name_of(static_cast<telemetry::Activity>(i)))] = (*component.time_ns)[i];
+    }
+  }
+  for (const auto& [name, value] : component.counters) out["counters"][std::string(name)] = value;
+  for (const auto& [name, value] : component.gauges) out["gauges"][std::string(name)] = value;
+  return out;
+}
+
+json to_json(const StreamStats& stream) {
+  json components = json::array();
+  for (const telemetry::ComponentSample& component : stream.components) components.push_back(to_json(component));
+  json tables = json::array();
+  for (const telemetry::TableSample& table : stream.tables) tables.push_back(table_json(table));
+  json buckets = json::array();
+  for (const auto& [upper, count] : stream.latency) buckets.push_back({upper, count});
+  return {{"id", stream.id},
+          {"components", std::move(components)},
+          {"latency", {{"unit", "us"}, {"buckets", std::move(buckets)}}},
+          {"tables", std::move(tables)},
+          {"error_queue_transactions", stream.error_queue_transactions}};
+}
+
+}  // namespace
+
+std::string rfc3339(base::UnixMicros time) {
+  int64_t seconds = time.value / 1'000'000;
+  int64_t micros = time.value % 1'000'000;
+  if (micros < 0) {
+    micros += 1'000'000;
+    --seconds;
+  }
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:06}Z", fmt::gmtime(static_cast<std::time_t>(seconds)), micros);
+}
+
+json to_json(const ReportedError& reported) {
+  const base::Error& error = reported.error;
+  return {{"code", base::name_of(error.code)},
+          {"class", base::name_of(base::class_of(error.code))},
+          {"title", base::title_of(error.code)},
+          {"message", error.message},
+          {"cure", base::cure_of(error.code)},
+          {"sqlstate", error.sqlstate},
+          {"table", error.table},
+          {"lsn", base::to_string(error.lsn)},
+          {"xid", error.xid.value},
+          {"at", rfc3339(reported.at)}};
+}
+
+json status_document(const EngineStatus& engine, std::span<const StreamStatus> streams) {
+  json list = json::array();
+  for (const StreamStatus& stream : streams) list.push_back(to_json(stream));
+  return {{"engine",
+           {{"version", engine.version},
+            {"api", 1},
+            {"started_at", rfc3339(engine.started_at)},
+            {"hostname", engine.hostname},
+            {"pid", engine.pid},
+            {"desired_revision", engine.desired_revision}}},
+          {"streams", std::move(list)}};
+}
+
+json stats_document(const EngineStats& stats) {
+  json list = json::array();
+  for (const StreamStats& stream : stats.streams) list.push_back(to_json(stream));
+  return {{"sampled_at", rfc3339(stats.sampled_at)},
+          {"monotonic_ns", stats.monotonic_ns},
+          {"process", {{"resident_bytes", stats.resident_bytes}, {"cpu_ns", stats.cpu_ns}}},
+          {"streams", std::move(list)}};
+}
+
+json errors_document(std::span<const ParkedTransactionView> errors) {
+  json list = json::array();
+  for (const ParkedTransactionView& parked : errors) {
+    list.push_back({{"id", parked.id},
+                    {"commit_lsn", base::to_string(parked.commit_lsn)},
+                    {"xid", parked.xid.value},
+                    {"lcrs", parked.lcrs},
+                    {"tables", parked.tables},
+                    {"code", parked.code},
+                    {"message", parked.message},
+                    {"sqlstate", parked.sqlstate},
+                    {"parked_at", parked.parked_at}});
+  }
+  return {{"errors", std::move(list)}};
+}
+
+json failure_document(const base::Error& error) {
+  return {{"error",
+           {{"code", base::name_of(error.code)},
+            {"class", base::name_of(base::class_of(error.code))},
+            {"title", base::title_of(error.code)},
+            {"message", error.message},
+            {"cure", base::cure_of(error.code)}}}};
+}
+
+std::string to_text(const json& document) { return document.dump(-1, ' ', false, json::error_handler_t::replace) + "\n"; }
+
+}  // namespace thalweg::control

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+
+#include "control/managed_streams.h"
+
+// The bodies of the control API's answers (engine/contract/*.example.json).
+
+namespace thalweg::control {
+
+std::string rfc3339(base::UnixMicros time);  // UTC, six decimals, "Z"
+
+nlohmann::json status_document(const EngineStatus& engine, std::span<const StreamStatus> streams);
+nlohmann::json stats_document(const EngineStats& stats);
+nlohmann::json errors_document(std::span<const ParkedTransactionView> errors);
+nlohmann::json failure_document(const base::Error& error);
+nlohmann::json to_json(const ReportedError& error);
+
+// Never fails: bytes that are not UTF-8 (a server's message before the encoding is agreed) are replaced.
+std::string to_text(const nlohmann::json& document);
+
+}  // namespace thalweg::control

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/ids.h"
+#include "control/desired_state.h"
+#include "telemetry/sample.h"
+
+// What the control API can see and do of the engine. The daemon implements it; control knows nothing below it.
+
+namespace thalweg::control {
+
+struct EngineStatus {
+  std::string version;
+  base::UnixMicros started_at;
+  std::string hostname;
+  int64_t pid = 0;
+  uint64_t desired_revision = 0;
+};
+
+// An error as the API shows it: when it happened, beside what happened.
+struct ReportedError {
+  base::Error error;
+  base::UnixMicros at;
+};
+
+struct TableCopyStatus {
+  TableRef table;
+  std::string_view state;      // WAITING, COPYING, COPIED
+  int64_t rows_estimated = 0;  // the source's statistics, or a count
+  int64_t rows_copied = 0;
+  int64_t bytes_copied = 0;
+  int64_t ranges_total = 0;
+  int64_t ranges_copied = 0;
+  double seconds = 0;  // since the table's copy began, until it ended
+};
+
+struct InstantiationStatus {
+  base::UnixMicros started_at;
+  std::optional<base::UnixMicros> finished_at;
+  std::vector<TableCopyStatus> tables;
+  std::vector<std::string> warnings;  // constraints left out, with the reason
+};
+
+struct TableStatus {
+  std::string_view state;  // WAITING, COPYING, COPIED, REPLICATING
+  telemetry::TableSample changes;
+};
+
+struct StreamStatus {
+  std::string id;
+  std::string_view status;  // ENABLED, DISABLED, ABORTED, DROPPED
+  std::string_view phase;
+  std::string_view mode = "COMBINED CAPTURE AND APPLY";
+  std::optional<ReportedError> error;
+  std::optional<base::UnixMicros> retry_at;
+  base::Lsn captured;
+  base::Lsn applied;
+  base::Lsn confirmed;
+  base::Lsn source_end;
+  std::optional<InstantiationStatus> instantiation;
+  std::vector<TableStatus> tables;
+};
+
+struct StreamStats {
+  std::string id;
+  std::vector<telemetry::ComponentSample> components;
+  std::vector<std::pair<uint64_t, uint64_t>> latency;  // (upper bound in microseconds, count), counts above zero only
+  std::vector<telemetry::TableSample> tables;
+  uint64_t error_queue_transactions = 0;
+};
+
+struct EngineStats {
+  base::UnixMicros sampled_at;
+  uint64_t monotonic_ns = 0;
+  uint64_t resident_bytes = 0;
+  uint64_t cpu_ns = 0;
+  std::vector<StreamStats> streams;
+};
+
+struct ParkedTransactionView {
+  int64_t id = 0;
+  base::Lsn commit_lsn;
+  base::Xid xid;
+  uint64_t lcrs = 0;
+  std::vector<std::string> tables;
+  std::string code;
+  std::string message;
+  std::string sqlstate;
+  std::string parked_at;  // RFC 3339
+};
+
+// Thread-safe: every request thread calls it.
+class ManagedStreams {
+ public:
+  virtual ~ManagedStreams() = default;
+
+  // Stores durably, then reconciles in the background. Fails with desired_state_conflict, or disk_full and
+  // state_directory_failed when it could not be stored; then nothing has changed.
+  virtual base::Result<void> put_desired(DesiredState desired) = 0;
+  virtual EngineStatus engine() const = 0;
+  virtual std::vector<StreamStatus> status() const = 0;
+  virtual EngineStats stats() const = 0;
+  // These fail with unknown_stream.
+  virtual base::Result<void> retry(std::string_view stream_id) = 0;
+  virtual base::Result<std::vector<ParkedTransactionView>> errors(std::string_view stream_id) = 0;
+  virtual base::Result<void> execute_error(std::string_view stream_id, int64_t error_id) = 0;
+  virtual base::Result<void> drop_error(std::string_view stream_id, int64_t error_id) = 0;
+};
+
+}  // namespace thalweg::control

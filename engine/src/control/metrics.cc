@@ -1,0 +1,197 @@
+#include "control/metrics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+namespace thalweg::control {
+namespace {
+
+constexpr std::string_view kComponent = "stream,component,sub_component,server";
+
+// Names of counters and gauges in a ComponentSample, and the metrics that show them.
+struct SampleMetric {
+  std::string_view sample;  // name in the sample; empty: the metric comes from elsewhere
+  MetricSpec spec;
+  double scale = 1;  // metric = sample * scale: base units are seconds and bytes
+};
+
+constexpr double kMicros = 1e-6;
+constexpr auto kMetrics = std::to_array<SampleMetric>({
+    {"lcrs", {"thalweg_lcrs_total", "counter", "", kComponent, "LCRs that the component has handled."}},
+    {"transactions", {"thalweg_transactions_total", "counter", "", kComponent, "Transactions that the component has handled."}},
+    {"bytes", {"thalweg_bytes_total", "counter", "bytes", kComponent, "Bytes of the LCRs that the component has handled."}},
+    {"wal_bytes", {"thalweg_wal_bytes_total", "counter", "bytes", kComponent, "WAL that capture has passed."}},
+    {"aborted_transactions", {"thalweg_aborted_transactions_total", "counter", "", kComponent, "Streamed transactions that the source rolled back."}},
+    {"duplicate_transactions", {"thalweg_duplicate_transactions_total", "counter", "", kComponent, "Transactions suppressed after a restart because they had been applied."}},
+    {"spilled_lcrs", {"thalweg_spilled_lcrs_total", "counter", "", kComponent, "LCRs written to the engine's disk."}},
+    {"spilled_transactions", {"thalweg_spilled_transactions_total", "counter", "", kComponent, "Transactions written to the engine's disk."}},
+    {"spilled_bytes", {"thalweg_spilled_bytes_total", "counter", "bytes", kComponent, "Bytes written to the engine's disk."}},
+    {"groups", {"thalweg_groups_total", "counter", "", kComponent, "Destination transactions, each of one or more source transactions."}},
+    {"dependent_groups", {"thalweg_dependent_groups_total", "counter", "", kComponent, "Groups that had to wait for another."}},
+    {"retried_groups", {"thalweg_retried_groups_total", "counter", "", kComponent, "Groups tried again after a deadlock or a lock time-out."}},
+    {"errors", {"thalweg_errors_total", "counter", "", kComponent, "Transactions that failed for good."}},
+    {"sets", {"thalweg_sets_total", "counter", "", kComponent, "Set-based statements."}},
+    {"fallbacks", {"thalweg_fallbacks_total", "counter", "", kComponent, "Sets that failed and were executed row by row."}},
+    {"latency_us", {"thalweg_component_latency_seconds", "gauge", "seconds", kComponent, "Age of the newest LCR when the component handled it."}, kMicros},
+    {"depth", {"thalweg_queue_depth", "gauge", "", kComponent, "LCRs in the queue that its slowest consumer has not dequeued."}},
+    {"depth_bytes", {"thalweg_queue_bytes", "gauge", "bytes", kComponent, "Memory of the queue in use."}},
+    {"capacity", {"thalweg_queue_capacity", "gauge", "", kComponent, "LCRs that the queue can hold."}},
+    {"memory_bytes", {"thalweg_queue_memory_bytes", "gauge", "bytes", kComponent, "Memory of the queue."}},
+    {"open_transactions", {"thalweg_open_transactions", "gauge", "", kComponent, "Transactions that the apply reader assembles."}},
+    {"held_bytes", {"thalweg_held_bytes", "gauge", "bytes", kComponent, "Memory of LCRs that the apply reader and the appliers hold."}},
+    {"spill_bytes", {"thalweg_spill_bytes", "gauge", "bytes", kComponent, "Disk space of spilled transactions."}},
+    {"waiting_groups", {"thalweg_waiting_groups", "gauge", "", kComponent, "Groups that wait for an applier or a dependency."}},
+    {"low_watermark_lag_us", {"thalweg_low_watermark_lag_seconds", "gauge", "seconds", kComponent, "Age of the low watermark."}, kMicros},
+    {"", {"thalweg_component_time_seconds_total", "counter", "seconds", "stream,component,sub_component,server,activity", "Where the component's thread spent its time."}},
+    {"", {"thalweg_latency_seconds", "histogram", "seconds", "stream", "Destination commit time minus source commit time. The sum is an upper estimate."}},
+    {"", {"thalweg_table_changes_total", "counter", "", "stream,schema,table,operation", "Row changes applied to a table, and truncates."}},
+    {"", {"thalweg_error_queue_transactions", "gauge", "", "stream", "Transactions parked in the destination's error queue."}},
+    {"", {"thalweg_stream_status", "gauge", "", "stream,status", "1 for the stream's observed status, 0 for the others."}},
+    {"", {"thalweg_stream_phase", "gauge", "", "stream,phase", "1 for the stream's present phase."}},
+    {"", {"thalweg_position_bytes", "gauge", "bytes", "stream,position", "Positions in the source's WAL: captured, applied, confirmed, source_end."}},
+    {"", {"thalweg_copied_rows", "gauge", "", "stream,schema,table", "Rows that the initial copy has copied."}},
+    {"", {"thalweg_copied_bytes", "gauge", "bytes", "stream,schema,table", "Bytes that the initial copy has copied."}},
+    {"", {"thalweg_engine_info", "gauge", "", "version", "Always 1."}},
+    {"", {"thalweg_desired_revision", "gauge", "", "", "Revision of the desired state that the engine holds."}},
+    {"", {"thalweg_process_resident_bytes", "gauge", "bytes", "", "Resident memory of the engine."}},
+    {"", {"thalweg_process_cpu_seconds_total", "counter", "seconds", "", "Processor time of the engine."}},
+});
+
+constexpr auto kSpecs = [] {
+  std::array<MetricSpec, kMetrics.size()> specs{};
+  for (size_t i = 0; i < specs.size(); ++i) specs[i] = kMetrics[i].spec;
+  return specs;
+}();
+
+std::string escape_label(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    if (c == '\\' || c == '"') out += '\\';
+    if (c == '\n') {
+      out += "\\n";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string label(std::string_view name, std::string_view value) {
+  return fmt::format("{}=\"{}\"", name, escape_label(value));
+}
+
+// Collects lines by metric: the format wants a metric's lines together, below its HELP and TYPE.
+class Exposition {
+ public:
+  void add(std::string_view metric, const std::string& labels, double value, std::string_view suffix = "") {
+    lines_[metric] += labels.empty() ? fmt::format("{}{} {:.15g}\n", metric, suffix, value)
+                                     : fmt::format("{}{}{{{}}} {:.15g}\n", metric, suffix, labels, value);
+  }
+  std::string text() const {
+    std::string out;
+    for (const MetricSpec& spec : kSpecs) {
+      auto found = lines_.find(spec.name);
+      if (found == lines_.end()) continue;
+      out += fmt::format("# HELP {} {}\n# TYPE {} {}\n{}", spec.name, spec.help, spec.name, spec.type, found->second);
+    }
+    return out;
+  }
+
+ private:
+  std::map<std::string_view, std::string> lines_;
+};
+
+void add_component(Exposition& out, const std::string& stream, const telemetry::ComponentSample& component) {
+  std::string labels = fmt::format("{},{},{},{}", stream, label("component", component.type),
+                                   label("sub_component", component.sub_component),
+                                   label("server", component.server > 0 ? std::to_string(component.server) : ""));
+  auto add = [&](std::string_view sample, double value) {
+    auto found = std::ranges::find(kMetrics, sample, &SampleMetric::sample);
+    if (found != kMetrics.end()) out.add(found->spec.name, labels, value * found->scale);
+  };
+  for (const auto& [name, value] : component.counters) add(name, static_cast<double>(value));
+  for (const auto& [name, value] : component.gauges) add(name, static_cast<double>(value));
+  if (!component.time_ns) return;
+  for (size_t i = 0; i < telemetry::kActivityCount; ++i) {
+    std::string_view activity = telemetry::name_of(static_cast<telemetry::Activity>(i));
+    out.add("thalweg_component_time_seconds_total", labels + "," + label("activity", activity),
+            static_cast<double>((*component.time_ns)[i]) * 1e-9);
+  }
+}
+
+void add_latency(Exposition& out, const std::string& stream, const StreamStats& stats) {
+  constexpr std::string_view kName = "thalweg_latency_seconds";
+  uint64_t total = 0;
+  double sum = 0;
+  for (const auto& [upper, count] : stats.latency) {
+    total += count;
+    sum += static_cast<double>(upper) * static_cast<double>(count) * kMicros;
+  }
+  // Powers of two from 256 us to 71 minutes: bounds that the finer histogram also has, so nothing is interpolated.
+  for (uint64_t bound = 256; bound <= uint64_t{1} << 32; bound *= 2) {
+    uint64_t below = 0;
+    for (const auto& [upper, count] : stats.latency) below += upper <= bound ? count : 0;
+    out.add(kName, fmt::format("{},le=\"{:.9g}\"", stream, static_cast<double>(bound) * kMicros), static_cast<double>(below), "_bucket");
+  }
+  out.add(kName, stream + ",le=\"+Inf\"", static_cast<double>(total), "_bucket");
+  out.add(kName, stream, sum, "_sum");
+  out.add(kName, stream, static_cast<double>(total), "_count");
+}
+
+void add_stats(Exposition& out, const StreamStats& stats) {
+  std::string stream = label("stream", stats.id);
+  for (const telemetry::ComponentSample& component : stats.components) add_component(out, stream, component);
+  add_latency(out, stream, stats);
+  out.add("thalweg_error_queue_transactions", stream, static_cast<double>(stats.error_queue_transactions));
+  for (const telemetry::TableSample& table : stats.tables) {
+    std::string labels = fmt::format("{},{},{}", stream, label("schema", table.schema_name), label("table", table.table_name));
+    auto add = [&](std::string_view operation, uint64_t count) {
+      out.add("thalweg_table_changes_total", labels + "," + label("operation", operation), static_cast<double>(count));
+    };
+    add("insert", table.inserts);
+    add("update", table.updates);
+    add("delete", table.deletes);
+    add("truncate", table.truncates);
+  }
+}
+
+void add_status(Exposition& out, const StreamStatus& status) {
+  std::string stream = label("stream", status.id);
+  for (std::string_view name : {"ENABLED", "DISABLED", "ABORTED", "DROPPED"}) {
+    out.add("thalweg_stream_status", stream + "," + label("status", name), name == status.status ? 1 : 0);
+  }
+  out.add("thalweg_stream_phase", stream + "," + label("phase", status.phase), 1);
+  auto position = [&](std::string_view name, base::Lsn lsn) {
+    out.add("thalweg_position_bytes", stream + "," + label("position", name), static_cast<double>(lsn.value));
+  };
+  position("captured", status.captured);
+  position("applied", status.applied);
+  position("confirmed", status.confirmed);
+  position("source_end", status.source_end);
+  if (!status.instantiation) return;
+  for (const TableCopyStatus& copy : status.instantiation->tables) {
+    std::string labels = fmt::format("{},{},{}", stream, label("schema", copy.table.schema), label("table", copy.table.table));
+    out.add("thalweg_copied_rows", labels, static_cast<double>(copy.rows_copied));
+    out.add("thalweg_copied_bytes", labels, static_cast<double>(copy.bytes_copied));
+  }
+}
+
+}  // namespace
+
+std::span<const MetricSpec> metric_specs() { return kSpecs; }
+
+std::string metrics_text(const EngineStatus& engine, std::span<const StreamStatus> streams, const EngineStats& stats) {
+  Exposition out;
+  out.add("thalweg_engine_info", label("version", engine.version), 1);
+  out.add("thalweg_desired_revision", "", static_cast<double>(engine.desired_revision));
+  out.add("thalweg_process_resident_bytes", "", static_cast<double>(stats.resident_bytes));
+  out.add("thalweg_process_cpu_seconds_total", "", static_cast<double>(stats.cpu_ns) * 1e-9);
+  for (const StreamStatus& status : streams) add_status(out, status);
+  for (const StreamStats& stream : stats.streams) add_stats(out, stream);
+  return out.text();
+}
+
+}  // namespace thalweg::control

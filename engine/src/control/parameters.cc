@@ -1,0 +1,41 @@
+#include "control/parameters.h"
+
+#include <algorithm>
+#include <array>
+
+namespace thalweg::control {
+namespace {
+
+constexpr std::array<std::string_view, 3> kCommitSerializations = {"full", "dependent_transactions", "none"};
+
+using P = StreamParameters;
+const std::array kSpecs = {
+    ParameterSpec{"parallelism", true, &P::parallelism, 1, 64},
+    ParameterSpec{"commit_serialization", true, &P::commit_serialization, 0, 0, kCommitSerializations},
+    ParameterSpec{"disable_on_error", true, &P::disable_on_error},
+    ParameterSpec{"group_size", true, &P::group_size, 1, 100'000},
+    ParameterSpec{"txn_lcr_spill_threshold", true, &P::txn_lcr_spill_threshold, 100, 100'000'000},
+    ParameterSpec{"memory_budget_mb", false, &P::memory_budget_mb, 32, 65'536},
+    ParameterSpec{"queue_size", false, &P::queue_size, 64, 1'048'576},
+    ParameterSpec{"queue_memory_mb", false, &P::queue_memory_mb, 1, 16'384},
+    ParameterSpec{"copy_workers", false, &P::copy_workers, 1, 32},
+    ParameterSpec{"copy_range_rows", false, &P::copy_range_rows, 1000, 1'000'000'000},
+    ParameterSpec{"initial_copy", false, &P::initial_copy},
+};
+
+}  // namespace
+
+std::span<const ParameterSpec> parameter_specs() { return kSpecs; }
+
+const ParameterSpec* find_parameter(std::string_view name) {
+  auto found = std::ranges::find(kSpecs, name, &ParameterSpec::name);
+  return found == kSpecs.end() ? nullptr : &*found;
+}
+
+bool needs_restart(const StreamParameters& from, const StreamParameters& to) {
+  return std::ranges::any_of(kSpecs, [&](const ParameterSpec& spec) {
+    return !spec.live && std::visit([&](auto field) { return from.*field != to.*field; }, spec.field);
+  });
+}
+
+}  // namespace thalweg::control

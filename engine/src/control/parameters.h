@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+// Stream parameters. The table below is the engine's side of engine/contract/parameters.json; a test compares the two.
+
+namespace thalweg::control {
+
+// Immutable once parsed; every field holds its default unless the desired document gives another value.
+struct StreamParameters {
+  // apply
+  int64_t parallelism = 4;
+  std::string commit_serialization = "dependent_transactions";
+  bool disable_on_error = true;
+  int64_t group_size = 4000;                 // LCRs
+  int64_t txn_lcr_spill_threshold = 10'000;  // LCRs
+  int64_t memory_budget_mb = 256;
+  // queue
+  int64_t queue_size = 16'384;  // LCRs
+  int64_t queue_memory_mb = 64;
+  // instantiation
+  int64_t copy_workers = 2;
+  int64_t copy_range_rows = 500'000;
+  bool initial_copy = true;
+
+  bool operator==(const StreamParameters&) const = default;
+};
+
+struct ParameterSpec {
+  std::string_view name;
+  bool live;  // takes effect while the stream runs
+  std::variant<int64_t StreamParameters::*, bool StreamParameters::*, std::string StreamParameters::*> field;
+  int64_t minimum = 0;  // integers only
+  int64_t maximum = 0;
+  std::span<const std::string_view> values = {};  // enums only
+};
+
+std::span<const ParameterSpec> parameter_specs();
+const ParameterSpec* find_parameter(std::string_view name);
+
+// Whether going from one to the other needs more than live changes.
+bool needs_restart(const StreamParameters& from, const StreamParameters& to);
+
+}  // namespace thalweg::control
