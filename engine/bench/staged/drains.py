@@ -1,0 +1,113 @@
+"""The ways to drain the staged WAL. Each prepares before the workload is staged, then drains it once.
+
+A drain's clock starts before the request that starts it and stops when its sentinel, the workload's last transaction,
+and every row before it are at the destination.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from harness.cluster import Cluster
+from harness.processes import cpu_seconds
+
+LIMIT_SECONDS = 600
+POLL_SECONDS = 0.01
+
+
+@dataclass(frozen=True)
+class Servers:
+    source: Cluster
+    destination: Cluster
+    source_database: str
+
+
+@dataclass(frozen=True)
+class Measurement:
+    method: str
+    round: int
+    lcrs: int
+    seconds: float
+    source_cpu: float  # seconds
+    tool_cpu: float
+    destination_cpu: float
+
+    @property
+    def rate(self) -> float:
+        """LCRs a second."""
+        return self.lcrs / self.seconds
+
+
+class Drain(Protocol):
+    method: str
+    database: str  # at the destination
+
+    def prepare(self) -> None: ...
+    def start(self) -> None: ...
+    def finished(self) -> bool: ...
+    def stop(self) -> None: ...
+    def tool_cpu(self) -> float: ...
+
+
+class NativeDrain:
+    """PostgreSQL's own subscription, binary or text; made disabled with its slot, enabled to drain."""
+
+    def __init__(self, servers: Servers, round_number: int, binary: bool) -> None:
+        self.method = "native binary" if binary else "native text"
+        self.binary = binary
+        self.servers = servers
+        self.database = f"native_{'binary' if binary else 'text'}_{round_number}"
+
+    def prepare(self) -> None:
+        conninfo = self.servers.source.conninfo(self.servers.source_database)
+        self.servers.destination.sql(self.database, f"""
+            CREATE SUBSCRIPTION {self.database} CONNECTION '{conninfo}' PUBLICATION native
+              WITH (enabled = false, create_slot = true, slot_name = '{self.database}', copy_data = false,
+                    binary = {str(self.binary).lower()}, streaming = on)""")
+
+    def start(self) -> None:
+        self.servers.destination.sql(self.database, f"ALTER SUBSCRIPTION {self.database} ENABLE")
+
+    def finished(self) -> bool:
+        return bool(self.servers.destination.value(self.database, "SELECT EXISTS (SELECT FROM sentinel)"))
+
+    def stop(self) -> None:
+        self.servers.destination.sql(self.database, f"ALTER SUBSCRIPTION {self.database} DISABLE")
+        self._wait_released()
+        self.servers.destination.sql(self.database, f"DROP SUBSCRIPTION {self.database}")
+
+    def tool_cpu(self) -> float:
+        return 0.0  # its apply worker is one of the destination's processes
+
+    def _wait_released(self) -> None:
+        end = time.monotonic() + 30
+        while self.servers.source.value("postgres", "SELECT count(*) FROM pg_replication_slots "
+                                        f"WHERE slot_name = '{self.database}' AND active"):
+            if time.monotonic() > end:
+                raise TimeoutError(f"slot {self.database} stays active")
+            time.sleep(0.05)
+
+
+def measure(drain: Drain, servers: Servers, round_number: int, lcrs: int,
+            compare: Callable[[str], None]) -> Measurement:
+    """Drains once, then compares every row. Both servers begin with a fresh checkpoint."""
+    for cluster in (servers.source, servers.destination):
+        cluster.sql("postgres", "CHECKPOINT")
+    before = _cpu(servers, drain)
+    begun = time.monotonic()
+    drain.start()
+    while not drain.finished():
+        if time.monotonic() - begun > LIMIT_SECONDS:
+            raise TimeoutError(f"{drain.method}: not drained within {LIMIT_SECONDS} s")
+        time.sleep(POLL_SECONDS)
+    seconds = time.monotonic() - begun
+    after = _cpu(servers, drain)
+    drain.stop()
+    compare(drain.database)
+    used = [after[part] - before[part] for part in range(3)]
+    return Measurement(drain.method, round_number, lcrs, seconds, *used)
+
+
+def _cpu(servers: Servers, drain: Drain) -> tuple[float, float, float]:
+    return (cpu_seconds(servers.source.postmaster()), drain.tool_cpu(), cpu_seconds(servers.destination.postmaster()))
