@@ -50,14 +50,18 @@ class ReplicationStream {
   ReplicationStream& operator=(ReplicationStream&&) noexcept;
   ~ReplicationStream();
 
+  // Errors of the three below name the slot's trouble: slot_lost, slot_in_use, slot_limit_reached, wal_level_too_low.
   base::Result<SystemIdentity> identify();
   // Logical slot for pgoutput that exports its snapshot. Temporary slots vanish with the connection.
   base::Result<CreatedSlot> create_slot(const std::string& slot, bool temporary);
   // START_REPLICATION ... (proto_version '2', publication_names ..., binary 'true', streaming 'on').
   base::Result<void> start(const std::string& slot, base::Lsn from, const std::string& publication, bool streaming);
-  // The next message; nullopt when none comes until `timeout`.
+  // The next message; nullopt when none comes until `timeout`. Messages that libpq already holds cost no system call.
+  // Fails with connection_lost, publication_lost, slot_lost or what the server's decoding reports.
   base::Result<std::optional<StreamMessage>> receive(std::chrono::milliseconds timeout);
   base::Result<void> send_feedback(const Feedback& feedback);
+  // Ends a create_slot() that waits for running transactions. Thread-safe against the owner.
+  Connection::Canceller canceller() const;
 
  private:
   struct Impl;

@@ -1,0 +1,46 @@
+#include <array>
+
+#include "pg/connection.h"
+
+// SQLSTATE to the engine's catalogue (PostgreSQL documentation, appendix A). What is not here is database_error.
+
+namespace thalweg::pg {
+
+namespace {
+
+using base::ErrorCode;
+
+struct Mapping {
+  std::string_view prefix;  // no prefix is a prefix of another
+  ErrorCode code;
+};
+
+constexpr std::array kMappings{
+    Mapping{"08", ErrorCode::connection_lost},
+    Mapping{"28", ErrorCode::authentication_failed},
+    Mapping{"3D000", ErrorCode::missing_database},
+    Mapping{"3F000", ErrorCode::missing_table},
+    Mapping{"40", ErrorCode::database_busy},     // serialization failure, deadlock
+    Mapping{"42501", ErrorCode::insufficient_privilege},
+    Mapping{"42P01", ErrorCode::missing_table},
+    Mapping{"53100", ErrorCode::disk_full},
+    Mapping{"53200", ErrorCode::database_busy},  // out of memory
+    Mapping{"53300", ErrorCode::database_busy},  // too many connections
+    Mapping{"55P03", ErrorCode::database_busy},  // lock not available
+    Mapping{"57014", ErrorCode::database_busy},  // query cancelled
+    Mapping{"57P0", ErrorCode::connection_lost}, // shutdown, crash of another backend, starting up
+};
+
+}  // namespace
+
+base::Error error_from_sqlstate(std::string_view sqlstate, std::string message) {
+  ErrorCode code = ErrorCode::database_error;
+  for (const auto& mapping : kMappings) {
+    if (sqlstate.starts_with(mapping.prefix)) code = mapping.code;
+  }
+  base::Error error = base::fail(code, std::move(message)).error();
+  error.sqlstate = sqlstate;
+  return error;
+}
+
+}  // namespace thalweg::pg

@@ -1,0 +1,199 @@
+#include "pg/libpq_handles.h"
+
+#include <poll.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace thalweg::pg {
+
+namespace {
+
+// One slice of an unbounded wait: how late a connection that broke without an event is noticed.
+constexpr std::chrono::milliseconds kWaitSlice{1000};
+
+std::string_view field(const PGresult* result, int code) {
+  const char* text = PQresultErrorField(result, code);
+  return text == nullptr ? std::string_view{} : std::string_view{text};
+}
+
+}  // namespace
+
+std::string tidy_message(std::string_view message) {
+  std::string tidy;
+  while (!message.empty()) {
+    const size_t end = message.find('\n');
+    std::string_view line = message.substr(0, end);
+    message.remove_prefix(end == std::string_view::npos ? message.size() : end + 1);
+    while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
+    if (line.empty() || line.starts_with("LOCATION:") || line.starts_with("LINE ") || line == "^") continue;
+    if (!tidy.empty()) tidy += "; ";
+    tidy += line;
+  }
+  return tidy;
+}
+
+base::Error error_from_result(const PGresult* result) {
+  std::string message{field(result, PG_DIAG_MESSAGE_PRIMARY)};
+  if (message.empty()) message = tidy_message(PQresultErrorMessage(result));
+  if (const auto detail = field(result, PG_DIAG_MESSAGE_DETAIL); !detail.empty()) {
+    message += fmt::format(". {}", detail);
+  }
+  if (const auto hint = field(result, PG_DIAG_MESSAGE_HINT); !hint.empty()) {
+    message += fmt::format(" Hint: {}", hint);
+  }
+  const auto sqlstate = field(result, PG_DIAG_SQLSTATE);
+  // libpq itself makes results without a SQLSTATE when the server has gone.
+  base::Error error = sqlstate.empty()
+                          ? base::fail(base::ErrorCode::connection_lost, std::move(message)).error()
+                          : error_from_sqlstate(sqlstate, std::move(message));
+  if (const auto table = field(result, PG_DIAG_TABLE_NAME); !table.empty()) {
+    error.table = quote_table(field(result, PG_DIAG_SCHEMA_NAME), table);
+  }
+  return error;
+}
+
+base::Error connection_lost(PGconn* conn) {
+  std::string reason = tidy_message(PQerrorMessage(conn));
+  if (reason.empty()) reason = "the server closed the connection";
+  return base::fail(base::ErrorCode::connection_lost, std::move(reason)).error();
+}
+
+base::Error send_failed(PGconn* conn) {
+  if (PQstatus(conn) == CONNECTION_BAD) return connection_lost(conn);
+  return base::fail(base::ErrorCode::invalid_request, tidy_message(PQerrorMessage(conn))).error();
+}
+
+uint64_t affected_rows(PGresult* result) {
+  const char* text = PQcmdTuples(result);
+  uint64_t rows = 0;
+  std::from_chars(text, text + std::strlen(text), rows);  // an empty tag leaves 0
+  return rows;
+}
+
+void ParameterArrays::fill(std::span<const Parameter> parameters) {
+  values.clear();
+  lengths.clear();
+  formats.clear();
+  types.clear();
+  bytes_ = 0;
+  size_t text_bytes = 0;
+  for (const auto& parameter : parameters) {
+    if (!parameter.is_null && !parameter.is_binary) text_bytes += parameter.bytes.size() + 1;
+  }
+  terminated_.clear();
+  terminated_.reserve(text_bytes);  // no growth below: the pointers stay valid
+  for (const auto& parameter : parameters) {
+    const char* value = nullptr;
+    if (parameter.is_null) {
+      value = nullptr;
+    } else if (parameter.is_binary) {
+      // An empty span may have no address; libpq reads a null pointer as NULL.
+      value = parameter.bytes.empty() ? "" : reinterpret_cast<const char*>(parameter.bytes.data());
+    } else {
+      value = terminated_.data() + terminated_.size();
+      terminated_.append(reinterpret_cast<const char*>(parameter.bytes.data()), parameter.bytes.size());
+      terminated_.push_back('\0');
+    }
+    values.push_back(value);
+    lengths.push_back(static_cast<int>(parameter.bytes.size()));
+    formats.push_back(parameter.is_binary ? 1 : 0);
+    types.push_back(parameter.type.value);
+    bytes_ += parameter.bytes.size() + 8;
+  }
+}
+
+base::Result<short> Connection::Impl::wait(short events, std::chrono::milliseconds timeout) {
+  const int socket = PQsocket(conn);
+  if (socket < 0) return std::unexpected(connection_lost(conn));
+  pollfd entry{.fd = socket, .events = events, .revents = 0};
+  const int ready = ::poll(&entry, 1, static_cast<int>(timeout.count()));
+  if (ready < 0 && errno != EINTR) {
+    return base::fail(base::ErrorCode::connection_lost, fmt::format("poll failed: {}", std::strerror(errno)));
+  }
+  if (ready <= 0) return short{0};
+  return entry.revents;
+}
+
+base::Result<void> Connection::Impl::consume_input() {
+  if (PQconsumeInput(conn) == 0) return std::unexpected(connection_lost(conn));
+  return {};
+}
+
+base::Result<void> Connection::Impl::flush() {
+  while (true) {
+    const int rest = PQflush(conn);
+    if (rest == 0) return {};
+    if (rest < 0) return std::unexpected(connection_lost(conn));
+    THALWEG_ASSIGN(const short ready, wait(POLLIN | POLLOUT, kWaitSlice));
+    if ((ready & (POLLIN | POLLERR | POLLHUP)) != 0) THALWEG_TRY(consume_input());
+  }
+}
+
+base::Result<ResultPtr> Connection::Impl::next_result() {
+  while (PQisBusy(conn) != 0) {
+    THALWEG_ASSIGN(const short ready, wait(POLLIN, kWaitSlice));
+    if (ready != 0) THALWEG_TRY(consume_input());
+  }
+  return ResultPtr{PQgetResult(conn)};
+}
+
+base::Result<ResultPtr> Connection::Impl::finish_command() {
+  ResultPtr last;
+  std::optional<base::Error> error;
+  while (true) {
+    THALWEG_ASSIGN(ResultPtr result, next_result());
+    if (!result) break;
+    const ExecStatusType status = PQresultStatus(result.get());
+    if (status == PGRES_FATAL_ERROR || status == PGRES_BAD_RESPONSE) {
+      if (!error) error = error_from_result(result.get());
+      if (PQstatus(conn) == CONNECTION_BAD) break;
+    } else if (status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH) {
+      last = std::move(result);
+      break;  // the caller goes on with the COPY
+    } else {
+      last = std::move(result);
+    }
+  }
+  if (error) return std::unexpected(*std::move(error));
+  if (!last) return std::unexpected(connection_lost(conn));
+  return last;
+}
+
+base::Result<void> Connection::Impl::ready_for_command() const {
+  if (PQstatus(conn) == CONNECTION_BAD) return std::unexpected(connection_lost(conn));
+  if (PQpipelineStatus(conn) != PQ_PIPELINE_OFF) {
+    return base::fail(base::ErrorCode::invalid_request, "a pipeline is open on this connection");
+  }
+  if (PQtransactionStatus(conn) == PQTRANS_ACTIVE) {
+    return base::fail(base::ErrorCode::invalid_request, "another command runs on this connection");
+  }
+  return {};
+}
+
+void Connection::Impl::leave_copy(ExecStatusType status) {
+  if (status == PGRES_COPY_IN) {
+    PQputCopyEnd(conn, "this statement may not copy");
+    if (!flush()) return;  // broken() tells the owner
+  } else {
+    if (PGcancel* cancel = PQgetCancel(conn); cancel != nullptr) {
+      std::array<char, 256> reason{};
+      PQcancel(cancel, reason.data(), reason.size());  // without it the rows below are just more
+      PQfreeCancel(cancel);
+    }
+    int length = 0;
+    do {
+      char* row = nullptr;
+      length = PQgetCopyData(conn, &row, 1);
+      if (row != nullptr) PQfreemem(row);
+      if (length == 0 && (!wait(POLLIN, kWaitSlice) || !consume_input())) return;
+    } while (length >= 0);
+  }
+  (void)finish_command();  // the server's word that the COPY failed, as asked
+}
+
+}  // namespace thalweg::pg

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <libpq-fe.h>
+
+#include <chrono>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "pg/connection.h"
+
+// Internal to pg/: libpq's handles with owners, and the waits that every part of pg/ shares.
+
+namespace thalweg::pg {
+
+struct ResultDeleter {
+  void operator()(PGresult* result) const { PQclear(result); }
+};
+using ResultPtr = std::unique_ptr<PGresult, ResultDeleter>;
+
+struct BytesDeleter {
+  void operator()(char* bytes) const { PQfreemem(bytes); }
+};
+using BytesPtr = std::unique_ptr<char, BytesDeleter>;
+
+// An ErrorResponse: SQLSTATE, primary message, detail, hint and the table that it names.
+base::Error error_from_result(const PGresult* result);
+// The connection failed under us: connection_lost with libpq's reason.
+base::Error connection_lost(PGconn* conn);
+// libpq refused to send a command: connection_lost, or invalid_request when the connection is well.
+base::Error send_failed(PGconn* conn);
+// libpq's message without its line breaks, LOCATION and LINE lines.
+std::string tidy_message(std::string_view message);
+// Rows' count in a command tag ("INSERT 0 5" -> 5), 0 where the tag has none.
+uint64_t affected_rows(PGresult* result);
+
+// Parameters in the arrays that libpq wants. Reused: allocates only while it grows.
+class ParameterArrays {
+ public:
+  void fill(std::span<const Parameter> parameters);
+  size_t bytes() const { return bytes_; }
+  int count() const { return static_cast<int>(values.size()); }
+
+  std::vector<const char*> values;
+  std::vector<int> lengths;
+  std::vector<int> formats;
+  std::vector<Oid> types;
+
+ private:
+  std::string terminated_;  // text values: libpq wants them with a final NUL
+  size_t bytes_ = 0;
+};
+
+struct Rows::Impl {
+  ResultPtr result;
+};
+
+// Owner: the Connection's owner. The socket is always in non-blocking mode; every wait is a bounded poll.
+struct Connection::Impl {
+  PGconn* conn = nullptr;
+  ParameterArrays parameters;
+  BytesPtr copy_buffer;       // what copy_out_next handed out last
+  size_t copy_unflushed = 0;  // bytes given to libpq since the last flush
+
+  Impl() = default;
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+  ~Impl() {
+    copy_buffer.reset();
+    if (conn != nullptr) PQfinish(conn);
+  }
+
+  // Polls the socket for at most `timeout`; the events that came, 0 when none did.
+  base::Result<short> wait(short events, std::chrono::milliseconds timeout);
+  base::Result<void> consume_input();
+  // Sends all that libpq holds, reading meanwhile whatever the server says, so that neither side stalls.
+  base::Result<void> flush();
+  // The next result, nullptr after a command's last one.
+  base::Result<ResultPtr> next_result();
+  // Reads the results of a simple command to its end: its last result, or its first error.
+  base::Result<ResultPtr> finish_command();
+  // Refuses a command while a pipeline or a COPY holds the connection.
+  base::Result<void> ready_for_command() const;
+  // Ends a COPY that a statement started where none was expected.
+  void leave_copy(ExecStatusType status);
+};
+
+}  // namespace thalweg::pg

@@ -1,0 +1,216 @@
+#include "pg/replication_stream.h"
+
+#include <poll.h>
+
+#include <array>
+#include <bit>
+#include <charconv>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "pg/libpq_handles.h"
+
+namespace thalweg::pg {
+
+namespace {
+
+using base::ErrorCode;
+
+constexpr size_t kXLogDataHeaderBytes = 1 + 8 + 8 + 8;
+constexpr size_t kKeepaliveBytes = 1 + 8 + 8 + 1;
+constexpr int kOptionSyntaxVersion = 150'000;  // from here CREATE_REPLICATION_SLOT takes a list of options
+
+uint64_t load_u64(const std::byte* bytes) {
+  uint64_t value = 0;
+  std::memcpy(&value, bytes, sizeof value);
+  return std::endian::native == std::endian::little ? __builtin_bswap64(value) : value;
+}
+
+std::byte* store_u64(std::byte* out, uint64_t value) {
+  if (std::endian::native == std::endian::little) value = __builtin_bswap64(value);
+  std::memcpy(out, &value, sizeof value);
+  return out + sizeof value;
+}
+
+base::UnixMicros from_postgres_time(uint64_t micros) {
+  return {static_cast<int64_t>(micros) + base::kPostgresEpochMicros};
+}
+
+base::Result<StreamMessage> parse(std::span<const std::byte> bytes) {
+  const char kind = bytes.empty() ? '\0' : static_cast<char>(bytes[0]);
+  if (kind == 'w' && bytes.size() >= kXLogDataHeaderBytes) {
+    return StreamMessage{.is_keepalive = false,
+                         .reply_requested = false,
+                         .wal_start = {load_u64(&bytes[1])},
+                         .wal_end = {load_u64(&bytes[9])},
+                         .server_time = from_postgres_time(load_u64(&bytes[17])),
+                         .payload = bytes.subspan(kXLogDataHeaderBytes)};
+  }
+  if (kind == 'k' && bytes.size() == kKeepaliveBytes) {
+    return StreamMessage{.is_keepalive = true,
+                         .reply_requested = bytes[17] != std::byte{0},
+                         .wal_start = {},
+                         .wal_end = {load_u64(&bytes[1])},
+                         .server_time = from_postgres_time(load_u64(&bytes[9])),
+                         .payload = {}};
+  }
+  return base::fail(ErrorCode::protocol_violation,
+                    fmt::format("A replication message of kind {} with {} bytes is not valid.",
+                                static_cast<int>(kind), bytes.size()));
+}
+
+// What the server's refusals mean for a slot; everywhere else the same SQLSTATEs mean other things.
+void name_slot_error(base::Error& error, bool wal_level_is_logical) {
+  if (error.sqlstate == "55006") error.code = ErrorCode::slot_in_use;
+  if (error.sqlstate == "53400" || error.sqlstate == "53300") error.code = ErrorCode::slot_limit_reached;
+  if (error.sqlstate == "55000") {
+    error.code = wal_level_is_logical ? ErrorCode::slot_lost : ErrorCode::wal_level_too_low;
+  }
+  if (error.sqlstate == "42704") error.code = ErrorCode::slot_lost;
+  if (error.sqlstate == "58P01") error.code = ErrorCode::slot_lost;  // the WAL segment has been removed
+}
+
+}  // namespace
+
+struct ReplicationStream::Impl {
+  Connection connection;
+  BytesPtr message;  // what receive() handed out last
+
+  Connection::Impl& libpq() { return *connection.impl_; }
+  PGconn* conn() { return libpq().conn; }
+
+  base::Error named(base::Error error) {
+    bool logical = true;
+    if (error.sqlstate == "55000") {
+      const auto level = connection.script("SHOW wal_level");
+      logical = !level || level->text(0, 0) == "logical";
+    }
+    name_slot_error(error, logical);
+    return error;
+  }
+
+  // The server has ended the stream: its reason.
+  base::Error ended() {
+    auto last = libpq().finish_command();
+    if (last) return base::fail(ErrorCode::connection_lost, "the source ended the stream").error();
+    base::Error error = std::move(last).error();
+    // Decoding itself failed. A name that does not exist is the publication here: the slot was found at the start.
+    if (error.sqlstate == "42704") {
+      error.code = ErrorCode::publication_lost;
+    } else {
+      name_slot_error(error, true);
+    }
+    return error;
+  }
+};
+
+ReplicationStream::ReplicationStream(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ReplicationStream::ReplicationStream(ReplicationStream&&) noexcept = default;
+ReplicationStream& ReplicationStream::operator=(ReplicationStream&&) noexcept = default;
+ReplicationStream::~ReplicationStream() = default;
+
+base::Result<ReplicationStream> ReplicationStream::open(const std::string& conninfo,
+                                                        const std::string& application_name) {
+  auto connection = Connection::open(
+      conninfo, {.application_name = application_name, .replication = Replication::database});
+  if (!connection) {
+    base::Error error = std::move(connection).error();
+    // Senders are counted apart from other connections.
+    if (error.sqlstate == "53300") error.code = ErrorCode::slot_limit_reached;
+    return std::unexpected(std::move(error));
+  }
+  return ReplicationStream{std::unique_ptr<Impl>{new Impl{.connection = *std::move(connection), .message = {}}}};
+}
+
+base::Result<SystemIdentity> ReplicationStream::identify() {
+  THALWEG_ASSIGN(const Rows rows, impl_->connection.script("IDENTIFY_SYSTEM"));
+  const auto flushed = base::parse_lsn(rows.text(0, 2));
+  if (rows.size() != 1 || rows.columns() < 4 || !flushed) {
+    return base::fail(ErrorCode::protocol_violation, "IDENTIFY_SYSTEM gave no valid answer.");
+  }
+  return SystemIdentity{.system_identifier = std::string{rows.text(0, 0)},
+                        .timeline = static_cast<int>(rows.integer(0, 1)),
+                        .flushed = *flushed,
+                        .database = std::string{rows.text(0, 3)}};
+}
+
+base::Result<CreatedSlot> ReplicationStream::create_slot(const std::string& slot, bool temporary) {
+  const bool options = impl_->connection.server_version() >= kOptionSyntaxVersion;
+  auto rows = impl_->connection.script(fmt::format("CREATE_REPLICATION_SLOT {}{} LOGICAL pgoutput {}",
+                                                   quote_identifier(slot), temporary ? " TEMPORARY" : "",
+                                                   options ? "(SNAPSHOT 'export')" : "EXPORT_SNAPSHOT"));
+  if (!rows) return std::unexpected(impl_->named(std::move(rows).error()));
+  const auto point = base::parse_lsn(rows->text(0, 1));
+  if (rows->size() != 1 || !point || rows->text(0, 2).empty()) {
+    return base::fail(ErrorCode::protocol_violation, "CREATE_REPLICATION_SLOT gave no valid answer.");
+  }
+  return CreatedSlot{.consistent_point = *point, .snapshot_name = std::string{rows->text(0, 2)}};
+}
+
+base::Result<void> ReplicationStream::start(const std::string& slot, base::Lsn from, const std::string& publication,
+                                            bool streaming) {
+  const std::string sql = fmt::format(
+      "START_REPLICATION SLOT {} LOGICAL {} (proto_version '2', publication_names {}, binary 'true'{})",
+      quote_identifier(slot), base::to_string(from), impl_->connection.quote_literal(quote_identifier(publication)),
+      streaming ? ", streaming 'on'" : "");
+  THALWEG_TRY(impl_->libpq().ready_for_command());
+  if (PQsendQuery(impl_->conn(), sql.c_str()) == 0) return std::unexpected(send_failed(impl_->conn()));
+  THALWEG_TRY(impl_->libpq().flush());
+  auto result = impl_->libpq().finish_command();
+  if (!result) return std::unexpected(impl_->named(std::move(result).error()));
+  if (PQresultStatus(result->get()) != PGRES_COPY_BOTH) {
+    return base::fail(ErrorCode::protocol_violation, "START_REPLICATION did not start a stream.");
+  }
+  return {};
+}
+
+base::Result<std::optional<StreamMessage>> ReplicationStream::receive(std::chrono::milliseconds timeout) {
+  const auto started = std::chrono::steady_clock::now();
+  impl_->message.reset();
+  bool polled = false;
+  while (true) {
+    char* buffer = nullptr;
+    const int length = PQgetCopyData(impl_->conn(), &buffer, 1);
+    if (length > 0) {
+      impl_->message.reset(buffer);
+      THALWEG_ASSIGN(const StreamMessage message,
+                     parse(std::as_bytes(std::span{buffer, static_cast<size_t>(length)})));
+      return message;
+    }
+    if (length < 0) return std::unexpected(impl_->ended());
+    auto left = timeout;
+    if (polled) {
+      const auto spent = std::chrono::steady_clock::now() - started;
+      left = timeout - std::chrono::duration_cast<std::chrono::milliseconds>(spent);
+      if (left.count() <= 0) return std::optional<StreamMessage>{};
+    }
+    polled = true;
+    // Feedback that did not fit into the socket goes out as soon as it can.
+    const bool unsent = PQflush(impl_->conn()) == 1;
+    THALWEG_ASSIGN(const short ready,
+                   impl_->libpq().wait(static_cast<short>(POLLIN | (unsent ? POLLOUT : 0)), left));
+    if ((ready & (POLLIN | POLLERR | POLLHUP)) != 0) THALWEG_TRY(impl_->libpq().consume_input());
+  }
+}
+
+base::Result<void> ReplicationStream::send_feedback(const Feedback& feedback) {
+  std::array<std::byte, 1 + 8 + 8 + 8 + 8 + 1> message;
+  message[0] = static_cast<std::byte>('r');
+  std::byte* out = &message[1];
+  out = store_u64(out, feedback.written.value);
+  out = store_u64(out, feedback.flushed.value);
+  out = store_u64(out, feedback.applied.value);
+  const auto now = std::chrono::duration_cast<std::chrono::microseconds>(
+                       std::chrono::system_clock::now().time_since_epoch()).count();
+  out = store_u64(out, static_cast<uint64_t>(now - base::kPostgresEpochMicros));
+  *out = static_cast<std::byte>(feedback.reply_requested ? 1 : 0);
+  const int sent = PQputCopyData(impl_->conn(), reinterpret_cast<const char*>(message.data()),
+                                 static_cast<int>(message.size()));
+  if (sent < 0 || PQflush(impl_->conn()) < 0) return std::unexpected(connection_lost(impl_->conn()));
+  return {};  // what the socket did not take now, receive() sends
+}
+
+Connection::Canceller ReplicationStream::canceller() const { return impl_->connection.canceller(); }
+
+}  // namespace thalweg::pg
