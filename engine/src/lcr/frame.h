@@ -46,7 +46,7 @@ enum class FrameKind : uint8_t {
   remove = 5,    // DELETE
   truncate = 6,
   commit = 7,    // ends begin, or (flag streamed) a transaction that came in pieces
-  abort = 8,     // a streamed transaction (xid == subxid or subxid 0) or subtransaction was rolled back
+  abort = 8,     // a streamed transaction (xid == subxid or subxid 0) or subtransaction was rolled back; has kStreamed
   progress = 9,  // no change: everything that commits at or before lsn has been enqueued
 };
 
@@ -121,7 +121,8 @@ struct TransactionMark {
 // A checked frame. Immutable view over bytes that outlive it.
 class FrameView {
  public:
-  // Fails with corrupt_frame unless `bytes` starts with one whole, valid frame. Bytes after it are ignored.
+  // Fails with corrupt_frame unless `bytes` starts with one whole, valid frame. Bytes after it are ignored. `bytes`
+  // must be aligned to kFrameAlignment, else corrupt_frame as well: header() hands out a reference.
   static base::Result<FrameView> decode(std::span<const std::byte> bytes);
   // For bytes that this process wrote and kept in memory: no checksum, structure asserted in debug builds.
   static FrameView trusted(const std::byte* bytes);
@@ -168,6 +169,10 @@ std::vector<std::byte> make_abort_frame(base::Xid xid, base::Xid subxid, base::L
 std::vector<std::byte> make_truncate_frame(base::Xid xid, base::Xid subxid, base::Lsn lsn, uint16_t flags,
                                            std::span<const base::RelationId> relations);
 std::vector<std::byte> make_progress_frame(base::Lsn lsn, base::UnixMicros server_time);
+
+// The length of the frame that starts `bytes`, from its first four bytes alone, or corrupt_frame when no frame has that
+// length. For readers that cut frames out of a file or a socket; needs 4 bytes, no alignment.
+base::Result<size_t> frame_length(std::span<const std::byte> bytes);
 
 // The length of the tuple that starts `bytes`, or corrupt_frame. Never reads past `bytes`.
 base::Result<size_t> check_tuple(std::span<const std::byte> bytes);
