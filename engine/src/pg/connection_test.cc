@@ -98,7 +98,7 @@ TEST(Connection, RefusalsAreTold) {
   EXPECT_EQ(missing.error().code, ErrorCode::missing_database);
   EXPECT_EQ(missing.error().message.find("LOCATION"), std::string::npos) << missing.error().message;
 
-  auto nonsense = Connection::open("host=x password=s3cret'", {});
+  auto nonsense = Connection::open("host=x password='s3cret", {});
   ASSERT_FALSE(nonsense);
   EXPECT_EQ(nonsense.error().code, ErrorCode::invalid_request);
   EXPECT_EQ(nonsense.error().message.find("s3cret"), std::string::npos);
