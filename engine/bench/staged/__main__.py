@@ -2,7 +2,6 @@
 
 import argparse
 import statistics
-import sys
 
 from harness.cluster import Cluster
 from harness.compare import assert_same
@@ -37,7 +36,8 @@ def main() -> None:
         lcrs = arguments.transactions * ROWS_PER_TRANSACTION + 1
         print(f"staged {arguments.transactions} transactions of {ROWS_PER_TRANSACTION} rows: {lcrs} LCRs, "
               f"{wal / 2**20:.0f} MiB of WAL", flush=True)
-        print(f"{'round':>5}  {'method':<14} {'LCR/s':>9} {'seconds':>8}   CPU s: source   tool  destination", flush=True)
+        print(f"{'round':>5}  {'method':<14} {'LCR/s':>9} {'seconds':>8}   CPU s: source   tool  destination",
+              flush=True)
         measured = []
         for round_number, drain in drains:
             measured.append(measure(drain, servers, round_number, lcrs, lambda database: assert_same(
@@ -73,7 +73,8 @@ def _prepare(arguments: argparse.Namespace, servers: Servers) -> list[tuple[int,
 
 def _print(result: Measurement) -> None:
     print(f"{result.round:>5}  {result.method:<14} {result.rate:>9,.0f} {result.seconds:>8.2f} {'':>9}"
-          f"{result.source_cpu:>6.2f} {result.tool_cpu:>6.2f} {result.destination_cpu:>12.2f}   rows identical", flush=True)
+          f"{result.source_cpu:>6.2f} {result.tool_cpu:>6.2f} {result.destination_cpu:>12.2f}   rows identical",
+          flush=True)
 
 
 def _summary(measured: list[Measurement]) -> None:
@@ -87,4 +88,4 @@ def _summary(measured: list[Measurement]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

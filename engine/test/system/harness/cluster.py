@@ -5,13 +5,13 @@ import subprocess
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, LiteralString, cast
+from typing import Any
 
 import psycopg
 
 from harness.workspace import as_postgres, free_port
 
-PASSWORD = "system-test"  # noqa: S105  the clusters listen on loopback and live for one run
+PASSWORD = "system-test"  # the clusters listen on loopback and live for one run
 
 
 def server_programs() -> Path:
@@ -105,7 +105,7 @@ class Cluster:
         rows: list[tuple[Any, ...]] = []
         with self.connect(database) as connection:
             for statement in statements:
-                cursor = connection.execute(cast(LiteralString, statement))
+                cursor = connection.execute(statement)
                 rows = cursor.fetchall() if cursor.description else []
         return rows
 

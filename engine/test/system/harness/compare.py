@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import Any, LiteralString, cast
+from typing import Any
 
 import psycopg
 
@@ -36,7 +36,7 @@ def lines_of(connection: psycopg.Connection[Any], table: Table, columns: list[st
     """The rows as COPY text, sorted by their whole text: an order that every type has and both sides share."""
     listed = ", ".join(quote(column) for column in columns)
     query = (f'COPY (SELECT {listed} FROM {quote(*table)} AS row_ ORDER BY ROW({listed})::text COLLATE "C") TO STDOUT')
-    with connection.cursor() as cursor, cursor.copy(cast(LiteralString, query)) as copy:
+    with connection.cursor() as cursor, cursor.copy(query) as copy:
         for block in copy:
             yield bytes(block)
 

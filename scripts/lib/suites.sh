@@ -1,0 +1,71 @@
+# shellcheck shell=bash
+# What each suite of 'make test' runs. Each gets a directory for its JUnit files. Sourced, never run.
+
+suite_lint() { "$THALWEG_ROOT/scripts/lint.sh"; }
+
+# Unit tests and corpora of one build tree.
+run_ctest() {
+  local tree=$1 results=$2
+  mkdir -p "$results"
+  GTEST_OUTPUT=xml:$results/ ctest --test-dir "$THALWEG_BUILD/$tree" --output-on-failure --parallel 2 --no-tests=error
+}
+
+suite_engine() {
+  build_engine release
+  run_ctest release "$1"
+}
+
+suite_sanitizers() {
+  local tree status=0
+  export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1
+  export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+  for tree in address thread; do
+    build_engine "$tree"
+    run_ctest "$tree" "$1/$tree" || status=1
+  done
+  return "$status"
+}
+
+# Twenty seconds of libFuzzer for each target, from its corpus. What it finds on the way stays in the build tree.
+suite_fuzz() {
+  local source target passed=0 failed=0 seconds=${THALWEG_FUZZ_SECONDS:-20} targets=()
+  while read -r source; do
+    targets+=("$(basename "$source" .cc)")
+  done < <(find "$THALWEG_ROOT/engine/src" -name '*_fuzz.cc')
+  build_engine fuzz "${targets[@]}"
+  for target in "${targets[@]}"; do
+    mkdir -p "$THALWEG_BUILD/fuzz/found/$target"
+    if "$(find "$THALWEG_BUILD/fuzz" -name "$target" -type f -perm -u+x)" -max_total_time="$seconds" -timeout=10 \
+      -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$THALWEG_BUILD/fuzz/found/$target-" \
+      "$THALWEG_BUILD/fuzz/found/$target" "$THALWEG_ROOT/engine/test/corpus/$target"; then
+      passed=$((passed + 1))
+    else
+      failed=$((failed + 1))
+    fi
+  done
+  echo "totals: $passed passed, $failed failed"
+  ((failed == 0))
+}
+
+suite_backend() {
+  (cd "$THALWEG_ROOT/backend" && "$THALWEG_VENV/bin/pytest" -q -p no:cacheprovider --junitxml="$1/backend.xml")
+}
+
+suite_frontend() {
+  use_node
+  install_node_modules "$THALWEG_ROOT/frontend"
+  (cd "$THALWEG_ROOT/frontend" && npx vitest run --reporter=default --reporter=junit --outputFile.junit="$1/frontend.xml")
+  build_console
+}
+
+suite_system() {
+  build_engine release thalwegd
+  (cd "$THALWEG_ROOT/engine/test/system" && THALWEG_ENGINE=$THALWEG_BUILD/release/src/daemon/thalwegd \
+    "$THALWEG_VENV/bin/pytest" -q -p no:cacheprovider --durations=10 --junitxml="$1/system.xml")
+}
+
+# A stack of its own beside the user's: other state, other ports.
+suite_e2e() {
+  use_node
+  RESULTS=$1 "$THALWEG_ROOT/e2e/run.sh"
+}

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Every static check, one line each; all of them run, also after a failure. Called by 'make lint' through test.sh.
+set -uo pipefail
+source "$(dirname "$0")/settings.sh"
+source "$THALWEG_ROOT/scripts/lib/node.sh"
+source "$THALWEG_ROOT/scripts/lib/builds.sh"
+cd "$THALWEG_ROOT" || exit 1
+python=$THALWEG_VENV/bin/python
+passed=0
+failed=0
+
+check() {
+  local name=$1 output
+  shift
+  if output=$("$@" 2>&1 </dev/null); then
+    printf '  ✓ %s\n' "$name"
+    passed=$((passed + 1))
+  else
+    printf '  ✗ %s\n%s\n' "$name" "$(sed 's/^/    │ /' <<<"$output" | tail -n 40)"
+    failed=$((failed + 1))
+  fi
+}
+
+engine_format() { find engine/src engine/test \( -name '*.h' -o -name '*.cc' \) -print0 | xargs -0 clang-format-19 --dry-run -Werror; }
+shell_scripts() { find scripts .ci e2e -path '*/node_modules' -prune -o -name '*.sh' -print; echo .ci/run; }
+shell_check() { shell_scripts | xargs shellcheck --source-path=SCRIPTDIR --external-sources --severity=warning; }
+in_backend() { (cd backend && "$@"); }
+system_types() { MYPYPATH=engine/test/system:engine/bench "$THALWEG_VENV/bin/mypy" --strict -p harness -p staged; }
+console_lint() { use_node && install_node_modules frontend && (cd frontend && npm run --silent lint); }
+
+check "engine: layers" "$python" scripts/lint/engine_layers.py
+check "engine: format" engine_format
+check "everywhere: tidy" "$python" scripts/lint/tidy.py
+check "backend: ruff" in_backend "$THALWEG_VENV/bin/ruff" check .
+check "backend: format" in_backend "$THALWEG_VENV/bin/ruff" format --check .
+check "backend: mypy" in_backend "$THALWEG_VENV/bin/mypy" thalweg
+check "backend: layers" in_backend "$THALWEG_VENV/bin/lint-imports"
+check "console: biome, tsc, layers" console_lint
+check "scripts: ruff" "$THALWEG_VENV/bin/ruff" check scripts engine
+check "scripts: mypy" system_types
+check "scripts: shellcheck" shell_check
+check "deploy: compose, Dockerfiles" "$python" scripts/lint/deploy.py
+
+echo "totals: $passed passed, $failed failed"
+((failed == 0))

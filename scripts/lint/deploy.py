@@ -1,0 +1,106 @@
+"""docker-compose.yml and the Dockerfiles, checked without Docker: what they name exists, what they repeat agrees."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sources import ROOT, shown
+
+SERVICES = {"store", "redis", "setup", "engine", "api", "collector", "demo-source", "demo-destination", "load"}
+INSTRUCTION = re.compile(r"^(FROM|COPY|RUN|ENV|ARG|WORKDIR|USER|ENTRYPOINT|CMD|EXPOSE|VOLUME|HEALTHCHECK)\s+(.*)$")
+SCRIPT = re.compile(r"scripts/[\w/]+\.sh")
+
+
+def main() -> int:
+    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    dockerfiles = sorted((ROOT / "deploy").glob("*.Dockerfile"))
+    problems = _service_problems(compose)
+    problems += [problem for path in dockerfiles for problem in _dockerfile_problems(path)]
+    used = {service.get("build", {}).get("dockerfile") for service in compose["services"].values()}
+    problems += [f"{shown(path)}: no service is built from it" for path in dockerfiles if shown(path) not in used]
+    problems += _port_problems(compose)
+    print("\n".join(problems) or f"{len(compose['services'])} services, {len(dockerfiles)} Dockerfiles")
+    return 1 if problems else 0
+
+
+def _service_problems(compose: dict[str, Any]) -> list[str]:
+    services = compose["services"]
+    problems = [f"docker-compose.yml: no service '{name}'" for name in sorted(SERVICES - services.keys())]
+    for name, service in services.items():
+        where = f"docker-compose.yml: {name}"
+        dockerfile = service.get("build", {}).get("dockerfile", "")
+        if not (ROOT / dockerfile).is_file():
+            problems.append(f"{where}: Dockerfile '{dockerfile}' does not exist")
+        problems += [f"{where}: depends on '{other}', which does not exist"
+                     for other in service.get("depends_on", {}) if other not in services]
+        named = [volume.split(":")[0] for volume in service.get("volumes", []) if not volume.startswith((".", "/"))]
+        problems += [f"{where}: volume '{volume}' is not declared" for volume in named
+                     if volume not in compose["volumes"]]
+        shared = str(service.get("network_mode", "")).removeprefix("service:")
+        if shared and shared not in services:
+            problems.append(f"{where}: shares the network of '{shared}', which does not exist")
+        problems += _script_problems(where, str(service.get("command", "")))
+    return problems
+
+
+def _dockerfile_problems(path: Path) -> list[str]:
+    problems: list[str] = []
+    stages: set[str] = set()
+    text = path.read_text().replace("\\\n", " ")
+    for line in text.splitlines():
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        match = INSTRUCTION.match(line)
+        if not match:
+            problems.append(f"{shown(path)}: cannot read '{line}'")
+            continue
+        name, rest = match.groups()
+        if name == "FROM":
+            image, *alias = rest.split(" AS ")
+            if image not in stages and (":" not in image or image.endswith(":latest")):
+                problems.append(f"{shown(path)}: '{image}' is not pinned to a version")
+            stages.update(alias)
+        elif name == "COPY":
+            problems += _copy_problems(path, rest.split(), stages)
+        problems += _script_problems(shown(path), rest)
+    return problems
+
+
+def _copy_problems(path: Path, words: list[str], stages: set[str]) -> list[str]:
+    options = [word for word in words if word.startswith("--")]
+    origin = next((word.removeprefix("--from=") for word in options if word.startswith("--from=")), None)
+    if origin is not None:
+        return [] if origin in stages else [f"{shown(path)}: COPY from the unknown stage '{origin}'"]
+    sources = [word for word in words if not word.startswith("--")][:-1]
+    return [f"{shown(path)}: COPY source '{source}' does not exist" for source in sources
+            if not any(ROOT.glob(source))]
+
+
+def _script_problems(where: str, text: str) -> list[str]:
+    return [f"{where}: '{name}' does not exist" for name in SCRIPT.findall(text) if not (ROOT / name).is_file()]
+
+
+def _port_problems(compose: dict[str, Any]) -> list[str]:
+    """Published ports must be those of scripts/settings.sh."""
+    settings = subprocess.run(
+        ["bash", "-c", f"source {ROOT}/scripts/settings.sh; echo $THALWEG_STORE_PORT $THALWEG_SOURCE_PORT "
+         "$THALWEG_DESTINATION_PORT $THALWEG_REDIS_PORT $THALWEG_API_PORT $THALWEG_ENGINE_PORT"],
+        capture_output=True, text=True, check=True, env={"PATH": "/usr/bin:/bin", "THALWEG_HOME": "/nonexistent"})
+    known = set(settings.stdout.split())
+    problems = []
+    for name, service in compose["services"].items():
+        for published in service.get("ports", []):
+            host, _, container = str(published).removeprefix("127.0.0.1:").partition(":")
+            if not str(published).startswith("127.0.0.1:"):
+                problems.append(f"docker-compose.yml: {name}: port {published} is published beyond loopback")
+            if host != container or host not in known:
+                problems.append(f"docker-compose.yml: {name}: port {published} is not one of scripts/settings.sh")
+    return problems
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+"""What no formatter checks: sizes, names, folders without a page, words and addresses that do not belong here."""
+
+import re
+import sys
+from pathlib import Path
+
+from sources import ROOT, shown, source_files
+
+LINES_MAX = 600
+LINES_LISTED = 250
+COUNTED = {".h", ".cc", ".inc", ".py", ".ts", ".tsx", ".mjs", ".sh", ".css"}
+BANNED_NAMES = {"utils", "util", "common", "misc", "helpers", "helper", "manager", "managers"}
+# Written by other programs, so their size and wording are not ours.
+GENERATED = ("package-lock.json", ".lock", "openapi.json", "schema.d.ts", "routeTree.gen.ts", ".generated.ts")
+BINARY = {".png", ".ico", ".woff2", ".bin", ".gz", ".webp"}
+
+# Bracketed letters keep the patterns from finding themselves.
+WORDS = [
+    (re.compile(r"\b(?:TOD[O]|FIXM[E]|XX[X]|HAC[K])\b"), "an unfinished thought; finish it or open an issue"),
+    (re.compile(r"(?<![\w.$}])/(?:wor[k]|roo[t])/[\w.-]+"), "a path of one machine"),
+    (re.compile(r"/hom[e]/\w+/"), "a path of one machine"),
+    (re.compile(r"https?://[^\s/\"']*(?:registry|pypi|artifactory|nexus|mirror)"), "a package registry's address"),
+]
+
+
+def main() -> int:
+    problems: list[str] = []
+    long_files: list[tuple[int, str]] = []
+    for path in source_files():
+        problems += _name_problems(path)
+        if path.suffix in BINARY or "corpus" in path.parts or "golden" in path.parts:
+            continue
+        generated = path.name.endswith(GENERATED)
+        text = path.read_text(errors="replace")
+        lines = text.count("\n")
+        if path.suffix in COUNTED and not generated:
+            if lines > LINES_MAX:
+                problems.append(f"{shown(path)}: {lines} lines, more than {LINES_MAX}")
+            elif lines > LINES_LISTED:
+                long_files.append((lines, shown(path)))
+        problems += _word_problems(path, text, generated)
+    problems += _missing_pages()
+    for lines, name in sorted(long_files, reverse=True):
+        print(f"long: {lines:>4} {name}")
+    print("\n".join(problems) or "tidy")
+    return 1 if problems else 0
+
+
+def _name_problems(path: Path) -> list[str]:
+    parts = path.relative_to(ROOT).parts
+    names = [*parts[:-1], parts[-1].split(".")[0]]
+    return [f"{shown(path)}: nothing is called '{name}' here; say what it does"
+            for name in names if name.lower() in BANNED_NAMES]
+
+
+def _word_problems(path: Path, text: str, generated: bool) -> list[str]:
+    checks = WORDS[3:] if generated else WORDS
+    return [f"{shown(path)}:{text.count(chr(10), 0, match.start()) + 1}: '{match[0]}': {why}"
+            for pattern, why in checks for match in pattern.finditer(text)]
+
+
+def _missing_pages() -> list[str]:
+    folders = sorted(path for path in (ROOT / "engine/src").iterdir() if path.is_dir() and any(path.rglob("*.h")))
+    return [f"{shown(folder)}: has no README.md" for folder in folders if not (folder / "README.md").exists()]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
