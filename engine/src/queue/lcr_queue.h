@@ -25,7 +25,7 @@ struct LcrQueueGauges {
   uint64_t enqueued;        // LCRs ever enqueued
   uint64_t enqueued_bytes;
   uint64_t depth;           // LCRs that the slowest consumer has not dequeued
-  uint64_t depth_bytes;     // arena and own memory in use
+  uint64_t depth_bytes;     // their bytes: frames in the arena and in memory of their own
   uint64_t capacity;        // slots - 1
   uint64_t memory_bytes;
 };
