@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +13,7 @@
 #include "apply/error_queue.h"
 #include "apply/parameters.h"
 #include "apply/progress.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/ids.h"
 #include "queue/lcr_queue.h"
@@ -45,7 +45,7 @@ struct ApplyOptions {
   ApplyParameters parameters;
   std::filesystem::path spill_directory;  // exists; this apply owns what it finds there
   std::vector<CatchUpSpan> catch_up;
-  std::function<base::UnixMicros()> wall_clock;
+  const base::Clock* clock = nullptr;  // outlives the apply
 };
 
 struct ApplyStatus {

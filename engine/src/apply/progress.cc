@@ -1,0 +1,221 @@
+#include "apply/progress.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "apply/progress_recovery.h"
+
+namespace thalweg::apply {
+
+namespace {
+
+using base::ErrorCode;
+
+constexpr int kSchemaVersion = 1;
+// One key for all engines: schema changes of schema `thalweg` happen one after the other.
+constexpr const char* kSchemaLock = "SELECT pg_catalog.pg_advisory_xact_lock(7520113906284133)";
+
+constexpr const char* kCreateTables = R"sql(
+CREATE SCHEMA IF NOT EXISTS thalweg;
+COMMENT ON SCHEMA thalweg IS 'Replication progress and error queue of Thalweg';
+CREATE TABLE thalweg.schema_version (version integer NOT NULL);
+CREATE TABLE thalweg.stream (
+  stream_id text PRIMARY KEY,
+  source_system_identifier text NOT NULL,
+  source_timeline integer NOT NULL,
+  source_database text NOT NULL,
+  slot text NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  start_lsn pg_lsn NOT NULL,
+  low_watermark pg_lsn NOT NULL,
+  epoch bigint NOT NULL DEFAULT 0,
+  recorded_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE TABLE thalweg.apply_progress (
+  stream_id text NOT NULL,
+  applier integer NOT NULL,
+  epoch bigint NOT NULL,
+  low_watermark pg_lsn NOT NULL,
+  ranges bytea NOT NULL,
+  updated_at timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (stream_id, applier)
+) WITH (fillfactor = 50);
+CREATE TABLE thalweg.error_queue (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  stream_id text NOT NULL,
+  commit_lsn pg_lsn NOT NULL,
+  end_lsn pg_lsn NOT NULL,
+  commit_micros bigint NOT NULL,
+  xid bigint NOT NULL,
+  lcrs bigint NOT NULL,
+  tables text[] NOT NULL,
+  code text NOT NULL,
+  message text NOT NULL,
+  sqlstate text NOT NULL,
+  hashes bytea NOT NULL,
+  table_hashes bytea NOT NULL,
+  parked_at timestamptz NOT NULL DEFAULT now(),
+  UNIQUE (stream_id, commit_lsn)
+);
+CREATE TABLE thalweg.error_queue_chunk (
+  error_id bigint NOT NULL REFERENCES thalweg.error_queue (id) ON DELETE CASCADE,
+  chunk integer NOT NULL,
+  frames bytea NOT NULL,
+  PRIMARY KEY (error_id, chunk)
+);
+INSERT INTO thalweg.schema_version VALUES (1);
+)sql";
+
+// Runs `body` in a transaction of its own; anything that fails rolls it back.
+template <typename Body>
+base::Result<void> in_transaction(pg::Connection& connection, Body body) {
+  THALWEG_TRY(connection.script("BEGIN"));
+  base::Result<void> done = body();
+  if (done) {
+    if (auto committed = connection.script("COMMIT"); !committed) return std::unexpected(committed.error());
+    return {};
+  }
+  if (!connection.broken()) static_cast<void>(connection.script("ROLLBACK"));  // the first failure is the answer
+  return done;
+}
+
+base::Result<bool> schema_exists(pg::Connection& connection) {
+  THALWEG_ASSIGN(const pg::Rows rows, connection.query("SELECT pg_catalog.to_regclass('thalweg.schema_version') IS NOT NULL"));
+  return rows.boolean(0, 0);
+}
+
+base::Lsn lsn_of(const pg::Rows& rows, size_t row, size_t column) {
+  return base::parse_lsn(rows.text(row, column)).value_or(base::Lsn{});
+}
+
+base::Result<void> drop_schema_if_unused(pg::Connection& connection) {
+  THALWEG_ASSIGN(const pg::Rows streams, connection.query("SELECT count(*) FROM thalweg.stream"));
+  if (streams.integer(0, 0) > 0) return {};
+  THALWEG_TRY(connection.script(
+      "DROP TABLE thalweg.error_queue_chunk, thalweg.error_queue, thalweg.apply_progress, thalweg.stream, "
+      "thalweg.schema_version"));
+  THALWEG_ASSIGN(const pg::Rows others,
+                 connection.query("SELECT count(*) FROM pg_catalog.pg_class WHERE relnamespace = 'thalweg'::regnamespace"));
+  if (others.integer(0, 0) > 0) return {};
+  THALWEG_TRY(connection.script("DROP SCHEMA thalweg"));
+  return {};
+}
+
+}  // namespace
+
+base::Result<void> ensure_schema(pg::Connection& connection) {
+  return in_transaction(connection, [&]() -> base::Result<void> {
+    THALWEG_TRY(connection.query(kSchemaLock));
+    THALWEG_ASSIGN(const bool exists, schema_exists(connection));
+    if (!exists) {
+      THALWEG_TRY(connection.script(kCreateTables));
+      return {};
+    }
+    THALWEG_ASSIGN(const pg::Rows version, connection.query("SELECT max(version) FROM thalweg.schema_version"));
+    if (version.integer(0, 0) > kSchemaVersion) {
+      return base::fail(ErrorCode::unsupported_version,
+                        fmt::format("schema thalweg at the destination has version {}, this engine knows {}",
+                                    version.integer(0, 0), kSchemaVersion));
+    }
+    return {};
+  });
+}
+
+base::Result<void> register_stream(pg::Connection& connection, const StreamRecord& record) {
+  return in_transaction(connection, [&]() -> base::Result<void> {
+    for (const char* table : {"thalweg.stream", "thalweg.apply_progress", "thalweg.error_queue"}) {
+      THALWEG_TRY(connection.query(fmt::format("DELETE FROM {} WHERE stream_id = $1", table), {record.stream_id}));
+    }
+    THALWEG_TRY(connection.query(
+        "INSERT INTO thalweg.stream (stream_id, source_system_identifier, source_timeline, source_database, slot, "
+        "start_lsn, low_watermark) VALUES ($1, $2, $3::integer, $4, $5, $6::pg_lsn, $6::pg_lsn)",
+        {record.stream_id, record.source_system_identifier, std::to_string(record.source_timeline),
+         record.source_database, record.slot, base::to_string(record.start_lsn)}));
+    return {};
+  });
+}
+
+base::Result<std::optional<StreamRecord>> find_stream(pg::Connection& connection, std::string_view stream_id) {
+  THALWEG_ASSIGN(const bool exists, schema_exists(connection));
+  if (!exists) return std::nullopt;
+  THALWEG_ASSIGN(const pg::Rows rows,
+                 connection.query("SELECT s.source_system_identifier, s.source_timeline, s.source_database, s.slot, "
+                                  "s.start_lsn, greatest(s.low_watermark, (SELECT max(p.low_watermark) "
+                                  "FROM thalweg.apply_progress p WHERE p.stream_id = s.stream_id)) "
+                                  "FROM thalweg.stream s WHERE s.stream_id = $1",
+                                  {stream_id}));
+  if (rows.size() == 0) return std::nullopt;
+  return StreamRecord{.stream_id = std::string(stream_id),
+                      .source_system_identifier = std::string(rows.text(0, 0)),
+                      .source_timeline = static_cast<int>(rows.integer(0, 1)),
+                      .source_database = std::string(rows.text(0, 2)),
+                      .slot = std::string(rows.text(0, 3)),
+                      .start_lsn = lsn_of(rows, 0, 4),
+                      .low_watermark = lsn_of(rows, 0, 5)};
+}
+
+base::Result<void> forget_stream(pg::Connection& connection, std::string_view stream_id) {
+  return in_transaction(connection, [&]() -> base::Result<void> {
+    THALWEG_TRY(connection.query(kSchemaLock));
+    THALWEG_ASSIGN(const bool exists, schema_exists(connection));
+    if (!exists) return {};
+    for (const char* table : {"thalweg.stream", "thalweg.apply_progress", "thalweg.error_queue"}) {
+      THALWEG_TRY(connection.query(fmt::format("DELETE FROM {} WHERE stream_id = $1", table), {stream_id}));
+    }
+    return drop_schema_if_unused(connection);
+  });
+}
+
+base::Result<bool> lock_stream(pg::Connection& connection, std::string_view stream_id) {
+  THALWEG_ASSIGN(const pg::Rows rows,
+                 connection.query("SELECT pg_catalog.pg_try_advisory_lock(pg_catalog.hashtextextended('thalweg stream ' "
+                                  "|| $1, 0))",
+                                  {stream_id}));
+  return rows.boolean(0, 0);
+}
+
+base::Result<Recovered> recover_progress(pg::Connection& connection, std::string_view stream_id) {
+  Recovered recovered;
+  THALWEG_TRY(in_transaction(connection, [&]() -> base::Result<void> {
+    THALWEG_ASSIGN(const pg::Rows stream,
+                   connection.query("UPDATE thalweg.stream SET epoch = epoch + 1 WHERE stream_id = $1 "
+                                    "RETURNING epoch, low_watermark",
+                                    {stream_id}));
+    if (stream.size() == 0) {
+      return base::fail(ErrorCode::unknown_stream,
+                        fmt::format("the destination's thalweg.stream has no stream {}", stream_id));
+    }
+    recovered.epoch = stream.integer(0, 0);
+    recovered.low_watermark = lsn_of(stream, 0, 1);
+    // Waits for a transaction that a dead engine's server process may still be committing; see README.md.
+    THALWEG_ASSIGN(const pg::Rows rows,
+                   connection.query("SELECT low_watermark, ranges FROM thalweg.apply_progress WHERE stream_id = $1 "
+                                    "ORDER BY applier FOR UPDATE",
+                                    {stream_id}));
+    for (size_t row = 0; row < rows.size(); ++row) {
+      recovered.low_watermark = std::max(recovered.low_watermark, lsn_of(rows, row, 0));
+      THALWEG_ASSIGN(const LsnRanges ranges, LsnRanges::decode_hex(rows.text(row, 1)));
+      for (const LsnRange& range : ranges.list()) recovered.applied.add(range);
+    }
+    recovered.applied.prune(recovered.low_watermark);
+    THALWEG_TRY(connection.query("DELETE FROM thalweg.apply_progress WHERE stream_id = $1", {stream_id}));
+    const auto encoded = recovered.applied.encode();
+    const std::string epoch = std::to_string(recovered.epoch);
+    const std::string low_watermark = base::to_string(recovered.low_watermark);
+    const std::array parameters{pg::text_parameter(stream_id), pg::text_parameter(epoch),
+                                pg::text_parameter(low_watermark),
+                                pg::Parameter{.bytes = encoded, .type = {17}, .is_binary = true}};
+    THALWEG_TRY(connection.query("INSERT INTO thalweg.apply_progress (stream_id, applier, epoch, low_watermark, ranges) "
+                                 "VALUES ($1, 0, $2::bigint, $3::pg_lsn, $4)",
+                                 parameters));
+    THALWEG_TRY(connection.query("UPDATE thalweg.stream SET low_watermark = $2::pg_lsn, recorded_at = now() "
+                                 "WHERE stream_id = $1",
+                                 {stream_id, low_watermark}));
+    return {};
+  }));
+  return recovered;
+}
+
+}  // namespace thalweg::apply

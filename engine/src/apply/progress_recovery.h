@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "apply/ranges.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "pg/connection.h"
+
+// What an apply finds when it starts (docs/decisions/apply-progress.md).
+
+namespace thalweg::apply {
+
+// The advisory lock that keeps a second engine away; it lives as long as the session. False: somebody has it.
+base::Result<bool> lock_stream(pg::Connection& connection, std::string_view stream_id);
+
+struct Recovered {
+  int64_t epoch = 0;        // fences the appliers of every earlier run: their progress updates find no row
+  base::Lsn low_watermark;  // transactions with commit LSN below it are committed
+  LsnRanges applied;        // and these above it
+};
+
+// Starts a new epoch, folds the rows of earlier appliers into one, and commits durably.
+// Fails with unknown_stream where the stream was never registered.
+base::Result<Recovered> recover_progress(pg::Connection& connection, std::string_view stream_id);
+
+}  // namespace thalweg::apply

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "apply/frame_blocks.h"
+#include "apply/ranges.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "metadata/table_metadata.h"
+#include "spill/spill_file.h"
+
+// What the reader hands to the coordinator, and the coordinator to the appliers.
+
+namespace thalweg::apply {
+
+// A source transaction, complete. Owner: the agent that holds it; the reader makes it, the coordinator destroys it.
+struct Transaction {
+  base::Lsn commit_lsn;
+  base::Lsn end_lsn;                // first byte after the commit record; PROGRESS: the position that it names
+  base::UnixMicros commit_time;
+  base::Xid xid;
+  FrameBuffer frames;               // row and truncate frames, aborted subtransactions' included
+  std::unique_ptr<spill::SpillFile> spilled;  // instead of `frames`, for large ones
+  std::vector<uint32_t> aborted;    // subtransactions whose frames do not count
+  uint64_t lcrs = 0;                // those that count
+  uint64_t bytes = 0;
+  std::shared_ptr<const metadata::TableMap> tables;
+  // Keys that it writes and, of foreign keys and keyless tables, keys that it needs unchanged. Empty for barriers.
+  std::vector<uint64_t> writes;
+  std::vector<uint64_t> reads;
+  std::vector<uint64_t> table_hashes;  // distinct
+  bool barrier = false;             // waits for all before it, and all after it wait for it
+  bool idempotent = false;          // changes a table within its catch-up span
+  bool park_behind = false;         // shares a row with a parked one: parked too
+  // What an applier made of it.
+  std::optional<base::Error> parked_with;
+
+  bool empty() const { return lcrs == 0; }
+  bool is_aborted(base::Xid subxid) const {
+    for (const uint32_t xid_aborted : aborted) {
+      if (xid_aborted == subxid.value) return true;
+    }
+    return false;
+  }
+};
+
+enum class GroupMode : uint8_t {
+  together,  // all transactions in one transaction of the destination
+  singly,    // after a failure, and where a transaction has to be parked: each by itself, rows in their order
+};
+
+enum class GroupState : uint8_t { waiting, running, committed };
+
+// Consecutive source transactions that commit together. Owner: the coordinator; while `running`, its applier.
+struct Group {
+  uint64_t number = 0;               // 1, 2, 3 ... in commit order
+  std::vector<std::unique_ptr<Transaction>> transactions;
+  size_t done = 0;                   // singly: transactions already committed
+  uint64_t lcrs = 0;
+  uint64_t bytes = 0;
+  GroupMode mode = GroupMode::together;
+  GroupState state = GroupState::waiting;
+  bool barrier = false;
+  bool idempotent = false;
+  uint64_t after = 0;                // every group up to this number must have committed
+  std::vector<uint64_t> predecessors;
+  // Filled by the applier.
+  std::optional<base::Error> error;  // not committed: again, singly, or the end
+
+  base::Lsn first_lsn() const { return transactions.front()->commit_lsn; }
+  base::Lsn end_lsn() const { return transactions.back()->end_lsn; }
+};
+
+}  // namespace thalweg::apply

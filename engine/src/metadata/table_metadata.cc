@@ -1,0 +1,191 @@
+#include "metadata/table_metadata.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "metadata/key_hash.h"
+
+namespace thalweg::metadata {
+
+namespace {
+
+using base::ErrorCode;
+
+std::unexpected<base::Error> differs(const TableMetadata& table, std::string message) {
+  auto failure = base::fail(ErrorCode::destination_table_differs, std::move(message));
+  failure.error().table = table.quoted_name;
+  return failure;
+}
+
+// "1 2 3" (int2vector) or "{1,2,3}" (int2[]).
+std::vector<int16_t> parse_numbers(std::string_view text) {
+  std::vector<int16_t> numbers;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at < end) {
+    int16_t number = 0;
+    const auto parsed = std::from_chars(at, end, number);
+    if (parsed.ec == std::errc{}) numbers.push_back(number);
+    at = parsed.ec == std::errc{} ? parsed.ptr : at + 1;
+  }
+  return numbers;
+}
+
+std::optional<std::vector<uint16_t>> source_columns(const TableMetadata& table, std::span<const int16_t> attributes) {
+  std::vector<uint16_t> columns;
+  for (const int16_t attribute : attributes) {
+    const auto found = std::ranges::find(table.columns, attribute, &Column::attribute);
+    if (attribute <= 0 || found == table.columns.end()) return std::nullopt;
+    columns.push_back(static_cast<uint16_t>(found - table.columns.begin()));
+  }
+  return columns;
+}
+
+base::Result<void> check_type(const TableMetadata& table, const Column& column) {
+  const bool source_is_builtin = column.source_type.value < kFirstDatabaseOid;
+  const bool fits = source_is_builtin ? column.type->value_type == column.source_type
+                                      : column.type->oid.value >= kFirstDatabaseOid;
+  // A domain of the source over a built-in type may stand as that type here; its values are the base type's.
+  if (fits || (!source_is_builtin && column.type->kind == TypeKind::base)) return {};
+  return differs(table, fmt::format("column {} has type {} at the destination, which is not the source's (oid {})",
+                                    column.quoted_name, column.type->name, column.source_type.value));
+}
+
+base::Result<void> load_columns(pg::Connection& connection, TypeCatalog& types, TableMetadata& table) {
+  THALWEG_ASSIGN(const pg::Rows rows,
+                 connection.query("SELECT attname, attnum, atttypid, attgenerated <> '' FROM pg_catalog.pg_attribute "
+                                  "WHERE attrelid = $1::oid AND attnum > 0 AND NOT attisdropped",
+                                  {std::to_string(table.destination.value)}));
+  for (const auto& source : table.source.columns) {
+    size_t row = 0;
+    while (row < rows.size() && rows.text(row, 0) != source.name) ++row;
+    if (row == rows.size()) {
+      return differs(table, fmt::format("{} has no column {} at the destination", table.quoted_name,
+                                        pg::quote_identifier(source.name)));
+    }
+    Column column;
+    column.name = source.name;
+    column.quoted_name = pg::quote_identifier(source.name);
+    column.source_type = source.type;
+    column.attribute = static_cast<int16_t>(rows.integer(row, 1));
+    column.source_key = source.is_key;
+    column.written = !rows.boolean(row, 3);
+    THALWEG_ASSIGN(column.type, types.find(connection, {static_cast<uint32_t>(rows.integer(row, 2))}));
+    column.in_sets = column.type->array_type.value != 0 && column.type->kind != TypeKind::array &&
+                     column.type->kind != TypeKind::composite && column.type->has_binary_input;
+    THALWEG_TRY(check_type(table, column));
+    table.columns.push_back(std::move(column));
+  }
+  return {};
+}
+
+// The destination's primary key, else a unique index over NOT NULL columns, whose columns are in the source's replica
+// identity; else that identity itself.
+void choose_identity(TableMetadata& table, const pg::Rows& indexes) {
+  for (const bool primary : {true, false}) {
+    for (size_t row = 0; row < indexes.size() && table.identity.empty(); ++row) {
+      if (indexes.boolean(row, 1) != primary || !indexes.boolean(row, 2) || !indexes.boolean(row, 4)) continue;
+      const auto columns = source_columns(table, parse_numbers(indexes.text(row, 3)));
+      if (!columns || columns->empty()) continue;
+      if (!std::ranges::all_of(*columns, [&](uint16_t c) { return table.columns[c].source_key; })) continue;
+      table.identity = *columns;
+      table.identity_index = static_cast<uint32_t>(indexes.integer(row, 0));
+    }
+  }
+  if (!table.identity.empty() || table.source.replica_identity == 'f') return;
+  for (uint16_t column = 0; column < table.columns.size(); ++column) {
+    if (table.columns[column].source_key) table.identity.push_back(column);
+  }
+}
+
+base::Result<void> load_keys(pg::Connection& connection, TableMetadata& table) {
+  const bool knows_nulls_not_distinct = connection.server_version() >= 150000;
+  const std::string oid = std::to_string(table.destination.value);
+  // Partial and expression indexes cannot be hashed; what they order is found by failing and trying again.
+  THALWEG_ASSIGN(
+      const pg::Rows indexes,
+      connection.query(
+          fmt::format("SELECT i.indexrelid, i.indisprimary, i.indimmediate, "
+                      "(SELECT string_agg(k.attnum::text, ' ' ORDER BY k.place) FROM "
+                      "unnest(i.indkey::int2[]) WITH ORDINALITY AS k(attnum, place) WHERE k.place <= i.indnkeyatts), "
+                      "NOT EXISTS (SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = i.indrelid "
+                      "AND a.attnum = ANY (i.indkey::int2[]) AND NOT a.attnotnull), {}, "
+                      "EXISTS (SELECT FROM pg_catalog.pg_constraint f WHERE f.contype = 'f' "
+                      "AND f.conindid = i.indexrelid AND f.confrelid = i.indrelid) "
+                      "FROM pg_catalog.pg_index i WHERE i.indrelid = $1::oid AND i.indisunique AND i.indisvalid "
+                      "AND i.indpred IS NULL AND i.indexprs IS NULL ORDER BY i.indisprimary DESC, i.indexrelid",
+                      knows_nulls_not_distinct ? "i.indnullsnotdistinct" : "false"),
+          {oid}));
+  for (size_t row = 0; row < indexes.size(); ++row) {
+    const auto columns = source_columns(table, parse_numbers(indexes.text(row, 3)));
+    if (!columns || columns->empty()) continue;
+    table.unique_keys.push_back({.index = static_cast<uint32_t>(indexes.integer(row, 0)),
+                                 .columns = *columns,
+                                 .nulls_collide = indexes.boolean(row, 5),
+                                 .is_referenced = indexes.boolean(row, 6)});
+  }
+  choose_identity(table, indexes);
+
+  THALWEG_ASSIGN(const pg::Rows foreign,
+                 connection.query("SELECT f.conindid, f.conkey::text, f.confkey::text, i.indkey::text "
+                                  "FROM pg_catalog.pg_constraint f JOIN pg_catalog.pg_index i "
+                                  "ON i.indexrelid = f.conindid WHERE f.contype = 'f' AND f.conrelid = $1::oid",
+                                  {oid}));
+  for (size_t row = 0; row < foreign.size(); ++row) {
+    const auto child = parse_numbers(foreign.text(row, 1));
+    const auto parent = parse_numbers(foreign.text(row, 2));
+    std::vector<int16_t> ordered;  // the child's columns in the order of the parent's index
+    for (const int16_t attribute : parse_numbers(foreign.text(row, 3))) {
+      const auto place = std::ranges::find(parent, attribute);
+      if (place != parent.end()) ordered.push_back(child[static_cast<size_t>(place - parent.begin())]);
+    }
+    const auto columns = source_columns(table, ordered);
+    if (!columns || ordered.size() != child.size()) continue;
+    table.foreign_keys.push_back({.parent_index = static_cast<uint32_t>(foreign.integer(row, 0)), .columns = *columns});
+  }
+  return {};
+}
+
+}  // namespace
+
+std::shared_ptr<const TableMap> TableMap::with(std::shared_ptr<const TableMetadata> table) const {
+  auto next = std::make_shared<TableMap>(*this);
+  const uint64_t place = key(table->source.relation, table->source.version);
+  next->tables_[place] = std::move(table);
+  return next;
+}
+
+base::Result<std::shared_ptr<TableMetadata>> TableLoader::load(pg::Connection& connection,
+                                                               const lcr::TableDescription& source,
+                                                               std::span<const std::byte> frame) {
+  auto table = std::make_shared<TableMetadata>();
+  table->source = source;
+  table->frame.assign(frame.begin(), frame.end());
+  table->quoted_name = pg::quote_table(source.schema_name, source.table_name);
+  THALWEG_ASSIGN(const pg::Rows found,
+                 connection.query("SELECT c.oid, c.relkind FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n "
+                                  "ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2",
+                                  {source.schema_name, source.table_name}));
+  if (found.size() == 0) {
+    auto failure = base::fail(ErrorCode::missing_table, fmt::format("{} does not exist at the destination", table->quoted_name));
+    failure.error().table = table->quoted_name;
+    return failure;
+  }
+  const char kind = found.text(0, 1).front();
+  if (kind != 'r' && kind != 'p') {
+    return differs(*table, fmt::format("{} is not a table at the destination", table->quoted_name));
+  }
+  table->destination = {static_cast<uint32_t>(found.integer(0, 0))};
+  table->is_partitioned = kind == 'p';
+  table->table_hash = mix_hash(0x7461626C65ULL, table->destination.value);
+  THALWEG_TRY(load_columns(connection, types_, *table));
+  THALWEG_TRY(load_keys(connection, *table));
+  return table;
+}
+
+}  // namespace thalweg::metadata
