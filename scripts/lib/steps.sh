@@ -47,6 +47,15 @@ as_root() {
   fi
 }
 
+# only_one "$0" "$@" : runs the calling script once at a time for each THALWEG_HOME. What it starts does not hold the lock.
+only_one() {
+  if [[ ${THALWEG_LOCKED:-} != "$THALWEG_HOME" ]]; then
+    mkdir -p "$THALWEG_HOME"
+    export THALWEG_LOCKED=$THALWEG_HOME
+    exec flock --nonblock --close --conflict-exit-code 75 "$THALWEG_HOME/.lock" "$@"
+  fi
+}
+
 # wait_until SECONDS WHAT COMMAND... : polls until the command succeeds.
 wait_until() {
   local limit=$1 what=$2 end

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Runs a benchmark. usage: scripts/bench.sh queue|staged [ARGUMENT...]
+set -euo pipefail
+source "$(dirname "$0")/settings.sh"
+for part in steps builds; do
+  # shellcheck source=/dev/null
+  source "$THALWEG_ROOT/scripts/lib/$part.sh"
+done
+scenario=${1:-staged}
+shift || true
+step "install packages" "run apt-get by hand and read what it says" "$THALWEG_ROOT/scripts/install.sh" build runtime
+case $scenario in
+  queue)
+    step "build benchmark" "read the compiler's message above" build_engine release lcr_queue_bench
+    exec "$(find "$THALWEG_BUILD/release" -name lcr_queue_bench -type f -perm -u+x)" "$@"
+    ;;
+  staged)
+    export THALWEG_LOCK=requirements-dev.lock
+    step "build venv" "check that the package index answers" build_venv
+    step "build engine" "read the compiler's message above" build_engine release thalwegd
+    export THALWEG_ENGINE=$THALWEG_BUILD/release/src/daemon/thalwegd
+    export PYTHONPATH=$THALWEG_ROOT/engine/test/system:$THALWEG_ROOT/engine/bench
+    exec "$THALWEG_VENV/bin/python" -m staged "$@"
+    ;;
+  *) echo "unknown scenario '$scenario': queue or staged" >&2 && exit 2 ;;
+esac

@@ -1,0 +1,147 @@
+"""The set-up's calls of the public REST API, with nothing but the standard library.
+
+The API token comes from the file that THALWEG_TOKEN_FILE names, the address from THALWEG_API_URL.
+
+usage: rest.py first-token USER          reads the password from standard input, writes the token file
+       rest.py token-works
+       rest.py enrol NAME ENGINE-URL CONTROL-TOKEN-FILE
+       rest.py database NAME HOST PORT DBNAME USER        reads the password from standard input
+       rest.py stream NAME SOURCE DESTINATION SCHEMA
+       rest.py wait-replicating NAME SECONDS
+"""
+
+import http.cookiejar
+import json
+import os
+import socket
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+
+class RefusedError(Exception):
+    """The API's problem details, as one text."""
+
+
+class Api:
+    def __init__(self) -> None:
+        self.url = os.environ["THALWEG_API_URL"].rstrip("/")
+        self.token_file = Path(os.environ["THALWEG_TOKEN_FILE"])
+        self.headers: dict[str, str] = {}
+        jar = http.cookiejar.CookieJar()
+        self.opener = urllib.request.build_opener(urllib.request.ProxyHandler({}),
+                                                  urllib.request.HTTPCookieProcessor(jar))
+        if self.token_file.exists():
+            self.headers["Authorization"] = f"Bearer {self.token_file.read_text().strip()}"
+
+    def call(self, method: str, path: str, body: Any = None) -> Any:
+        request = urllib.request.Request(f"{self.url}/api/v1{path}", method=method, headers=dict(self.headers))
+        if body is not None:
+            request.data = json.dumps(body).encode()
+            request.add_header("Content-Type", "application/json")
+        try:
+            with self.opener.open(request, timeout=60) as answer:
+                content = answer.read()
+        except urllib.error.HTTPError as error:
+            raise RefusedError(_problem(error)) from None
+        return json.loads(content) if content else None
+
+    def find(self, path: str, name: str) -> Any:
+        """The item of a list that has this name, or None."""
+        cursor = ""
+        while True:
+            page = self.call("GET", f"{path}?limit=100{cursor}")
+            for item in page["items"]:
+                if item["name"] == name:
+                    return item
+            if not page["next_cursor"]:
+                return None
+            cursor = f"&cursor={page['next_cursor']}"
+
+
+def _problem(error: urllib.error.HTTPError) -> str:
+    text = error.read().decode(errors="replace")
+    try:
+        problem = json.loads(text)
+        lines = [f"{problem['title']}: {problem['detail']}", f"cure: {problem['cure']}"]
+        lines += [f"  {part['pointer']} {part['message']} cure: {part['cure']}" for part in problem["errors"]]
+    except (ValueError, KeyError, TypeError):
+        lines = [f"status {error.code}: {text[:500]}"]
+    return "\n".join(lines)
+
+
+def first_token(user: str) -> None:
+    api = Api()
+    api.headers.clear()
+    session = api.call("POST", "/session", {"name": user, "password": sys.stdin.readline().rstrip("\n")})
+    api.headers["X-CSRF-Token"] = session["csrf_token"]
+    made = api.call("POST", "/tokens", {"name": f"scripts on {socket.gethostname()}", "role": "admin",
+                                        "expires_in_days": None})
+    descriptor = os.open(api.token_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(made["secret"] + "\n")
+    api.call("DELETE", "/session")
+
+
+def token_works() -> None:
+    Api().call("GET", "/session")
+
+
+def enrol(name: str, url: str, control_token_file: str) -> None:
+    api = Api()
+    if api.find("/engines", name):
+        print("note: already enrolled")
+        return
+    invitation = api.call("POST", "/engines/enrolments", {"expires_in_minutes": 5})
+    api.call("POST", "/engines/enrol", {"token": invitation["token"], "name": name, "url": url,
+                                        "control_token": Path(control_token_file).read_text().strip()})
+
+
+def database(name: str, host: str, port: str, dbname: str, user: str) -> None:
+    api = Api()
+    if not api.find("/databases", name):
+        api.call("POST", "/databases", {"name": name, "host": host, "port": int(port), "dbname": dbname, "user": user,
+                                        "password": sys.stdin.readline().rstrip("\n"), "sslmode": "prefer"})
+
+
+def stream(name: str, source: str, destination: str, schema: str) -> None:
+    api = Api()
+    if api.find("/streams", name):
+        print("note: already there")
+        return
+    api.call("POST", "/streams", {"name": name, "source_id": api.find("/databases", source)["id"],
+                                  "destination_id": api.find("/databases", destination)["id"],
+                                  "rules": {"include": [{"schema": schema, "table": "*"}]}})
+
+
+def wait_replicating(name: str, seconds: str) -> None:
+    api = Api()
+    end = time.monotonic() + float(seconds)
+    found: dict[str, Any] = {}
+    while time.monotonic() < end:
+        found = api.find("/streams", name)
+        if found["desired_status"] != "ENABLED":
+            print("note: it is stopped; start it in the console")
+            return
+        if found["phase"] == "REPLICATING":
+            return
+        if found["status"] == "ABORTED":
+            break
+        time.sleep(0.5)
+    raise RefusedError(f"stream '{name}' is {found['status']}, {found['phase']}: "
+                  f"{json.dumps(found.get('error') or found.get('health'))}")
+
+
+COMMANDS = {"first-token": first_token, "token-works": token_works, "enrol": enrol, "database": database,
+            "stream": stream, "wait-replicating": wait_replicating}
+
+if __name__ == "__main__":
+    try:
+        COMMANDS[sys.argv[1]](*sys.argv[2:])
+    except RefusedError as refused:
+        sys.exit(f"{refused}")
+    except urllib.error.URLError as error:
+        sys.exit(f"{os.environ['THALWEG_API_URL']}: {error.reason}")
