@@ -1,0 +1,78 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "queue/lcr_queue.h"
+#include "telemetry/sample.h"
+
+// Capture: turns a source's WAL into LCR frames and enqueues them (architecture, section 4; README.md has the essay).
+// One interface for every kind of source; capture/logical is the one that there is.
+
+namespace thalweg::capture {
+
+struct CaptureOptions {
+  std::string stream_id;
+  std::string source_conninfo;
+  std::string slot;
+  std::string publication;
+  // Apply's recovered low watermark: every transaction with commit LSN below it is applied. Capture starts here, and
+  // fails with position_gap when the slot has moved past it. Zero: start where the slot is.
+  base::Lsn start;
+  // What the stream was made for (apply::StreamRecord); empty or zero: not compared. Another: source_changed.
+  std::string system_identifier;
+  int timeline = 0;
+  queue::LcrQueue* queue = nullptr;  // outlives the capture, which is its producer
+  // Transactions with commit LSN below it are durable at every destination: reported to the source as flushed.
+  // Writer: apply (release). Reader: capture (acquire). Zero: not known yet. Outlives the capture.
+  const std::atomic<uint64_t>* confirmed_lsn = nullptr;
+  const base::Clock* clock = nullptr;  // outlives the capture
+};
+
+struct CaptureStatus {
+  bool running = false;              // from start() until the agent has ended
+  bool enqueuing = false;            // false: no further frame will be enqueued
+  std::optional<base::Error> error;  // why it ended by itself; class transient: make a new one, with queue and apply
+  const char* state = "";            // INITIALIZING, CAPTURING CHANGES, WAITING FOR WAL, ...
+  base::Lsn captured;                // everything that commits before it has been enqueued
+  base::Lsn source_end;              // the source's flushed WAL, at most two seconds old; never below captured
+  base::Lsn confirmed;               // last reported to the source as flushed
+};
+
+// Thread-safe: status() and sample() may be called by anybody; start, request_stop, await_quiet, join and the
+// destructor belong to the owner's thread. One start per object: errors end it, the owner makes another.
+//
+// A graceful end:  capture.request_stop(); capture.await_quiet();  (let apply drain the queue)  capture.join();
+class Capture {
+ public:
+  virtual ~Capture() = default;  // request_stop and join
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+
+  // Starts the agent's thread, which connects; failures show in status().
+  virtual void start() = 0;
+  // Stops reading. The connection and its feedback live on until join(), so that what apply still drains is confirmed.
+  virtual void request_stop() = 0;
+  // Returns once no further frame will be enqueued. request_stop() came before.
+  virtual void await_quiet() = 0;
+  // Sends the last feedback and ends the thread.
+  virtual void join() = 0;
+
+  virtual CaptureStatus status() const = 0;
+  // Counters lcrs, transactions, bytes (of frames), wal_bytes; gauge latency_us (age of the last commit when enqueued).
+  virtual telemetry::ComponentSample sample() const = 0;
+
+ protected:
+  Capture() = default;
+};
+
+// Logical decoding with pgoutput: capture/logical.
+std::unique_ptr<Capture> make_logical_capture(CaptureOptions options);
+
+}  // namespace thalweg::capture

@@ -1,0 +1,70 @@
+#include "capture/logical/publication.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace thalweg::capture {
+
+namespace {
+
+constexpr std::string_view kOptions = "publish = 'insert, update, delete, truncate', publish_via_partition_root = true";
+
+// ONLY keeps inheritance children out, which are tables of their own; partitions belong to their root with or without.
+std::string table_list(const std::vector<PublishedTable>& tables) {
+  std::string list;
+  for (const auto& table : tables) {
+    list += fmt::format("{}ONLY {}", list.empty() ? "" : ", ", pg::quote_table(table.schema_name, table.table_name));
+  }
+  return list;
+}
+
+base::Result<std::vector<PublishedTable>> published_tables(pg::Connection& connection, const std::string& name) {
+  THALWEG_ASSIGN(const pg::Rows rows,
+                 connection.query("SELECT n.nspname, c.relname FROM pg_publication p "
+                                  "JOIN pg_publication_rel r ON r.prpubid = p.oid "
+                                  "JOIN pg_class c ON c.oid = r.prrelid "
+                                  "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE p.pubname = $1",
+                                  {name}));
+  std::vector<PublishedTable> tables;
+  for (size_t row = 0; row < rows.size(); ++row) {
+    tables.push_back({.schema_name = std::string{rows.text(row, 0)}, .table_name = std::string{rows.text(row, 1)}});
+  }
+  std::ranges::sort(tables);
+  return tables;
+}
+
+}  // namespace
+
+base::Result<void> ensure_publication(pg::Connection& connection, const std::string& name,
+                                      const std::vector<PublishedTable>& tables) {
+  const std::string quoted = pg::quote_identifier(name);
+  THALWEG_ASSIGN(const pg::Rows found,
+                 connection.query("SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate AND pubviaroot, "
+                                  "puballtables FROM pg_publication WHERE pubname = $1",
+                                  {name}));
+  if (found.size() > 0 && found.boolean(0, 1)) THALWEG_TRY(drop_publication(connection, name));
+  if (found.size() == 0 || found.boolean(0, 1)) {
+    const std::string list = tables.empty() ? "" : " FOR TABLE " + table_list(tables);
+    THALWEG_TRY(connection.query(fmt::format("CREATE PUBLICATION {}{} WITH ({})", quoted, list, kOptions)));
+    return {};
+  }
+  if (!found.boolean(0, 0)) {
+    THALWEG_TRY(connection.query(fmt::format("ALTER PUBLICATION {} SET ({})", quoted, kOptions)));
+  }
+  THALWEG_ASSIGN(const auto present, published_tables(connection, name));
+  std::vector<PublishedTable> wanted = tables;
+  std::ranges::sort(wanted);
+  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+  if (wanted == present) return {};
+  const std::string change = wanted.empty() ? "DROP TABLE " + table_list(present) : "SET TABLE " + table_list(wanted);
+  THALWEG_TRY(connection.query(fmt::format("ALTER PUBLICATION {} {}", quoted, change)));
+  return {};
+}
+
+base::Result<void> drop_publication(pg::Connection& connection, const std::string& name) {
+  THALWEG_TRY(connection.query("DROP PUBLICATION IF EXISTS " + pg::quote_identifier(name)));
+  return {};
+}
+
+}  // namespace thalweg::capture

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "pg/connection.h"
+
+// The publication of a stream: which tables the source's decoding sends.
+
+namespace thalweg::capture {
+
+struct PublishedTable {
+  std::string schema_name;
+  std::string table_name;
+  auto operator<=>(const PublishedTable&) const = default;
+};
+
+// Creates the publication, or makes an existing one publish exactly `tables`: insert, update, delete, truncate, through
+// the root of partitioned tables, without inheritance children. Touches nothing when it is so already.
+// Fails with missing_table, insufficient_privilege or what the connection fails with.
+base::Result<void> ensure_publication(pg::Connection& connection, const std::string& name,
+                                      const std::vector<PublishedTable>& tables);
+// None is fine.
+base::Result<void> drop_publication(pg::Connection& connection, const std::string& name);
+
+}  // namespace thalweg::capture

@@ -1,0 +1,136 @@
+#include "capture/logical/slot.h"
+
+#include <optional>
+#include <thread>
+
+#include <fmt/format.h>
+
+namespace thalweg::capture {
+
+namespace {
+
+using base::ErrorCode;
+
+constexpr std::chrono::milliseconds kRetryInterval{100};
+
+struct SlotRow {
+  std::string plugin;
+  std::string database;
+  std::string wal_status;
+  base::Lsn restart_lsn;
+  base::Lsn confirmed_flush;
+  int64_t active_pid = 0;  // 0: nobody reads it
+  std::string holder;      // application_name of active_pid, where we may see it
+};
+
+base::Result<std::optional<SlotRow>> find_slot(pg::Connection& connection, const std::string& slot) {
+  THALWEG_ASSIGN(const pg::Rows rows,
+                 connection.query("SELECT s.plugin, s.database, s.wal_status, s.restart_lsn, s.confirmed_flush_lsn, "
+                                  "s.active_pid, a.application_name FROM pg_replication_slots s "
+                                  "LEFT JOIN pg_stat_activity a ON a.pid = s.active_pid WHERE s.slot_name = $1",
+                                  {slot}));
+  if (rows.size() == 0) return std::optional<SlotRow>{};
+  return SlotRow{.plugin = std::string{rows.text(0, 0)},
+                 .database = std::string{rows.text(0, 1)},
+                 .wal_status = std::string{rows.text(0, 2)},
+                 .restart_lsn = base::parse_lsn(rows.text(0, 3)).value_or(base::Lsn{}),
+                 .confirmed_flush = base::parse_lsn(rows.text(0, 4)).value_or(base::Lsn{}),
+                 .active_pid = rows.integer(0, 5),
+                 .holder = std::string{rows.text(0, 6)}};
+}
+
+base::Error in_use(const std::string& slot, const SlotRow& row) {
+  return base::fail(ErrorCode::slot_in_use, fmt::format("The slot {} is read by the server process {} ({}).", slot,
+                                                        row.active_pid, row.holder.empty() ? "unknown" : row.holder))
+      .error();
+}
+
+// The slot's row once nobody reads it. Our own session may take a while to be missed by the server; another's is
+// another's business.
+base::Result<std::optional<SlotRow>> await_free(pg::Connection& connection, const std::string& slot,
+                                                const std::string& application_name,
+                                                std::chrono::milliseconds patience) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  while (true) {
+    THALWEG_ASSIGN(auto row, find_slot(connection, slot));
+    if (!row || row->active_pid == 0) return row;
+    // A session that has just ended shows neither name nor row for a moment: that is waited for like our own.
+    const bool may_be_ours = row->holder.empty() || row->holder == application_name;
+    if (!may_be_ours || std::chrono::steady_clock::now() >= deadline) return std::unexpected(in_use(slot, *row));
+    std::this_thread::sleep_for(kRetryInterval);
+  }
+}
+
+base::Result<void> check_identity(const pg::SystemIdentity& identity, const SlotExpectation& expected) {
+  if (!expected.system_identifier.empty() && expected.system_identifier != identity.system_identifier) {
+    return base::fail(ErrorCode::source_changed,
+                      fmt::format("The source's system identifier is {}, the stream was made for {}.",
+                                  identity.system_identifier, expected.system_identifier));
+  }
+  if (expected.timeline != 0 && expected.timeline != identity.timeline) {
+    return base::fail(ErrorCode::source_changed, fmt::format("The source is on timeline {}, the stream was made on {}.",
+                                                             identity.timeline, expected.timeline));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string capture_application_name(std::string_view stream_id) { return fmt::format("thalweg_{}", stream_id); }
+
+base::Result<NewSlot> create_slot(const std::string& conninfo, const std::string& slot,
+                                  const std::string& application_name) {
+  THALWEG_ASSIGN(pg::ReplicationStream stream, pg::ReplicationStream::open(conninfo, application_name));
+  THALWEG_ASSIGN(pg::SystemIdentity identity, stream.identify());
+  THALWEG_ASSIGN(pg::CreatedSlot created, stream.create_slot(slot, false));
+  return NewSlot{.stream = std::move(stream), .slot = std::move(created), .identity = std::move(identity)};
+}
+
+base::Result<void> drop_slot(pg::Connection& connection, const std::string& slot, const std::string& application_name,
+                             std::chrono::milliseconds patience) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  while (true) {
+    THALWEG_ASSIGN(const auto row, await_free(connection, slot, application_name, patience));
+    if (!row) return {};
+    const auto dropped = connection.query("SELECT pg_drop_replication_slot($1)", {slot});
+    if (dropped || dropped.error().sqlstate == "42704") return {};
+    // Somebody took it between the two statements.
+    if (dropped.error().sqlstate != "55006") return std::unexpected(dropped.error());
+    if (std::chrono::steady_clock::now() >= deadline) return std::unexpected(in_use(slot, *row));
+    std::this_thread::sleep_for(kRetryInterval);
+  }
+}
+
+base::Result<SlotState> check_slot(pg::Connection& connection, const pg::SystemIdentity& identity,
+                                   const SlotExpectation& expected) {
+  THALWEG_TRY(check_identity(identity, expected));
+  THALWEG_ASSIGN(const auto row,
+                 await_free(connection, expected.slot, expected.application_name, expected.patience));
+  if (!row) return base::fail(ErrorCode::slot_lost, fmt::format("The source has no slot {}.", expected.slot));
+  if (row->plugin != "pgoutput") {
+    return base::fail(ErrorCode::slot_lost,
+                      fmt::format("The slot {} is not ours: its plugin is {}.", expected.slot, row->plugin));
+  }
+  if (row->database != identity.database) {
+    return base::fail(ErrorCode::source_changed, fmt::format("The slot {} belongs to database {}, not to {}.",
+                                                             expected.slot, row->database, identity.database));
+  }
+  if (row->wal_status == "lost") {
+    return base::fail(ErrorCode::slot_lost,
+                      fmt::format("The source has removed WAL that the slot {} needed.", expected.slot));
+  }
+  if (expected.low_watermark && row->confirmed_flush > expected.low_watermark) {
+    base::Error gap =
+        base::fail(ErrorCode::position_gap,
+                   fmt::format("The slot {} is at {}, the destination has applied up to {}: {} bytes of WAL are missing.",
+                               expected.slot, base::to_string(row->confirmed_flush),
+                               base::to_string(expected.low_watermark),
+                               row->confirmed_flush.value - expected.low_watermark.value))
+            .error();
+    gap.lsn = expected.low_watermark;
+    return std::unexpected(std::move(gap));
+  }
+  return SlotState{.restart_lsn = row->restart_lsn, .confirmed_flush = row->confirmed_flush};
+}
+
+}  // namespace thalweg::capture

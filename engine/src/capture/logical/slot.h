@@ -1,0 +1,51 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "base/error.h"
+#include "base/ids.h"
+#include "pg/connection.h"
+#include "pg/replication_stream.h"
+
+// The replication slot of a stream: thalweg_<stream id>, plugin pgoutput, without two_phase.
+
+namespace thalweg::capture {
+
+// The name under which every session of a stream's capture appears at the source.
+std::string capture_application_name(std::string_view stream_id);
+
+// A slot just made. `stream` holds the exported snapshot: importable until the next command on it or its end.
+struct NewSlot {
+  pg::ReplicationStream stream;
+  pg::CreatedSlot slot;
+  pg::SystemIdentity identity;
+};
+// Fails with wal_level_too_low, slot_limit_reached, insufficient_privilege or what the connection fails with. Waits
+// for transactions that run at the source. A slot of that name is an error: drop_slot() first.
+base::Result<NewSlot> create_slot(const std::string& conninfo, const std::string& slot,
+                                  const std::string& application_name);
+
+// Drops the slot; none is fine. While a session of `application_name`, ours that the server has not yet missed, holds
+// it, waits up to `patience`; then, or held by somebody else: slot_in_use.
+base::Result<void> drop_slot(pg::Connection& connection, const std::string& slot, const std::string& application_name,
+                             std::chrono::milliseconds patience);
+
+struct SlotExpectation {
+  std::string slot;
+  std::string application_name;
+  base::Lsn low_watermark;        // the destination's progress; zero: none
+  std::string system_identifier;  // empty: not compared
+  int timeline = 0;               // zero: not compared
+  std::chrono::milliseconds patience{10'000};  // for our own dead session
+};
+struct SlotState {
+  base::Lsn restart_lsn;
+  base::Lsn confirmed_flush;
+};
+// Whether the stream can go on from this slot: source_changed, slot_lost, position_gap (with the gap's bytes) or
+// slot_in_use where it cannot.
+base::Result<SlotState> check_slot(pg::Connection& connection, const pg::SystemIdentity& identity,
+                                   const SlotExpectation& expected);
+
+}  // namespace thalweg::capture
