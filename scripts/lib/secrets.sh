@@ -7,7 +7,12 @@ secret() {
   if [[ ! -s $file ]]; then
     mkdir -p "$THALWEG_SECRETS"
     chmod 700 "$THALWEG_SECRETS"
-    (umask 077 && head -c 24 /dev/urandom | base64 | tr '+/' 'xy' >"$file.new" && mv -n "$file.new" "$file")
+    # A link never replaces: of two services that make it at once, one wins and both read the same.
+    local new
+    new=$(umask 077 && mktemp "$file.XXXXXX")
+    head -c 24 /dev/urandom | base64 | tr '+/' 'xy' >"$new"
+    ln "$new" "$file" 2>/dev/null || true
+    rm -f "$new"
   fi
   cat "$file"
 }

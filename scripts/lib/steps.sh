@@ -52,7 +52,10 @@ only_one() {
   if [[ ${THALWEG_LOCKED:-} != "$THALWEG_HOME" ]]; then
     mkdir -p "$THALWEG_HOME"
     export THALWEG_LOCKED=$THALWEG_HOME
-    exec flock --nonblock --close --conflict-exit-code 75 "$THALWEG_HOME/.lock" "$@"
+    local status=0
+    flock --nonblock --close --conflict-exit-code 75 "$THALWEG_HOME/.lock" "$@" || status=$?
+    ((status != 75)) || echo "another 'make up' or 'make down' runs for $THALWEG_HOME; wait for it" >&2
+    exit "$status"
   fi
 }
 

@@ -1,0 +1,23 @@
+# The control plane: API with the built console, collector, and the set-up that brings the services together.
+FROM debian:12 AS console
+WORKDIR /opt/thalweg
+COPY scripts scripts
+RUN scripts/install.sh runtime
+COPY frontend frontend
+COPY backend/openapi.json backend/openapi.json
+RUN scripts/build.sh console
+
+FROM debian:12
+WORKDIR /opt/thalweg
+COPY scripts scripts
+RUN scripts/install.sh runtime && useradd --system --uid 8640 --home-dir /var/lib/thalweg thalweg \
+ && install -d -o thalweg /var/lib/thalweg /var/lib/thalweg/secrets
+COPY backend backend
+RUN scripts/build.sh venv
+COPY migrations migrations
+COPY engine/contract engine/contract
+COPY --from=console /opt/thalweg/frontend/dist frontend/dist
+ENV THALWEG_HOME=/var/lib/thalweg
+USER thalweg
+ENTRYPOINT ["scripts/run.sh"]
+CMD ["api"]
