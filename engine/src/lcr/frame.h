@@ -24,7 +24,7 @@
 //       20    4  relation         pg_class.oid at the source, 0 where none
 //       24    4  table_version    version of the TABLE frame that describes the row
 //       28    4  body_length      bytes of body before padding
-//       32    8  lsn              WAL position of the change; COMMIT: commit LSN; PROGRESS: WAL end
+//       32    8  lsn              WAL position of the change; BEGIN, COMMIT: commit LSN; PROGRESS: WAL end; TABLE: 0
 //       40    -  body, then zero bytes up to length
 //
 // Row bodies hold tuples in pgoutput's TupleData layout (network byte order), copied once from the socket:

@@ -44,6 +44,7 @@ Result<void> check_identifiers(const FrameHeader& header) {
   if (outside != (header.xid == 0)) return corrupt("the xid does not fit the frame's kind");
   if (header.subxid != 0 && (header.flags & kStreamed) == 0) return corrupt("a subxid without the streamed flag");
   if (header.subxid != 0 && header.kind == FrameKind::commit) return corrupt("a commit has no subxid");
+  if (header.kind == FrameKind::table && header.lsn != 0) return corrupt("a table has no WAL position");
   if (names_one_table(header.kind) != (header.relation != 0)) return corrupt("the relation does not fit the frame's kind");
   if (!names_one_table(header.kind) && header.table_version != 0) return corrupt("a table version without a table");
   return {};

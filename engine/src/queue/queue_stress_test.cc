@@ -48,13 +48,15 @@ struct Item {
 
 TEST_P(SpmcStress, EveryConsumerSeesEveryItemInOrder) {
   const Shape shape = GetParam();
+  // With few slots nearly every item is a hand-over between sleeping threads: fewer items make as many of those.
+  const uint64_t items = shape.slots < 16 ? kItems / 16 : kItems;
   SpmcQueue<Item> queue(shape.slots, shape.consumers);
   std::vector<std::thread> threads;
   std::vector<uint64_t> wrong(shape.consumers, 0);
   for (size_t consumer = 0; consumer < shape.consumers; ++consumer) {
     threads.emplace_back([&, consumer] {
       std::mt19937 random(static_cast<uint32_t>(consumer) + 1);
-      for (uint64_t expected = 0; expected < kItems; ++expected) {
+      for (uint64_t expected = 0; expected < items; ++expected) {
         const Item* item = nullptr;
         if (shape.blocking) {
           item = queue.browse(consumer, kPatience);
@@ -72,7 +74,7 @@ TEST_P(SpmcStress, EveryConsumerSeesEveryItemInOrder) {
     });
   }
   std::mt19937 random(0);
-  for (uint64_t i = 0; i < kItems; ++i) {
+  for (uint64_t i = 0; i < items; ++i) {
     const Item item{.sequence = i, .check = ~i};
     if (shape.blocking) {
       ASSERT_TRUE(queue.enqueue(item, kPatience));
@@ -85,7 +87,7 @@ TEST_P(SpmcStress, EveryConsumerSeesEveryItemInOrder) {
   queue.flush();
   for (auto& thread : threads) thread.join();
   for (const uint64_t count : wrong) EXPECT_EQ(count, 0U);
-  EXPECT_EQ(queue.slowest_dequeued(), kItems);
+  EXPECT_EQ(queue.slowest_dequeued(), items);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, SpmcStress,
