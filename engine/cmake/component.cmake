@@ -45,7 +45,7 @@ function(thalweg_component name)
   endforeach()
 
   # A fuzzer defines LLVMFuzzerTestOneInput. Its corpus lies in test/corpus/<fuzzer name>/ and is replayed by ctest
-  # in every build through src/base/fuzz_replay_main.cc.inc, with libFuzzer itself only where THALWEG_FUZZ is on.
+  # in every build through cmake/fuzz_replay_main.cc, with libFuzzer itself only where THALWEG_FUZZ is on.
   file(GLOB_RECURSE fuzzers CONFIGURE_DEPENDS ${dir}/*_fuzz.cc)
   foreach(fuzzer ${fuzzers})
     get_filename_component(target ${fuzzer} NAME_WE)

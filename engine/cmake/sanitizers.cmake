@@ -10,3 +10,8 @@ if(flags)
   target_compile_options(thalweg_sanitizers INTERFACE ${flags} -g)
   target_link_options(thalweg_sanitizers INTERFACE ${flags})
 endif()
+# Coverage for libFuzzer in every library that a fuzz target reaches, not in the target alone.
+if(THALWEG_FUZZ)
+  target_compile_options(thalweg_sanitizers INTERFACE -fsanitize=fuzzer-no-link)
+  target_link_options(thalweg_sanitizers INTERFACE -fsanitize=fuzzer-no-link)
+endif()

@@ -80,7 +80,7 @@ TEST(SpmcQueue, AgreesWithAModelOnRandomOperations) {
 }
 
 TEST(SpmcQueue, RingsPerBatchAndAtFlush) {
-  SpmcQueue<int> queue(401, 1);  // wakes once per 64
+  SpmcQueue<int> queue(257, 1);  // wakes once per (257 - 1) / 4 = 64
   base::Doorbell bell;
   queue.set_doorbell(0, &bell);
   const uint32_t start = bell.ticket();
