@@ -1,0 +1,160 @@
+#include "capture/logical/frame_translator.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "lcr/bytes.h"
+
+namespace thalweg::capture {
+
+namespace {
+
+using base::ErrorCode;
+
+bool same_columns(const lcr::ColumnDescription& a, const lcr::ColumnDescription& b) {
+  return a.name == b.name && a.type == b.type && a.type_modifier == b.type_modifier && a.is_key == b.is_key;
+}
+
+bool same_table(const lcr::TableDescription& a, const lcr::TableDescription& b) {
+  return a.schema_name == b.schema_name && a.table_name == b.table_name && a.replica_identity == b.replica_identity &&
+         std::ranges::equal(a.columns, b.columns, same_columns);
+}
+
+uint16_t column_count(std::span<const std::byte> tuple) { return lcr::load_network<uint16_t>(tuple.data()); }
+
+lcr::FrameKind row_kind(MessageKind kind) {
+  if (kind == MessageKind::insert) return lcr::FrameKind::insert;
+  return kind == MessageKind::update ? lcr::FrameKind::update : lcr::FrameKind::remove;
+}
+
+// The subtransaction that a frame names: none where the change belongs to the top level.
+base::Xid subxid_of(base::Xid xid, const PgoutputParser& parser) {
+  return xid == parser.open_xid() ? base::Xid{} : xid;
+}
+
+}  // namespace
+
+base::Result<bool> FrameTranslator::translate(const PgoutputMessage& message, const PgoutputParser& parser,
+                                              base::Lsn lsn) {
+  if (lsn) lsn_ = lsn;
+  const lcr::TransactionMark mark{
+      .commit_lsn = message.commit_lsn, .end_lsn = message.end_lsn, .commit_time = message.commit_time};
+  switch (message.kind) {
+    case MessageKind::insert:
+    case MessageKind::update:
+    case MessageKind::remove:
+      return put_row(message, parser);
+    case MessageKind::truncate:
+      return put_truncate(message, parser);
+    case MessageKind::relation:
+      return put_table(message.table);
+    case MessageKind::begin:
+      return put(lcr::make_begin_frame(message.xid, mark));
+    case MessageKind::commit:
+      ++counts_.transactions;
+      return put(lcr::make_commit_frame(message.xid, false, mark));
+    case MessageKind::stream_commit:
+      ++counts_.transactions;
+      return put(lcr::make_commit_frame(message.xid, true, mark));
+    case MessageKind::stream_abort:
+      return put(lcr::make_abort_frame(message.xid, message.subxid == message.xid ? base::Xid{} : message.subxid, lsn_));
+    case MessageKind::stream_start:  // each frame of a block names its transaction itself
+    case MessageKind::stream_stop:
+    case MessageKind::origin:
+    case MessageKind::type:
+    case MessageKind::message:
+      return true;
+  }
+  return true;
+}
+
+bool FrameTranslator::progress(base::Lsn lsn, base::UnixMicros server_time) {
+  return put(lcr::make_progress_frame(lsn, server_time));
+}
+
+bool FrameTranslator::put(std::span<const std::byte> frame) {
+  const auto memory = sink_.reserve(frame.size());
+  if (memory.empty()) return false;
+  std::memcpy(memory.data(), frame.data(), frame.size());
+  sink_.enqueue();
+  counts_.bytes += frame.size();
+  return true;
+}
+
+base::Result<bool> FrameTranslator::put_row(const PgoutputMessage& message, const PgoutputParser& parser) {
+  const Table* table = find(message.relation);
+  if (table == nullptr) {
+    return base::fail(ErrorCode::protocol_violation,
+                      fmt::format("A row of relation {} comes before its description.", message.relation.value));
+  }
+  for (const auto& tuple : {message.old_tuple, message.new_tuple}) {
+    if (!tuple.empty() && column_count(tuple) != table->columns) {
+      return base::fail(ErrorCode::protocol_violation,
+                        fmt::format("A row of {}.{} has {} columns, its description {}.",
+                                    table->description.schema_name, table->description.table_name, column_count(tuple),
+                                    table->columns));
+    }
+  }
+  const bool streamed = parser.in_stream();
+  const lcr::RowFrame row{
+      .kind = row_kind(message.kind),
+      .flags = static_cast<uint16_t>(message.old_flags | (streamed ? lcr::kStreamed : 0)),
+      .xid = parser.open_xid(),
+      .subxid = subxid_of(message.xid, parser),
+      .relation = message.relation,
+      .table_version = table->description.version,
+      .lsn = lsn_,
+      .old_tuple = message.old_tuple,
+      .new_tuple = message.new_tuple,
+  };
+  const size_t bytes = lcr::row_frame_bytes(row);
+  if (bytes > lcr::kFrameLengthMax) {
+    return base::fail(ErrorCode::protocol_violation,
+                      fmt::format("A change of {}.{} has {} bytes; a frame holds {}.", table->description.schema_name,
+                                  table->description.table_name, bytes, lcr::kFrameLengthMax));
+  }
+  const auto memory = sink_.reserve(bytes);
+  if (memory.empty()) return false;
+  lcr::write_row_frame(row, memory);
+  sink_.enqueue();
+  ++counts_.lcrs;
+  counts_.bytes += bytes;
+  return true;
+}
+
+base::Result<bool> FrameTranslator::put_truncate(const PgoutputMessage& message, const PgoutputParser& parser) {
+  for (const auto relation : message.truncated) {
+    if (find(relation) == nullptr) {
+      return base::fail(ErrorCode::protocol_violation,
+                        fmt::format("A truncate of relation {} comes before its description.", relation.value));
+    }
+  }
+  const auto flags = static_cast<uint16_t>(message.truncate_flags | (parser.in_stream() ? lcr::kStreamed : 0));
+  ++counts_.lcrs;
+  return put(lcr::make_truncate_frame(parser.open_xid(), subxid_of(message.xid, parser), lsn_, flags,
+                                      message.truncated));
+}
+
+bool FrameTranslator::put_table(const lcr::TableDescription& described) {
+  Table& table = tables_[described.relation];
+  // The source repeats descriptions after every invalidation of its own caches; only news are passed on.
+  if (table.description.version != 0 && same_table(table.description, described)) return true;
+  const uint32_t version = table.description.version + 1;
+  table.description = described;
+  table.description.version = version;
+  table.columns = static_cast<uint16_t>(described.columns.size());
+  last_table_ = nullptr;
+  return put(lcr::make_table_frame(table.description));
+}
+
+const FrameTranslator::Table* FrameTranslator::find(base::RelationId relation) {
+  if (last_table_ != nullptr && last_table_->description.relation == relation) return last_table_;
+  const auto found = tables_.find(relation);
+  if (found == tables_.end()) return nullptr;
+  last_table_ = &found->second;
+  return last_table_;
+}
+
+}  // namespace thalweg::capture

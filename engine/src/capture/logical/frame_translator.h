@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "base/ids.h"
+#include "capture/logical/pgoutput_parser.h"
+#include "lcr/frame.h"
+
+namespace thalweg::capture {
+
+// Where frames go: memory for the next one, then its publication.
+class FrameSink {
+ public:
+  virtual ~FrameSink() = default;
+  // Waits as long as it takes; empty when the capture has to end.
+  virtual std::span<std::byte> reserve(size_t frame_bytes) = 0;
+  virtual void enqueue() = 0;
+};
+
+// Turns pgoutput messages into LCR frames. Tuples are copied once, from the parsed bytes into the sink's memory.
+// Versions of tables count from 1 for each translator: a new connection describes every table again.
+// Owner: the capture's agent.
+class FrameTranslator {
+ public:
+  explicit FrameTranslator(FrameSink& sink) : sink_(sink) {}
+
+  // False when the sink wants no more. `lsn` is the message's WAL position, zero where the source gave none.
+  // Fails with protocol_violation when a row does not fit the last description of its table.
+  base::Result<bool> translate(const PgoutputMessage& message, const PgoutputParser& parser, base::Lsn lsn);
+  bool progress(base::Lsn lsn, base::UnixMicros server_time);
+
+  struct Counts {
+    uint64_t lcrs = 0;          // row changes and truncates
+    uint64_t transactions = 0;  // commits
+    uint64_t bytes = 0;         // frames, all kinds
+  };
+  const Counts& counts() const { return counts_; }
+
+ private:
+  struct Table {
+    lcr::TableDescription description;
+    uint16_t columns = 0;
+  };
+
+  bool put(std::span<const std::byte> frame);
+  base::Result<bool> put_row(const PgoutputMessage& message, const PgoutputParser& parser);
+  base::Result<bool> put_truncate(const PgoutputMessage& message, const PgoutputParser& parser);
+  bool put_table(const lcr::TableDescription& described);
+  const Table* find(base::RelationId relation);
+
+  FrameSink& sink_;
+  std::unordered_map<base::RelationId, Table> tables_;
+  const Table* last_table_ = nullptr;  // into tables_, whose nodes do not move
+  base::Lsn lsn_;                      // of the last message that had one
+  Counts counts_;
+};
+
+}  // namespace thalweg::capture

@@ -1,0 +1,326 @@
+#include "capture/logical/logical_capture.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "capture/logical/slot.h"
+
+namespace thalweg::capture {
+
+namespace {
+
+using base::ErrorCode;
+using telemetry::Activity;
+using telemetry::ActivityScope;
+using namespace std::chrono_literals;
+
+// The longest silence towards the source; a third of wal_sender_timeout where that is shorter.
+constexpr std::chrono::milliseconds kFeedbackInterval{1000};
+constexpr std::chrono::milliseconds kFeedbackIntervalMin{50};
+// PROGRESS frames are not more frequent than this unless the source asks for a reply.
+constexpr std::chrono::milliseconds kProgressInterval{100};
+// How late a stop, a new durable position or a due timer is noticed while nothing arrives.
+constexpr std::chrono::milliseconds kWaitMax{100};
+constexpr std::chrono::microseconds kFlowControlSlice{20'000};
+// Timers and counters are served after so many messages when the source never pauses.
+constexpr int kMessagesPerRound = 512;
+// How long a session of ours that the server has not missed yet may hold the slot.
+constexpr std::chrono::milliseconds kSlotPatience{10'000};
+
+// wal_sender_timeout as SHOW prints it ("1min", "2s", "500ms", "0").
+std::chrono::milliseconds parse_interval(std::string_view text) {
+  int64_t value = 0;
+  size_t i = 0;
+  for (; i < text.size() && text[i] >= '0' && text[i] <= '9'; ++i) value = value * 10 + (text[i] - '0');
+  const std::string_view unit = text.substr(i);
+  if (unit == "s") return std::chrono::seconds(value);
+  if (unit == "min") return std::chrono::minutes(value);
+  if (unit == "h") return std::chrono::hours(value);
+  if (unit == "d") return std::chrono::days(value);
+  return std::chrono::milliseconds(value);
+}
+
+}  // namespace
+
+std::unique_ptr<Capture> make_logical_capture(CaptureOptions options) {
+  return std::make_unique<LogicalCapture>(std::move(options));
+}
+
+LogicalCapture::LogicalCapture(CaptureOptions options)
+    : options_(std::move(options)), application_name_(capture_application_name(options_.stream_id)) {}
+
+LogicalCapture::~LogicalCapture() {
+  request_stop();
+  join();
+}
+
+// --- the owner's side
+
+void LogicalCapture::start() {
+  running_.store(true, std::memory_order_release);
+  enqueuing_.store(true, std::memory_order_release);
+  thread_ = std::thread([this] { run(); });
+}
+
+void LogicalCapture::request_stop() { stop_.store(true, std::memory_order_release); }
+
+void LogicalCapture::await_quiet() { enqueuing_.wait(true, std::memory_order_acquire); }
+
+void LogicalCapture::join() {
+  stop_.store(true, std::memory_order_release);
+  end_.store(true, std::memory_order_release);
+  if (thread_.joinable()) thread_.join();
+}
+
+CaptureStatus LogicalCapture::status() const {
+  CaptureStatus status;
+  status.running = running_.load(std::memory_order_acquire);
+  status.enqueuing = enqueuing_.load(std::memory_order_acquire);
+  {
+    const std::lock_guard lock(error_mutex_);
+    status.error = error_;
+  }
+  status.state = state_.get();
+  status.captured = {captured_.load(std::memory_order_relaxed)};
+  status.confirmed = {reported_.load(std::memory_order_relaxed)};
+  status.source_end = std::max(status.captured, {source_end_.load(std::memory_order_relaxed)});
+  return status;
+}
+
+telemetry::ComponentSample LogicalCapture::sample() const {
+  const uint64_t captured = captured_.load(std::memory_order_relaxed);
+  const uint64_t first = first_position_.load(std::memory_order_relaxed);
+  return {.type = "CAPTURE",
+          .name = "capture",
+          .sub_component = {},
+          .server = 0,
+          .state = state_.get(),
+          .time_ns = time_.sample(),
+          .counters = {{"lcrs", lcrs_.get()},
+                       {"transactions", transactions_.get()},
+                       {"bytes", bytes_.get()},
+                       {"wal_bytes", captured > first ? captured - first : 0}},
+          .gauges = {{"latency_us", latency_us_.load(std::memory_order_relaxed)}}};
+}
+
+// --- the agent's side
+
+void LogicalCapture::run() {
+  if (auto captured = capture(); !captured) fail(std::move(captured).error());
+  publish_counters();
+  stream_.reset();
+  probe_.reset();
+  enqueuing_.store(false, std::memory_order_release);
+  enqueuing_.notify_all();
+  running_.store(false, std::memory_order_release);
+}
+
+void LogicalCapture::fail(base::Error error) {
+  state_.set("ABORTING");
+  spdlog::warn("capture of stream {} ends: {}: {}", options_.stream_id, base::name_of(error.code), error.message);
+  const std::lock_guard lock(error_mutex_);
+  error_ = std::move(error);
+}
+
+base::Result<void> LogicalCapture::capture() {
+  {
+    const ActivityScope network(time_, Activity::network);
+    THALWEG_TRY(connect());
+  }
+  auto read = read_until_stopped();
+  options_.queue->flush();
+  enqueuing_.store(false, std::memory_order_release);
+  enqueuing_.notify_all();
+  THALWEG_TRY(std::move(read));
+  state_.set("SHUTTING DOWN");
+  return stay_connected_until_join();
+}
+
+base::Result<void> LogicalCapture::connect() {
+  THALWEG_ASSIGN(stream_, pg::ReplicationStream::open(options_.source_conninfo, application_name_));
+  THALWEG_ASSIGN(const pg::SystemIdentity identity, stream_->identify());
+  auto interval = kFeedbackInterval;
+  base::Lsn from = options_.start;
+  {
+    THALWEG_ASSIGN(pg::Connection connection,
+                   pg::Connection::open(options_.source_conninfo, {.application_name = application_name_}));
+    THALWEG_ASSIGN(const SlotState slot, check_slot(connection, identity,
+                                                    {.slot = options_.slot,
+                                                     .application_name = application_name_,
+                                                     .low_watermark = options_.start,
+                                                     .system_identifier = options_.system_identifier,
+                                                     .timeline = options_.timeline,
+                                                     .patience = kSlotPatience}));
+    from = std::max(from, slot.confirmed_flush);
+    THALWEG_ASSIGN(const pg::Rows timeout, connection.query("SHOW wal_sender_timeout"));
+    if (const auto limit = parse_interval(timeout.text(0, 0)); limit > 0ms) {
+      interval = std::max(kFeedbackIntervalMin, std::min(interval, limit / 3));
+    }
+  }
+  first_position_.store(from.value, std::memory_order_relaxed);
+  captured_.store(from.value, std::memory_order_relaxed);
+  received_ = from;
+  progress_enqueued_ = from;
+  THALWEG_TRY(stream_->start(options_.slot, from, options_.publication, true));
+  feedback_.emplace(options_.clock->steady_now(), interval);
+  feedback_->request();
+  probe_.emplace(options_.source_conninfo, application_name_);
+  return {};
+}
+
+base::Result<void> LogicalCapture::read_until_stopped() {
+  while (!stop_.load(std::memory_order_acquire)) {
+    state_.set("CAPTURING CHANGES");
+    THALWEG_TRY(drain());
+    if (stop_.load(std::memory_order_acquire)) break;
+    options_.queue->flush();
+    wait_for_wal();
+    const ActivityScope waiting(time_, caught_up() ? Activity::idle : Activity::network);
+    THALWEG_ASSIGN(const auto message, stream_->receive(wait_limit()));
+    time_.enter(Activity::busy);
+    if (message) THALWEG_TRY(take(*message));
+  }
+  return {};
+}
+
+base::Result<void> LogicalCapture::drain() {
+  while (true) {
+    for (int i = 0; i < kMessagesPerRound; ++i) {
+      THALWEG_ASSIGN(const auto message, stream_->receive(0ms));
+      if (!message) return serve_timers();
+      THALWEG_TRY(take(*message));
+      if (stop_.load(std::memory_order_relaxed)) return {};
+    }
+    THALWEG_TRY(serve_timers());
+  }
+}
+
+base::Result<void> LogicalCapture::take(const pg::StreamMessage& message) {
+  if (message.is_keepalive) return take_keepalive(message);
+  received_ = std::max({received_, message.wal_start, message.wal_end});
+  THALWEG_ASSIGN(const PgoutputMessage* parsed, parser_.parse(message.payload));
+  THALWEG_ASSIGN(const bool taken, translator_.translate(*parsed, parser_, message.wal_start));
+  if (!taken) {
+    if (sink_error_) return std::unexpected(*sink_error_);
+    return {};  // a stop was requested: the rest of the transaction comes again
+  }
+  if (parsed->kind == MessageKind::commit || parsed->kind == MessageKind::stream_commit) {
+    last_commit_time_ = parsed->commit_time;
+    captured_.store(parsed->end_lsn.value, std::memory_order_relaxed);
+  }
+  return {};
+}
+
+base::Result<void> LogicalCapture::take_keepalive(const pg::StreamMessage& message) {
+  received_ = std::max(received_, message.wal_end);
+  if (message.reply_requested) feedback_->request();
+  // Only between transactions does the position say that all of what commits before it is here.
+  if (parser_.in_transaction()) return {};
+  if (message.wal_end > progress_enqueued_) {
+    progress_pending_ = message.wal_end;
+    progress_time_ = message.server_time;
+    captured_.store(std::max(captured_.load(std::memory_order_relaxed), message.wal_end.value),
+                    std::memory_order_relaxed);
+  }
+  // Whoever asks waits for a position: it is not held back.
+  if (message.reply_requested) progress_at_ = {};
+  return {};
+}
+
+base::Result<void> LogicalCapture::serve_timers() {
+  THALWEG_TRY(put_due_progress());
+  THALWEG_TRY(give_feedback_if_due());
+  publish_counters();
+  return {};
+}
+
+base::Result<void> LogicalCapture::put_due_progress() {
+  if (!progress_pending_ || parser_.in_transaction()) return {};
+  const auto now = options_.clock->steady_now();
+  if (now - progress_at_ < kProgressInterval) return {};
+  const base::Lsn lsn = std::exchange(progress_pending_, {});
+  if (!translator_.progress(lsn, progress_time_)) {
+    return sink_error_ ? base::Result<void>{std::unexpected(*sink_error_)} : base::Result<void>{};
+  }
+  progress_enqueued_ = lsn;
+  progress_at_ = now;
+  return {};
+}
+
+base::Result<void> LogicalCapture::give_feedback_if_due() {
+  const base::Lsn durable = confirmed();
+  const auto now = options_.clock->steady_now();
+  if (feedback_->until_due(now, durable) > Duration::zero()) return {};
+  THALWEG_TRY(stream_->send_feedback(
+      {.written = std::max(received_, durable), .flushed = durable, .applied = durable, .reply_requested = false}));
+  feedback_->sent(now, durable);
+  reported_.store(feedback_->confirmed().value, std::memory_order_relaxed);
+  return {};
+}
+
+// The consumer drains what is queued; the source must neither give us up nor miss what becomes durable meanwhile.
+base::Result<void> LogicalCapture::stay_connected_until_join() {
+  const ActivityScope idle(time_, Activity::idle);
+  while (!end_.load(std::memory_order_acquire)) {
+    THALWEG_TRY(give_feedback_if_due());
+    std::this_thread::sleep_for(5ms);
+  }
+  feedback_->request();
+  return give_feedback_if_due();
+}
+
+std::chrono::milliseconds LogicalCapture::wait_limit() const {
+  const auto now = options_.clock->steady_now();
+  auto limit = std::min<Duration>(kWaitMax, feedback_->until_due(now, confirmed()));
+  if (progress_pending_) limit = std::min(limit, progress_at_ + kProgressInterval - now);
+  return std::max(1ms, std::chrono::ceil<std::chrono::milliseconds>(limit));
+}
+
+void LogicalCapture::wait_for_wal() {
+  source_end_.store(probe_->position().value, std::memory_order_relaxed);
+  if (caught_up()) state_.set("WAITING FOR WAL");
+}
+
+bool LogicalCapture::caught_up() const {
+  return !parser_.in_transaction() &&
+         captured_.load(std::memory_order_relaxed) >= source_end_.load(std::memory_order_relaxed);
+}
+
+void LogicalCapture::publish_counters() {
+  const auto& counts = translator_.counts();
+  lcrs_.set(counts.lcrs);
+  transactions_.set(counts.transactions);
+  bytes_.set(counts.bytes);
+  if (last_commit_time_ != base::UnixMicros{}) {
+    const int64_t age = options_.clock->unix_now().value - std::exchange(last_commit_time_, {}).value;
+    latency_us_.store(std::max<int64_t>(age, 0), std::memory_order_relaxed);
+  }
+}
+
+// --- FrameSink
+
+std::span<std::byte> LogicalCapture::reserve(size_t frame_bytes) {
+  auto memory = options_.queue->reserve(frame_bytes, 0us);
+  if (!memory.empty()) [[likely]] return memory;
+  const char* const before = state_.get();
+  state_.set("PAUSED FOR FLOW CONTROL");
+  const ActivityScope flow_control(time_, Activity::flow_control);
+  publish_counters();
+  while (memory.empty() && !stop_.load(std::memory_order_acquire)) {
+    options_.queue->flush();
+    memory = options_.queue->reserve(frame_bytes, kFlowControlSlice);
+    if (auto reported = give_feedback_if_due(); !reported) {
+      sink_error_ = std::move(reported).error();
+      return {};
+    }
+  }
+  if (memory.empty()) return {};
+  state_.set(before);
+  return memory;
+}
+
+void LogicalCapture::enqueue() { options_.queue->enqueue(); }
+
+}  // namespace thalweg::capture
