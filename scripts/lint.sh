@@ -39,6 +39,7 @@ check "console: biome, tsc, layers" console_lint
 check "scripts: ruff" "$THALWEG_VENV/bin/ruff" check scripts engine
 check "scripts: mypy" system_types
 check "scripts: shellcheck" shell_check
+check "docs: reference pages" "$python" scripts/docs --check
 check "deploy: compose, Dockerfiles" "$python" scripts/lint/deploy.py
 
 echo "totals: $passed passed, $failed failed"

@@ -1,0 +1,42 @@
+"""docs/reference/parameters.md: the parameters of a stream."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from markdown import cell, code, head, table, value
+
+SOURCE = "engine/contract/parameters.json"
+TEXT = """
+Set them when a stream is created, or later on its page, with `PATCH /api/v1/streams/{id}` or in the wizard. A parameter
+that is *live* takes effect while the stream runs; any other after a stop and start.
+"""
+COMPONENTS = {
+    "CAPTURE": "Capture",
+    "QUEUE": "Queue",
+    "APPLY": "Apply",
+    "INSTANTIATION": "Initial copy",
+}
+
+
+def _range(parameter: dict[str, Any]) -> str:
+    if parameter["type"] == "enum":
+        return ", ".join(code(choice) for choice in parameter["values"])
+    if parameter["type"] == "boolean":
+        return "`true`, `false`"
+    unit = f" {parameter['unit']}" if parameter.get("unit") else ""
+    return cell(f"{parameter['minimum']:,} to {parameter['maximum']:,}{unit}".replace(",", "\u202f"))
+
+
+def page(root: Path) -> str:
+    parameters = json.loads((root / SOURCE).read_text())["parameters"]
+    text = head("Stream parameters", SOURCE, TEXT)
+    components = list(dict.fromkeys(parameter["component"] for parameter in parameters))
+    for component in sorted(components, key=list(COMPONENTS).index):
+        text += f"\n## {COMPONENTS[component]}\n\n" + table(
+            ("parameter", "default", "range", "live", "what it does"),
+            ((code(one["name"]), value(one["default"]), _range(one), "yes" if one["live"] else "no",
+              cell(one["description"]))
+             for one in parameters if one["component"] == component),
+        )
+    return text
