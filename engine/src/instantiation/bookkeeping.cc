@@ -1,0 +1,211 @@
+#include "instantiation/bookkeeping.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace thalweg::instantiation {
+namespace {
+
+using nlohmann::json;
+
+// The same key as apply's schema changes: one at a time.
+constexpr const char* kCreateTables = R"sql(
+SELECT pg_catalog.pg_advisory_xact_lock(7520113906284133);
+CREATE TABLE IF NOT EXISTS thalweg.instantiation (
+  stream_id text PRIMARY KEY,
+  started_at timestamptz NOT NULL DEFAULT now(),
+  finished_at timestamptz,
+  warnings text[] NOT NULL DEFAULT '{}'
+);
+CREATE TABLE IF NOT EXISTS thalweg.stream_table (
+  stream_id text NOT NULL,
+  schema_name text NOT NULL,
+  table_name text NOT NULL,
+  created boolean NOT NULL,
+  planned boolean NOT NULL DEFAULT false,
+  rows_estimated bigint NOT NULL DEFAULT 0,
+  copied_from pg_lsn,
+  copied_to pg_lsn,
+  seconds double precision NOT NULL DEFAULT 0,
+  constraints_done boolean NOT NULL DEFAULT false,
+  PRIMARY KEY (stream_id, schema_name, table_name)
+);
+CREATE TABLE IF NOT EXISTS thalweg.copy_range (
+  stream_id text NOT NULL,
+  schema_name text NOT NULL,
+  table_name text NOT NULL,
+  range integer NOT NULL,
+  lower_key jsonb,
+  upper_key jsonb,
+  snapshot_lsn pg_lsn,
+  copied_rows bigint NOT NULL DEFAULT 0,
+  copied_bytes bigint NOT NULL DEFAULT 0,
+  copied_at timestamptz,
+  PRIMARY KEY (stream_id, schema_name, table_name, range)
+);
+)sql";
+
+
+std::optional<KeyValues> key_values(const pg::Rows& rows, size_t row, size_t column) {
+  if (rows.is_null(row, column)) return std::nullopt;
+  json value = json::parse(rows.text(row, column), nullptr, false);
+  if (!value.is_array()) return std::nullopt;
+  KeyValues values;
+  for (const json& item : value) values.push_back(item.is_string() ? item.get<std::string>() : "");
+  return values;
+}
+
+base::Lsn lsn_at(const pg::Rows& rows, size_t row, size_t column) {
+  return base::parse_lsn(rows.text(row, column)).value_or(base::Lsn{});
+}
+
+base::Result<void> done(base::Result<pg::Rows> rows) {
+  if (!rows) return std::unexpected(rows.error());
+  return {};
+}
+
+}  // namespace
+
+base::Result<bool> Bookkeeping::exists() {
+  THALWEG_ASSIGN(pg::Rows rows, connection_.query("SELECT to_regclass('thalweg.copy_range') IS NOT NULL"));
+  return rows.boolean(0, 0);
+}
+
+base::Result<void> Bookkeeping::create_tables() {
+  // IF NOT EXISTS asks for the right to create a schema even where it exists.
+  THALWEG_ASSIGN(pg::Rows rows, connection_.query("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = 'thalweg'"));
+  if (rows.size() == 0) THALWEG_TRY(connection_.script("CREATE SCHEMA IF NOT EXISTS thalweg"));
+  THALWEG_ASSIGN(bool there, exists());
+  if (!there) THALWEG_TRY(connection_.script(kCreateTables));
+  return {};
+}
+
+base::Result<void> Bookkeeping::begin() {
+  return done(connection_.query("INSERT INTO thalweg.instantiation (stream_id) VALUES ($1) ON CONFLICT (stream_id) DO UPDATE "
+                                "SET finished_at = NULL",
+                                {stream_id_}));
+}
+
+base::Result<std::optional<InstantiationRecord>> Bookkeeping::read() {
+  THALWEG_ASSIGN(pg::Rows rows,
+                 connection_.query("SELECT (extract(epoch FROM started_at) * 1000000)::bigint, (extract(epoch FROM finished_at) * 1000000)::bigint, "
+                                   "to_jsonb(warnings) FROM thalweg.instantiation WHERE stream_id = $1",
+                                   {stream_id_}));
+  if (rows.size() == 0) return std::nullopt;
+  InstantiationRecord record;
+  record.started_at = {rows.integer(0, 0)};
+  if (!rows.is_null(0, 1)) record.finished_at = base::UnixMicros{rows.integer(0, 1)};
+  record.warnings = key_values(rows, 0, 2).value_or(KeyValues{});
+  return record;
+}
+
+base::Result<std::vector<TableRecord>> Bookkeeping::tables() {
+  THALWEG_ASSIGN(pg::Rows rows, connection_.query("SELECT schema_name, table_name, created, planned, copied_from, copied_to, rows_estimated, seconds, "
+                                                  "constraints_done FROM thalweg.stream_table WHERE stream_id = $1 ORDER BY 1, 2",
+                                                  {stream_id_}));
+  std::vector<TableRecord> records;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    records.push_back({.table = {std::string(rows.text(i, 0)), std::string(rows.text(i, 1))},
+                       .created = rows.boolean(i, 2),
+                       .planned = rows.boolean(i, 3),
+                       .finished = !rows.is_null(i, 5),
+                       .constraints_done = rows.boolean(i, 8),
+                       .copied_from = lsn_at(rows, i, 4),
+                       .copied_to = lsn_at(rows, i, 5),
+                       .rows_estimated = rows.integer(i, 6),
+                       .seconds = std::stod(std::string(rows.text(i, 7)))});
+  }
+  return records;
+}
+
+base::Result<std::vector<RangeRecord>> Bookkeeping::ranges() {
+  THALWEG_ASSIGN(pg::Rows rows, connection_.query("SELECT schema_name, table_name, range, lower_key, upper_key, copied_at IS NOT NULL, copied_rows, copied_bytes "
+                                                  "FROM thalweg.copy_range WHERE stream_id = $1 ORDER BY 1, 2, 3",
+                                                  {stream_id_}));
+  std::vector<RangeRecord> records;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    records.push_back({.table = {std::string(rows.text(i, 0)), std::string(rows.text(i, 1))},
+                       .number = static_cast<int>(rows.integer(i, 2)),
+                       .range = {key_values(rows, i, 3), key_values(rows, i, 4)},
+                       .copied = rows.boolean(i, 5),
+                       .rows = rows.integer(i, 6),
+                       .bytes = rows.integer(i, 7)});
+  }
+  return records;
+}
+
+base::Result<void> Bookkeeping::add_table(const TableName& table, bool created) {
+  return done(connection_.query("INSERT INTO thalweg.stream_table (stream_id, schema_name, table_name, created) VALUES ($1, $2, $3, $4::boolean)",
+                                {stream_id_, table.schema, table.name, created ? "true" : "false"}));
+}
+
+base::Result<void> Bookkeeping::remove_table(const TableName& table) {
+  for (const char* from : {"thalweg.copy_range", "thalweg.stream_table"}) {
+    THALWEG_TRY(connection_.query(fmt::format("DELETE FROM {} WHERE stream_id = $1 AND schema_name = $2 AND table_name = $3", from),
+                                  {stream_id_, table.schema, table.name}));
+  }
+  return {};
+}
+
+base::Result<void> Bookkeeping::plan_table(const TableName& table, int64_t rows_estimated, const std::vector<KeyRange>& ranges) {
+  // One statement, hence one transaction: a plan is there whole or not at all.
+  json plan = json::array();
+  for (const KeyRange& range : ranges) {
+    plan.push_back({{"lower", range.lower ? json(*range.lower) : json(nullptr)}, {"upper", range.upper ? json(*range.upper) : json(nullptr)}});
+  }
+  return done(connection_.query(
+      "WITH plan AS (SELECT item, number FROM jsonb_array_elements($4::jsonb) WITH ORDINALITY AS p(item, number)), "
+      "added AS (INSERT INTO thalweg.copy_range (stream_id, schema_name, table_name, range, lower_key, upper_key) "
+      "  SELECT $1, $2, $3, number, nullif(item->'lower', 'null'), nullif(item->'upper', 'null') FROM plan) "
+      "UPDATE thalweg.stream_table SET planned = true, rows_estimated = $5::bigint WHERE stream_id = $1 AND schema_name = $2 AND table_name = $3",
+      {stream_id_, table.schema, table.name, plan.dump(), std::to_string(rows_estimated)}));
+}
+
+base::Result<void> Bookkeeping::range_copied(const TableName& table, int number, base::Lsn snapshot, int64_t rows, int64_t bytes) {
+  THALWEG_ASSIGN(pg::Rows updated,
+                 connection_.query("UPDATE thalweg.copy_range SET snapshot_lsn = $5::pg_lsn, copied_rows = $6::bigint, copied_bytes = $7::bigint, "
+                                   "copied_at = now() WHERE stream_id = $1 AND schema_name = $2 AND table_name = $3 AND range = $4::integer "
+                                   "AND copied_at IS NULL",
+                                   {stream_id_, table.schema, table.name, std::to_string(number), base::to_string(snapshot),
+                                    std::to_string(rows), std::to_string(bytes)}));
+  if (updated.affected() == 1) return {};
+  return base::fail(base::ErrorCode::stream_in_use,
+                    fmt::format("Range {} of {} was copied by somebody else meanwhile", number, table.quoted()));
+}
+
+base::Result<void> Bookkeeping::finish_table(const TableName& table, base::Lsn snapshot, double seconds) {
+  return done(connection_.query(
+      "UPDATE thalweg.stream_table t SET seconds = seconds + $5::double precision, "
+      "copied_from = coalesce((SELECT min(snapshot_lsn) FROM thalweg.copy_range r WHERE (r.stream_id, r.schema_name, r.table_name) = ($1, $2, $3)), $4::pg_lsn), "
+      "copied_to = coalesce((SELECT max(snapshot_lsn) FROM thalweg.copy_range r WHERE (r.stream_id, r.schema_name, r.table_name) = ($1, $2, $3)), $4::pg_lsn) "
+      "WHERE stream_id = $1 AND schema_name = $2 AND table_name = $3",
+      {stream_id_, table.schema, table.name, base::to_string(snapshot), fmt::format("{}", seconds)}));
+}
+
+base::Result<void> Bookkeeping::constraints_done(const TableName& table) {
+  return done(connection_.query("UPDATE thalweg.stream_table SET constraints_done = true WHERE stream_id = $1 AND schema_name = $2 AND table_name = $3",
+                                {stream_id_, table.schema, table.name}));
+}
+
+base::Result<void> Bookkeeping::warn(const std::string& warning) {
+  return done(connection_.query("UPDATE thalweg.instantiation SET warnings = array_append(array_remove(warnings, $2), $2) WHERE stream_id = $1",
+                                {stream_id_, warning}));
+}
+
+base::Result<void> Bookkeeping::finish() {
+  return done(connection_.query("UPDATE thalweg.instantiation SET finished_at = coalesce(finished_at, now()) WHERE stream_id = $1", {stream_id_}));
+}
+
+base::Result<void> Bookkeeping::forget() {
+  THALWEG_ASSIGN(bool there, exists());
+  if (!there) return {};
+  for (const char* table : {"thalweg.copy_range", "thalweg.stream_table", "thalweg.instantiation"}) {
+    THALWEG_TRY(connection_.query(fmt::format("DELETE FROM {} WHERE stream_id = $1", table), {stream_id_}));
+  }
+  THALWEG_ASSIGN(pg::Rows others, connection_.query("SELECT EXISTS (SELECT FROM thalweg.instantiation) OR EXISTS (SELECT FROM thalweg.stream_table)"));
+  if (others.boolean(0, 0)) return {};
+  return done(connection_.script("DROP TABLE thalweg.copy_range, thalweg.stream_table, thalweg.instantiation"));
+}
+
+}  // namespace thalweg::instantiation

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/ids.h"
+#include "instantiation/ranges.h"
+#include "pg/connection.h"
+
+// Instantiation's rows in schema `thalweg` of the destination: what has been copied, from which snapshot. A range is
+// recorded in the transaction that copies it, so after a crash the rows tell the truth (docs/internals/instantiation.md).
+
+namespace thalweg::instantiation {
+
+struct TableRecord {
+  TableName table;
+  bool created = false;  // by the engine: its indexes and constraints are the engine's to add
+  bool planned = false;  // its ranges are recorded
+  bool finished = false;
+  bool constraints_done = false;
+  base::Lsn copied_from;  // lowest snapshot of its ranges
+  base::Lsn copied_to;    // highest
+  int64_t rows_estimated = 0;
+  double seconds = 0;
+};
+
+struct RangeRecord {
+  TableName table;
+  int number = 0;
+  KeyRange range;
+  bool copied = false;
+  int64_t rows = 0;
+  int64_t bytes = 0;
+};
+
+struct InstantiationRecord {
+  base::UnixMicros started_at;
+  std::optional<base::UnixMicros> finished_at;
+  std::vector<std::string> warnings;
+};
+
+// Owner: the connection's owner. Each method is one statement, or one transaction of its own where it says so.
+class Bookkeeping {
+ public:
+  Bookkeeping(pg::Connection& connection, std::string stream_id) : connection_(connection), stream_id_(std::move(stream_id)) {}
+
+  base::Result<bool> exists();  // the tables
+  // Creates what is missing. Belongs into the caller's transaction: it may be rolled back.
+  base::Result<void> create_tables();
+  base::Result<void> begin();  // the stream's row, if missing
+  base::Result<std::optional<InstantiationRecord>> read();
+  base::Result<std::vector<TableRecord>> tables();
+  base::Result<std::vector<RangeRecord>> ranges();
+
+  base::Result<void> add_table(const TableName& table, bool created);
+  base::Result<void> remove_table(const TableName& table);
+  // In a transaction of its own: all of the table's ranges.
+  base::Result<void> plan_table(const TableName& table, int64_t rows_estimated, const std::vector<KeyRange>& ranges);
+  // Belongs into the transaction that copies the range.
+  base::Result<void> range_copied(const TableName& table, int number, base::Lsn snapshot, int64_t rows, int64_t bytes);
+  // Sums up the ranges' snapshots. `snapshot` stands for a table that has no ranges: nothing was to be copied.
+  base::Result<void> finish_table(const TableName& table, base::Lsn snapshot, double seconds);
+  base::Result<void> constraints_done(const TableName& table);
+  base::Result<void> warn(const std::string& warning);
+  base::Result<void> finish();
+  // Deletes the stream's rows, and the tables when they hold no other stream's.
+  base::Result<void> forget();
+
+ private:
+  pg::Connection& connection_;
+  std::string stream_id_;
+};
+
+}  // namespace thalweg::instantiation

@@ -1,0 +1,120 @@
+#include "instantiation/comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace thalweg::instantiation {
+namespace {
+
+using base::ErrorCode;
+
+base::Result<void> refuse(ErrorCode code, const TableName& table, std::string message) {
+  base::Error error = base::fail(code, std::move(message)).error();
+  error.table = table.quoted();
+  return std::unexpected(std::move(error));
+}
+
+base::Result<void> check_storage(const TableShape& table) {
+  std::string why;
+  switch (table.kind) {
+    case 'r':
+    case 'p': break;
+    case 'v': why = "is a view"; break;
+    case 'm': why = "is a materialized view"; break;
+    case 'f': why = "is a foreign table"; break;
+    case 'S': why = "is a sequence"; break;
+    default: why = "is not a table"; break;
+  }
+  if (table.persistence == 'u') why = "is UNLOGGED: its changes are not in the WAL; run ALTER TABLE ... SET LOGGED at the source";
+  if (table.persistence == 't') why = "is a temporary table";
+  if (table.name.schema == "pg_catalog" || table.name.schema == "information_schema" || table.name.schema == "thalweg") {
+    why = "belongs to the system";
+  }
+  if (why.empty()) return {};
+  return refuse(ErrorCode::unsupported_table, table.name, fmt::format("{} {}.", table.name.quoted(), why));
+}
+
+base::Result<void> check_identity(const TableShape& table) {
+  if (table.kind == 'p' || table.identity_usable) return {};
+  if (table.replica_identity == 'd' && table.primary_key()) {
+    return refuse(ErrorCode::replica_identity_missing, table.name,
+                  fmt::format("The primary key of {} is deferrable and cannot identify rows.", table.name.quoted()));
+  }
+  return refuse(ErrorCode::replica_identity_missing, table.name,
+                fmt::format("{} has neither a primary key nor a replica identity.", table.name.quoted()));
+}
+
+// Whether some unique key of the table has exactly these columns.
+bool has_key(const TableShape& table, const std::vector<std::string>& columns) {
+  std::set<std::string> wanted(columns.begin(), columns.end());
+  return std::ranges::any_of(table.constraints, [&](const ConstraintShape& constraint) {
+    return (constraint.kind == 'p' || constraint.kind == 'u') &&
+           std::set<std::string>(constraint.columns.begin(), constraint.columns.end()) == wanted;
+  });
+}
+
+}  // namespace
+
+base::Result<void> check_source_table(const TableShape& table) {
+  THALWEG_TRY(check_storage(table));
+  THALWEG_TRY(check_identity(table));
+  for (const TableShape& partition : table.partitions) {
+    THALWEG_TRY(check_storage(partition));
+    THALWEG_TRY(check_identity(partition));
+  }
+  if (std::ranges::none_of(table.columns, &ColumnShape::is_copied)) {
+    return refuse(ErrorCode::unsupported_table, table.name, fmt::format("{} has no columns that can be copied.", table.name.quoted()));
+  }
+  return {};
+}
+
+base::Result<void> check_same_table(const TableShape& source, const TableShape& destination) {
+  const std::string name = destination.name.quoted();
+  auto differs = [&](std::string message) {
+    return refuse(ErrorCode::destination_table_differs, destination.name, std::move(message));
+  };
+  if (destination.kind != 'r' && destination.kind != 'p') return differs(fmt::format("{} is not a table at the destination.", name));
+
+  for (const ColumnShape& column : source.columns) {
+    if (!column.is_copied()) continue;
+    const ColumnShape* other = destination.column(column.name);
+    if (!other) return differs(fmt::format("{} has no column {} at the destination.", name, pg::quote_identifier(column.name)));
+    if (other->plain_type != column.plain_type) {
+      return differs(fmt::format("Column {} of {} is {} at the source and {} at the destination.", pg::quote_identifier(column.name), name,
+                                 column.plain_type, other->plain_type));
+    }
+    if (other->generated != 0) {
+      return differs(fmt::format("Column {} of {} is generated at the destination only.", pg::quote_identifier(column.name), name));
+    }
+  }
+  for (const ColumnShape& column : destination.columns) {
+    const ColumnShape* other = source.column(column.name);
+    bool filled = (other && other->is_copied()) || column.generated != 0 || column.identity != 0 || !column.default_expression.empty();
+    if (!filled && column.not_null) {
+      return differs(fmt::format("Column {} of {} exists at the destination only, is NOT NULL and has no default.",
+                                 pg::quote_identifier(column.name), name));
+    }
+  }
+  if (const ConstraintShape* key = source.primary_key(); key && !has_key(destination, key->columns)) {
+    return differs(fmt::format("{} has no primary key or unique constraint on ({}) at the destination.", name, fmt::join(key->columns, ", ")));
+  }
+  return {};
+}
+
+base::Result<void> check_same_type(const TypeShape& source, const TypeShape& destination) {
+  if (source.kind != destination.kind) {
+    return refuse(ErrorCode::destination_table_differs, source.name,
+                  fmt::format("The type {} is of another kind at the destination.", source.name.quoted()));
+  }
+  for (const std::string& label : source.labels) {
+    if (std::ranges::find(destination.labels, label) == destination.labels.end()) {
+      return refuse(ErrorCode::destination_table_differs, source.name,
+                    fmt::format("The enum {} lacks the label '{}' at the destination.", source.name.quoted(), label));
+    }
+  }
+  return {};
+}
+
+}  // namespace thalweg::instantiation

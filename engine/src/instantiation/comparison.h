@@ -1,0 +1,19 @@
+#pragma once
+
+#include "base/error.h"
+#include "instantiation/shape.h"
+
+// Whether tables can be in a stream at all, and whether two sides fit. Pure functions.
+
+namespace thalweg::instantiation {
+
+// Fails with unsupported_table or replica_identity_missing.
+base::Result<void> check_source_table(const TableShape& table);
+
+// Fails with destination_table_differs and says what differs.
+base::Result<void> check_same_table(const TableShape& source, const TableShape& destination);
+
+// Fails with destination_table_differs: an enum at the destination lacks labels that the source's values may have.
+base::Result<void> check_same_type(const TypeShape& source, const TypeShape& destination);
+
+}  // namespace thalweg::instantiation

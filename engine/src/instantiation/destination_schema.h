@@ -1,0 +1,45 @@
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "instantiation/catalogue.h"
+#include "instantiation/shape.h"
+#include "pg/connection.h"
+
+// Makes at the destination what a stream's tables need. Idempotent: what is there stays as it is.
+
+namespace thalweg::instantiation {
+
+using Warn = std::function<base::Result<void>(std::string)>;
+
+// Owner: the connection's owner.
+class DestinationSchema {
+ public:
+  DestinationSchema(pg::Connection& connection, Catalogue& catalogue) : connection_(connection), catalogue_(catalogue) {}
+
+  // Before the copy, within the caller's transaction: schemas, types, sequences, the table with its partitions,
+  // defaults, primary key. A default that the destination cannot have is left out with a warning.
+  base::Result<void> create_types(const std::vector<TypeShape>& types);
+  base::Result<void> create_table(const TableShape& table, const Warn& warn);
+
+  // After the copy, each statement by itself: the table's other constraints but foreign keys, and its indexes; then,
+  // once every table has its keys, foreign keys to tables that `exists` or that are there anyway. What the destination
+  // refuses is left out with a warning; a lost connection is an error.
+  base::Result<void> add_constraints(const TableShape& table, const Warn& warn);
+  base::Result<void> add_foreign_keys(const TableShape& table, const Warn& warn);
+
+ private:
+  base::Result<void> create_schema(const std::string& name);
+  base::Result<void> try_in_savepoint(const std::string& sql, const std::string& what, const Warn& warn);
+  base::Result<void> try_alone(const std::string& sql, const std::string& what, const Warn& warn);
+  base::Result<void> add_constraints_of(const TableShape& source, const TableShape& destination, bool foreign_keys, const Warn& warn);
+
+  pg::Connection& connection_;
+  Catalogue& catalogue_;
+};
+
+}  // namespace thalweg::instantiation

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "instantiation/progress.h"
+#include "instantiation/table_name.h"
+#include "pg/connection.h"
+
+// Instantiation: a stream's tables at the destination, filled from a snapshot of the source, with the positions from
+// which changes apply. Resumable: docs/internals/instantiation.md has the protocol.
+
+namespace thalweg::instantiation {
+
+struct InstantiationOptions {
+  std::string stream_id;
+  std::string source_conninfo;
+  std::string destination_conninfo;
+  std::vector<TableName> tables;
+  int copy_workers = 2;
+  int64_t copy_range_rows = 500'000;
+  bool initial_copy = true;
+};
+
+// Between copied_from and copied_to a change may or may not be in the copy already; equal where one snapshot had all.
+struct CopiedTable {
+  TableName table;
+  base::Lsn copied_from;
+  base::Lsn copied_to;
+};
+
+struct Assessment {
+  bool needs_snapshot = false;     // some table waits for its copy, or for its position
+  bool needs_constraints = false;  // some table waits for its indexes and constraints
+};
+
+// Owner: one thread. progress() may be read by anybody through the Progress given.
+//
+// Order of calls:  assess();  [slot and snapshot]  prepare();  copy(snapshot);  add_constraints(applied);  spans().
+class Instantiation {
+ public:
+  // `progress` and `stop` outlive it. Setting `stop` ends copy() early with engine_stopping.
+  Instantiation(InstantiationOptions options, Progress& progress, const std::atomic<bool>& stop);
+  ~Instantiation();
+  Instantiation(const Instantiation&) = delete;
+  Instantiation& operator=(const Instantiation&) = delete;
+
+  // Connects, reads both sides, checks every table and rehearses the destination's DDL in a transaction that it rolls
+  // back: whatever can be refused is refused here, before anything exists. `fresh`: the stream has no history; what an
+  // earlier stream of the same id left in the bookkeeping does not count.
+  base::Result<Assessment> assess(bool fresh);
+  // Creates what is missing at the destination and records the tables, in one transaction. Tables that the stream no
+  // longer has are forgotten; their rows stay.
+  base::Result<void> prepare();
+  // Copies what has not been copied. Without initial_copy it records the snapshot's position only.
+  base::Result<void> copy(const std::string& snapshot_name, base::Lsn consistent_point);
+  // Indexes and constraints of tables whose copy is consistent: those of one snapshot, and, once every transaction
+  // below `applied` is applied, those of several. Returns the position from which the rest can be done; zero: all done.
+  base::Result<base::Lsn> add_constraints(base::Lsn applied);
+  base::Result<std::vector<CopiedTable>> copied_tables();
+
+  // Removes the stream's bookkeeping at the destination. The tables stay.
+  static base::Result<void> forget(pg::Connection& destination, std::string_view stream_id);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace thalweg::instantiation

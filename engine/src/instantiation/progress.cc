@@ -1,0 +1,81 @@
+#include "instantiation/progress.h"
+
+#include <algorithm>
+
+namespace thalweg::instantiation {
+
+std::string_view name_of(CopyState state) {
+  switch (state) {
+    case CopyState::waiting: return "WAITING";
+    case CopyState::copying: return "COPYING";
+    case CopyState::copied: return "COPIED";
+  }
+  return "WAITING";
+}
+
+int64_t Progress::nanos() const {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(clock_.steady_now().time_since_epoch()).count();
+}
+
+void Progress::begin(std::optional<base::UnixMicros> started_at, std::optional<base::UnixMicros> finished_at,
+                     std::vector<std::string> warnings) {
+  std::lock_guard lock(mutex_);
+  started_at_ = started_at;
+  finished_at_ = finished_at;
+  warnings_ = std::move(warnings);
+}
+
+void Progress::finish(base::UnixMicros at) {
+  std::lock_guard lock(mutex_);
+  finished_at_ = at;
+}
+
+void Progress::warn(std::string warning) {
+  std::lock_guard lock(mutex_);
+  warnings_.push_back(std::move(warning));
+}
+
+TableCounters& Progress::table(const TableName& name) {
+  std::lock_guard lock(mutex_);
+  auto found = std::ranges::find_if(tables_, [&](const auto& counters) { return counters->table == name; });
+  if (found != tables_.end()) return **found;
+  return *tables_.emplace_back(std::make_unique<TableCounters>(name));
+}
+
+void Progress::clear() {
+  std::lock_guard lock(mutex_);
+  tables_.clear();
+  warnings_.clear();
+}
+
+void Progress::begin_table(TableCounters& counters) {
+  int64_t none = 0;
+  counters.begun_nanos.compare_exchange_strong(none, nanos());
+  counters.state = CopyState::copying;
+}
+
+void Progress::end_table(TableCounters& counters) {
+  counters.ended_nanos = nanos();
+  counters.state = CopyState::copied;
+}
+
+ProgressReport Progress::report() const {
+  std::lock_guard lock(mutex_);
+  ProgressReport report{started_at_, finished_at_, {}, warnings_};
+  for (const auto& counters : tables_) {
+    int64_t begun = counters->begun_nanos;
+    int64_t ended = counters->ended_nanos;
+    int64_t spent = counters->before_nanos + (begun == 0 ? 0 : (ended == 0 ? nanos() : ended) - begun);
+    report.tables.push_back({.table = counters->table,
+                             .state = counters->state,
+                             .rows_estimated = counters->rows_estimated,
+                             .rows_copied = counters->rows,
+                             .bytes_copied = counters->bytes,
+                             .ranges_total = counters->ranges_total,
+                             .ranges_copied = counters->ranges_copied,
+                             .seconds = static_cast<double>(spent) * 1e-9});
+  }
+  return report;
+}
+
+}  // namespace thalweg::instantiation

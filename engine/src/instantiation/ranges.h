@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "instantiation/shape.h"
+#include "pg/connection.h"
+
+// Big tables are copied in ranges of their primary key: the unit of parallel work and of resumption.
+
+namespace thalweg::instantiation {
+
+// Key values as text, in key order.
+using KeyValues = std::vector<std::string>;
+
+// Half open: lower <= key < upper. No bound: from the start, to the end.
+struct KeyRange {
+  std::optional<KeyValues> lower;
+  std::optional<KeyValues> upper;
+};
+
+// The table's rows under the connection's snapshot, by statistics where there are any, else counted.
+base::Result<int64_t> estimate_rows(pg::Connection& connection, const TableShape& table);
+
+// Ranges of about `range_rows` rows each that cover every key, over the connection's snapshot. One range for a table
+// that is small or has no primary key.
+base::Result<std::vector<KeyRange>> split(pg::Connection& connection, const TableShape& table, int64_t rows, int64_t range_rows);
+
+// WHERE clause with a leading space, or empty for everything.
+std::string range_condition(const pg::Connection& connection, const TableShape& table, const KeyRange& range);
+
+// FROM item for reading the table: partitioned tables with their partitions, others without their heirs.
+std::string read_from(const TableShape& table);
+
+}  // namespace thalweg::instantiation
