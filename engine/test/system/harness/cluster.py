@@ -139,7 +139,8 @@ class Cluster:
         if done.returncode != 0:
             tail = output.read_text().splitlines()[-15:]
             log = self.log.read_text().splitlines()[-15:] if self.log.exists() else []
-            raise RuntimeError("\n".join([f"{program} of cluster {self.name} failed:", *tail, *log]))
+            lines = [line[:400] for line in [f"{program} of cluster {self.name} failed:", *tail, *log]]
+            raise RuntimeError("\n".join(lines))
 
 
 def wait_for(condition: Any, seconds: float, what: str, pause: float = 0.05) -> Any:

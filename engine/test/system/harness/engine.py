@@ -1,0 +1,196 @@
+"""The real thalwegd: started, asked through its control API, killed and started again."""
+
+import http.client
+import json
+import os
+import secrets
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+from harness.cluster import Cluster, wait_for
+from harness.compare import Table
+from harness.workspace import free_port
+
+ROOT = Path(__file__).resolve().parents[4]
+SECONDS = 60  # how long a state may take to come before a test gives up
+
+
+class RefusedError(Exception):
+    """The control API's error answer."""
+
+    def __init__(self, status: int, error: dict[str, Any]) -> None:
+        super().__init__(f"{status}: {error}")
+        self.status = status
+        self.error = error
+
+
+class AbortedError(AssertionError):
+    """The stream stopped with an error while a test waited for something else."""
+
+
+class Engine:
+    """Owner: one test thread. `directory` keeps the state over restarts; the desired document is `streams`."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.port = free_port()
+        self.token = secrets.token_urlsafe(32)
+        self.token_file = directory / "token"
+        self.log = directory / "thalwegd.log"
+        self.process: subprocess.Popen[bytes] | None = None
+        self.revision = 0
+        self.streams: dict[str, dict[str, Any]] = {}
+        directory.mkdir(parents=True)
+        self.token_file.touch(mode=0o600)
+        self.token_file.write_text(self.token)
+
+    # --- the process
+
+    def start(self) -> None:
+        program = os.environ.get("THALWEG_ENGINE", str(ROOT / "build/release/src/daemon/thalwegd"))
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [program, "--listen", f"127.0.0.1:{self.port}", "--state-dir", str(self.directory / "state"),
+                 "--token-file", str(self.token_file)], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        wait_for(self._answers, SECONDS, "thalwegd answers")
+
+    def kill(self) -> None:
+        """kill -9."""
+        assert self.process
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        self.process = None
+
+    def terminate(self, seconds: float = 30) -> int:
+        """SIGTERM; returns the exit status once the engine has drained and ended."""
+        assert self.process
+        self.process.send_signal(signal.SIGTERM)
+        status = self.process.wait(seconds)
+        self.process = None
+        return status
+
+    def stop(self) -> None:
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.process = None
+
+    @property
+    def pid(self) -> int:
+        assert self.process
+        return self.process.pid
+
+    # --- the control API
+
+    def request(self, method: str, path: str, body: Any = None, token: str | None = None) -> Any:
+        data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            connection.request(method, path, data, {"Authorization": f"Bearer {token or self.token}",
+                                                    "Content-Type": "application/json"})
+            answer = connection.getresponse()
+            content = answer.read()
+        finally:
+            connection.close()
+        if answer.status >= 400:
+            raise RefusedError(answer.status, json.loads(content)["error"])
+        is_json = (answer.getheader("Content-Type") or "").startswith("application/json")
+        return json.loads(content) if content and is_json else content.decode()
+
+    def put_desired(self, **changed: Any) -> None:
+        """Sends the whole desired document; a stream with the status None is left out."""
+        self.revision += 1
+        document = {"format": 1, "revision": self.revision, "streams": list(self.streams.values()), **changed}
+        self.request("PUT", "/v1/desired", document)
+
+    def set_stream(self, stream: str, **changed: Any) -> None:
+        self.streams[stream].update(changed)
+        self.put_desired()
+
+    def status(self, stream: str) -> dict[str, Any]:
+        for found in self.request("GET", "/v1/status")["streams"]:
+            if found["id"] == stream:
+                return dict(found)
+        raise KeyError(stream)
+
+    def components(self, stream: str) -> list[dict[str, Any]]:
+        for found in self.request("GET", "/v1/stats")["streams"]:
+            if found["id"] == stream:
+                return list(found["components"])
+        return []
+
+    def component_states(self, stream: str) -> set[str]:
+        return {str(component["state"]) for component in self.components(stream)}
+
+    # --- streams
+
+    def add_stream(self, stream: str, source: str, destination: str, tables: list[Table],
+                   **parameters: int | str | bool) -> None:
+        """Makes and starts a stream between two conninfos."""
+        self.streams[stream] = {
+            "id": stream, "name": f"stream {stream}", "status": "ENABLED", "force": False,
+            "source": {"name": "source", "conninfo": source},
+            "destination": {"name": "destination", "conninfo": destination},
+            "tables": [{"schema": schema, "table": table} for schema, table in tables],
+            "parameters": parameters,
+        }
+        self.put_desired()
+
+    def wait_phase(self, stream: str, phase: str, seconds: float = SECONDS) -> dict[str, Any]:
+        return self.wait_status(stream, lambda status: status["phase"] == phase, seconds, phase)
+
+    def wait_status(self, stream: str, condition: Any, seconds: float, what: str) -> dict[str, Any]:
+        """Waits for a condition on the stream's status; fails at once when it is ABORTED instead."""
+        last: dict[str, Any] = {}
+
+        def holds() -> bool:
+            last.update(self.status(stream))
+            if condition(last):
+                return True
+            if last["status"] == "ABORTED":
+                raise AbortedError(f"stream {stream} ABORTED while waiting for {what}: {last['error']}")
+            return False
+
+        try:
+            wait_for(holds, seconds, what)
+        except TimeoutError as late:
+            raise TimeoutError(f"{late}; last status {json.dumps(last)}") from None
+        return last
+
+    def wait_aborted(self, stream: str, seconds: float = SECONDS) -> dict[str, Any]:
+        """The error that stopped the stream."""
+        status = self.wait_status(stream, lambda found: found["status"] == "ABORTED", seconds, "ABORTED")
+        return dict(status["error"])
+
+    def wait_applied(self, stream: str, source: Cluster, database: str, seconds: float = SECONDS) -> float:
+        """Waits until everything that the source has committed by now is committed at the destination."""
+        begun = time.monotonic()
+        lsn = parse_lsn(str(source.value(database, "SELECT pg_current_wal_flush_lsn()")))
+        self.wait_status(stream, lambda status: parse_lsn(status["positions"]["applied"]) >= lsn, seconds,
+                         f"applied up to {lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}")
+        return time.monotonic() - begun
+
+    def drop_stream(self, stream: str, seconds: float = SECONDS) -> None:
+        self.set_stream(stream, status="DROPPED")
+        self.wait_status(stream, lambda status: status["status"] == "DROPPED", seconds, "DROPPED")
+        del self.streams[stream]
+        self.put_desired()
+
+    def _answers(self) -> bool:
+        assert self.process
+        if self.process.poll() is not None:
+            tail = "\n".join(self.log.read_text(errors="replace").splitlines()[-15:])
+            raise RuntimeError(f"thalwegd ended with {self.process.returncode}:\n{tail}")
+        try:
+            self.request("GET", "/healthz")
+        except OSError:
+            return False
+        return True
+
+
+def parse_lsn(text: str) -> int:
+    high, low = text.split("/")
+    return (int(high, 16) << 32) + int(low, 16)

@@ -1,0 +1,88 @@
+"""Loads on a source: pgbench, and seeded writers that run beside a test until it stops them."""
+
+import random
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from harness.cluster import Cluster, server_programs
+
+
+def make_pgbench_tables(cluster: Cluster, database: str, scale: int) -> None:
+    """Owned by thalweg; the history, which has no key, gets REPLICA IDENTITY FULL."""
+    pgbench = [str(server_programs() / "pgbench")]
+    subprocess.run([*pgbench, "--initialize", "--quiet", f"--scale={scale}",
+                    cluster.conninfo(database, "thalweg")], check=True, capture_output=True)
+    cluster.sql(database, "ALTER TABLE pgbench_history REPLICA IDENTITY FULL")
+
+
+class PgBench:
+    """pgbench's TPC-B-like transactions for ever, over restarts of the server. Use it in a with statement."""
+
+    def __init__(self, cluster: Cluster, database: str, rate: int, clients: int, log: Path, seed: int) -> None:
+        self.command = [str(server_programs() / "pgbench"), "--no-vacuum", f"--rate={rate}", f"--client={clients}",
+                        "--time=3600", f"--random-seed={seed}", cluster.conninfo(database, "thalweg")]
+        self.log = log
+        self.process: subprocess.Popen[bytes] | None = None
+        self.stopping = threading.Event()
+        self.thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> "PgBench":
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stopping.set()
+        self._end_process()
+        self.thread.join()
+
+    def _end_process(self) -> None:
+        if self.process:
+            self.process.terminate()
+
+    def _run(self) -> None:
+        with self.log.open("ab") as log:
+            while not self.stopping.is_set():
+                self.process = subprocess.Popen(self.command, stdout=log, stderr=log)
+                if self.stopping.is_set():
+                    self._end_process()
+                self.process.wait()
+                self.stopping.wait(0.2)
+
+
+class Writers:
+    """Threads that call `work(connection, random, number)` until the with statement ends. An error of one fails it."""
+
+    def __init__(self, cluster: Cluster, database: str, count: int, random_: random.Random,
+                 work: Callable[[psycopg.Connection[Any], random.Random, int], None]) -> None:
+        self.stopping = threading.Event()
+        self.errors: list[BaseException] = []
+        self.rounds = [0] * count
+        self.threads = [threading.Thread(target=self._run, args=(cluster, database, random.Random(random_.random()),
+                                                                 work, number)) for number in range(count)]
+
+    def __enter__(self) -> "Writers":
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stopping.set()
+        for thread in self.threads:
+            thread.join()
+        if self.errors:
+            raise self.errors[0]
+
+    def _run(self, cluster: Cluster, database: str, random_: random.Random,
+             work: Callable[[psycopg.Connection[Any], random.Random, int], None], number: int) -> None:
+        try:
+            with cluster.connect(database, "thalweg") as connection:
+                while not self.stopping.is_set():
+                    work(connection, random_, number)
+                    self.rounds[number] += 1
+        except BaseException as error:
+            self.errors.append(error)

@@ -1,0 +1,69 @@
+"""A pgbench load while the engine, the destination's backends and both databases die and come back at random moments."""
+
+import os
+import random
+import signal
+import time
+from collections.abc import Callable
+
+from harness.engine import SECONDS
+from harness.scene import Scene
+from harness.workload import PgBench, make_pgbench_tables
+
+
+def kill_engine(scene: Scene) -> None:
+    scene.engine.kill()
+    scene.engine.start()
+
+
+def kill_destination_backend(scene: Scene) -> None:
+    """kill -9 of one backend: PostgreSQL then throws away every session and recovers from its WAL."""
+    pids = scene.at_destination("SELECT pid FROM pg_stat_activity WHERE usename = 'thalweg' AND backend_type = "
+                                "'client backend' ORDER BY pid")
+    if pids:
+        os.kill(int(str(pids[-1][0])), signal.SIGKILL)
+        time.sleep(0.2)
+    scene.destination.wait_ready()
+
+
+def restart_source(scene: Scene) -> None:
+    scene.source.restart("fast")
+
+
+def crash_source(scene: Scene) -> None:
+    scene.source.restart("immediate")
+
+
+def restart_destination(scene: Scene) -> None:
+    scene.destination.restart("fast")
+
+
+FAULTS: list[Callable[[Scene], None]] = [kill_engine, kill_destination_backend, restart_source, restart_destination,
+                                         kill_engine, crash_source, kill_engine, kill_destination_backend]
+
+
+def test_random_faults_lose_and_duplicate_nothing(scene: Scene, random_: random.Random) -> None:
+    make_pgbench_tables(scene.source, scene.database, scale=1)
+    scene.start_stream(parallelism=4)
+    faults = random_.sample(FAULTS, len(FAULTS))
+    log = scene.engine.directory / "pgbench.log"
+    with PgBench(scene.source, scene.database, rate=400, clients=4, log=log, seed=random_.randrange(2**31)):
+        for fault in faults:
+            time.sleep(random_.uniform(0.3, 2.5))
+            print(f"fault: {fault.__name__}")
+            fault(scene)
+    assert scene.source.value(scene.database, "SELECT count(*) FROM pgbench_history") > 500
+    scene.wait_applied(2 * SECONDS)
+    scene.assert_same()
+
+
+def test_faults_with_strict_commit_order(scene: Scene, random_: random.Random) -> None:
+    make_pgbench_tables(scene.source, scene.database, scale=1)
+    scene.start_stream(parallelism=3, commit_serialization="full", group_size=50)
+    log = scene.engine.directory / "pgbench.log"
+    with PgBench(scene.source, scene.database, rate=400, clients=4, log=log, seed=random_.randrange(2**31)):
+        for fault in (kill_engine, kill_destination_backend, kill_engine):
+            time.sleep(random_.uniform(0.3, 2.0))
+            fault(scene)
+    scene.wait_applied(2 * SECONDS)
+    scene.assert_same()

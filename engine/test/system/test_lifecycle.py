@@ -1,0 +1,222 @@
+"""A stream's life: two-phase commits, truncates, parameters that change while it runs, stop, start, drop, restart."""
+
+import json
+import random
+import time
+from typing import Any
+
+import psycopg
+
+from harness.scene import Scene
+from harness.workload import PgBench, Writers, make_pgbench_tables
+
+TABLE = "CREATE TABLE item (id integer PRIMARY KEY, body text); INSERT INTO item VALUES (1, 'one');"
+
+
+def test_two_phase_commit(scene: Scene) -> None:
+    """A prepared transaction arrives with its COMMIT PREPARED, whole, also over a restart of the engine; never before."""
+    scene.run_at_source(TABLE)
+    scene.start_stream()
+    name = f"held_{scene.database}"
+    scene.at_source("INSERT INTO item VALUES (2, 'before')")
+    scene.run_at_source(f"BEGIN; INSERT INTO item VALUES (10, 'p'); UPDATE item SET body = 'prepared' WHERE id = 1;"
+                        f"PREPARE TRANSACTION '{name}';"
+                        f"BEGIN; INSERT INTO item VALUES (11, 'q'); PREPARE TRANSACTION '{name}_lost';")
+    scene.at_source("INSERT INTO item VALUES (3, 'meanwhile')")
+    scene.wait_applied()
+    rows = "SELECT id, body FROM item ORDER BY id"
+    assert scene.at_destination(rows) == [(1, "one"), (2, "before"), (3, "meanwhile")]
+    scene.engine.kill()
+    scene.engine.start()
+    scene.at_source(f"COMMIT PREPARED '{name}'", f"ROLLBACK PREPARED '{name}_lost'")
+    scene.wait_applied()
+    assert scene.at_destination(rows) == [(1, "prepared"), (2, "before"), (3, "meanwhile"), (10, "p")]
+
+
+def test_truncate(scene: Scene) -> None:
+    scene.run_at_source("""
+        CREATE TABLE parent (id integer PRIMARY KEY);
+        CREATE TABLE child (id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, parent integer REFERENCES parent);
+        CREATE TABLE other (id integer PRIMARY KEY);
+        INSERT INTO parent SELECT generate_series(1, 100); INSERT INTO child (parent) SELECT id FROM parent;
+        INSERT INTO other SELECT generate_series(1, 100);
+    """)
+    scene.start_stream()
+    scene.run_at_source("""
+        INSERT INTO other VALUES (500); TRUNCATE other; INSERT INTO other VALUES (1);
+        BEGIN; INSERT INTO parent VALUES (900); TRUNCATE parent, child RESTART IDENTITY; INSERT INTO parent VALUES (1);
+        INSERT INTO child (parent) VALUES (1); COMMIT;
+        BEGIN; TRUNCATE other; ROLLBACK;
+        INSERT INTO parent VALUES (2); TRUNCATE parent CASCADE; INSERT INTO parent VALUES (7);
+    """)
+    scene.wait_applied()
+    scene.assert_same()
+    counts = scene.engine.status(scene.stream)["tables"]
+    assert {table["table"]: table["truncates"] for table in counts} == {"parent": 2, "child": 2, "other": 1}
+
+
+def test_parameters_change_while_running(scene: Scene, random_: random.Random) -> None:
+    make_pgbench_tables(scene.source, scene.database, scale=1)
+    scene.start_stream(parallelism=1)
+    log = scene.engine.directory / "pgbench.log"
+    with PgBench(scene.source, scene.database, rate=500, clients=4, log=log, seed=random_.randrange(2**31)):
+        for parameters in ({"parallelism": 6}, {"parallelism": 6, "commit_serialization": "full"},
+                           {"parallelism": 2, "group_size": 1}, {"commit_serialization": "none", "group_size": 500},
+                           {"memory_budget_mb": 64, "queue_size": 256}):
+            time.sleep(1)
+            scene.engine.set_stream(scene.stream, parameters=parameters)
+            if "parallelism" in parameters:
+                scene.engine.wait_status(scene.stream, lambda _, wanted=parameters["parallelism"]: sum(
+                    component["sub_component"] == "APPLY SERVER" for component in
+                    scene.engine.components(scene.stream)) == wanted, 30, "as many appliers as asked for")
+        time.sleep(1)
+    scene.wait_applied()
+    scene.assert_same()
+
+
+def test_commit_order_is_the_sources_with_full_serialization(scene: Scene, random_: random.Random) -> None:
+    """Every snapshot of the destination is a prefix of the source's history."""
+    scene.run_at_source("CREATE TABLE tick (id integer PRIMARY KEY, slot integer);")
+    scene.start_stream(parallelism=4, commit_serialization="full", group_size=1)
+
+    def write(connection: psycopg.Connection[Any], random_: random.Random, writer: int) -> None:
+        connection.execute("INSERT INTO tick SELECT coalesce(max(id), 0) + 1, %s FROM tick",
+                           (random_.randrange(100),))
+
+    with Writers(scene.source, scene.database, 1, random_, write):
+        for _ in range(60):
+            highest, count = scene.at_destination("SELECT coalesce(max(id), 0), count(*) FROM tick")[0]
+            assert highest == count, "a later commit came before an earlier one"
+            time.sleep(0.03)
+    scene.wait_applied()
+    scene.assert_same()
+
+
+def test_stop_start_and_changes_between(scene: Scene) -> None:
+    scene.run_at_source(TABLE)
+    scene.start_stream()
+    for round_ in range(2, 5):
+        scene.at_source(f"INSERT INTO item VALUES ({round_}, 'running')")
+        scene.engine.set_stream(scene.stream, status="DISABLED")
+        scene.engine.wait_status(scene.stream, lambda status: status["status"] == "DISABLED", 30, "DISABLED")
+        scene.engine.wait_phase(scene.stream, "STOPPED")
+        scene.at_source(f"INSERT INTO item VALUES ({round_ * 100}, 'stopped')")
+        assert scene.slots() == 1, "stopping must not lose the slot"
+        scene.engine.set_stream(scene.stream, status="ENABLED")
+        scene.wait_replicating()
+    scene.wait_applied()
+    scene.assert_same()
+
+
+def test_drop_leaves_nothing_but_the_tables(scene: Scene) -> None:
+    scene.run_at_source(TABLE)
+    scene.start_stream()
+    assert (scene.slots(), scene.publications(), scene.has_destination_schema()) == (1, 1, True)
+    scene.engine.drop_stream(scene.stream)
+    scene.assert_nothing_left()
+    assert scene.at_destination("SELECT * FROM item") == [(1, "one")]
+    assert scene.engine.request("GET", "/v1/status")["streams"] == []
+
+
+def test_drop_while_copying_and_while_stopped(scene: Scene) -> None:
+    scene.run_at_source("CREATE TABLE many (id integer PRIMARY KEY, body text);"
+                        "INSERT INTO many SELECT n, repeat('x', 100) FROM generate_series(1, 200000) n;")
+    scene.start_stream(wait=False, copy_range_rows=2000)
+    scene.engine.wait_phase(scene.stream, "INSTANTIATING")
+    scene.engine.drop_stream(scene.stream)
+    scene.assert_nothing_left()
+    scene.at_destination("DROP TABLE IF EXISTS many")
+    scene.start_stream()
+    scene.engine.set_stream(scene.stream, status="DISABLED")
+    scene.engine.wait_phase(scene.stream, "STOPPED")
+    scene.engine.drop_stream(scene.stream)
+    scene.assert_nothing_left()
+
+
+def test_drop_by_force_says_what_is_left(scene: Scene) -> None:
+    scene.run_at_source(TABLE)
+    scene.start_stream()
+    scene.destination.stop()
+    try:
+        scene.engine.set_stream(scene.stream, status="DROPPED", force=True)
+        status = scene.engine.wait_status(scene.stream, lambda found: found["status"] == "DROPPED", 60, "DROPPED")
+    finally:
+        scene.destination.start()
+    assert scene.slots() == 0 and scene.publications() == 0
+    assert "DROP SCHEMA" in status["error"]["message"], status["error"]
+
+
+def test_terminate_drains_and_restart_goes_on(scene: Scene, random_: random.Random) -> None:
+    make_pgbench_tables(scene.source, scene.database, scale=1)
+    scene.start_stream()
+    log = scene.engine.directory / "pgbench.log"
+    with PgBench(scene.source, scene.database, rate=300, clients=3, log=log, seed=random_.randrange(2**31)):
+        for _ in range(3):
+            time.sleep(0.7)
+            assert scene.engine.terminate(20) == 0
+            scene.engine.start()
+            scene.wait_replicating()
+    scene.wait_applied()
+    scene.assert_same()
+
+
+def test_two_streams_of_one_source(scene: Scene) -> None:
+    """Streams beside each other in one engine; dropping one leaves the other's bookkeeping alone."""
+    scene.run_at_source("CREATE TABLE a (id integer PRIMARY KEY); CREATE TABLE b (id integer PRIMARY KEY);")
+    scene.start_stream([("public", "a")])
+    first = scene.stream
+    scene.stream = "second00" + first[:4]
+    scene.start_stream([("public", "b")])
+    scene.at_source("INSERT INTO a SELECT generate_series(1, 100)", "INSERT INTO b SELECT generate_series(1, 100)")
+    scene.wait_applied()
+    scene.engine.wait_applied(first, scene.source, scene.database)
+    scene.assert_same()
+    scene.engine.drop_stream(first)
+    assert scene.has_destination_schema()
+    scene.at_source("INSERT INTO b VALUES (1000)")
+    scene.wait_applied()
+    assert scene.at_destination("SELECT count(*) FROM b") == [(101,)]
+    scene.engine.drop_stream(scene.stream)
+    scene.assert_nothing_left()
+
+
+def test_statistics_count_what_flowed(scene: Scene) -> None:
+    scene.run_at_source(TABLE)
+    scene.start_stream()
+    for number in range(100, 200):
+        scene.at_source(f"INSERT INTO item VALUES ({number}, 'n')")
+    scene.at_source("UPDATE item SET body = 'u' WHERE id < 110", "DELETE FROM item WHERE id >= 190")
+    scene.wait_applied()
+    stats = next(found for found in scene.engine.request("GET", "/v1/stats")["streams"] if found["id"] == scene.stream)
+    assert stats["tables"] == [{"schema": "public", "table": "item", "inserts": 100, "updates": 11, "deletes": 10,
+                                "truncates": 0}]
+    applied = sum(component["counters"]["lcrs"] for component in stats["components"]
+                  if component["sub_component"] == "APPLY SERVER")
+    assert applied == 121
+    assert sum(count for _, count in stats["latency"]["buckets"]) == 102
+    for component in stats["components"]:
+        assert component["state"]
+        if component["time_ns"]:
+            assert sum(component["time_ns"].values()) > 0, component
+    metrics = scene.engine.request("GET", "/metrics")
+    assert f'thalweg_table_changes_total{{stream="{scene.stream}",schema="public",table="item",operation="insert"}} 100' \
+        in metrics, json.dumps(metrics[-2000:])
+
+
+def test_parked_transactions_and_their_dependants(scene: Scene) -> None:
+    """disable_on_error off: the failing transaction and what depends on it are parked; the rest goes on."""
+    scene.run_at_source(TABLE)
+    scene.start_stream(disable_on_error=False)
+    scene.at_destination("INSERT INTO item VALUES (5, 'in the way')")
+    scene.at_source("INSERT INTO item VALUES (5, 'five')", "UPDATE item SET body = 'five and more' WHERE id = 5",
+                    "INSERT INTO item VALUES (6, 'six')")
+    scene.wait_applied()
+    assert scene.at_destination("SELECT id, body FROM item WHERE id >= 5 ORDER BY id") == [(5, "in the way"), (6, "six")]
+    path = f"/v1/streams/{scene.stream}/errors"
+    errors = scene.engine.request("GET", path)["errors"]
+    assert len(errors) == 2 and errors[0]["sqlstate"] == "23505", errors
+    scene.at_destination("DELETE FROM item WHERE id = 5")
+    scene.engine.request("POST", f"{path}/{errors[0]['id']}/execute")
+    scene.engine.wait_status(scene.stream, lambda _: not scene.engine.request("GET", path)["errors"], 30,
+                             "the error queue is empty")
+    scene.assert_same()
