@@ -1,12 +1,14 @@
 """make bench SCENARIO=staged: drains the same staged WAL by Thalweg and by PostgreSQL's own subscription, in turn."""
 
 import argparse
+import json
 import statistics
 
 from harness.cluster import Cluster
 from harness.compare import assert_same
+from harness.engine import Engine
 from harness.workspace import make_workspace, remove_workspace
-from staged.drains import Drain, Measurement, NativeDrain, Servers, measure
+from staged.drains import Drain, Measurement, NativeDrain, Servers, ThalwegDrain, measure
 from staged.workload import ROWS_PER_TRANSACTION, TABLES, make_destination, make_source, stage
 
 SOURCE_DATABASE = "staged"
@@ -25,13 +27,15 @@ def main() -> None:
     source = Cluster(workspace, "source", SETTINGS)
     destination = Cluster(workspace, "destination", SETTINGS)
     servers = Servers(source, destination, SOURCE_DATABASE)
-    drains: list[tuple[int, Drain]] = []
+    engine = Engine(workspace / "engine") if "thalweg" in arguments.methods else None
     try:
         for cluster in (source, destination):
             cluster.initialise()
             cluster.start()
+        if engine:
+            engine.start()
         make_source(source, SOURCE_DATABASE)
-        drains = _prepare(arguments, servers)
+        drains = _prepare(arguments, servers, engine)
         wal = stage(source, SOURCE_DATABASE, arguments.transactions)
         lcrs = arguments.transactions * ROWS_PER_TRANSACTION + 1
         print(f"staged {arguments.transactions} transactions of {ROWS_PER_TRANSACTION} rows: {lcrs} LCRs, "
@@ -45,6 +49,8 @@ def main() -> None:
             _print(measured[-1])
         _summary(measured)
     finally:
+        if engine:
+            engine.stop()
         for cluster in (destination, source):
             cluster.stop("immediate")
         if not arguments.keep:
@@ -56,15 +62,21 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--transactions", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--methods", default="native-binary,native-text,thalweg")
+    parser.add_argument("--parameters", default="{}", help="of the Thalweg stream, as JSON")
     parser.add_argument("--keep", action="store_true", help="keep the clusters' directory")
     return parser.parse_args()
 
 
-def _prepare(arguments: argparse.Namespace, servers: Servers) -> list[tuple[int, Drain]]:
+def _prepare(arguments: argparse.Namespace, servers: Servers, engine: Engine | None) -> list[tuple[int, Drain]]:
     drains: list[tuple[int, Drain]] = []
     for round_number in range(1, arguments.rounds + 1):
         for method in arguments.methods.split(","):
-            drain: Drain = NativeDrain(servers, round_number, binary=method == "native-binary")
+            drain: Drain
+            if method == "thalweg":
+                assert engine
+                drain = ThalwegDrain(servers, round_number, engine, json.loads(arguments.parameters))
+            else:
+                drain = NativeDrain(servers, round_number, binary=method == "native-binary")
             make_destination(servers.destination, drain.database)
             drain.prepare()
             drains.append((round_number, drain))

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from harness.cluster import Cluster
+from harness.engine import Engine, parse_lsn
 from harness.processes import cpu_seconds
+from staged.workload import TABLES
 
 LIMIT_SECONDS = 600
 POLL_SECONDS = 0.01
@@ -87,6 +89,47 @@ class NativeDrain:
             if time.monotonic() > end:
                 raise TimeoutError(f"slot {self.database} stays active")
             time.sleep(0.05)
+
+
+class ThalwegDrain:
+    """A stream of the real engine: made before the workload, stopped, started to drain."""
+
+    def __init__(self, servers: Servers, round_number: int, engine: Engine, parameters: dict[str, int | str]) -> None:
+        self.method = "thalweg"
+        self.servers = servers
+        self.engine = engine
+        self.parameters = parameters
+        self.database = f"thalweg_{round_number}"
+        self.stream = f"staged00{round_number}"
+        self.end = 0  # the staged workload's end in the source's WAL
+
+    def prepare(self) -> None:
+        self.engine.add_stream(self.stream, self.servers.source.conninfo(self.servers.source_database),
+                               self.servers.destination.conninfo(self.database), TABLES, initial_copy=False,
+                               **self.parameters)
+        self.engine.wait_phase(self.stream, "REPLICATING")
+        self._disable()
+
+    def start(self) -> None:
+        self.end = parse_lsn(str(self.servers.source.value("postgres", "SELECT pg_current_wal_flush_lsn()")))
+        self.engine.set_stream(self.stream, status="ENABLED")
+
+    def finished(self) -> bool:
+        """The sentinel alone is not enough: independent transactions may commit in another order."""
+        if not self.servers.destination.value(self.database, "SELECT EXISTS (SELECT FROM sentinel)"):
+            return False
+        return parse_lsn(self.engine.status(self.stream)["positions"]["applied"]) >= self.end
+
+    def stop(self) -> None:
+        self._disable()
+        self.engine.drop_stream(self.stream)
+
+    def tool_cpu(self) -> float:
+        return cpu_seconds(self.engine.pid)
+
+    def _disable(self) -> None:
+        self.engine.set_stream(self.stream, status="DISABLED")
+        self.engine.wait_phase(self.stream, "STOPPED")
 
 
 def measure(drain: Drain, servers: Servers, round_number: int, lcrs: int,

@@ -179,8 +179,9 @@ def test_slot_moved_on_is_a_gap(scene: Scene) -> None:
 
 def test_no_free_slot(scene: Scene) -> None:
     scene.run_at_source(TABLE)
-    scene.source.sql("postgres", "SELECT pg_create_physical_replication_slot('filler_' || n) FROM generate_series(1, "
-                     "current_setting('max_replication_slots')::integer - (SELECT count(*) FROM pg_replication_slots)) n")
+    free = "current_setting('max_replication_slots')::integer - (SELECT count(*) FROM pg_replication_slots)"
+    scene.source.sql("postgres", "SELECT pg_create_physical_replication_slot('filler_' || n) "
+                                 f"FROM generate_series(1, {free}) n")
     try:
         scene.start_stream(wait=False)
         assert_clear(scene.engine.wait_aborted(scene.stream), "slot_limit_reached")

@@ -1,4 +1,4 @@
-"""A pgbench load while the engine, the destination's backends and both databases die and come back at random moments."""
+"""A pgbench load while the engine, the destination's backends and both databases die at random moments."""
 
 import os
 import random

@@ -25,12 +25,13 @@ INSERT INTO account SELECT n * 7, 'owner ' || n, n, repeat('x', n % 50) FROM gen
 INSERT INTO ledger (account, amount) SELECT 7 * (1 + n % {ROWS}), n FROM generate_series(1, 40000) n;
 INSERT INTO journal SELECT n % 100, 'the same line' FROM generate_series(1, 3000) n;
 """
+LOST_RACES = (errors.UniqueViolation, errors.DeadlockDetected, errors.ForeignKeyViolation)
 
 
 def write(connection: psycopg.Connection[Any], random_: random.Random, writer: int) -> None:
     account = 7 * random_.randrange(1, ROWS)
     # Two writers may meet at one key; the one that loses has written nothing.
-    with suppress(errors.UniqueViolation, errors.DeadlockDetected, errors.ForeignKeyViolation), connection.transaction():
+    with suppress(*LOST_RACES), connection.transaction():
         connection.execute("UPDATE account SET balance = balance + 1, note = %s WHERE id = %s",
                            (str(random_.random()), account))
         kind = random_.randrange(6)

@@ -1,6 +1,5 @@
 """A stream's life: two-phase commits, truncates, parameters that change while it runs, stop, start, drop, restart."""
 
-import json
 import random
 import time
 from typing import Any
@@ -14,7 +13,7 @@ TABLE = "CREATE TABLE item (id integer PRIMARY KEY, body text); INSERT INTO item
 
 
 def test_two_phase_commit(scene: Scene) -> None:
-    """A prepared transaction arrives with its COMMIT PREPARED, whole, also over a restart of the engine; never before."""
+    """A prepared transaction arrives with its COMMIT PREPARED, never before, also over a restart of the engine."""
     scene.run_at_source(TABLE)
     scene.start_stream()
     name = f"held_{scene.database}"
@@ -199,8 +198,8 @@ def test_statistics_count_what_flowed(scene: Scene) -> None:
         if component["time_ns"]:
             assert sum(component["time_ns"].values()) > 0, component
     metrics = scene.engine.request("GET", "/metrics")
-    assert f'thalweg_table_changes_total{{stream="{scene.stream}",schema="public",table="item",operation="insert"}} 100' \
-        in metrics, json.dumps(metrics[-2000:])
+    labels = f'stream="{scene.stream}",schema="public",table="item",operation="insert"'
+    assert f"thalweg_table_changes_total{{{labels}}} 100" in metrics, metrics[-2000:]
 
 
 def test_parked_transactions_and_their_dependants(scene: Scene) -> None:
@@ -211,7 +210,8 @@ def test_parked_transactions_and_their_dependants(scene: Scene) -> None:
     scene.at_source("INSERT INTO item VALUES (5, 'five')", "UPDATE item SET body = 'five and more' WHERE id = 5",
                     "INSERT INTO item VALUES (6, 'six')")
     scene.wait_applied()
-    assert scene.at_destination("SELECT id, body FROM item WHERE id >= 5 ORDER BY id") == [(5, "in the way"), (6, "six")]
+    rows = scene.at_destination("SELECT id, body FROM item WHERE id >= 5 ORDER BY id")
+    assert rows == [(5, "in the way"), (6, "six")]
     path = f"/v1/streams/{scene.stream}/errors"
     errors = scene.engine.request("GET", path)["errors"]
     assert len(errors) == 2 and errors[0]["sqlstate"] == "23505", errors

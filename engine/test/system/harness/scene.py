@@ -46,8 +46,9 @@ class Scene:
             with suppress(Exception):
                 self.source.sql("postgres", "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots "
                                             f"WHERE database = '{self.database}' AND NOT active")
-            return self.source.value("postgres", "SELECT count(*) FROM pg_replication_slots "
-                                     f"WHERE database = '{self.database}'") == 0
+            left = self.source.value("postgres", "SELECT count(*) FROM pg_replication_slots "
+                                                 f"WHERE database = '{self.database}'")
+            return int(left) == 0
         wait_for(dropped, 30, "slots are dropped")
 
     # --- short forms
