@@ -7,7 +7,8 @@ elseif(NOT THALWEG_SANITIZER STREQUAL "none")
   message(FATAL_ERROR "THALWEG_SANITIZER is '${THALWEG_SANITIZER}', not none, address or thread")
 endif()
 if(flags)
-  target_compile_options(thalweg_sanitizers INTERFACE ${flags} -g)
+  # Sanitizer builds check assertions too, whatever the build type says.
+  target_compile_options(thalweg_sanitizers INTERFACE ${flags} -g -UNDEBUG)
   target_link_options(thalweg_sanitizers INTERFACE ${flags})
 endif()
 # Coverage for libFuzzer in every library that a fuzz target reaches, not in the target alone.
