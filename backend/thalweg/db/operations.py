@@ -1,7 +1,13 @@
 """Rows of long work: written by the features that start it and by the collector that sees it finish."""
 
 from enum import StrEnum
+from typing import Any
 
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from thalweg.db.models import OperationRow
+from thalweg.kernel.clock import now
 from thalweg.kernel.models import Resource
 
 
@@ -20,6 +26,9 @@ class OperationState(StrEnum):
     FAILED = "failed"
 
 
+UNFINISHED = (OperationState.PENDING, OperationState.RUNNING)
+
+
 class ProgressUnit(StrEnum):
     ROWS = "rows"
     STEPS = "steps"
@@ -31,3 +40,33 @@ class OperationAccepted(Resource):
     operation_id: str
     stream_id: str
     state: OperationState
+
+
+def start_operation(
+    session: AsyncSession, kind: OperationKind, stream_id: str, stream_name: str, revision: int, requested_by: str,
+    unit: ProgressUnit = ProgressUnit.STEPS, total: int | None = 1,
+) -> OperationRow:  # fmt: skip
+    """A pending operation; the collector moves it on once the engine has acknowledged `revision`."""
+    row = OperationRow(
+        kind=kind, target_type="stream", target_id=stream_id, target_name=stream_name,
+        state=OperationState.PENDING, done=0, total=total, unit=unit, revision=revision, requested_by=requested_by,
+    )  # fmt: skip
+    session.add(row)
+    return row
+
+
+def finish(row: OperationRow, state: OperationState, error: dict[str, Any] | None = None) -> None:
+    """Progress is complete when it has succeeded; an `error` beside success says what was left behind."""
+    row.state, row.finished_at, row.error = state, now(), error
+    row.started_at = row.started_at or row.finished_at
+    if state is OperationState.SUCCEEDED:
+        row.done = row.total = max(row.done, row.total or 0, row.done if row.unit == ProgressUnit.ROWS else 1)
+
+
+async def unfinished_operations(session: AsyncSession, stream_ids: list[str]) -> list[OperationRow]:
+    query = (
+        select(OperationRow)
+        .where(OperationRow.target_id.in_(stream_ids), OperationRow.state.in_(UNFINISHED))
+        .order_by(OperationRow.created_at, OperationRow.id)
+    )
+    return list(await session.scalars(query))

@@ -37,7 +37,7 @@ class Resources:
     settings: Settings
     engine: AsyncEngine
     sessions: async_sessionmaker[AsyncSession]
-    redis: "Redis[Any]"
+    redis: Redis
     http: httpx.AsyncClient
     secrets: SecretBox
     authenticator: Authenticator
@@ -102,7 +102,11 @@ async def current_context(
             headers={"WWW-Authenticate": "Bearer"},
         )  # fmt: skip
     return Context(
-        session, principal, resources, request.state.request_id, request.client.host if request.client else None
+        session,
+        principal,
+        resources,
+        request.state.request_id,
+        request.client.host if request.client else None,
     )
 
 

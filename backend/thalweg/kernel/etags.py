@@ -25,5 +25,7 @@ def check_if_match(if_match: str | None, version: int) -> None:
     tags = {tag.strip().removeprefix("W/") for tag in if_match.split(",")}
     if "*" not in tags and etag_of(version) not in tags:
         raise Problem(
-            "stale_resource", "It has been changed since you read it.", "Read it again, then repeat your change."
+            "stale_resource",
+            "It has been changed since you read it.",
+            "Read it again, then repeat your change.",
         )

@@ -21,9 +21,7 @@ class Created:
     headers: dict[str, str] = field(default_factory=dict)
 
     def response(self) -> Response:
-        return Response(
-            self.body.model_dump_json(by_alias=True), self.status, self.headers, "application/json"
-        )
+        return Response(self.body.model_dump_json(by_alias=True), self.status, self.headers, "application/json")
 
 
 class IdempotencyStore(Protocol):

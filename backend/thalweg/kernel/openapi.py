@@ -12,7 +12,7 @@ from thalweg.kernel.problems import MEDIA_TYPE
 
 REASONS = {
     "400": "Malformed request", "401": "Not logged in", "403": "Not allowed", "404": "Not found", "409": "Conflict",
-    "412": "Changed meanwhile", "413": "Too large", "415": "Not JSON", "422": "Not valid", "428": "If-Match missing",
+    "412": "Changed meanwhile", "413": "Too large", "422": "Not valid", "428": "If-Match missing",
     "429": "Too many failed logins", "502": "The engine refused", "503": "Not available now",
 }  # fmt: skip
 PUBLIC = frozenset({"session_create", "engines_enrol", "health_live", "health_ready", "health_metrics"})
@@ -28,8 +28,9 @@ def build_openapi(app: FastAPI, events: list[type[BaseModel]]) -> dict[str, Any]
     schemas = document["components"]["schemas"]
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
+    models: list[type[BaseModel]] = [ProblemDetails, *events]
     _, extra = models_json_schema(
-        [(model, "serialization") for model in [ProblemDetails, *events]],
+        [(model, "serialization") for model in models],
         ref_template="#/components/schemas/{model}",
     )
     for name, schema in extra["$defs"].items():
@@ -57,7 +58,7 @@ def _add_problems(path: str, method: str, operation: dict[str, Any]) -> None:
     if method != "get":
         statuses |= {"403", "409"}
     if "requestBody" in operation:
-        statuses |= {"400", "404", "413", "415"}
+        statuses |= {"400", "404", "413"}
     if any(parameter["name"] == "If-Match" for parameter in operation.get("parameters", [])):
         statuses |= {"412", "428"}
     if operation["operationId"].startswith(("stream_errors_", "streams_retry")):

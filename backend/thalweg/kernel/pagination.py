@@ -15,7 +15,8 @@ LIMIT_MAX = 1000
 
 Limit = Annotated[int, Query(ge=1, le=LIMIT_MAX, description="Items in a part.")]
 Cursor = Annotated[
-    str | None, Query(max_length=1000, description="`next_cursor` of the part before.", pattern=r"^[A-Za-z0-9_=-]*$")
+    str | None,
+    Query(max_length=1000, description="`next_cursor` of the part before.", pattern=r"^[A-Za-z0-9_=-]*$"),
 ]
 
 

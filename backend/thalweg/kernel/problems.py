@@ -9,6 +9,7 @@ MEDIA_TYPE = "application/problem+json"
 URN = "urn:thalweg:problem:"
 
 TITLES: dict[str, tuple[int, str]] = {
+    "malformed_request": (400, "The request cannot be read"),
     "authentication_required": (401, "You are not logged in"),
     "wrong_credentials": (401, "The name or the password is wrong"),
     "too_many_attempts": (429, "Too many failed logins"),
@@ -40,6 +41,7 @@ TITLES: dict[str, tuple[int, str]] = {
     "tls_failed": (422, "The encrypted connection could not be made"),
     "insufficient_privilege": (422, "The database user lacks a privilege"),
     "database_error": (422, "The database reported an error"),
+    "secret_key_mismatch": (500, "A stored secret cannot be read"),
     "internal_error": (500, "Something went wrong in the control plane"),
 }
 

@@ -9,9 +9,7 @@ from thalweg.kernel.models import NO_CONTROL_CHARACTERS, Body
 PATTERN_LENGTH_MAX = 128
 RULES_MAX = 1000
 
-Pattern = Annotated[
-    str, StringConstraints(min_length=1, max_length=PATTERN_LENGTH_MAX, pattern=NO_CONTROL_CHARACTERS)
-]
+Pattern = Annotated[str, StringConstraints(min_length=1, max_length=PATTERN_LENGTH_MAX, pattern=NO_CONTROL_CHARACTERS)]
 
 
 class TableRule(Body):

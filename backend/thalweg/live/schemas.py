@@ -101,6 +101,13 @@ class StreamStatusEvent(Resource):
     at: datetime
 
 
+class StreamDeletedEvent(Resource):
+    """SSE event `stream.deleted`: the stream is gone."""
+
+    stream_id: str
+    at: datetime
+
+
 class OperationEvent(Resource):
     """SSE event `operation`: read the operation for details."""
 

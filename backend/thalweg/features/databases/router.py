@@ -73,7 +73,11 @@ async def test_database(database_id: IdPath, context: Operator) -> ConnectionTes
 
 @router.get("/databases/{database_id}/tables", operation_id="databases_tables")
 async def list_tables(
-    database_id: IdPath, context: Viewer, search: Search = None, limit: Limit = LIMIT_DEFAULT, cursor: Cursor = None
+    database_id: IdPath,
+    context: Viewer,
+    search: Search = None,
+    limit: Limit = LIMIT_DEFAULT,
+    cursor: Cursor = None,
 ) -> Page[SourceTable]:
     """The database's tables, read from its catalogue now."""
     return await inspections.list_tables(context, database_id, search, limit, cursor)

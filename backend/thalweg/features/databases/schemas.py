@@ -19,7 +19,8 @@ class SslMode(StrEnum):
 
 
 Host = Annotated[
-    str, StringConstraints(min_length=1, max_length=255, strip_whitespace=True, pattern=r"^[^\s\x00-\x1f\x7f,]+$")
+    str,
+    StringConstraints(min_length=1, max_length=255, strip_whitespace=True, pattern=r"^[^\s\x00-\x1f\x7f,]+$"),
 ]
 Port = Annotated[int, Field(ge=1, le=65535)]
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=63, pattern=NO_CONTROL_CHARACTERS)]

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Header
+from fastapi import APIRouter, Header, Request
 from sse_starlette import EventSourceResponse
 
 from thalweg.features.events import service
@@ -17,19 +17,20 @@ router = APIRouter(route_class=TransactionalRoute, tags=["events"])
     response_class=EventSourceResponse,
     responses={
         200: {
-            "description": "Events `stream.sample` (Sample), `stream.status` (StreamStatusEvent), `operation` "
-            "(OperationEvent), `engine` (EngineEvent), `stream.deleted`, and `reset` when events may have been "
-            "missed; data is JSON.",
+            "description": "Events `hello`, `stream.sample` (Sample), `stream.status` (StreamStatusEvent), `operation` "
+            "(OperationEvent), `engine` (EngineEvent), `stream.deleted` (StreamDeletedEvent), "
+            "and `reset` when events may have been missed; data is JSON.",
             "content": {"text/event-stream": {"schema": {"type": "string"}}},
         }
     },
 )
 async def subscribe(
     context: Viewer,
+    request: Request,
     last_event_id: Annotated[
         str | None,
         Header(alias="Last-Event-ID", max_length=100, description="Resume after this event, as browsers do."),
     ] = None,
 ) -> EventSourceResponse:
     """Subscribe to what happens. Reconnecting with Last-Event-ID brings the events in between."""
-    return await service.subscribe(context, last_event_id)
+    return await service.subscribe(context, request.app.state.hub, last_event_id)

@@ -42,7 +42,12 @@ async def create_session(
     """Log in. Sets the session's cookie; failed attempts slow down the next ones."""
     address = request.client.host if request.client else None
     session, cookie = await service.log_in(
-        request.state.session, resources, body, address, request.headers.get("user-agent"), request.state.request_id
+        request.state.session,
+        resources,
+        body,
+        address,
+        request.headers.get("user-agent"),
+        request.state.request_id,
     )
     response.set_cookie(
         SESSION_COOKIE, cookie, max_age=resources.settings.session_seconds, httponly=True,

@@ -35,7 +35,8 @@ class UserUpdate(Body):
 
 class PasswordChange(Body):
     current_password: Secret | None = Field(
-        default=None, description="Needed to change your own password; an admin needs none for somebody else's."
+        default=None,
+        description="Needed to change your own password; an admin needs none for somebody else's.",
     )
     new_password: NewPassword
 

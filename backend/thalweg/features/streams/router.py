@@ -65,7 +65,8 @@ async def delete_stream(
     context: Operator,
     response: Response,
     force: Annotated[
-        bool, Query(description="Give up on a database that cannot be reached; the operation says what is left.")
+        bool,
+        Query(description="Give up on a database that cannot be reached; the operation says what is left."),
     ] = False,
 ) -> OperationAccepted:
     """Stop the stream and drop what it has made in both databases. The destination's tables and rows stay."""

@@ -52,7 +52,8 @@ class StreamCreate(Body):
 class StreamUpdate(Body):
     name: Name | None = None
     parameters: Parameters | None = Field(
-        default=None, description="Only those to change. Null is not a value: send the default to go back to it."
+        default=None,
+        description="Only those to change. Null is not a value: send the default to go back to it.",
     )
 
 

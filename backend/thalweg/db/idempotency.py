@@ -1,0 +1,50 @@
+"""Idempotency keys in the store, in the transaction of the request itself.
+
+Two requests with one key at the same time: the second waits on the first's row and then answers like it. A request
+that fails rolls its row back, so that it can be repeated.
+"""
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+from fastapi.responses import Response
+from sqlalchemy import delete
+from sqlalchemy.dialects.postgresql import insert
+
+from thalweg.db.models import IdempotencyRow
+from thalweg.kernel.clock import now
+from thalweg.kernel.context import Context
+from thalweg.kernel.idempotency import Created
+from thalweg.kernel.problems import Problem
+
+KEPT = timedelta(days=1)
+
+
+class StoredAnswers:
+    async def run(
+        self, context: Context, key: str, request_hash: str, work: Callable[[], Awaitable[Created]]
+    ) -> Response:
+        session, principal_id = context.session, context.principal.user_id
+        await session.execute(delete(IdempotencyRow).where(IdempotencyRow.created_at < now() - KEPT))
+        claimed = await session.execute(
+            insert(IdempotencyRow)
+            .values(principal_id=principal_id, key=key, request_hash=request_hash)
+            .on_conflict_do_nothing()
+            .returning(IdempotencyRow.key)
+        )
+        row_is_new = claimed.scalar_one_or_none() is not None
+        row = await session.get_one(IdempotencyRow, (principal_id, key))
+        if row_is_new:
+            created = await work()
+            response = created.response()
+            row.status, row.headers = created.status, created.headers
+            row.body_sealed = context.resources.secrets.seal(bytes(response.body).decode())
+            return response
+        if row.request_hash != request_hash:
+            raise Problem(
+                "idempotency_key_reused", "This Idempotency-Key was sent before with a different request.",
+                "Use a new key for a new request.",
+            )  # fmt: skip
+        body = context.resources.secrets.open(row.body_sealed or "")
+        headers = {**(row.headers or {}), "Idempotent-Replay": "true"}
+        return Response(body, row.status or 200, headers, "application/json")

@@ -1,0 +1,23 @@
+"""The control store's tables, one file per noun. The schema itself is made by migrations only."""
+
+from thalweg.db.models.base import Base
+from thalweg.db.models.database import DatabaseRow
+from thalweg.db.models.engine import EngineRow, EnrolmentRow
+from thalweg.db.models.identity import LoginThrottleRow, SessionRow, TokenRow, UserRow
+from thalweg.db.models.record import AuditRow, IdempotencyRow, OperationRow
+from thalweg.db.models.stream import StreamRow
+
+__all__ = [
+    "AuditRow",
+    "Base",
+    "DatabaseRow",
+    "EngineRow",
+    "EnrolmentRow",
+    "IdempotencyRow",
+    "LoginThrottleRow",
+    "OperationRow",
+    "SessionRow",
+    "StreamRow",
+    "TokenRow",
+    "UserRow",
+]

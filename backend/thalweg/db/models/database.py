@@ -1,0 +1,28 @@
+"""Registered databases."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy.orm import Mapped, mapped_column
+
+from thalweg.db.models.base import Base, Versioned
+
+
+class DatabaseRow(Versioned, Base):
+    __tablename__ = "databases"
+
+    name: Mapped[str] = mapped_column(unique=True)
+    host: Mapped[str]
+    port: Mapped[int]
+    dbname: Mapped[str]
+    username: Mapped[str]
+    password_sealed: Mapped[str | None]
+    sslmode: Mapped[str]
+    options: Mapped[dict[str, Any]]
+    server_version: Mapped[str | None]
+    tested_at: Mapped[datetime | None]
+    test_code: Mapped[str | None]
+
+    @property
+    def address(self) -> str:
+        return f"{self.host}:{self.port}/{self.dbname}"

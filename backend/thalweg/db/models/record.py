@@ -1,0 +1,62 @@
+"""What is recorded beside the resources: operations, the audit log, idempotency keys."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, Identity, Index, func
+from sqlalchemy.orm import Mapped, mapped_column
+
+from thalweg.db.models.base import Base, Identified
+
+
+class OperationRow(Identified, Base):
+    __tablename__ = "operations"
+    __table_args__ = (Index("ix_operations_created_at_id", "created_at", "id"),)
+
+    kind: Mapped[str]
+    target_type: Mapped[str]
+    target_id: Mapped[str] = mapped_column(index=True)
+    target_name: Mapped[str]
+    state: Mapped[str]
+    done: Mapped[int] = mapped_column(BigInteger, default=0)
+    total: Mapped[int | None] = mapped_column(BigInteger)
+    unit: Mapped[str]
+    error: Mapped[dict[str, Any] | None]
+    revision: Mapped[int] = mapped_column(BigInteger, default=0)
+    """It can be finished only after the engine has acknowledged this desired revision."""
+    requested_by: Mapped[str]
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+
+
+class AuditRow(Base):
+    __tablename__ = "audit"
+
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    at: Mapped[datetime] = mapped_column(server_default=func.now())
+    actor_id: Mapped[str | None]
+    actor_name: Mapped[str]
+    via: Mapped[str]
+    credential_id: Mapped[str | None]
+    action: Mapped[str]
+    target_type: Mapped[str]
+    target_id: Mapped[str] = mapped_column(index=True)
+    target_name: Mapped[str]
+    before: Mapped[dict[str, Any] | None]
+    after: Mapped[dict[str, Any] | None]
+    request_id: Mapped[str]
+    address: Mapped[str | None]
+
+
+class IdempotencyRow(Base):
+    """The first answer to a request, sealed: it may hold a secret that is shown once."""
+
+    __tablename__ = "idempotency_keys"
+
+    principal_id: Mapped[str] = mapped_column(primary_key=True)
+    key: Mapped[str] = mapped_column(primary_key=True)
+    request_hash: Mapped[str]
+    status: Mapped[int | None]
+    headers: Mapped[dict[str, Any] | None]
+    body_sealed: Mapped[str | None]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now(), index=True)

@@ -1,0 +1,37 @@
+"""Streams: the desired state that requests write, and the observed state that the collector writes."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, ForeignKey
+from sqlalchemy.orm import Mapped, mapped_column, relationship
+
+from thalweg.db.models.base import Base, Versioned
+from thalweg.db.models.database import DatabaseRow
+from thalweg.db.models.engine import EngineRow
+
+
+class StreamRow(Versioned, Base):
+    __tablename__ = "streams"
+
+    name: Mapped[str] = mapped_column(unique=True)
+    source_id: Mapped[str] = mapped_column(ForeignKey("databases.id"), index=True)
+    destination_id: Mapped[str] = mapped_column(ForeignKey("databases.id"), index=True)
+    engine_id: Mapped[str] = mapped_column(ForeignKey("engines.id"), index=True)
+    rules: Mapped[dict[str, Any]]
+    tables: Mapped[list[dict[str, Any]]]
+    parameters: Mapped[dict[str, Any]]
+    desired_status: Mapped[str]
+    force: Mapped[bool] = mapped_column(default=False)
+    changed_revision: Mapped[int] = mapped_column(BigInteger, default=0)
+    """The engine's desired revision that first held the stream as it is now."""
+    restart_needed: Mapped[bool] = mapped_column(default=False)
+    observed: Mapped[dict[str, Any] | None]
+    """The stream's part of the engine's last status, as the contract gives it."""
+    observed_status: Mapped[str] = mapped_column(default="UNKNOWN")
+    observed_phase: Mapped[str] = mapped_column(default="UNKNOWN")
+    observed_at: Mapped[datetime | None]
+
+    source: Mapped[DatabaseRow] = relationship(foreign_keys=[source_id], lazy="raise")
+    destination: Mapped[DatabaseRow] = relationship(foreign_keys=[destination_id], lazy="raise")
+    engine: Mapped[EngineRow] = relationship(lazy="raise")

@@ -1,0 +1,103 @@
+"""Talks to one engine's control API. Every failure is an EngineFailure: unreachable, or refused with its reason."""
+
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import httpx
+from pydantic import BaseModel, ValidationError
+
+from thalweg.engine_client.documents import EngineStats, EngineStatus, ParkedErrors
+
+Answer = TypeVar("Answer", bound=BaseModel)
+
+
+@dataclass
+class EngineFailure(Exception):
+    """`status` is None when no answer came; else `code` and `message` are the engine's."""
+
+    code: str
+    message: str
+    cure: str
+    status: int | None = None
+
+    @property
+    def reached(self) -> bool:
+        return self.status is not None
+
+
+class EngineClient:
+    """Immutable; shares the process's HTTP client. Time-outs in seconds, for a whole request."""
+
+    def __init__(self, http: httpx.AsyncClient, url: str, token: str, timeout: float) -> None:
+        self._http = http
+        self._url = url.rstrip("/")
+        self._token = token
+        self._timeout = timeout
+
+    async def status(self) -> EngineStatus:
+        return await self._read(EngineStatus, "GET", "/v1/status")
+
+    async def stats(self) -> EngineStats:
+        return await self._read(EngineStats, "GET", "/v1/stats")
+
+    async def put_desired(self, document: dict[str, Any]) -> None:
+        """Raises EngineFailure with status 409 when the engine holds a higher revision or refuses to forget."""
+        await self._request("PUT", "/v1/desired", document)
+
+    async def retry(self, stream_id: str) -> None:
+        await self._request("POST", f"/v1/streams/{stream_id}/retry")
+
+    async def errors(self, stream_id: str) -> ParkedErrors:
+        return await self._read(ParkedErrors, "GET", f"/v1/streams/{stream_id}/errors")
+
+    async def execute_error(self, stream_id: str, error_id: int) -> None:
+        await self._request("POST", f"/v1/streams/{stream_id}/errors/{error_id}/execute")
+
+    async def delete_error(self, stream_id: str, error_id: int) -> None:
+        await self._request("DELETE", f"/v1/streams/{stream_id}/errors/{error_id}")
+
+    async def _read(self, kind: type[Answer], method: str, path: str) -> Answer:
+        response = await self._request(method, path)
+        try:
+            return kind.model_validate_json(response.content)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = "/".join(str(part) for part in first["loc"])
+            raise EngineFailure(
+                "engine_protocol", f"{path}: {where}: {first['msg']}.",
+                "Run the engine and the control plane in the same version.", response.status_code,
+            ) from error  # fmt: skip
+
+    async def _request(self, method: str, path: str, body: dict[str, Any] | None = None) -> httpx.Response:
+        try:
+            response = await self._http.request(
+                method, self._url + path, json=body, timeout=self._timeout,
+                headers={"Authorization": f"Bearer {self._token}"},
+            )  # fmt: skip
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            reason = str(error) or type(error).__name__
+            raise EngineFailure(
+                "engine_unreachable", f"{self._url} does not answer: {reason}.",
+                "Check that thalwegd runs there and that its log has no error.",
+            ) from error  # fmt: skip
+        if response.is_success:
+            return response
+        raise _refusal(response, path)
+
+
+def _refusal(response: httpx.Response, path: str) -> EngineFailure:
+    try:
+        error = response.json()["error"]
+        return EngineFailure(
+            str(error["code"]), str(error["message"]), str(error.get("cure") or ""), response.status_code
+        )
+    except (ValueError, KeyError, TypeError):
+        cure = "Check that the engine's address is right and that nothing stands between."
+        if response.status_code == httpx.codes.UNAUTHORIZED:
+            cure = "The engine's token has changed: delete the engine and enrol it again."
+        return EngineFailure(
+            "engine_refused",
+            f"{path} was answered with status {response.status_code}.",
+            cure,
+            response.status_code,
+        )

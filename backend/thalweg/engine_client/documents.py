@@ -1,0 +1,154 @@
+"""The engine's control API as types: engine/contract's example files. Unknown fields of newer engines are ignored."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+API_VERSION = 1
+
+
+class Document(BaseModel):
+    model_config = ConfigDict(populate_by_name=True, extra="ignore")
+
+
+class EngineProcess(Document):
+    version: str
+    api: int
+    started_at: datetime
+    hostname: str
+    pid: int
+    desired_revision: int
+
+
+class EngineError(Document):
+    code: str
+    class_: str = Field(alias="class")
+    title: str
+    message: str
+    cure: str = ""
+    sqlstate: str = ""
+    table: str = ""
+    lsn: str = ""
+    xid: int = 0
+    at: datetime | None = None
+
+
+class EnginePositions(Document):
+    captured: str
+    applied: str
+    confirmed: str
+    source_end: str
+
+
+class CopiedTable(Document):
+    schema_name: str = Field(alias="schema")
+    table: str
+    state: str
+    rows_estimated: int
+    rows_copied: int
+    bytes_copied: int
+    ranges_total: int
+    ranges_copied: int
+    seconds: float
+
+
+class EngineInstantiation(Document):
+    started_at: datetime | None
+    finished_at: datetime | None
+    tables: list[CopiedTable]
+
+
+class StatusTable(Document):
+    schema_name: str = Field(alias="schema")
+    table: str
+    state: str
+    inserts: int
+    updates: int
+    deletes: int
+    truncates: int
+
+
+class StreamStatus(Document):
+    id: str
+    status: str
+    phase: str
+    mode: str | None = None
+    error: EngineError | None
+    retry_at: datetime | None
+    positions: EnginePositions | None
+    instantiation: EngineInstantiation | None
+    tables: list[StatusTable]
+
+
+class EngineStatus(Document):
+    engine: EngineProcess
+    streams: list[StreamStatus]
+
+
+class ComponentStats(Document):
+    type: str
+    name: str
+    sub_component: str | None = None
+    server: int | None = None
+    state: str
+    time_ns: dict[str, int] | None
+    counters: dict[str, int]
+    gauges: dict[str, float]
+
+
+class LatencyHistogram(Document):
+    """`buckets` are (largest value, count) pairs; counts are cumulative over time, not over buckets."""
+
+    unit: Literal["us"]
+    buckets: list[tuple[int, int]]
+
+
+class TableStats(Document):
+    schema_name: str = Field(alias="schema")
+    table: str
+    inserts: int
+    updates: int
+    deletes: int
+    truncates: int
+
+
+class StreamStats(Document):
+    id: str
+    components: list[ComponentStats]
+    latency: LatencyHistogram
+    tables: list[TableStats]
+    error_queue_transactions: int
+
+
+class ProcessStats(Document):
+    resident_bytes: int
+    cpu_ns: int
+
+
+class EngineStats(Document):
+    sampled_at: datetime
+    monotonic_ns: int
+    process: ProcessStats
+    streams: list[StreamStats]
+
+
+class ParkedError(Document):
+    id: int
+    commit_lsn: str
+    xid: int
+    lcrs: int
+    tables: list[str]
+    code: str
+    message: str
+    sqlstate: str = ""
+    parked_at: datetime
+
+
+class ParkedErrors(Document):
+    errors: list[ParkedError]
+
+
+def observed_document(status: StreamStatus) -> dict[str, Any]:
+    """What the store keeps of a stream's status: the contract's own shape."""
+    return status.model_dump(mode="json", by_alias=True)

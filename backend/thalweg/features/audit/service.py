@@ -1,0 +1,27 @@
+"""Reading the audit log."""
+
+from typing import Any, cast
+
+from sqlalchemy import select
+
+from thalweg.db.models import AuditRow
+from thalweg.db.pages import page_newest_first
+from thalweg.features.audit.schemas import AuditEntry
+from thalweg.kernel.context import Context
+from thalweg.kernel.models import Page
+
+
+def _resource(row: AuditRow) -> AuditEntry:
+    return AuditEntry(
+        id=str(row.id), at=row.at, actor_id=row.actor_id, actor_name=row.actor_name, via=cast(Any, row.via),
+        action=row.action, target_type=row.target_type, target_id=row.target_id, target_name=row.target_name,
+        before=row.before, after=row.after, request_id=row.request_id, address=row.address,
+    )  # fmt: skip
+
+
+async def list_audit(context: Context, target_id: str | None, limit: int, cursor: str | None) -> Page[AuditEntry]:
+    query = select(AuditRow)
+    if target_id is not None:
+        query = query.where(AuditRow.target_id == target_id)
+    rows, following = await page_newest_first(context.session, query, AuditRow.id, limit, cursor)
+    return Page[AuditEntry](items=[_resource(row) for row in rows], next_cursor=following)

@@ -1,0 +1,104 @@
+"""Registered databases: who connects where. Passwords are sealed on the way in and never read out here."""
+
+from thalweg.db.audit import record, snapshot
+from thalweg.db.models import DatabaseRow, StreamRow
+from thalweg.db.pages import page_by_name
+from thalweg.features.databases import repository
+from thalweg.features.databases.schemas import Database, DatabaseCreate, DatabaseUpdate, SslMode
+from thalweg.kernel.clock import now
+from thalweg.kernel.context import Context
+from thalweg.kernel.etags import check_if_match, etag_of
+from thalweg.kernel.idempotency import Created
+from thalweg.kernel.models import Page
+from thalweg.kernel.problems import Problem, name_taken, not_found
+
+CONNECTION_FIELDS = ("host", "port", "dbname", "user", "password", "sslmode", "options")
+
+
+def _resource(row: DatabaseRow, streams: list[StreamRow]) -> Database:
+    return Database(
+        id=row.id, name=row.name, host=row.host, port=row.port, dbname=row.dbname, user=row.username,
+        sslmode=SslMode(row.sslmode), options=row.options, has_password=row.password_sealed is not None,
+        version=row.server_version, tested_at=row.tested_at, test_code=row.test_code,
+        source_of=[stream.id for stream in streams if stream.source_id == row.id],
+        destination_of=[stream.id for stream in streams if stream.destination_id == row.id],
+        created_at=row.created_at, updated_at=row.updated_at, etag=etag_of(row.version),
+    )  # fmt: skip
+
+
+async def existing_database(context: Context, database_id: str, *, lock: bool = False) -> DatabaseRow:
+    row = await context.session.get(DatabaseRow, database_id, with_for_update=True if lock else None)
+    if row is None:
+        raise not_found("database", database_id)
+    return row
+
+
+async def list_databases(context: Context, limit: int, cursor: str | None) -> Page[Database]:
+    rows, following = await page_by_name(
+        context.session, repository.all_databases(), DatabaseRow.name, DatabaseRow.id, limit, cursor
+    )
+    streams = await repository.streams_using(context.session, [row.id for row in rows])
+    return Page[Database](items=[_resource(row, streams) for row in rows], next_cursor=following)
+
+
+async def get_database(context: Context, database_id: str) -> Database:
+    row = await existing_database(context, database_id)
+    return _resource(row, await repository.streams_using(context.session, [row.id]))
+
+
+async def create_database(context: Context, body: DatabaseCreate) -> Created:
+    if await repository.name_is_taken(context.session, body.name):
+        raise name_taken("database", body.name)
+    row = DatabaseRow(
+        name=body.name, host=body.host, port=body.port, dbname=body.dbname, username=body.user,
+        password_sealed=context.resources.secrets.seal(body.password) if body.password else None,
+        sslmode=body.sslmode, options=body.options,
+    )  # fmt: skip
+    context.session.add(row)
+    await context.session.flush()
+    await context.session.refresh(row)
+    database = _resource(row, [])
+    record(context, "databases_create", ("database", row.id, row.name), after=snapshot(database))
+    return Created(database, headers={"Location": f"/api/v1/databases/{row.id}", "ETag": database.etag})
+
+
+async def update_database(context: Context, database_id: str, body: DatabaseUpdate, if_match: str | None) -> Database:
+    row = await existing_database(context, database_id, lock=True)
+    check_if_match(if_match, row.version)
+    streams = await repository.streams_using(context.session, [row.id])
+    before = snapshot(_resource(row, streams))
+    if body.name is not None and body.name != row.name:
+        if await repository.name_is_taken(context.session, body.name, row.id):
+            raise name_taken("database", body.name)
+        row.name = body.name
+    changes = body.model_dump(include=set(CONNECTION_FIELDS), exclude_none=True)
+    if "user" in changes:
+        changes["username"] = changes.pop("user")
+    if "password" in changes:
+        password = changes.pop("password")
+        row.password_sealed = context.resources.secrets.seal(password) if password else None
+    for field, value in changes.items():
+        setattr(row, field, value)
+    row.version += 1
+    row.updated_at = now()
+    await _tell_engines(context, streams)
+    await context.session.flush()
+    database = _resource(row, streams)
+    record(context, "databases_update", ("database", row.id, row.name), before, snapshot(database))
+    return database
+
+
+async def _tell_engines(context: Context, streams: list[StreamRow]) -> None:
+    """The desired documents hold the connection's settings: they have changed with them."""
+    for engine in await repository.lock_engines(context.session, {stream.engine_id for stream in streams}):
+        engine.desired_revision += 1
+
+
+async def delete_database(context: Context, database_id: str) -> None:
+    row = await existing_database(context, database_id, lock=True)
+    streams = await repository.streams_using(context.session, [row.id])
+    if streams:
+        names = ", ".join(stream.name for stream in streams)
+        raise Problem("database_in_use", f"{row.name} is used by: {names}.", "Delete these streams first.")
+    await context.session.delete(row)
+    record(context, "databases_delete", ("database", row.id, row.name), before=snapshot(_resource(row, [])))

@@ -1,0 +1,136 @@
+"""Engines: enrolled with a one-time token, watched by the collector."""
+
+from datetime import timedelta
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from thalweg.db.audit import record, record_as, snapshot
+from thalweg.db.models import EngineRow, EnrolmentRow
+from thalweg.db.pages import page_by_name
+from thalweg.engine_client.access import client_of
+from thalweg.engine_client.client import EngineFailure
+from thalweg.engine_client.documents import API_VERSION
+from thalweg.features.engines import repository
+from thalweg.features.engines.schemas import Engine, EngineEnrol, EngineState, Enrolment, EnrolmentCreate
+from thalweg.kernel.clock import now
+from thalweg.kernel.context import Context, Resources
+from thalweg.kernel.idempotency import Created
+from thalweg.kernel.ids import new_secret, secret_hash
+from thalweg.kernel.models import FieldProblem, Page
+from thalweg.kernel.principal import Principal, Role
+from thalweg.kernel.problems import Problem, name_taken, not_found
+
+
+def _resource(row: EngineRow, streams: list[str]) -> Engine:
+    return Engine(
+        id=row.id, name=row.name, url=row.url, state=EngineState(row.state), message=row.message,
+        version=row.version, hostname=row.hostname, pid=row.pid, started_at=row.started_at,
+        last_seen_at=row.last_seen_at, resident_bytes=row.resident_bytes, cpu_percent=row.cpu_percent,
+        desired_revision=row.desired_revision, acknowledged_revision=row.acknowledged_revision,
+        streams=streams, created_at=row.created_at,
+    )  # fmt: skip
+
+
+async def list_engines(context: Context, limit: int, cursor: str | None) -> Page[Engine]:
+    rows, following = await page_by_name(
+        context.session, select(EngineRow), EngineRow.name, EngineRow.id, limit, cursor
+    )
+    streams = await repository.streams_of(context.session, [row.id for row in rows])
+    return Page[Engine](items=[_resource(row, streams.get(row.id, [])) for row in rows], next_cursor=following)
+
+
+async def get_engine(context: Context, engine_id: str) -> Engine:
+    row = await context.session.get(EngineRow, engine_id)
+    if row is None:
+        raise not_found("engine", engine_id)
+    return _resource(row, (await repository.streams_of(context.session, [row.id])).get(row.id, []))
+
+
+async def delete_engine(context: Context, engine_id: str) -> None:
+    row = await context.session.get(EngineRow, engine_id, with_for_update=True)
+    if row is None:
+        raise not_found("engine", engine_id)
+    streams = (await repository.streams_of(context.session, [row.id])).get(row.id, [])
+    if streams:
+        raise Problem("engine_in_use", f"{row.name} runs {len(streams)} streams.", "Delete these streams first.")
+    await context.session.delete(row)
+    record(context, "engines_delete", ("engine", row.id, row.name), before=snapshot(_resource(row, [])))
+
+
+async def create_enrolment(context: Context, body: EnrolmentCreate) -> Created:
+    row, secret = new_enrolment(timedelta(minutes=body.expires_in_minutes))
+    context.session.add(row)
+    await context.session.flush()
+    record(context, "enrolments_create", ("enrolment", row.id, ""))
+    return Created(Enrolment(id=row.id, token=secret, expires_at=row.expires_at), headers={"Cache-Control": "no-store"})
+
+
+def new_enrolment(lifetime: timedelta) -> tuple[EnrolmentRow, str]:
+    secret = new_secret()
+    return EnrolmentRow(token_hash=secret_hash(secret), expires_at=now() + lifetime), secret
+
+
+async def enrol(
+    session: AsyncSession, resources: Resources, body: EngineEnrol, request_id: str, address: str | None
+) -> Engine:
+    """The engine must answer to the control token: a wrong address is told now and not by a dead heartbeat."""
+    enrolment = await repository.enrolment_by_token(session, secret_hash(body.token))
+    if enrolment is None or enrolment.used_at is not None or enrolment.expires_at <= now():
+        raise Problem(
+            "enrolment_refused", "The token is unknown, used or expired.",
+            "Let an admin make a new one: POST /api/v1/engines/enrolments.",
+        )  # fmt: skip
+    row = await register(session, resources, body.name, body.url, body.control_token)
+    enrolment.used_at, enrolment.engine_id = now(), row.id
+    actor = Principal(enrolment.id, "enrolment", Role.OPERATOR, "system", enrolment.id)
+    engine = _resource(row, [])
+    record_as(
+        session,
+        actor,
+        request_id,
+        address,
+        "engines_enrol",
+        ("engine", row.id, row.name),
+        None,
+        snapshot(engine),
+    )
+    return engine
+
+
+async def register(session: AsyncSession, resources: Resources, name: str, url: str, control_token: str) -> EngineRow:
+    """Adds an engine that answers. Raises name_taken, conflict or invalid_request."""
+    url = url.rstrip("/")
+    if await repository.is_taken(session, EngineRow.name, name):
+        raise name_taken("engine", name)
+    if await repository.is_taken(session, EngineRow.url, url):
+        raise Problem("conflict", f"The engine at {url} is enrolled already.", "Delete it first to enrol it anew.")
+    row = EngineRow(
+        name=name, url=url, control_token_sealed=resources.secrets.seal(control_token), state="UNKNOWN",
+        desired_revision=0,
+    )  # fmt: skip
+    await _greet(resources, row)
+    session.add(row)
+    await session.flush()
+    await session.refresh(row)
+    return row
+
+
+async def _greet(resources: Resources, row: EngineRow) -> None:
+    client = client_of(row, resources.http, resources.secrets, resources.settings.engine_timeout)
+    try:
+        status = await client.status()
+    except EngineFailure as failure:
+        raise Problem(
+            "invalid_request", f"The engine cannot be enrolled: {failure.message}", failure.cure,
+            errors=[FieldProblem(pointer="/url", code=failure.code, message=failure.message, cure=failure.cure)],
+        ) from failure  # fmt: skip
+    if status.engine.api != API_VERSION:
+        raise Problem(
+            "invalid_request", f"The engine speaks control API {status.engine.api}, not {API_VERSION}.",
+            "Run the engine and the control plane in the same version.",
+        )  # fmt: skip
+    row.version, row.hostname, row.pid = status.engine.version, status.engine.hostname, status.engine.pid
+    row.started_at, row.last_seen_at, row.state = status.engine.started_at, now(), "ONLINE"
+    # Never fall behind what the engine has on its disk from an earlier life.
+    row.desired_revision = status.engine.desired_revision

@@ -1,0 +1,38 @@
+"""Asks the store and Redis whether they answer."""
+
+from typing import Literal
+
+import structlog
+from redis.exceptions import RedisError
+from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
+
+from thalweg.db.election import COLLECTOR_LOCK_HELD
+from thalweg.features.health.schemas import Readiness
+from thalweg.kernel.context import Resources
+
+log = structlog.get_logger(__name__)
+
+
+async def readiness(resources: Resources) -> Readiness:
+    store: Literal["ok", "unreachable"] = "ok"
+    collector: Literal["ok", "absent", "unknown"] = "unknown"
+    redis: Literal["ok", "unreachable"] = "ok"
+    try:
+        async with resources.sessions() as session:
+            held = (await session.execute(text(COLLECTOR_LOCK_HELD))).scalar_one()
+            collector = "ok" if held else "absent"
+    except (SQLAlchemyError, OSError) as error:
+        log.warning("store cannot be reached", error=str(error))
+        store = "unreachable"
+    try:
+        await resources.redis.ping()
+    except (RedisError, OSError) as error:
+        log.warning("redis cannot be reached", error=str(error))
+        redis = "unreachable"
+    status: Literal["ready", "degraded", "unavailable"] = "ready"
+    if store != "ok":
+        status = "unavailable"
+    elif redis != "ok" or collector != "ok":
+        status = "degraded"
+    return Readiness(status=status, store=store, redis=redis, collector=collector)

@@ -1,0 +1,102 @@
+"""SQL of users, sessions, tokens and login throttles."""
+
+from datetime import datetime
+
+from sqlalchemy import Select, case, delete, func, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import joinedload
+
+from thalweg.db.models import LoginThrottleRow, SessionRow, TokenRow, UserRow
+from thalweg.kernel.principal import Role
+
+
+async def user_by_name(session: AsyncSession, name: str) -> UserRow | None:
+    return (await session.scalars(select(UserRow).where(UserRow.name == name))).one_or_none()
+
+
+async def user_by_id(session: AsyncSession, user_id: str, *, lock: bool = False) -> UserRow | None:
+    return await session.get(UserRow, user_id, with_for_update=True if lock else None)
+
+
+async def name_is_taken(session: AsyncSession, name: str, except_id: str | None = None) -> bool:
+    query = select(UserRow.id).where(UserRow.name == name, UserRow.id != (except_id or ""))
+    return (await session.scalars(query)).first() is not None
+
+
+async def other_admins(session: AsyncSession, user_id: str) -> int:
+    """Enabled admins besides this user. Locks all admins, so that two cannot remove each other at once."""
+    query = select(UserRow).where(UserRow.role == Role.ADMIN, UserRow.enabled).with_for_update()
+    return sum(1 for admin in await session.scalars(query) if admin.id != user_id)
+
+
+def all_users() -> Select[UserRow]:
+    return select(UserRow)
+
+
+async def session_by_secret(session: AsyncSession, secret_hash: str, at: datetime) -> SessionRow | None:
+    query = (
+        select(SessionRow)
+        .options(joinedload(SessionRow.user))
+        .where(SessionRow.secret_hash == secret_hash, SessionRow.expires_at > at)
+    )
+    return (await session.scalars(query)).one_or_none()
+
+
+async def delete_sessions(session: AsyncSession, user_id: str, except_id: str = "") -> None:
+    await session.execute(delete(SessionRow).where(SessionRow.user_id == user_id, SessionRow.id != except_id))
+
+
+async def delete_expired_sessions(session: AsyncSession, at: datetime) -> None:
+    await session.execute(delete(SessionRow).where(SessionRow.expires_at <= at))
+
+
+async def token_by_secret(session: AsyncSession, secret_hash: str, at: datetime) -> TokenRow | None:
+    query = (
+        select(TokenRow)
+        .options(joinedload(TokenRow.user))
+        .where(
+            TokenRow.secret_hash == secret_hash,
+            TokenRow.revoked_at.is_(None),
+            (TokenRow.expires_at.is_(None)) | (TokenRow.expires_at > at),
+        )
+    )
+    return (await session.scalars(query)).one_or_none()
+
+
+async def touch_token(session: AsyncSession, token_id: str, at: datetime) -> None:
+    await session.execute(update(TokenRow).where(TokenRow.id == token_id).values(last_used_at=at))
+
+
+async def token_by_id(session: AsyncSession, token_id: str) -> TokenRow | None:
+    query = select(TokenRow).options(joinedload(TokenRow.user)).where(TokenRow.id == token_id)
+    return (await session.scalars(query)).one_or_none()
+
+
+def tokens_of(user_id: str | None) -> Select[TokenRow]:
+    query = select(TokenRow).options(joinedload(TokenRow.user))
+    return query if user_id is None else query.where(TokenRow.user_id == user_id)
+
+
+async def blocked_until(session: AsyncSession, keys: list[str], at: datetime) -> datetime | None:
+    query = select(func.max(LoginThrottleRow.blocked_until)).where(
+        LoginThrottleRow.key.in_(keys), LoginThrottleRow.blocked_until > at
+    )
+    return (await session.scalars(query)).one()
+
+
+async def count_failure(session: AsyncSession, key: str, at: datetime, forget_before: datetime) -> LoginThrottleRow:
+    """Counts one more failure; failures before `forget_before` no longer count."""
+    fresh = insert(LoginThrottleRow).values(key=key, failures=1, last_failed_at=at, blocked_until=at)
+    statement = fresh.on_conflict_do_update(
+        index_elements=[LoginThrottleRow.key],
+        set_={
+            "failures": case((LoginThrottleRow.last_failed_at > forget_before, LoginThrottleRow.failures + 1), else_=1),
+            "last_failed_at": at,
+        },
+    ).returning(LoginThrottleRow)
+    return (await session.scalars(statement, execution_options={"populate_existing": True})).one()
+
+
+async def forget_failures(session: AsyncSession, keys: list[str]) -> None:
+    await session.execute(delete(LoginThrottleRow).where(LoginThrottleRow.key.in_(keys)))

@@ -1,0 +1,48 @@
+"""Reading operations."""
+
+from sqlalchemy import select, tuple_
+
+from thalweg.db.models import OperationRow
+from thalweg.db.operations import OperationKind, OperationState, ProgressUnit
+from thalweg.features.operations.schemas import Operation, OperationError, OperationTarget, Progress
+from thalweg.kernel.context import Context
+from thalweg.kernel.models import Page
+from thalweg.kernel.pagination import decode_cursor, encode_cursor
+from thalweg.kernel.problems import Problem, not_found
+
+
+def _resource(row: OperationRow) -> Operation:
+    return Operation(
+        id=row.id, kind=OperationKind(row.kind), state=OperationState(row.state),
+        target=OperationTarget(type=row.target_type, id=row.target_id, name=row.target_name),
+        progress=Progress(done=row.done, total=row.total, unit=ProgressUnit(row.unit)),
+        error=None if row.error is None else OperationError.model_validate(row.error),
+        requested_by=row.requested_by, created_at=row.created_at, started_at=row.started_at,
+        finished_at=row.finished_at,
+    )  # fmt: skip
+
+
+async def list_operations(
+    context: Context, target_id: str | None, state: OperationState | None, limit: int, cursor: str | None
+) -> Page[Operation]:
+    query = select(OperationRow)
+    if target_id is not None:
+        query = query.where(OperationRow.target_id == target_id)
+    if state is not None:
+        query = query.where(OperationRow.state == state)
+    if cursor is not None:
+        last = await context.session.get(OperationRow, str(decode_cursor(cursor, str)[0]))
+        if last is None:
+            raise Problem("invalid_request", "The cursor's operation is gone.", "Start again without a cursor.")
+        query = query.where(tuple_(OperationRow.created_at, OperationRow.id) < tuple_(last.created_at, last.id))
+    query = query.order_by(OperationRow.created_at.desc(), OperationRow.id.desc()).limit(limit + 1)
+    rows = list(await context.session.scalars(query))
+    following = encode_cursor(rows[limit - 1].id) if len(rows) > limit else None
+    return Page[Operation](items=[_resource(row) for row in rows[:limit]], next_cursor=following)
+
+
+async def get_operation(context: Context, operation_id: str) -> Operation:
+    row = await context.session.get(OperationRow, operation_id)
+    if row is None:
+        raise not_found("operation", operation_id)
+    return _resource(row)

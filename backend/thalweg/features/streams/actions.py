@@ -1,0 +1,107 @@
+"""Start, stop, retry and delete: each checks the lifecycle, writes what is desired and starts an operation."""
+
+from fastapi import Response
+
+from thalweg.db.audit import record
+from thalweg.db.models import OperationRow, StreamRow
+from thalweg.db.operations import (
+    OperationAccepted,
+    OperationKind,
+    OperationState,
+    finish,
+    start_operation,
+    unfinished_operations,
+)
+from thalweg.engine_client.access import client_of, problem_of
+from thalweg.engine_client.client import EngineFailure
+from thalweg.features.streams import repository
+from thalweg.features.streams.lifecycle import Action, DesiredStatus, next_status
+from thalweg.features.streams.service import desired_facts, existing_stream
+from thalweg.kernel.clock import now
+from thalweg.kernel.context import Context
+from thalweg.kernel.problems import Problem
+
+KINDS = {
+    Action.START: OperationKind.STREAM_START,
+    Action.STOP: OperationKind.STREAM_STOP,
+    Action.RETRY: OperationKind.STREAM_RETRY,
+    Action.DELETE: OperationKind.STREAM_DELETE,
+}
+SUPERSEDED = {
+    "code": "superseded", "title": "Something else was asked for since",
+    "message": "A later request for the same stream took its place.", "cure": None,
+}  # fmt: skip
+
+
+async def act(
+    context: Context, stream_id: str, action: Action, response: Response, force: bool = False
+) -> OperationAccepted:
+    row = await existing_stream(context, stream_id, lock=True)
+    current = DesiredStatus(row.desired_status)
+    target = next_status(current, action)
+    if target is None:
+        raise Problem("invalid_transition", _why_not(current, action), "Read the stream's actions.")
+    before = desired_facts(row)
+    if action is Action.RETRY:
+        operation = await _retry(context, row)
+    else:
+        operation = await _desire(context, row, action, target, force)
+    await context.session.flush()
+    record(context, f"streams_{action}", ("stream", row.id, row.name), before, desired_facts(row))
+    response.headers["Location"] = f"/api/v1/operations/{operation.id}"
+    return OperationAccepted(operation_id=operation.id, stream_id=row.id, state=OperationState(operation.state))
+
+
+def _why_not(current: DesiredStatus, action: Action) -> str:
+    if current is DesiredStatus.DROPPED:
+        return f"The stream is being deleted: it cannot {action} any more."
+    return "The stream is stopped: start it instead." if action is Action.RETRY else f"It cannot {action} now."
+
+
+async def _desire(context: Context, row: StreamRow, action: Action, target: DesiredStatus, force: bool) -> OperationRow:
+    unchanged = row.desired_status == target and (row.force or not force)
+    restarts = action is Action.START and row.observed_status == "ABORTED"
+    if unchanged and not restarts and action is not Action.DELETE:
+        operation = start_operation(
+            context.session, KINDS[action], row.id, row.name, row.changed_revision, context.principal.name
+        )
+        finish(operation, OperationState.SUCCEEDED)
+        return operation
+    if restarts and unchanged:
+        return await _retry(context, row)
+    await _supersede(context, row, action)
+    if action is Action.START:
+        row.restart_needed = False
+    row.desired_status = target
+    row.force = row.force or force
+    row.changed_revision = await repository.next_revision(context.session, row.engine_id)
+    row.version += 1
+    row.updated_at = now()
+    return start_operation(
+        context.session, KINDS[action], row.id, row.name, row.changed_revision, context.principal.name
+    )
+
+
+async def _supersede(context: Context, row: StreamRow, action: Action) -> None:
+    """An unfinished start is pointless after a stop, and everything is after a delete. The initial copy goes on."""
+    for operation in await unfinished_operations(context.session, [row.id]):
+        if action is Action.DELETE or operation.kind != OperationKind.STREAM_CREATE:
+            finish(operation, OperationState.FAILED, SUPERSEDED)
+
+
+async def _retry(context: Context, row: StreamRow) -> OperationRow:
+    """Straight to the engine: it is an event and not a state that could be desired."""
+    resources = context.resources
+    client = client_of(row.engine, resources.http, resources.secrets, resources.settings.engine_timeout)
+    try:
+        await client.retry(row.id)
+    except EngineFailure as failure:
+        raise problem_of(failure) from failure
+    return start_operation(
+        context.session,
+        OperationKind.STREAM_RETRY,
+        row.id,
+        row.name,
+        row.changed_revision,
+        context.principal.name,
+    )

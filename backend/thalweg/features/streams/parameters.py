@@ -1,0 +1,57 @@
+"""Stream parameters: defined by the engine's contract, checked here before the engine sees them."""
+
+import json
+from functools import lru_cache
+from pathlib import Path
+
+from thalweg.features.streams.schemas import ParameterType, ParameterValue, StreamParameter
+from thalweg.kernel.models import FieldProblem
+from thalweg.kernel.problems import Problem
+
+
+@lru_cache(maxsize=4)
+def load_parameters(contract_directory: Path) -> dict[str, StreamParameter]:
+    """By name, in the contract's order."""
+    document = json.loads((contract_directory / "parameters.json").read_text())
+    blank = {"minimum": None, "maximum": None, "values": None, "unit": None}
+    return {item["name"]: StreamParameter.model_validate({**blank, **item}) for item in document["parameters"]}
+
+
+def check_parameters(definitions: dict[str, StreamParameter], values: dict[str, ParameterValue]) -> None:
+    """Raises invalid_request that names every wrong one."""
+    errors = []
+    for name, value in values.items():
+        definition = definitions.get(name)
+        message = "There is no such parameter." if definition is None else _wrong(definition, value)
+        if message is not None:
+            errors.append(
+                FieldProblem(
+                    pointer=f"/parameters/{name[:100]}", code="invalid_parameter", message=message,
+                    cure="GET /api/v1/stream-parameters says which there are, with their ranges.",
+                )
+            )  # fmt: skip
+    if errors:
+        raise Problem(
+            "invalid_request",
+            f"{len(errors)} of the parameters are not valid.",
+            errors[0].cure,
+            errors=errors,
+        )
+
+
+def _wrong(definition: StreamParameter, value: ParameterValue) -> str | None:
+    if definition.type is ParameterType.BOOLEAN:
+        return None if isinstance(value, bool) else "It must be true or false."
+    if definition.type is ParameterType.ENUM:
+        allowed = definition.values or []
+        return None if value in allowed else f"It must be one of {', '.join(allowed)}."
+    if isinstance(value, bool) or not isinstance(value, int):
+        return "It must be a whole number."
+    low, high = definition.minimum, definition.maximum
+    if (low is not None and value < low) or (high is not None and value > high):
+        return f"It must be from {low} to {high} {definition.unit or ''}".rstrip() + "."
+    return None
+
+
+def effective(definitions: dict[str, StreamParameter], values: dict[str, ParameterValue]) -> dict[str, ParameterValue]:
+    return {name: values.get(name, definition.default) for name, definition in definitions.items()}

@@ -1,0 +1,95 @@
+"""Reading and changing streams. Requests write what is desired; the collector makes it so."""
+
+from thalweg.db.audit import record
+from thalweg.db.models import StreamRow
+from thalweg.db.pages import page_by_name
+from thalweg.features.streams import repository
+from thalweg.features.streams.lifecycle import DesiredStatus
+from thalweg.features.streams.parameters import check_parameters, load_parameters
+from thalweg.features.streams.presentation import stream_of, summary_of
+from thalweg.features.streams.schemas import (
+    Json,
+    ObservedStatus,
+    Stream,
+    StreamParameter,
+    StreamParameters,
+    StreamSummary,
+    StreamUpdate,
+)
+from thalweg.kernel.clock import now
+from thalweg.kernel.context import Context
+from thalweg.kernel.etags import check_if_match
+from thalweg.kernel.models import Page
+from thalweg.kernel.problems import Problem, name_taken, not_found
+from thalweg.live.latest import fresh_samples
+
+
+def definitions_of(context: Context) -> dict[str, StreamParameter]:
+    return load_parameters(context.resources.settings.contract_directory)
+
+
+def list_parameters(context: Context) -> StreamParameters:
+    return StreamParameters(parameters=list(definitions_of(context).values()))
+
+
+def desired_facts(row: StreamRow) -> Json:
+    """What users can change, for the audit log."""
+    return {
+        "name": row.name, "source_id": row.source_id, "destination_id": row.destination_id,
+        "engine_id": row.engine_id, "rules": row.rules, "parameters": row.parameters,
+        "desired_status": row.desired_status, "force": row.force,
+    }  # fmt: skip
+
+
+async def existing_stream(context: Context, stream_id: str, *, lock: bool = False) -> StreamRow:
+    row = await repository.stream_by_id(context.session, stream_id, lock=lock)
+    if row is None:
+        raise not_found("stream", stream_id)
+    return row
+
+
+async def list_streams(context: Context, limit: int, cursor: str | None) -> Page[StreamSummary]:
+    rows, following = await page_by_name(
+        context.session, repository.all_streams(), StreamRow.name, StreamRow.id, limit, cursor
+    )
+    samples = await fresh_samples(context, [row.id for row in rows]) or {}
+    at = now()
+    return Page[StreamSummary](items=[summary_of(row, samples.get(row.id), at) for row in rows], next_cursor=following)
+
+
+async def get_stream(context: Context, stream_id: str) -> Stream:
+    row = await existing_stream(context, stream_id)
+    samples = await fresh_samples(context, [row.id]) or {}
+    return stream_of(row, samples.get(row.id), definitions_of(context), now())
+
+
+async def update_stream(context: Context, stream_id: str, body: StreamUpdate, if_match: str | None) -> Stream:
+    row = await existing_stream(context, stream_id, lock=True)
+    check_if_match(if_match, row.version)
+    if row.desired_status == DesiredStatus.DROPPED:
+        raise Problem("invalid_transition", "The stream is being deleted.", "Create a new stream.")
+    before = desired_facts(row)
+    if body.name is not None and body.name != row.name:
+        if await repository.name_is_taken(context.session, body.name, row.id):
+            raise name_taken("stream", body.name)
+        row.name = body.name
+    if body.parameters:
+        _set_parameters(context, row, body)
+    if desired_facts(row) != before:
+        row.changed_revision = await repository.next_revision(context.session, row.engine_id)
+    row.version += 1
+    row.updated_at = now()
+    await context.session.flush()
+    record(context, "streams_update", ("stream", row.id, row.name), before, desired_facts(row))
+    samples = await fresh_samples(context, [row.id]) or {}
+    return stream_of(row, samples.get(row.id), definitions_of(context), now())
+
+
+def _set_parameters(context: Context, row: StreamRow, body: StreamUpdate) -> None:
+    definitions, changes = definitions_of(context), body.parameters or {}
+    check_parameters(definitions, changes)
+    current = {name: row.parameters.get(name, definitions[name].default) for name in changes}
+    needs_restart = any(not definitions[name].live and value != current[name] for name, value in changes.items())
+    if needs_restart and row.observed_status != ObservedStatus.DISABLED:
+        row.restart_needed = True
+    row.parameters = {**row.parameters, **changes}

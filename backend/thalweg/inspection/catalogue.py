@@ -1,0 +1,162 @@
+"""Reads tables, their columns and privileges from a database's catalogue."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from thalweg.inspection.connection import Connection, read_all
+from thalweg.inspection.schemas import ReplicaIdentity, SourceTable, TableKind
+
+TABLES_MAX = 100_000
+
+TABLES = """
+SELECT n.nspname AS schema, c.relname AS "table", c.oid::bigint AS oid, c.relkind::text AS relkind,
+       c.relpersistence::text AS persistence, c.relispartition AS is_partition, c.relreplident::text AS identity,
+       c.relrowsecurity AS row_security, c.relforcerowsecurity AS force_row_security,
+       pg_get_userbyid(c.relowner) AS owner, pg_has_role(c.relowner, 'USAGE') AS owned,
+       has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AS may_select,
+       has_table_privilege(c.oid, 'INSERT') AND has_table_privilege(c.oid, 'UPDATE')
+         AND has_table_privilege(c.oid, 'DELETE') AND has_table_privilege(c.oid, 'TRUNCATE') AS may_write,
+       size.rows, size.bytes,
+       coalesce(keys.primary_key, '{}') AS primary_key, coalesce(keys.identity_index, '{}') AS identity_index,
+       coalesce(keys.has_unique, false) AS has_unique
+  FROM pg_class c
+  JOIN pg_namespace n ON n.oid = c.relnamespace
+ CROSS JOIN LATERAL (
+       SELECT sum(greatest(leaf.reltuples, 0))::bigint AS known,
+              CASE WHEN bool_or(leaf.reltuples >= 0) THEN sum(greatest(leaf.reltuples, 0))::bigint END AS rows,
+              coalesce(sum(pg_total_relation_size(leaf.oid)), 0)::bigint AS bytes
+         FROM pg_class leaf
+        WHERE leaf.oid = c.oid AND c.relkind <> 'p'
+           OR c.relkind = 'p' AND leaf.relkind <> 'p'
+              AND leaf.oid IN (SELECT relid FROM pg_partition_tree(c.oid))
+ ) size
+  LEFT JOIN LATERAL (
+       SELECT max(CASE WHEN i.indisprimary THEN k.columns END) AS primary_key,
+              max(CASE WHEN i.indisreplident THEN k.columns END) AS identity_index,
+              bool_or(i.indisunique AND i.indpred IS NULL AND i.indexprs IS NULL AND i.indimmediate) AS has_unique
+         FROM pg_index i
+        CROSS JOIN LATERAL (
+              SELECT array_agg(a.attname::text ORDER BY place) AS columns
+                FROM unnest(i.indkey[0:i.indnkeyatts - 1]) WITH ORDINALITY AS key(number, place)
+                JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = key.number
+        ) k
+        WHERE i.indrelid = c.oid AND i.indisvalid
+ ) keys ON true
+ WHERE c.relkind IN ('r', 'p', 'f') AND c.relpersistence <> 't'
+   AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast', 'thalweg')
+   AND n.nspname NOT LIKE 'pg\\_temp\\_%%' AND n.nspname NOT LIKE 'pg\\_toast\\_temp\\_%%'
+   AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid
+                      AND d.deptype = 'e')
+ ORDER BY n.nspname, c.relname
+ LIMIT %(limit)s
+"""
+
+COLUMNS = """
+SELECT c.oid::bigint AS oid, a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type,
+       a.attnotnull AS not_null, a.attgenerated <> '' AS generated, a.attidentity <> '' AS is_identity,
+       a.atthasdef OR a.attidentity <> '' AS has_default
+  FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+ WHERE c.oid = ANY(%(oids)s::oid[]) AND a.attnum > 0 AND NOT a.attisdropped
+ ORDER BY c.oid, a.attnum
+"""
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str
+    type: str
+    not_null: bool
+    generated: bool
+    is_identity: bool
+    has_default: bool
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as the catalogue has it; `facts` are the columns of TABLES."""
+
+    facts: dict[str, Any]
+
+    @property
+    def name(self) -> tuple[str, str]:
+        return self.facts["schema"], self.facts["table"]
+
+    @property
+    def shown(self) -> str:
+        return ".".join(self.name)
+
+    @property
+    def oid(self) -> int:
+        return int(self.facts["oid"])
+
+    @property
+    def is_partition(self) -> bool:
+        return bool(self.facts["is_partition"])
+
+    @property
+    def kind(self) -> TableKind:
+        if self.facts["relkind"] == "f":
+            return TableKind.FOREIGN
+        if self.facts["persistence"] == "u":
+            return TableKind.UNLOGGED
+        if self.is_partition:
+            return TableKind.PARTITION
+        return TableKind.PARTITIONED if self.facts["relkind"] == "p" else TableKind.TABLE
+
+    @property
+    def identity(self) -> ReplicaIdentity:
+        names = {"d": "default", "f": "full", "i": "index", "n": "nothing"}
+        return ReplicaIdentity(names[self.facts["identity"]])
+
+    @property
+    def key_columns(self) -> list[str]:
+        return list(self.facts["primary_key"] or self.facts["identity_index"])
+
+    @property
+    def is_identified(self) -> bool:
+        """Its updates and deletes can be told apart at the destination."""
+        if self.identity is ReplicaIdentity.DEFAULT:
+            return bool(self.facts["primary_key"])
+        return self.identity is ReplicaIdentity.FULL or bool(self.facts["identity_index"])
+
+    def unsupported(self) -> list[str]:
+        reasons = {
+            TableKind.FOREIGN: "It is a foreign table: its changes are not in this server's WAL.",
+            TableKind.UNLOGGED: "It is unlogged: its changes are not in the WAL.",
+            TableKind.PARTITION: "It is a partition: it is replicated through its partitioned table.",
+        }
+        found = [reasons[self.kind]] if self.kind in reasons else []
+        if self.kind in (TableKind.TABLE, TableKind.PARTITIONED) and not self.is_identified:
+            found.append("It has neither a primary key nor a replica identity.")
+        return found
+
+    def warnings(self) -> list[str]:
+        found = []
+        if self.is_identified and self.identity is ReplicaIdentity.FULL and not self.facts["primary_key"]:
+            found.append("It has no primary key: each update or delete must find its row by all columns.")
+        if self.facts["row_security"]:
+            found.append("It has row-level security.")
+        return found
+
+    def resource(self) -> SourceTable:
+        unsupported = self.unsupported()
+        return SourceTable(
+            schema_name=self.facts["schema"], table=self.facts["table"], kind=self.kind,
+            rows_estimated=self.facts["rows"], bytes=self.facts["bytes"], key_columns=self.key_columns,
+            replica_identity=self.identity, replicable=not unsupported, unsupported=unsupported,
+            warnings=self.warnings(),
+        )  # fmt: skip
+
+
+async def read_tables(connection: Connection) -> list[Table]:
+    """All tables of users, partitions too; ordered by schema and name."""
+    return [Table(dict(row)) for row in await read_all(connection, TABLES, {"limit": TABLES_MAX})]
+
+
+async def read_columns(connection: Connection, tables: list[Table]) -> dict[tuple[str, str], list[Column]]:
+    names = {table.oid: table.name for table in tables}
+    columns: dict[tuple[str, str], list[Column]] = {table.name: [] for table in tables}
+    for row in await read_all(connection, COLUMNS, {"oids": list(names)}):
+        facts = dict(row)
+        columns[names[facts.pop("oid")]].append(Column(**facts))
+    return columns

@@ -1,0 +1,68 @@
+"""Builds checks: one line each, so that the lists of checks read as lists."""
+
+from dataclasses import dataclass, field
+
+from psycopg import sql
+
+from thalweg.inspection.connection import ConnectionFailure
+from thalweg.inspection.schemas import Check, CheckSide, CheckStatus
+
+NAMES_SHOWN = 20
+
+
+def quoted(name: str) -> str:
+    return sql.Identifier(name).as_string()
+
+
+def quoted_table(name: tuple[str, str]) -> str:
+    return sql.Identifier(*name).as_string()
+
+
+def listed(names: list[str]) -> str:
+    """Names for a sentence; a long list is cut."""
+    more = len(names) - NAMES_SHOWN
+    return ", ".join(names[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+@dataclass
+class Checklist:
+    """Collects the checks of one side. With `tentative`, table checks only warn: no tables are chosen yet."""
+
+    side: CheckSide
+    tentative: bool = False
+    checks: list[Check] = field(default_factory=list)
+
+    def ok(self, identifier: str, title: str, detail: str) -> None:
+        self._add(identifier, title, CheckStatus.OK, detail, None, None)
+
+    def warn(self, identifier: str, title: str, detail: str, cure: str | None, sql: str | None = None) -> None:
+        self._add(identifier, title, CheckStatus.WARNING, detail, cure, sql)
+
+    def fail(self, identifier: str, title: str, detail: str, cure: str, sql: str | None = None) -> None:
+        self._add(identifier, title, CheckStatus.FAILED, detail, cure, sql)
+
+    def tables(
+        self, identifier: str, title: str, bad: list[str], problem: str, cure: str, sql: list[str], fine: str
+    ) -> None:
+        """Fails when `bad` names any table; `problem` follows the names."""
+        if not bad:
+            self.ok(identifier, title, fine)
+            return
+        status = CheckStatus.WARNING if self.tentative else CheckStatus.FAILED
+        self._add(identifier, title, status, f"{listed(bad)}: {problem}", cure, "\n".join(sql) or None)
+
+    def _add(
+        self, identifier: str, title: str, status: CheckStatus, detail: str, cure: str | None, sql: str | None
+    ) -> None:
+        self.checks.append(
+            Check(id=identifier, side=self.side, title=title, status=status, detail=detail, cure=cure, sql=sql)
+        )
+
+
+def failed_connection(side: CheckSide, failure: ConnectionFailure) -> list[Check]:
+    return [
+        Check(
+            id="connection", side=side, title="Connection", status=CheckStatus.FAILED,
+            detail=failure.message, cure=failure.cure, sql=failure.sql,
+        )
+    ]  # fmt: skip

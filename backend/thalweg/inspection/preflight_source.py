@@ -1,0 +1,168 @@
+"""Checks of a source: may its WAL be read, and can each table be replicated."""
+
+from typing import Any
+
+from thalweg.inspection.catalogue import Table
+from thalweg.inspection.checks import Checklist, listed, quoted, quoted_table
+from thalweg.inspection.connection import Connection, read_one, read_role
+from thalweg.inspection.schemas import CheckSide, RoleFacts
+
+VERSION_MIN = 140000
+
+SERVER = """
+SELECT current_setting('server_version_num')::int AS version_number, current_setting('server_version') AS version,
+       current_setting('wal_level') AS wal_level, pg_is_in_recovery() AS in_recovery, current_database() AS dbname,
+       current_setting('max_replication_slots')::int AS slots_max,
+       (SELECT count(*) FROM pg_replication_slots)::int AS slots_used,
+       current_setting('max_wal_senders')::int AS senders_max,
+       (SELECT count(*) FROM pg_stat_get_wal_senders())::int AS senders_used,
+       (SELECT count(*) FROM pg_class WHERE relkind = 'S' AND relpersistence = 'p')::int AS sequences,
+       EXISTS (SELECT FROM pg_largeobject_metadata) AS large_objects,
+       (SELECT rolbypassrls OR rolsuper FROM pg_roles WHERE rolname = current_user) AS bypasses_row_security,
+       EXISTS (SELECT FROM pg_roles WHERE rolname = 'rds_replication'
+                  AND pg_has_role(current_user, oid, 'USAGE')) AS managed_replication
+"""
+
+
+async def check_source(connection: Connection, tables: list[Table], tentative: bool) -> Checklist:
+    """`tables` are those chosen, or all with `tentative`."""
+    checklist = Checklist(CheckSide.SOURCE, tentative)
+    _, role = await read_role(connection)
+    server = await read_one(connection, SERVER)
+    checklist.ok("connection", "Connection", f"Connected as {role.name} to {server['dbname']}.")
+    check_version(checklist, server)
+    _check_wal(checklist, server)
+    _check_role(checklist, server, role)
+    _check_tables(checklist, server, role, tables)
+    _check_left_out(checklist, server)
+    return checklist
+
+
+def check_version(checklist: Checklist, server: dict[str, Any]) -> None:
+    title = "Server version"
+    if server["version_number"] < VERSION_MIN:
+        checklist.fail(
+            "version",
+            title,
+            f"The server is PostgreSQL {server['version']}.",
+            "Upgrade to PostgreSQL 14 or later.",
+        )
+    else:
+        checklist.ok("version", title, f"PostgreSQL {server['version']}.")
+    if server["in_recovery"]:
+        checklist.fail(
+            "primary", "Primary server", "The server is a standby: nothing can be created on it.",
+            "Register the primary server instead.",
+        )  # fmt: skip
+
+
+def _check_wal(checklist: Checklist, server: dict[str, Any]) -> None:
+    if server["wal_level"] == "logical":
+        checklist.ok("wal_level", "WAL level", "wal_level is logical.")
+    else:
+        checklist.fail(
+            "wal_level", "WAL level", f"wal_level is {server['wal_level']}: the WAL lacks what logical capture needs.",
+            "Set wal_level to logical and restart the server.", "ALTER SYSTEM SET wal_level = 'logical'",
+        )  # fmt: skip
+    for identifier, title, kind, setting in (
+        ("replication_slots", "Free replication slot", "slots", "max_replication_slots"),
+        ("wal_senders", "Free WAL sender", "senders", "max_wal_senders"),
+    ):
+        used, most = server[f"{kind}_used"], server[f"{kind}_max"]
+        if used < most:
+            checklist.ok(identifier, title, f"{used} of {most} are in use.")
+        else:
+            checklist.fail(
+                identifier, title, f"All {most} are in use; a stream needs one.",
+                f"Raise {setting} and restart the server, or drop what nobody uses.",
+                f"ALTER SYSTEM SET {setting} = {most + 10}",
+            )  # fmt: skip
+
+
+def _check_role(checklist: Checklist, server: dict[str, Any], role: RoleFacts) -> None:
+    if role.replication or server["managed_replication"]:
+        checklist.ok("replication_attribute", "REPLICATION attribute", f"{role.name} may read the WAL.")
+    else:
+        checklist.fail(
+            "replication_attribute", "REPLICATION attribute", f"{role.name} may not open a replication connection.",
+            "Give the user the REPLICATION attribute, as a superuser.", f"ALTER ROLE {quoted(role.name)} REPLICATION",
+        )  # fmt: skip
+    if role.create_on_database:
+        checklist.ok("create_publication", "Right to create a publication", f"{role.name} has CREATE.")
+    else:
+        checklist.fail(
+            "create_publication", "Right to create a publication",
+            f"{role.name} lacks CREATE on the database {server['dbname']}.",
+            "Grant CREATE on the database to the user.",
+            f"GRANT CREATE ON DATABASE {quoted(server['dbname'])} TO {quoted(role.name)}",
+        )  # fmt: skip
+
+
+def _check_tables(checklist: Checklist, server: dict[str, Any], role: RoleFacts, tables: list[Table]) -> None:
+    user = quoted(role.name)
+    if not tables and not checklist.tentative:
+        checklist.fail(
+            "tables",
+            "Tables",
+            "The rules choose no table.",
+            "Correct the include rules; names are case-sensitive.",
+        )
+    usable = [table for table in tables if not table.is_partition]
+    impossible = [table for table in usable if table.kind in ("foreign", "unlogged")]
+    checklist.tables(
+        "unsupported_tables", "Kinds of tables", [table.shown for table in impossible],
+        "foreign and unlogged tables have no changes in the WAL.",
+        "Leave them out with an exclude rule, or make an unlogged table logged.",
+        [f"ALTER TABLE {quoted_table(t.name)} SET LOGGED;" for t in impossible if t.kind == "unlogged"],
+        "All can be replicated.",
+    )  # fmt: skip
+    keyless = [table for table in usable if table not in impossible and not table.is_identified]
+    checklist.tables(
+        "table_keys", "Keys of tables", [table.shown for table in keyless],
+        "neither a primary key nor a replica identity, so that updates and deletes would fail at the source.",
+        "Add a primary key, or set the replica identity to FULL (slower), or leave the tables out.",
+        [f"ALTER TABLE {quoted_table(table.name)} REPLICA IDENTITY FULL;" for table in keyless],
+        "Every table has a key or a replica identity.",
+    )  # fmt: skip
+    foreign_owned = [table for table in usable if not table.facts["owned"]]
+    owners = sorted({table.facts["owner"] for table in foreign_owned})
+    checklist.tables(
+        "table_ownership", "Ownership of tables", [table.shown for table in foreign_owned],
+        f"a publication may only be made of tables that {role.name} owns; they belong to {listed(owners)}.",
+        "Make the user a member of the owner's role.",
+        [f"GRANT {quoted(owner)} TO {user};" for owner in owners],
+        f"{role.name} owns every table, or is a member of its owner.",
+    )  # fmt: skip
+    unreadable = [table for table in usable if not table.facts["may_select"]]
+    schemas = sorted({table.name[0] for table in unreadable})
+    checklist.tables(
+        "table_select", "Right to read the tables", [table.shown for table in unreadable],
+        f"{role.name} may not read them, which the initial copy needs.", "Grant USAGE and SELECT.",
+        [f"GRANT USAGE ON SCHEMA {quoted(schema)} TO {user};" for schema in schemas]
+        + [f"GRANT SELECT ON {quoted_table(table.name)} TO {user};" for table in unreadable],
+        "All can be read.",
+    )  # fmt: skip
+    hidden = [table for table in usable if _hides_rows(table, bool(server["bypasses_row_security"]))]
+    checklist.tables(
+        "row_security", "Row-level security", [table.shown for table in hidden],
+        "row-level security would hide rows from the initial copy.", "Let the user bypass it, as a superuser.",
+        [f"ALTER ROLE {user} BYPASSRLS;"] if hidden else [], "Hides no rows.",
+    )  # fmt: skip
+
+
+def _hides_rows(table: Table, bypasses: bool) -> bool:
+    exempt = bypasses or (table.facts["owned"] and not table.facts["force_row_security"])
+    return bool(table.facts["row_security"]) and not exempt
+
+
+def _check_left_out(checklist: Checklist, server: dict[str, Any]) -> None:
+    if server["sequences"]:
+        checklist.warn(
+            "sequences", "Sequences", f"The values of {server['sequences']} sequences are not replicated.",
+            "Before you let applications write to the destination, set its sequences with setval().",
+        )  # fmt: skip
+    if server["large_objects"]:
+        checklist.warn(
+            "large_objects", "Large objects", "Large objects (pg_largeobject) are not replicated.",
+            "Store such values in bytea columns.",
+        )  # fmt: skip

@@ -1,0 +1,50 @@
+"""Serves the built console: hashed assets for ever, index.html always fresh and for every page's address."""
+
+from pathlib import Path
+
+from fastapi.responses import FileResponse
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from thalweg.kernel.http.failures import respond
+from thalweg.kernel.problems import Problem
+
+FOREVER = "public, max-age=31536000, immutable"
+FRESH = "no-cache"
+
+
+class Console:
+    """The router's default: gets what no route knows. Immutable."""
+
+    def __init__(self, directory: Path) -> None:
+        self._root = directory.resolve()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        request = Request(scope, receive)
+        await self._respond(request)(scope, receive, send)
+
+    def _respond(self, request: Request) -> Response:
+        path = request.url.path
+        if path.startswith("/api/") or path == "/api":
+            return respond(request, Problem("not_found", f"There is nothing at {path}.", "GET /api/v1/openapi.json."))
+        if request.method not in ("GET", "HEAD"):
+            problem = Problem("method_not_allowed", "Pages can only be read.", "Use GET.", headers={"Allow": "GET"})
+            return respond(request, problem)
+        file = self._file(path)
+        if file is not None:
+            return FileResponse(file, headers={"Cache-Control": FOREVER if path.startswith("/assets/") else FRESH})
+        index = self._root / "index.html"
+        is_page = "." not in path.rsplit("/", 1)[-1]
+        if is_page and index.is_file():
+            return FileResponse(index, headers={"Cache-Control": FRESH})
+        cure = "Build it with `make build`." if not index.is_file() else "Check the address."
+        return respond(request, Problem("not_found", f"The console has no page at {path}.", cure))
+
+    def _file(self, path: str) -> Path | None:
+        if "\x00" in path:
+            return None
+        file = (self._root / path.lstrip("/")).resolve()
+        return file if file.is_relative_to(self._root) and file.is_file() else None

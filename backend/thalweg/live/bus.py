@@ -1,0 +1,101 @@
+"""The live bus in Redis: samples of each stream and the events of all, both capped streams.
+
+Events are a Redis stream and not pub/sub: a browser that reconnects reads on from its Last-Event-ID.
+Losing Redis loses live pictures for its outage, never configuration or data: callers get RedisError.
+"""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from pydantic import BaseModel
+from redis.asyncio import Redis
+
+from thalweg.live.schemas import Sample
+
+EVENTS_KEY = "thalweg:events"
+EVENTS_KEPT = 5000
+SAMPLES_EXPIRE_SECONDS = 7200
+
+Entries = list[tuple[bytes, dict[bytes, bytes]]]
+"""What Redis' protocol 2 answers for a stream: (id, fields) pairs."""
+
+
+def samples_key(stream_id: str) -> str:
+    return f"thalweg:samples:{stream_id}"
+
+
+@dataclass(frozen=True)
+class Event:
+    """`id` is the Redis stream's: it grows, and resumes."""
+
+    id: str
+    name: str
+    data: str
+
+
+class Bus:
+    """Shares the process's Redis client. Thread-safe: no; one event loop."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    async def publish(self, events: Iterable[tuple[str, BaseModel]]) -> None:
+        """(name, data) pairs, in order, in one round trip."""
+        pipeline = self._redis.pipeline(transaction=False)
+        for name, data in events:
+            fields = {"name": name, "data": data.model_dump_json(by_alias=True)}
+            pipeline.xadd(EVENTS_KEY, cast(Any, fields), maxlen=EVENTS_KEPT, approximate=True)
+        await pipeline.execute()
+
+    async def add_samples(self, samples: list[Sample], kept: int) -> None:
+        pipeline = self._redis.pipeline(transaction=False)
+        for sample in samples:
+            key, text = samples_key(sample.stream_id), sample.model_dump_json(by_alias=True)
+            pipeline.xadd(key, cast(Any, {"data": text}), maxlen=kept, approximate=True)
+            pipeline.expire(key, SAMPLES_EXPIRE_SECONDS)
+            pipeline.xadd(
+                EVENTS_KEY,
+                cast(Any, {"name": "stream.sample", "data": text}),
+                maxlen=EVENTS_KEPT,
+                approximate=True,
+            )
+        await pipeline.execute()
+
+    async def latest_samples(self, stream_ids: list[str]) -> dict[str, Sample]:
+        pipeline = self._redis.pipeline(transaction=False)
+        for stream_id in stream_ids:
+            pipeline.xrevrange(samples_key(stream_id), count=1)
+        answers: list[Entries] = await pipeline.execute()
+        return {
+            stream_id: Sample.model_validate_json(entries[0][1][b"data"])
+            for stream_id, entries in zip(stream_ids, answers, strict=True)
+            if entries
+        }
+
+    async def recent_samples(self, stream_id: str, seconds: int) -> list[Sample]:
+        since = int((time.time() - seconds) * 1000)
+        entries = cast(Entries, await self._redis.xrange(samples_key(stream_id), min=str(since)))
+        return [Sample.model_validate_json(fields[b"data"]) for _, fields in entries]
+
+    async def forget(self, stream_id: str) -> None:
+        await self._redis.delete(samples_key(stream_id))
+
+    async def last_event_id(self) -> str:
+        entries = cast(Entries, await self._redis.xrevrange(EVENTS_KEY, count=1))
+        return entries[0][0].decode() if entries else "0-0"
+
+    async def oldest_event_id(self) -> str | None:
+        entries = cast(Entries, await self._redis.xrange(EVENTS_KEY, count=1))
+        return entries[0][0].decode() if entries else None
+
+    async def events_after(self, event_id: str, block_milliseconds: int | None, count: int = 1000) -> list[Event]:
+        """Waits up to the given time for the first; None does not wait."""
+        answer = await self._redis.xread({EVENTS_KEY: event_id}, count=count, block=block_milliseconds)
+        streams = cast("list[tuple[bytes, Entries]]", answer or [])
+        return [
+            Event(identifier.decode(), fields[b"name"].decode(), fields[b"data"].decode())
+            for _, entries in streams
+            for identifier, fields in entries
+        ]

@@ -1,0 +1,95 @@
+"""How a stream is doing, in one level and one sentence."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from thalweg.live.schemas import Health, HealthLevel, Sample
+
+OBSERVATION_FRESH = timedelta(seconds=15)
+LATENCY_WARNING_MS = 10_000
+BACKLOG_WARNING_SECONDS = 60
+RETAINED_WARNING_BYTES = 1 << 30
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a stream; `observed` is the contract's document of its status."""
+
+    desired_status: str
+    observed_status: str
+    observed_phase: str
+    observed: dict[str, Any] | None
+    observed_at: datetime | None
+    engine_name: str
+    engine_state: str
+    engine_message: str | None
+    sample: Sample | None
+
+
+def _health(level: HealthLevel, reason: str) -> Health:
+    return Health(level=level, reason=reason)
+
+
+def health_of(facts: Facts, at: datetime) -> Health:
+    if facts.engine_state in ("UNREACHABLE", "REFUSED"):
+        return _health(HealthLevel.UNKNOWN, f"The engine {facts.engine_name}: {facts.engine_message or 'no answer'}")
+    if facts.observed is None or facts.observed_at is None:
+        return _health(HealthLevel.UNKNOWN, "The engine has not reported on it yet.")
+    if at - facts.observed_at > OBSERVATION_FRESH:
+        age = round((at - facts.observed_at).total_seconds())
+        return _health(HealthLevel.UNKNOWN, f"The last observation is {age} s old: the collector may not run.")
+    error = facts.observed.get("error")
+    if facts.observed_status == "ABORTED":
+        told = f"{error['title']}: {error['message']}" if error else "It has stopped with an error."
+        return _health(HealthLevel.ERROR, told)
+    if facts.desired_status == "DROPPED":
+        told = f"It is being deleted, held up by: {error['message']}" if error else "It is being deleted."
+        return _health(HealthLevel.WARNING, told)
+    if error is not None:
+        return _health(HealthLevel.WARNING, f"Trying again. {error['title']}: {error['message']}")
+    if facts.desired_status == "DISABLED":
+        return _stopped(facts)
+    return _running(facts)
+
+
+def _stopped(facts: Facts) -> Health:
+    if facts.observed_status != "DISABLED":
+        return _health(HealthLevel.OK, "It is draining its queue and stopping.")
+    retained = facts.sample.backlog.bytes if facts.sample else None
+    if retained is not None and retained > RETAINED_WARNING_BYTES:
+        return _health(
+            HealthLevel.WARNING,
+            f"Stopped, and the source keeps {retained >> 20} MiB of WAL for it: start or delete it.",
+        )
+    return _health(HealthLevel.OK, "Stopped. The source keeps its WAL until it starts again.")
+
+
+def _running(facts: Facts) -> Health:
+    sample = facts.sample
+    if sample is not None and sample.error_queue_transactions:
+        count = sample.error_queue_transactions
+        told = "1 transaction is" if count == 1 else f"{count} transactions are"
+        return _health(HealthLevel.WARNING, f"{told} parked in the error queue.")
+    if facts.observed_phase == "INSTANTIATING":
+        return _health(HealthLevel.OK, f"Copying the tables{_copied(facts.observed or {})}.")
+    if facts.observed_phase == "INITIALIZING":
+        return _health(HealthLevel.OK, "Starting.")
+    seconds = sample.backlog.seconds if sample else None
+    if seconds is not None and seconds > BACKLOG_WARNING_SECONDS:
+        return _health(HealthLevel.WARNING, f"{round(seconds)} s of work lie ahead at the present rate.")
+    p99 = sample.latency.p99_ms if sample else None
+    if p99 is not None and p99 > LATENCY_WARNING_MS:
+        return _health(HealthLevel.WARNING, f"Slow: 99 % of the transactions arrive within {p99 / 1000:.0f} s.")
+    if facts.observed_phase == "CATCHING UP":
+        return _health(HealthLevel.OK, "Catching up with the source.")
+    if facts.observed_phase == "DRAINING":
+        return _health(HealthLevel.OK, "Draining its queue.")
+    return _health(HealthLevel.OK, "Replicating.")
+
+
+def _copied(observed: dict[str, Any]) -> str:
+    tables = (observed.get("instantiation") or {}).get("tables", [])
+    total = sum(max(0, table["rows_estimated"]) for table in tables)
+    done = sum(table["rows_copied"] for table in tables)
+    return f": {min(100, round(100 * done / total))} % of the rows" if total else ""
