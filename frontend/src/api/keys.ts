@@ -1,0 +1,22 @@
+// Keys of the query cache, so that everybody invalidates the same things.
+export const keys = {
+  session: ["session"] as const,
+  overview: ["overview"] as const,
+  streams: ["streams"] as const,
+  stream: (id: string) => ["streams", id, "detail"] as const,
+  samples: (id: string) => ["streams", id, "samples"] as const,
+  parked: (id: string) => ["streams", id, "errors"] as const,
+  parameters: ["stream-parameters"] as const,
+  databases: ["databases"] as const,
+  database: (id: string) => ["databases", id, "detail"] as const,
+  tables: (id: string) => ["databases", id, "tables"] as const,
+  databasePreflight: (id: string, role: string) => ["databases", id, "preflight", role] as const,
+  preview: (body: unknown) => ["preview-tables", body] as const,
+  preflight: (body: unknown) => ["preflight", body] as const,
+  engines: ["engines"] as const,
+  operations: ["operations"] as const,
+  users: ["users"] as const,
+  tokens: ["tokens"] as const,
+  audit: ["audit"] as const,
+  topology: ["topology"] as const,
+};

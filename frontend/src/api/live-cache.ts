@@ -1,0 +1,92 @@
+// What an event does to the query cache. Pure of the connection, so that it can be tested without one.
+import type { QueryClient } from "@tanstack/react-query";
+import { keys } from "./keys";
+import type { Overview, Sample, Stream, StreamSummary } from "./types";
+
+/** Samples kept in the browser for each stream: an hour at one a second. */
+export const SAMPLES_MAX = 3600;
+
+/** Appends in order of time; a sample that is already there (after a reconnect) is not taken twice. */
+export function appendSample(samples: Sample[], sample: Sample): Sample[] {
+  const last = samples.at(-1);
+  if (last && Date.parse(sample.at) <= Date.parse(last.at)) return samples;
+  const next = [...samples, sample];
+  return next.length > SAMPLES_MAX ? next.slice(next.length - SAMPLES_MAX) : next;
+}
+
+function refreshed<Summary extends StreamSummary>(summary: Summary, sample: Sample): Summary {
+  return {
+    ...summary,
+    lcrs_per_second: sample.lcrs_per_second,
+    transactions_per_second: sample.transactions_per_second,
+    bytes_per_second: sample.bytes_per_second,
+    latency: sample.latency,
+    backlog: sample.backlog,
+    error_queue_transactions: sample.error_queue_transactions,
+    sampled_at: sample.at,
+  };
+}
+
+export function takeSample(cache: QueryClient, sample: Sample): void {
+  // Only histories that a page has asked for are kept; the first read brings the rest.
+  cache.setQueryData<Sample[]>(
+    keys.samples(sample.stream_id),
+    (samples) => samples && appendSample(samples, sample),
+  );
+  cache.setQueryData<Overview>(
+    keys.overview,
+    (overview) =>
+      overview && {
+        ...overview,
+        streams: overview.streams.map((one) => (one.id === sample.stream_id ? refreshed(one, sample) : one)),
+      },
+  );
+  cache.setQueryData<Stream>(keys.stream(sample.stream_id), (stream) => stream && refreshed(stream, sample));
+}
+
+export type LiveEvent =
+  | { name: "stream.sample"; data: Sample }
+  | { name: "stream.status"; data: { stream_id: string } }
+  | { name: "stream.deleted"; data: { stream_id: string } }
+  | { name: "operation"; data: unknown }
+  | { name: "engine"; data: unknown }
+  | { name: "reset"; data: unknown };
+
+export const eventNames: LiveEvent["name"][] = [
+  "stream.sample",
+  "stream.status",
+  "stream.deleted",
+  "operation",
+  "engine",
+  "reset",
+];
+
+export function takeEvent(cache: QueryClient, event: LiveEvent): void {
+  const again = (queryKey: readonly unknown[]) => void cache.invalidateQueries({ queryKey });
+  switch (event.name) {
+    case "stream.sample":
+      takeSample(cache, event.data);
+      break;
+    case "stream.status":
+      again(keys.overview);
+      again(keys.stream(event.data.stream_id));
+      again(keys.topology);
+      break;
+    case "stream.deleted":
+      again(keys.overview);
+      again(keys.stream(event.data.stream_id));
+      again(keys.databases);
+      again(keys.topology);
+      break;
+    case "operation":
+      again(keys.operations);
+      break;
+    case "engine":
+      again(keys.engines);
+      again(keys.overview);
+      break;
+    case "reset":
+      void cache.invalidateQueries();
+      break;
+  }
+}

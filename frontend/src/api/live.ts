@@ -1,0 +1,83 @@
+// One event stream for the whole tab: it feeds the query cache and tells whether the picture is live.
+import { useQueryClient } from "@tanstack/react-query";
+import { useEffect, useSyncExternalStore } from "react";
+import { eventNames, type LiveEvent, takeEvent } from "./live-cache";
+
+export type LiveState = "connecting" | "live" | "lost";
+
+const RETRY_AFTER_MS = 3000;
+
+let state: LiveState = "connecting";
+let lostSince: number | null = null;
+const listeners = new Set<() => void>();
+
+function change(next: LiveState): void {
+  if (next === state) return;
+  lostSince = next === "lost" ? Date.now() : null;
+  state = next;
+  for (const listener of listeners) listener();
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+export function useLiveState(): { state: LiveState; lostSince: number | null } {
+  const current = useSyncExternalStore(subscribe, () => state);
+  return { state: current, lostSince };
+}
+
+function parse(name: LiveEvent["name"], text: string): LiveEvent | null {
+  try {
+    return { name, data: JSON.parse(text) } as LiveEvent;
+  } catch {
+    return null;
+  }
+}
+
+/** Opens the event stream while the calling component lives. Used once, by the shell. */
+export function useLiveEvents(): void {
+  const cache = useQueryClient();
+  useEffect(() => {
+    let source: EventSource | null = null;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let wasLost = false;
+    let closed = false;
+
+    const open = () => {
+      if (closed) return;
+      source = new EventSource("/api/v1/events");
+      source.onopen = () => {
+        // Events may have been missed while the connection was down.
+        if (wasLost) void cache.invalidateQueries();
+        wasLost = false;
+        change("live");
+      };
+      source.onerror = () => {
+        wasLost = true;
+        change("lost");
+        // The browser reconnects by itself unless the answer was not an event stream at all.
+        if (source?.readyState === EventSource.CLOSED) {
+          clearTimeout(timer);
+          timer = setTimeout(open, RETRY_AFTER_MS);
+        }
+      };
+      for (const name of eventNames) {
+        source.addEventListener(name, (message) => {
+          const event = parse(name, (message as MessageEvent<string>).data);
+          if (event) takeEvent(cache, event);
+          else void cache.invalidateQueries();
+        });
+      }
+    };
+
+    open();
+    return () => {
+      closed = true;
+      clearTimeout(timer);
+      source?.close();
+      change("connecting");
+    };
+  }, [cache]);
+}

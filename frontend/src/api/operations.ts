@@ -1,0 +1,56 @@
+import { infiniteQueryOptions, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
+import { allPages, client, idempotencyKey, unwrap } from "./client";
+import { keys } from "./keys";
+
+export const operationsQuery = infiniteQueryOptions({
+  queryKey: keys.operations,
+  queryFn: ({ pageParam, signal }) =>
+    unwrap(client.GET("/api/v1/operations", { params: { query: { limit: 50, cursor: pageParam } }, signal })),
+  initialPageParam: undefined as string | undefined,
+  getNextPageParam: (page) => page.next_cursor ?? undefined,
+  refetchInterval: 5000,
+});
+
+export const auditQuery = infiniteQueryOptions({
+  queryKey: keys.audit,
+  queryFn: ({ pageParam, signal }) =>
+    unwrap(client.GET("/api/v1/audit", { params: { query: { limit: 50, cursor: pageParam } }, signal })),
+  initialPageParam: undefined as string | undefined,
+  getNextPageParam: (page) => page.next_cursor ?? undefined,
+});
+
+export const enginesQuery = queryOptions({
+  queryKey: keys.engines,
+  queryFn: ({ signal }) =>
+    allPages((cursor) =>
+      unwrap(client.GET("/api/v1/engines", { params: { query: { limit: 500, cursor } }, signal })),
+    ),
+  refetchInterval: 5000,
+});
+
+export const topologyQuery = queryOptions({
+  queryKey: keys.topology,
+  queryFn: ({ signal }) => unwrap(client.GET("/api/v1/topology", { signal })),
+  refetchInterval: 3000,
+});
+
+export function useCreateEnrolment() {
+  return useMutation({
+    mutationFn: (minutes: number) =>
+      unwrap(
+        client.POST("/api/v1/engines/enrolments", {
+          body: { expires_in_minutes: minutes },
+          params: { header: idempotencyKey() },
+        }),
+      ),
+  });
+}
+
+export function useDeleteEngine() {
+  const cache = useQueryClient();
+  return useMutation({
+    mutationFn: (id: string) =>
+      unwrap(client.DELETE("/api/v1/engines/{engine_id}", { params: { path: { engine_id: id } } })),
+    onSettled: () => cache.invalidateQueries({ queryKey: keys.engines }),
+  });
+}

@@ -1,0 +1,172 @@
+import { keepPreviousData, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
+import { client, idempotencyKey, unwrap } from "./client";
+import { keys } from "./keys";
+import type { ParameterValue, StreamCreate, TableRules } from "./types";
+
+/** How far back the live charts reach at most. */
+export const HISTORY_SECONDS = 3600;
+
+export const overviewQuery = queryOptions({
+  queryKey: keys.overview,
+  queryFn: ({ signal }) => unwrap(client.GET("/api/v1/overview", { signal })),
+  refetchInterval: 5000,
+});
+
+/** Rates come by events; what the sample lacks (tables, copy progress, positions) is read again every two seconds. */
+export const streamQuery = (id: string) =>
+  queryOptions({
+    queryKey: keys.stream(id),
+    queryFn: ({ signal }) =>
+      unwrap(client.GET("/api/v1/streams/{stream_id}", { params: { path: { stream_id: id } }, signal })),
+    refetchInterval: 2000,
+  });
+
+/** History at first, then live.ts appends what the event stream brings. */
+export const samplesQuery = (id: string) =>
+  queryOptions({
+    queryKey: keys.samples(id),
+    queryFn: async ({ signal }) => {
+      const answer = await unwrap(
+        client.GET("/api/v1/streams/{stream_id}/samples", {
+          params: { path: { stream_id: id }, query: { seconds: HISTORY_SECONDS } },
+          signal,
+        }),
+      );
+      return answer.samples;
+    },
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+
+export const parkedQuery = (id: string) =>
+  queryOptions({
+    queryKey: keys.parked(id),
+    queryFn: ({ signal }) =>
+      unwrap(
+        client.GET("/api/v1/streams/{stream_id}/errors", { params: { path: { stream_id: id } }, signal }),
+      ),
+    refetchInterval: 10_000,
+    retry: false,
+  });
+
+export const parametersQuery = queryOptions({
+  queryKey: keys.parameters,
+  queryFn: async ({ signal }) =>
+    (await unwrap(client.GET("/api/v1/stream-parameters", { signal }))).parameters,
+  staleTime: Number.POSITIVE_INFINITY,
+});
+
+export const previewQuery = (body: { source_id: string; rules: TableRules } | null) =>
+  queryOptions({
+    queryKey: keys.preview(body),
+    queryFn: ({ signal }) => {
+      if (!body) throw new Error("nothing to preview");
+      return unwrap(client.POST("/api/v1/streams:preview-tables", { body, signal }));
+    },
+    enabled: body !== null && body.rules.include.length > 0,
+    placeholderData: keepPreviousData,
+    retry: false,
+    staleTime: 30_000,
+  });
+
+export interface PreflightBody {
+  source_id: string;
+  destination_id: string;
+  rules: TableRules;
+  parameters: Record<string, ParameterValue>;
+}
+
+export const preflightQuery = (body: PreflightBody) =>
+  queryOptions({
+    queryKey: keys.preflight(body),
+    queryFn: ({ signal }) => unwrap(client.POST("/api/v1/preflights", { body, signal })),
+    retry: false,
+    staleTime: 0,
+    gcTime: 0,
+    refetchOnWindowFocus: false,
+  });
+
+function useStreamsChanged() {
+  const cache = useQueryClient();
+  return async () => {
+    await Promise.all([
+      cache.invalidateQueries({ queryKey: keys.overview }),
+      cache.invalidateQueries({ queryKey: keys.operations }),
+      cache.invalidateQueries({ queryKey: keys.databases }),
+      cache.invalidateQueries({ queryKey: keys.topology }),
+      cache.invalidateQueries({
+        predicate: ({ queryKey }) => queryKey[0] === "streams" && queryKey[2] !== "samples",
+      }),
+    ]);
+  };
+}
+
+export function useCreateStream() {
+  const changed = useStreamsChanged();
+  return useMutation({
+    mutationFn: (body: StreamCreate) =>
+      unwrap(client.POST("/api/v1/streams", { body, params: { header: idempotencyKey() } })),
+    onSuccess: changed,
+  });
+}
+
+export type StreamAction = "start" | "stop" | "retry";
+
+export function useStreamAction(id: string) {
+  const changed = useStreamsChanged();
+  const params = { path: { stream_id: id } };
+  return useMutation({
+    mutationFn: (action: StreamAction) => {
+      if (action === "start") return unwrap(client.POST("/api/v1/streams/{stream_id}:start", { params }));
+      if (action === "stop") return unwrap(client.POST("/api/v1/streams/{stream_id}:stop", { params }));
+      return unwrap(client.POST("/api/v1/streams/{stream_id}:retry", { params }));
+    },
+    onSettled: changed,
+  });
+}
+
+export function useDeleteStream(id: string) {
+  const changed = useStreamsChanged();
+  return useMutation({
+    mutationFn: (force: boolean) =>
+      unwrap(
+        client.DELETE("/api/v1/streams/{stream_id}", {
+          params: { path: { stream_id: id }, query: { force } },
+        }),
+      ),
+    onSuccess: changed,
+  });
+}
+
+export interface StreamChange {
+  body: { name?: string; parameters?: Record<string, ParameterValue> };
+  /** Of the stream as it was read; the API refuses when somebody changed it meanwhile. */
+  etag: string;
+}
+
+export function useUpdateStream(id: string) {
+  const cache = useQueryClient();
+  return useMutation({
+    mutationFn: ({ body, etag }: StreamChange) =>
+      unwrap(
+        client.PATCH("/api/v1/streams/{stream_id}", {
+          body,
+          params: { path: { stream_id: id }, header: { "If-Match": etag } },
+        }),
+      ),
+    onSuccess: (stream) => cache.setQueryData(keys.stream(id), stream),
+    onError: () => cache.invalidateQueries({ queryKey: keys.stream(id) }),
+  });
+}
+
+export function useParkedAction(id: string) {
+  const cache = useQueryClient();
+  return useMutation({
+    mutationFn: async ({ errorId, action }: { errorId: number; action: "execute" | "delete" }) => {
+      const params = { path: { stream_id: id, error_id: errorId } };
+      if (action === "execute")
+        await unwrap(client.POST("/api/v1/streams/{stream_id}/errors/{error_id}/execute", { params }));
+      else await unwrap(client.DELETE("/api/v1/streams/{stream_id}/errors/{error_id}", { params }));
+    },
+    onSettled: () => cache.invalidateQueries({ queryKey: keys.parked(id) }),
+  });
+}

@@ -1,0 +1,55 @@
+import { NavLink, Stack } from "@mantine/core";
+import {
+  IconAffiliate,
+  IconCpu,
+  IconDatabase,
+  IconHistory,
+  IconLayoutDashboard,
+  IconListCheck,
+  IconSettings,
+} from "@tabler/icons-react";
+import { Link, useLocation } from "@tanstack/react-router";
+
+const entries = [
+  { to: "/", label: "Overview", icon: IconLayoutDashboard, under: ["/streams"] },
+  { to: "/topology", label: "Topology", icon: IconAffiliate, under: [] },
+  { to: "/databases", label: "Databases", icon: IconDatabase, under: [] },
+  { to: "/engines", label: "Engines", icon: IconCpu, under: [] },
+  { to: "/operations", label: "Operations", icon: IconListCheck, under: [] },
+  { to: "/audit", label: "Audit", icon: IconHistory, under: [] },
+  { to: "/settings", label: "Settings", icon: IconSettings, under: [] },
+] as const;
+
+export function Navigation() {
+  const path = useLocation({ select: (location) => location.pathname });
+  return (
+    <Stack component="nav" aria-label="Main" gap={2} p={8}>
+      {entries.map(({ to, label, icon: Icon, under }) => {
+        const active =
+          to === "/"
+            ? path === "/" || under.some((prefix) => path.startsWith(prefix))
+            : path === to || path.startsWith(`${to}/`);
+        return (
+          <NavLink
+            key={to}
+            component={Link}
+            to={to}
+            label={label}
+            active={active}
+            aria-current={active ? "page" : undefined}
+            leftSection={<Icon size={17} stroke={1.7} aria-hidden />}
+            styles={{
+              root: {
+                borderRadius: 5,
+                padding: "6px 10px",
+                background: active ? "var(--accent-soft)" : undefined,
+                color: active ? "var(--accent)" : "var(--text-primary)",
+              },
+              label: { fontSize: 13, fontWeight: active ? 600 : 450 },
+            }}
+          />
+        );
+      })}
+    </Stack>
+  );
+}

@@ -1,0 +1,115 @@
+import type { QueryClient } from "@tanstack/react-query";
+import {
+  createRootRouteWithContext,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+  type RouterHistory,
+} from "@tanstack/react-router";
+import { AuditPage } from "@/pages/audit/audit-page";
+import { DatabasePage } from "@/pages/databases/database-page";
+import { DatabasesPage } from "@/pages/databases/databases-page";
+import { EnginesPage } from "@/pages/engines/engines-page";
+import { LoginPage } from "@/pages/login/login-page";
+import { NotFoundPage } from "@/pages/not-found/not-found-page";
+import { OperationsPage } from "@/pages/operations/operations-page";
+import { OverviewPage } from "@/pages/overview/overview-page";
+import { SettingsPage } from "@/pages/settings/settings-page";
+import { StreamPage } from "@/pages/stream/stream-page";
+import { StreamCreatePage } from "@/pages/stream-create/stream-create-page";
+import { PageError } from "./page-error";
+import { textParam } from "./search-params";
+import { GuardedShell } from "./shell";
+
+const root = createRootRouteWithContext<{ queryClient: QueryClient }>()({
+  component: Outlet,
+  notFoundComponent: NotFoundPage,
+  errorComponent: PageError,
+});
+
+const login = createRoute({
+  getParentRoute: () => root,
+  path: "/login",
+  component: LoginPage,
+  validateSearch: (search): { next?: string } => ({ next: textParam(search.next) }),
+});
+
+const shell = createRoute({ getParentRoute: () => root, id: "shell", component: GuardedShell });
+
+const overview = createRoute({ getParentRoute: () => shell, path: "/", component: OverviewPage });
+
+const streamCreate = createRoute({
+  getParentRoute: () => shell,
+  path: "/streams/new",
+  component: StreamCreatePage,
+});
+
+const stream = createRoute({
+  getParentRoute: () => shell,
+  path: "/streams/$streamId",
+  component: StreamPage,
+  validateSearch: (search): { tab?: string; minutes?: number; filter?: string } => ({
+    tab: textParam(search.tab),
+    minutes: Number(search.minutes) || undefined,
+    filter: textParam(search.filter),
+  }),
+});
+
+const databases = createRoute({ getParentRoute: () => shell, path: "/databases", component: DatabasesPage });
+
+const database = createRoute({
+  getParentRoute: () => shell,
+  path: "/databases/$databaseId",
+  component: DatabasePage,
+  validateSearch: (search): { role?: "destination" } => ({
+    role: search.role === "destination" ? "destination" : undefined,
+  }),
+});
+
+const topology = createRoute({
+  getParentRoute: () => shell,
+  path: "/topology",
+  component: lazyRouteComponent(() => import("@/pages/topology/topology-page"), "TopologyPage"),
+});
+
+const operations = createRoute({
+  getParentRoute: () => shell,
+  path: "/operations",
+  component: OperationsPage,
+});
+const engines = createRoute({ getParentRoute: () => shell, path: "/engines", component: EnginesPage });
+const audit = createRoute({ getParentRoute: () => shell, path: "/audit", component: AuditPage });
+
+const settings = createRoute({
+  getParentRoute: () => shell,
+  path: "/settings",
+  component: SettingsPage,
+  validateSearch: (search): { tab?: string } => ({ tab: textParam(search.tab) }),
+});
+
+const routeTree = root.addChildren([
+  login,
+  shell.addChildren([
+    overview,
+    streamCreate,
+    stream,
+    databases,
+    database,
+    topology,
+    operations,
+    engines,
+    audit,
+    settings,
+  ]),
+]);
+
+export function createAppRouter(queryClient: QueryClient, history?: RouterHistory) {
+  return createRouter({ routeTree, context: { queryClient }, history, defaultPreload: false });
+}
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: ReturnType<typeof createAppRouter>;
+  }
+}

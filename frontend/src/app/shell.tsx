@@ -1,0 +1,115 @@
+import { AppShell, Box, Button, Center, Group, Loader, Menu } from "@mantine/core";
+import { IconChevronDown, IconLogout, IconUser } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { Link, Navigate, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
+import { useEffect, useRef } from "react";
+import { useLiveEvents } from "@/api/live";
+import { problemInWords } from "@/api/problem-in-words";
+import { sessionQuery, useLogout } from "@/api/session";
+import type { Session } from "@/api/types";
+import { LiveMarker } from "@/features/live-status/live-marker";
+import { BrandMark } from "@/ui/brand-mark";
+import { ProblemAlert } from "@/ui/problem-alert";
+import { ColorSchemeToggle } from "./color-scheme-toggle";
+import { Navigation } from "./navigation";
+import classes from "./shell.module.css";
+
+/** Lets only those who are logged in see the pages. */
+export function GuardedShell() {
+  const session = useQuery(sessionQuery);
+  const href = useLocation({ select: (location) => location.href });
+  if (session.isPending) {
+    return (
+      <Center h="100vh">
+        <Loader aria-label="Loading" />
+      </Center>
+    );
+  }
+  if (session.isError) {
+    return (
+      <Center h="100vh" p="xl" component="main">
+        <ProblemAlert problem={problemInWords(session.error)} onRetry={() => session.refetch()} />
+      </Center>
+    );
+  }
+  if (!session.data)
+    return <Navigate to="/login" search={{ next: href === "/" ? undefined : href }} replace />;
+  return <Shell session={session.data} />;
+}
+
+function Shell({ session }: { session: Session }) {
+  useLiveEvents();
+  const content = useRef<HTMLDivElement>(null);
+  useFocusOnNavigation(content);
+  return (
+    <AppShell header={{ height: 48 }} navbar={{ width: 188, breakpoint: 0 }}>
+      <a href="#content" className="skip-link">
+        Skip to content
+      </a>
+      <AppShell.Header className={classes.header}>
+        <Link to="/" className={classes.brand} aria-label="Thalweg, overview">
+          <BrandMark />
+          Thalweg
+        </Link>
+        <Group gap="sm">
+          <LiveMarker />
+          <ColorSchemeToggle />
+          <UserMenu session={session} />
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar className={classes.navbar} component="div">
+        <Navigation />
+      </AppShell.Navbar>
+      <AppShell.Main className={classes.main}>
+        <Box id="content" ref={content} tabIndex={-1} className={classes.content}>
+          <Outlet />
+        </Box>
+      </AppShell.Main>
+    </AppShell>
+  );
+}
+
+/** After a change of page the keyboard starts at the page's content, as after a full load. */
+function useFocusOnNavigation(content: React.RefObject<HTMLDivElement | null>) {
+  const path = useLocation({ select: (location) => location.pathname });
+  const before = useRef(path);
+  useEffect(() => {
+    if (before.current === path) return;
+    before.current = path;
+    content.current?.focus({ preventScroll: true });
+    window.scrollTo({ top: 0 });
+  }, [path, content]);
+}
+
+function UserMenu({ session }: { session: Session }) {
+  const logout = useLogout();
+  const navigate = useNavigate();
+  return (
+    <Menu position="bottom-end" width={200}>
+      <Menu.Target>
+        <Button
+          variant="subtle"
+          color="gray"
+          leftSection={<IconUser size={15} aria-hidden />}
+          rightSection={<IconChevronDown size={13} aria-hidden />}
+        >
+          {session.user.name}
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>Role: {session.user.role}</Menu.Label>
+        <Menu.Item component={Link} to="/settings">
+          Settings
+        </Menu.Item>
+        <Menu.Item
+          leftSection={<IconLogout size={14} aria-hidden />}
+          onClick={() =>
+            logout.mutate(undefined, { onSuccess: () => navigate({ to: "/login", search: {} }) })
+          }
+        >
+          Log out
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

@@ -1,0 +1,213 @@
+import { Box, Group, Stack, Text } from "@mantine/core";
+import {
+  IconArrowsSplit2,
+  IconDatabaseExport,
+  IconDatabaseImport,
+  IconPackageExport,
+  IconStack2,
+} from "@tabler/icons-react";
+import type { ReactNode } from "react";
+import type { ComponentSample, Sample } from "@/api/types";
+import { asText, byteRate, bytes, compactCount, latency, rate } from "@/lib/format";
+import { stateInWords } from "@/lib/states";
+import { Meter } from "@/ui/meter";
+import { Metric } from "@/ui/quantity";
+import { TimeBar, TimeLegend } from "@/ui/time-bar";
+import { StateBadge, ToneIcon } from "@/ui/tone";
+import classes from "./component-strip.module.css";
+import { arrange, componentName, counts, sumRate } from "./components";
+
+/** Capture, queue, apply reader, coordinator and appliers from left to right, as the changes flow. */
+export function ComponentStrip({ sample }: { sample: Sample }) {
+  const { capture, queue, reader, coordinator, appliers } = arrange(sample.components);
+  return (
+    <Stack gap={10}>
+      <ol className={classes.strip} aria-label="Components">
+        <Card title="Capture" icon={<IconDatabaseExport size={16} aria-hidden />} component={capture} />
+        <Card title="Queue" icon={<IconStack2 size={16} aria-hidden />} component={queue}>
+          {queue && <QueueDepth queue={queue} />}
+        </Card>
+        <Card title="Apply reader" icon={<IconPackageExport size={16} aria-hidden />} component={reader} />
+        <Card title="Coordinator" icon={<IconArrowsSplit2 size={16} aria-hidden />} component={coordinator} />
+        <Appliers appliers={appliers} />
+      </ol>
+      <TimeLegend />
+    </Stack>
+  );
+}
+
+interface CardProps {
+  title: string;
+  icon: ReactNode;
+  component: ComponentSample | null;
+  children?: ReactNode;
+}
+
+function Card({ title, icon, component, children }: CardProps) {
+  return (
+    <li className={classes.card} aria-label={title}>
+      <Group gap={6} wrap="nowrap" className={classes.title}>
+        {icon}
+        <Text size="sm" fw={600} component="h3">
+          {title}
+        </Text>
+      </Group>
+      <Box className={classes.state}>
+        <StateBadge state={component?.state} compact />
+      </Box>
+      {component && <Numbers component={component} title={title} />}
+      {children}
+    </li>
+  );
+}
+
+function Numbers({ component, title }: { component: ComponentSample; title: string }) {
+  const { gauges, counters } = component;
+  const lcrs = counts(component, "lcrs");
+  return (
+    <>
+      {lcrs ? (
+        <Metric metric="componentLcrRate" size="lg" quantity={rate(component.lcrs_per_second, "LCR")} />
+      ) : (
+        <Metric
+          metric="transactionRate"
+          size="lg"
+          quantity={rate(component.transactions_per_second, "txn")}
+        />
+      )}
+      {component.type !== "QUEUE" && <TimeBar shares={shares(component)} label={`${title}, time`} />}
+      <Stack gap={1}>
+        {lcrs && counts(component, "transactions") && (
+          <Metric metric="transactionRate" quantity={rate(component.transactions_per_second, "txn")} />
+        )}
+        {counts(component, "bytes") && (
+          <Metric metric="byteRate" quantity={byteRate(component.bytes_per_second)} />
+        )}
+        {gauges.latency_us !== undefined && (
+          <Metric metric="componentLatency" quantity={latency(gauges.latency_us)} />
+        )}
+        {gauges.low_watermark_lag_us !== undefined && (
+          <Metric metric="watermarkLag" quantity={latency(gauges.low_watermark_lag_us)} />
+        )}
+        {gauges.waiting_groups !== undefined && (
+          <Metric metric="waitingGroups" quantity={compactCount(gauges.waiting_groups)} />
+        )}
+        {gauges.open_transactions !== undefined && (
+          <Metric metric="openTransactions" quantity={compactCount(gauges.open_transactions)} />
+        )}
+        {gauges.held_bytes !== undefined && <Metric metric="heldBytes" quantity={bytes(gauges.held_bytes)} />}
+        {counters.spilled_lcrs !== undefined && (
+          <Metric metric="spill" quantity={compactCount(counters.spilled_lcrs, "LCR")} />
+        )}
+      </Stack>
+    </>
+  );
+}
+
+function shares(component: ComponentSample): Record<string, number> | null {
+  return component.time_percent ? { ...component.time_percent } : null;
+}
+
+function QueueDepth({ queue }: { queue: ComponentSample }) {
+  const { depth, capacity, depth_bytes: depthBytes, memory_bytes: memoryBytes } = queue.gauges;
+  const share = depth !== undefined && capacity ? depth / capacity : null;
+  const memoryShare = depthBytes !== undefined && memoryBytes ? depthBytes / memoryBytes : null;
+  const text = `${asText(compactCount(depth))} of ${asText(compactCount(capacity, "LCR"))}`;
+  const memory = `${asText(bytes(depthBytes))} of ${asText(bytes(memoryBytes))}`;
+  return (
+    <Stack gap={6}>
+      <Box>
+        <Group justify="space-between" gap={4}>
+          <Text size="xs" c="dimmed">
+            Depth
+          </Text>
+          <Text size="xs" className="numeric">
+            {text}
+          </Text>
+        </Group>
+        <Meter
+          label="Queue depth"
+          share={share}
+          text={text}
+          tone={share !== null && share > 0.9 ? "warning" : "busy"}
+        />
+      </Box>
+      <Box>
+        <Group justify="space-between" gap={4}>
+          <Text size="xs" c="dimmed">
+            Memory
+          </Text>
+          <Text size="xs" className="numeric">
+            {memory}
+          </Text>
+        </Group>
+        <Meter
+          label="Queue memory"
+          share={memoryShare}
+          text={memory}
+          tone={memoryShare !== null && memoryShare > 0.9 ? "warning" : "busy"}
+        />
+      </Box>
+    </Stack>
+  );
+}
+
+function Appliers({ appliers }: { appliers: ComponentSample[] }) {
+  return (
+    <li className={classes.card} aria-label="Appliers">
+      <Group gap={6} wrap="nowrap" className={classes.title}>
+        <IconDatabaseImport size={16} aria-hidden />
+        <Text size="sm" fw={600} component="h3">
+          Appliers
+        </Text>
+        <Text size="xs" c="dimmed">
+          {appliers.length || "none"}
+        </Text>
+      </Group>
+      <Group justify="space-between" align="flex-end" wrap="nowrap" mb={2}>
+        <Metric
+          metric="componentLcrRate"
+          size="lg"
+          quantity={rate(sumRate(appliers, "lcrs_per_second"), "LCR")}
+        />
+        <Stack gap={1} miw={140}>
+          <Metric
+            metric="transactionRate"
+            quantity={rate(sumRate(appliers, "transactions_per_second"), "txn")}
+          />
+          <Metric metric="byteRate" quantity={byteRate(sumRate(appliers, "bytes_per_second"))} />
+        </Stack>
+      </Group>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard */}
+      <section className={classes.appliers} tabIndex={0} aria-label="Each applier">
+        {appliers.map((applier) => (
+          <ApplierRow key={applier.id} applier={applier} />
+        ))}
+      </section>
+    </li>
+  );
+}
+
+function ApplierRow({ applier }: { applier: ComponentSample }) {
+  const state = stateInWords(applier.state);
+  const name = componentName(applier);
+  return (
+    <div className={classes.applier}>
+      <Group gap={5} wrap="nowrap" miw={0}>
+        <ToneIcon tone={state.tone} size={13} />
+        <Text size="xs" truncate title={state.definition}>
+          <Text span fw={600} size="xs">
+            {applier.server}
+          </Text>{" "}
+          {state.label}
+        </Text>
+      </Group>
+      <Text size="xs" ta="right" className="numeric" style={{ whiteSpace: "nowrap" }}>
+        {asText(rate(applier.lcrs_per_second, "LCR"))}
+      </Text>
+      <Box style={{ gridColumn: "1 / -1" }}>
+        <TimeBar shares={shares(applier)} label={`${name}, time`} />
+      </Box>
+    </div>
+  );
+}

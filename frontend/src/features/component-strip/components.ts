@@ -1,0 +1,57 @@
+// Which components stand where on the strip, and what each one's card shows.
+import type { ComponentSample } from "@/api/types";
+
+export interface StripComponents {
+  capture: ComponentSample | null;
+  queue: ComponentSample | null;
+  reader: ComponentSample | null;
+  coordinator: ComponentSample | null;
+  appliers: ComponentSample[];
+}
+
+export function arrange(components: ComponentSample[]): StripComponents {
+  const apply = (sub: string) =>
+    components.find((one) => one.type === "APPLY" && one.sub_component === sub) ?? null;
+  return {
+    capture: components.find((one) => one.type === "CAPTURE") ?? null,
+    queue: components.find((one) => one.type === "QUEUE") ?? null,
+    reader: apply("APPLY READER"),
+    coordinator: apply("APPLY COORDINATOR"),
+    appliers: components
+      .filter((one) => one.sub_component === "APPLY SERVER")
+      .sort((a, b) => (a.server ?? 0) - (b.server ?? 0)),
+  };
+}
+
+export function componentName(component: ComponentSample): string {
+  switch (component.sub_component) {
+    case "APPLY READER":
+      return "Apply reader";
+    case "APPLY COORDINATOR":
+      return "Coordinator";
+    case "APPLY SERVER":
+      return `Applier ${component.server ?? "?"}`;
+    default:
+      return component.type === "CAPTURE" ? "Capture" : component.type === "QUEUE" ? "Queue" : component.name;
+  }
+}
+
+/** Sum of rates; null as soon as one is unknown, so that a half-known sum never looks like a slow one. */
+export function sumRate(
+  components: ComponentSample[],
+  field: "lcrs_per_second" | "transactions_per_second" | "bytes_per_second",
+): number | null {
+  if (components.length === 0) return null;
+  let sum = 0;
+  for (const component of components) {
+    const value = component[field];
+    if (value === null || value === undefined) return null;
+    sum += value;
+  }
+  return sum;
+}
+
+/** True when the component counts such a thing at all: a coordinator handles transactions, not LCRs. */
+export function counts(component: ComponentSample, counter: "lcrs" | "transactions" | "bytes"): boolean {
+  return counter in component.counters;
+}

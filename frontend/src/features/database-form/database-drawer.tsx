@@ -1,0 +1,168 @@
+import { Button, Drawer, Group, NumberInput, PasswordInput, Select, Stack, TextInput } from "@mantine/core";
+import { IconPlugConnected } from "@tabler/icons-react";
+import { useState } from "react";
+import { useCreateDatabase, useTestConnection, useUpdateDatabase } from "@/api/databases";
+import { problemInWords } from "@/api/problem-in-words";
+import type { Database } from "@/api/types";
+import type { RestCallSpec } from "@/lib/curl";
+import { ProblemAlert } from "@/ui/problem-alert";
+import { RestCallButton } from "@/ui/rest-call";
+import {
+  type DatabaseFormValues,
+  emptyForm,
+  formFaults,
+  sslModes,
+  toCreate,
+  toFormValues,
+  toTest,
+  toUpdate,
+} from "./form-values";
+
+interface DatabaseDrawerProps {
+  opened: boolean;
+  onClose: () => void;
+  /** Null: a new one. */
+  database: Database | null;
+  onSaved?: (database: Database) => void;
+  /** Shows what a test found; the page brings it, since features do not know each other. */
+  renderTest: (test: NonNullable<ReturnType<typeof useTestConnection>["data"]>) => React.ReactNode;
+}
+
+export function DatabaseDrawer(props: DatabaseDrawerProps) {
+  return (
+    <Drawer
+      opened={props.opened}
+      onClose={props.onClose}
+      title={props.database ? `Edit ${props.database.name}` : "Add database"}
+    >
+      <DatabaseForm key={props.database?.id ?? "new"} {...props} />
+    </Drawer>
+  );
+}
+
+/** A password is shown neither by the API nor here. */
+function shown<Body extends { password?: string | null }>(body: Body): Body {
+  return body.password ? { ...body, password: "********" } : body;
+}
+
+function DatabaseForm({ database, onClose, onSaved, renderTest }: DatabaseDrawerProps) {
+  const [values, setValues] = useState<DatabaseFormValues>(() =>
+    database ? toFormValues(database) : emptyForm,
+  );
+  const [checked, setChecked] = useState(false);
+  const test = useTestConnection();
+  const create = useCreateDatabase();
+  const update = useUpdateDatabase(database?.id ?? "");
+  const saving = database ? update : create;
+  const faults = formFaults(values);
+  const shownFaults = checked ? faults : {};
+  const valid = Object.keys(faults).length === 0;
+
+  const set = <Field extends keyof DatabaseFormValues>(field: Field, value: DatabaseFormValues[Field]) => {
+    test.reset();
+    setValues((now) => ({ ...now, [field]: value }));
+  };
+  const text = (field: "name" | "host" | "dbname" | "user") => ({
+    value: values[field],
+    onChange: (event: React.ChangeEvent<HTMLInputElement>) => set(field, event.currentTarget.value),
+    error: shownFaults[field],
+    required: true,
+    withAsterisk: false,
+  });
+  const saved = (result: Database) => {
+    onSaved?.(result);
+    onClose();
+  };
+  const save = () => {
+    if (database)
+      update.mutate({ body: toUpdate(values, database), etag: database.etag }, { onSuccess: saved });
+    else create.mutate(toCreate(values), { onSuccess: saved });
+  };
+  const calls: RestCallSpec[] = [
+    { method: "POST", path: "/api/v1/databases:test", body: shown(toTest(values, database)) },
+    database
+      ? {
+          method: "PATCH",
+          path: `/api/v1/databases/${database.id}`,
+          headers: { "If-Match": database.etag },
+          body: shown(toUpdate(values, database)),
+        }
+      : { method: "POST", path: "/api/v1/databases", body: shown(toCreate(values)) },
+  ];
+
+  return (
+    <form
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        setChecked(true);
+        if (valid) save();
+      }}
+    >
+      <Stack gap="sm">
+        <TextInput
+          label="Name"
+          description="How the console calls it."
+          placeholder="orders"
+          {...text("name")}
+        />
+        <Group grow align="flex-start" preventGrowOverflow={false} wrap="nowrap">
+          <TextInput label="Host" placeholder="db.example.com" {...text("host")} />
+          <NumberInput
+            label="Port"
+            value={values.port}
+            onChange={(value) => set("port", value)}
+            error={shownFaults.port}
+            min={1}
+            max={65535}
+            allowDecimal={false}
+            hideControls
+            w={110}
+            style={{ flexGrow: 0 }}
+          />
+        </Group>
+        <TextInput label="Database" placeholder="postgres" {...text("dbname")} />
+        <TextInput label="User" autoComplete="off" {...text("user")} />
+        <PasswordInput
+          label="Password"
+          description={database?.has_password ? "Leave empty to keep the stored one." : undefined}
+          autoComplete="new-password"
+          value={values.password}
+          onChange={(event) => set("password", event.currentTarget.value)}
+          visibilityToggleButtonProps={{ "aria-label": "Show password" }}
+        />
+        <Select
+          label="TLS"
+          description="As libpq's sslmode."
+          data={sslModes}
+          value={values.sslmode}
+          onChange={(value) => value && set("sslmode", value as DatabaseFormValues["sslmode"])}
+          allowDeselect={false}
+        />
+        {test.isError && <ProblemAlert problem={problemInWords(test.error)} />}
+        {test.data && renderTest(test.data)}
+        {saving.isError && <ProblemAlert problem={problemInWords(saving.error)} />}
+        <Group justify="space-between" mt="xs">
+          <Button
+            variant="default"
+            leftSection={<IconPlugConnected size={14} aria-hidden />}
+            loading={test.isPending}
+            onClick={() => {
+              setChecked(true);
+              const { name: _name, ...connection } = faults;
+              if (Object.keys(connection).length === 0) test.mutate(toTest(values, database));
+            }}
+          >
+            Test connection
+          </Button>
+          <Group gap="xs">
+            <RestCallButton calls={calls} label="REST calls" />
+            <Button type="submit" loading={saving.isPending}>
+              {database ? "Save" : "Add database"}
+            </Button>
+          </Group>
+        </Group>
+      </Stack>
+    </form>
+  );
+}

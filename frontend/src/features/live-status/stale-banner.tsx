@@ -1,0 +1,43 @@
+import { useEffect, useState } from "react";
+import { useLiveState } from "@/api/live";
+import { formatAgo } from "@/lib/format";
+import { ProblemAlert } from "@/ui/problem-alert";
+import { isStale } from "./stale";
+
+interface StaleBannerProps {
+  streams: { name: string; desired_status: string; sampled_at: string | null }[];
+  /** False: the API says that its live bus is down. */
+  live: boolean;
+}
+
+function useNow(everyMs: number): number {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), everyMs);
+    return () => clearInterval(timer);
+  }, [everyMs]);
+  return now;
+}
+
+/** Shown above numbers that are no longer live, with the reason. */
+export function StaleBanner({ streams, live }: StaleBannerProps) {
+  const now = useNow(3000);
+  const { state } = useLiveState();
+  const stale = streams.filter((stream) => isStale(stream, now));
+  if (live && state !== "lost" && stale.length === 0) return null;
+  const newest = stale
+    .map((stream) => stream.sampled_at)
+    .sort()
+    .at(-1);
+  const message = !live
+    ? "Redis cannot be reached, so rates and latencies are missing. Streams go on replicating."
+    : state === "lost"
+      ? "The connection to the control plane is interrupted. Streams go on replicating."
+      : `No live numbers of ${stale.map((stream) => stream.name).join(", ")} since ${formatAgo(newest, now)}.`;
+  const cure = !live
+    ? "Start Redis; live numbers come back by themselves."
+    : state === "lost"
+      ? "The console reconnects by itself. If it does not, check the control plane with `make status`."
+      : "Check that the engine is online (page Engines) and that the control plane's collector runs.";
+  return <ProblemAlert tone="warning" problem={{ title: "These numbers are stale", message, cure }} />;
+}

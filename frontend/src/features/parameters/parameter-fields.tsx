@@ -1,0 +1,124 @@
+import { Badge, Box, Group, NumberInput, Select, Stack, Switch, Text, Title, Tooltip } from "@mantine/core";
+import type { ParameterValue, StreamParameter } from "@/api/types";
+import { sentenceCase } from "@/lib/states";
+import classes from "./parameter-fields.module.css";
+import { byComponent, parameterFault, rangeInWords, type Values } from "./parameter-values";
+
+interface ParameterFieldsProps {
+  definitions: StreamParameter[];
+  values: Values;
+  /** What is in force now; a field that differs is marked. */
+  base: Values;
+  onChange: (name: string, value: ParameterValue) => void;
+  disabled?: boolean;
+}
+
+export function ParameterFields({ definitions, values, base, onChange, disabled }: ParameterFieldsProps) {
+  return (
+    <Stack gap="lg">
+      {byComponent(definitions).map(([component, group]) => (
+        <Box key={component} component="section" aria-label={`${sentenceCase(component)} parameters`}>
+          <Title order={3} mb={2} c="dimmed">
+            {sentenceCase(component)}
+          </Title>
+          {group.map((definition) => (
+            <Row
+              key={definition.name}
+              definition={definition}
+              value={values[definition.name] ?? definition.default}
+              changed={
+                values[definition.name] !== undefined && values[definition.name] !== base[definition.name]
+              }
+              onChange={(value) => onChange(definition.name, value)}
+              disabled={disabled}
+            />
+          ))}
+        </Box>
+      ))}
+    </Stack>
+  );
+}
+
+interface RowProps {
+  definition: StreamParameter;
+  value: ParameterValue;
+  changed: boolean;
+  onChange: (value: ParameterValue) => void;
+  disabled?: boolean;
+}
+
+function Row(props: RowProps) {
+  const { definition, changed } = props;
+  return (
+    <div className={classes.row} data-changed={changed || undefined}>
+      <Box miw={0}>
+        <Group gap={8}>
+          <Text size="sm" fw={600} ff="monospace" id={`parameter-${definition.name}`}>
+            {definition.name}
+          </Text>
+          <Tooltip
+            label={
+              definition.live
+                ? "A change takes effect while the stream runs."
+                : "A change takes effect after a stop and start."
+            }
+          >
+            <Badge size="sm">{definition.live ? "live" : "after restart"}</Badge>
+          </Tooltip>
+          {changed && (
+            <Badge size="sm" styles={{ root: { color: "var(--accent)", borderColor: "var(--accent)" } }}>
+              changed
+            </Badge>
+          )}
+        </Group>
+        <Text size="xs" c="dimmed">
+          {definition.description} <span className={classes.range}>({rangeInWords(definition)})</span>
+        </Text>
+      </Box>
+      <Field {...props} />
+    </div>
+  );
+}
+
+function Field({ definition, value, onChange, disabled }: RowProps) {
+  const fault = parameterFault(definition, value);
+  if (definition.type === "boolean") {
+    return (
+      <Switch
+        aria-label={definition.name}
+        checked={value === true}
+        onChange={(event) => onChange(event.currentTarget.checked)}
+        disabled={disabled}
+        label={value === true ? "On" : "Off"}
+      />
+    );
+  }
+  if (definition.type === "enum") {
+    return (
+      <Select
+        aria-label={definition.name}
+        data={definition.values ?? []}
+        value={String(value)}
+        onChange={(chosen) => chosen !== null && onChange(chosen)}
+        allowDeselect={false}
+        error={fault}
+        disabled={disabled}
+      />
+    );
+  }
+  return (
+    <NumberInput
+      aria-label={definition.name}
+      value={typeof value === "number" ? value : String(value)}
+      onChange={onChange}
+      min={definition.minimum ?? undefined}
+      max={definition.maximum ?? undefined}
+      clampBehavior="none"
+      allowDecimal={false}
+      suffix={definition.unit ? ` ${definition.unit}` : undefined}
+      thousandSeparator=","
+      error={fault}
+      disabled={disabled}
+    />
+  );
+}

@@ -1,0 +1,76 @@
+import { Box, Group, Stack, Text, Title, VisuallyHidden } from "@mantine/core";
+import type { Check } from "@/api/types";
+import { sentenceCase, type Tone } from "@/lib/states";
+import { CopyBlock } from "@/ui/copy-block";
+import { ToneIcon } from "@/ui/tone";
+import classes from "./check-list.module.css";
+import { bySide, summary } from "./checks";
+
+const faces: Record<Check["status"], { tone: Tone; word: string }> = {
+  ok: { tone: "good", word: "Passed" },
+  warning: { tone: "warning", word: "Warning" },
+  failed: { tone: "bad", word: "Failed" },
+};
+
+/** Checks of databases, what failed first, each with its cure. */
+export function CheckList({ checks }: { checks: Check[] }) {
+  return (
+    <Stack gap="md">
+      <Text size="sm" role="status" fw={550}>
+        {summary(checks)}
+      </Text>
+      {bySide(checks).map(([side, group]) => (
+        <Box key={side} component="section" aria-label={`Checks at the ${side}`}>
+          <Title order={3} mb={4} c="dimmed">
+            {sentenceCase(side)}
+          </Title>
+          <ul className={classes.list}>
+            {group.map((check) => (
+              <CheckRow key={`${check.id} ${check.title} ${check.detail}`} check={check} />
+            ))}
+          </ul>
+        </Box>
+      ))}
+    </Stack>
+  );
+}
+
+function CheckRow({ check }: { check: Check }) {
+  const { tone, word } = faces[check.status];
+  return (
+    <li className={classes.check}>
+      <Group gap={8} wrap="nowrap" align="flex-start">
+        <Box pt={2}>
+          <ToneIcon tone={tone} />
+          <VisuallyHidden>{word}: </VisuallyHidden>
+        </Box>
+        <Box miw={0} flex={1}>
+          <Group gap={8}>
+            <Text size="sm" fw={600}>
+              {check.title}
+            </Text>
+            {check.status !== "ok" && (
+              <Text size="xs" fw={600} style={{ color: `var(--tone-${tone})` }} aria-hidden>
+                {word}
+              </Text>
+            )}
+          </Group>
+          <Text size="sm" c="dimmed">
+            {check.detail}
+          </Text>
+          {check.status !== "ok" && check.cure && (
+            <Text size="sm" mt={2}>
+              <strong>Cure: </strong>
+              {check.cure}
+            </Text>
+          )}
+          {check.status !== "ok" && check.sql && (
+            <Box mt={6}>
+              <CopyBlock text={check.sql} label={`SQL to run at the ${check.side}`} copyLabel="Copy SQL" />
+            </Box>
+          )}
+        </Box>
+      </Group>
+    </li>
+  );
+}

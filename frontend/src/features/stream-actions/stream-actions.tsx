@@ -1,0 +1,113 @@
+import { Button, Group } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { IconPlayerPlay, IconPlayerStop, IconRefresh, IconTrash } from "@tabler/icons-react";
+import { useState } from "react";
+import { problemInWords } from "@/api/problem-in-words";
+import { type StreamAction, useDeleteStream, useStreamAction } from "@/api/streams";
+import type { Stream } from "@/api/types";
+import type { RestCallSpec } from "@/lib/curl";
+import { ConfirmByName } from "@/ui/confirm-by-name";
+import { ProblemAlert } from "@/ui/problem-alert";
+import { RestCallButton } from "@/ui/rest-call";
+
+const buttons = [
+  { action: "start", label: "Start", icon: IconPlayerPlay },
+  { action: "stop", label: "Stop", icon: IconPlayerStop },
+  { action: "retry", label: "Retry", icon: IconRefresh },
+] as const;
+
+const asked: Record<StreamAction, string> = {
+  start: "The stream starts.",
+  stop: "The stream stops: what the queue holds is applied first.",
+  retry: "The error is cleared and the stream starts again.",
+};
+
+function actionCall(stream: Stream, action: StreamAction): RestCallSpec {
+  return { method: "POST", path: `/api/v1/streams/${stream.id}:${action}` };
+}
+
+function deleteCall(stream: Stream, force: boolean): RestCallSpec {
+  return { method: "DELETE", path: `/api/v1/streams/${stream.id}${force ? "?force=true" : ""}` };
+}
+
+interface StreamActionsProps {
+  stream: Stream;
+  /** False: the user's role only reads. The calls are shown all the same. */
+  mayAct: boolean;
+  onDeleted: () => void;
+}
+
+export function StreamActions({ stream, mayAct, onDeleted }: StreamActionsProps) {
+  const act = useStreamAction(stream.id);
+  const remove = useDeleteStream(stream.id);
+  const [confirming, setConfirming] = useState(false);
+  const may = (action: string) => mayAct && stream.actions.includes(action);
+
+  const run = (action: StreamAction) =>
+    act.mutate(action, {
+      onSuccess: () => notifications.show({ message: asked[action], title: stream.name }),
+      onError: (error) => {
+        const { title, message, cure } = problemInWords(error);
+        notifications.show({
+          title,
+          message: [message, cure].filter(Boolean).join(" "),
+          color: "red",
+          autoClose: false,
+        });
+      },
+    });
+
+  return (
+    <Group gap="xs" wrap="nowrap">
+      <RestCallButton
+        label="REST calls"
+        calls={[
+          { method: "GET", path: `/api/v1/streams/${stream.id}` },
+          ...buttons.map(({ action }) => actionCall(stream, action)),
+          deleteCall(stream, false),
+        ]}
+      />
+      {buttons
+        .filter(({ action }) => action !== "retry" || stream.actions.includes("retry"))
+        .map(({ action, label, icon: Icon }) => (
+          <Button
+            key={action}
+            variant={action === "retry" ? "filled" : "default"}
+            leftSection={<Icon size={14} aria-hidden />}
+            disabled={!may(action)}
+            loading={act.isPending && act.variables === action}
+            onClick={() => run(action)}
+          >
+            {label}
+          </Button>
+        ))}
+      <Button
+        variant="default"
+        leftSection={<IconTrash size={14} aria-hidden />}
+        disabled={!may("delete")}
+        onClick={() => setConfirming(true)}
+        styles={{ root: may("delete") ? { color: "var(--tone-bad)" } : {} }}
+      >
+        Delete
+      </Button>
+      <ConfirmByName
+        opened={confirming}
+        onClose={() => {
+          remove.reset();
+          setConfirming(false);
+        }}
+        title="Delete stream"
+        name={stream.name}
+        forceExplanation="Give up on a database that cannot be reached. What is left behind there, such as a replication slot that holds WAL, is named in the operation, with the SQL that removes it."
+        call={(force) => deleteCall(stream, force)}
+        pending={remove.isPending}
+        problem={remove.isError && <ProblemAlert problem={problemInWords(remove.error)} />}
+        onConfirm={(force) => remove.mutate(force, { onSuccess: onDeleted })}
+      >
+        The stream stops; its slot and publication at {stream.source.name} and its progress at{" "}
+        {stream.destination.name} are dropped. The tables and rows at {stream.destination.name} stay. This
+        cannot be undone: to replicate again, a new stream must copy everything.
+      </ConfirmByName>
+    </Group>
+  );
+}

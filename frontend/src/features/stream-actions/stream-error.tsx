@@ -1,0 +1,31 @@
+import type { Stream } from "@/api/types";
+import { formatTime } from "@/lib/format";
+import { ProblemAlert } from "@/ui/problem-alert";
+
+const classes: Record<string, string> = {
+  transient: "the engine tries again by itself",
+  permanent: "does not heal by itself",
+  operator_action: "needs somebody to act",
+  corruption: "data may be damaged",
+};
+
+/** Why the stream does not run, and what to do. */
+export function StreamErrorPanel({ stream }: { stream: Stream }) {
+  const { error } = stream;
+  if (!error) return null;
+  const facts = [
+    error.class && (classes[error.class] ?? error.class),
+    error.table && `table ${error.table}`,
+    error.sqlstate && `SQLSTATE ${error.sqlstate}`,
+    error.lsn && error.lsn !== "0/0" && `LSN ${error.lsn}`,
+    error.xid ? `transaction ${error.xid}` : null,
+    error.at && `at ${formatTime(error.at)}`,
+    stream.retry_at && `next try ${formatTime(stream.retry_at)}`,
+  ].filter((fact): fact is string => Boolean(fact));
+  return (
+    <ProblemAlert
+      tone={error.class === "transient" ? "warning" : "bad"}
+      problem={{ title: error.title, message: error.message, cure: error.cure, code: error.code, facts }}
+    />
+  );
+}

@@ -1,0 +1,162 @@
+import { Box, Group, Stack, Text } from "@mantine/core";
+import { IconArrowNarrowRight } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { samplesQuery } from "@/api/streams";
+import type { StreamSummary } from "@/api/types";
+import { asText, bytes, compactCount, duration, latencyMs, rate } from "@/lib/format";
+import { metrics } from "@/lib/metrics";
+import { healthInWords } from "@/lib/states";
+import { AnchorLink } from "@/ui/anchor-link";
+import { type Column, DataTable } from "@/ui/data-table";
+import { Quantity } from "@/ui/quantity";
+import { Sparkline } from "@/ui/sparkline";
+import { StateBadge, ToneIcon } from "@/ui/tone";
+
+const SPARK_SAMPLES = 120;
+
+/** The order of urgency, so that sorting by health brings trouble to the top. */
+const urgency: Record<string, number> = { error: 0, warning: 1, unknown: 2, ok: 3 };
+
+const columns: Column<StreamSummary>[] = [
+  {
+    key: "name",
+    header: "Stream",
+    sortBy: (stream) => stream.name,
+    cell: (stream) => <NameCell stream={stream} />,
+  },
+  {
+    key: "health",
+    header: "Health",
+    definition: "Whether the stream replicates and keeps up, and why not.",
+    sortBy: (stream) => urgency[stream.health.level] ?? 2,
+    cell: (stream) => <HealthCell stream={stream} />,
+    width: "26%",
+  },
+  {
+    key: "phase",
+    header: "Phase",
+    definition: "What the stream does now.",
+    sortBy: (stream) => stream.phase,
+    cell: (stream) => <StateBadge state={stream.phase} compact />,
+  },
+  {
+    key: "rate",
+    header: metrics.lcrRate.label,
+    definition: metrics.lcrRate.definition,
+    align: "right",
+    sortBy: (stream) => stream.lcrs_per_second,
+    cell: (stream) => <RateCell stream={stream} />,
+  },
+  {
+    key: "p50",
+    header: "Latency p50",
+    definition: metrics.latencyP50.definition,
+    align: "right",
+    sortBy: (stream) => stream.latency.p50_ms,
+    cell: (stream) => <Quantity quantity={latencyMs(stream.latency.p50_ms)} />,
+  },
+  {
+    key: "p99",
+    header: "p99",
+    definition: metrics.latencyP99.definition,
+    align: "right",
+    sortBy: (stream) => stream.latency.p99_ms,
+    cell: (stream) => <Quantity quantity={latencyMs(stream.latency.p99_ms)} />,
+  },
+  {
+    key: "backlog",
+    header: "Backlog",
+    definition: `${metrics.backlogBytes.definition} Below it: ${metrics.backlogSeconds.definition.toLowerCase()}`,
+    align: "right",
+    sortBy: (stream) => stream.backlog.bytes,
+    cell: (stream) => (
+      <Stack gap={0} align="flex-end">
+        <Quantity quantity={bytes(stream.backlog.bytes)} />
+        <Text size="xs" c="dimmed">
+          {asText(duration(stream.backlog.seconds))}
+        </Text>
+      </Stack>
+    ),
+  },
+  {
+    key: "errors",
+    header: metrics.errors.label,
+    definition: metrics.errors.definition,
+    align: "right",
+    sortBy: (stream) => stream.error_queue_transactions,
+    cell: (stream) => <ErrorsCell stream={stream} />,
+  },
+];
+
+export function StreamsTable({ streams }: { streams: StreamSummary[] }) {
+  return (
+    <DataTable
+      label="Streams"
+      columns={columns}
+      rows={streams}
+      rowKey={(stream) => stream.id}
+      initialSort={{ key: "health", descending: false }}
+    />
+  );
+}
+
+function NameCell({ stream }: { stream: StreamSummary }) {
+  return (
+    <Box py={2}>
+      <AnchorLink to="/streams/$streamId" params={{ streamId: stream.id }} fw={600} size="sm">
+        {stream.name}
+      </AnchorLink>
+      <Group gap={4} wrap="nowrap">
+        <Text size="xs" c="dimmed" truncate>
+          {stream.source.name}
+        </Text>
+        <IconArrowNarrowRight size={13} aria-label="to" color="var(--text-muted)" style={{ flex: "none" }} />
+        <Text size="xs" c="dimmed" truncate>
+          {stream.destination.name}
+        </Text>
+      </Group>
+    </Box>
+  );
+}
+
+function HealthCell({ stream }: { stream: StreamSummary }) {
+  const words = healthInWords(stream.health.level);
+  return (
+    <Group gap={7} wrap="nowrap" align="flex-start">
+      <Box pt={2}>
+        <ToneIcon tone={words.tone} />
+      </Box>
+      <Box miw={0}>
+        <Text size="sm" fw={550} style={{ color: `var(--tone-${words.tone})` }}>
+          {words.label}
+        </Text>
+        <Text size="xs" c="dimmed" lineClamp={2} title={stream.health.reason}>
+          {stream.health.reason}
+        </Text>
+      </Box>
+    </Group>
+  );
+}
+
+function RateCell({ stream }: { stream: StreamSummary }) {
+  const samples = useQuery(samplesQuery(stream.id)).data ?? [];
+  const values = samples.slice(-SPARK_SAMPLES).map((sample) => sample.lcrs_per_second);
+  return (
+    <Group gap={10} justify="flex-end" wrap="nowrap">
+      <Sparkline values={values} label={`Rate of ${stream.name} over the last samples`} width={88} />
+      <Box miw={92} ta="right">
+        <Quantity quantity={rate(stream.lcrs_per_second, "LCR")} />
+      </Box>
+    </Group>
+  );
+}
+
+function ErrorsCell({ stream }: { stream: StreamSummary }) {
+  const count = stream.error_queue_transactions;
+  return (
+    <Group gap={5} justify="flex-end" wrap="nowrap">
+      {count !== null && count > 0 && <ToneIcon tone="bad" size={14} />}
+      <Quantity quantity={compactCount(count, "txn")} />
+    </Group>
+  );
+}

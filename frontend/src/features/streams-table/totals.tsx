@@ -1,0 +1,80 @@
+import { Group } from "@mantine/core";
+import type { Overview, StreamSummary } from "@/api/types";
+import { bytes, compactCount, latencyMs, type Maybe, rate } from "@/lib/format";
+import type { Tone } from "@/lib/states";
+import { Metric } from "@/ui/quantity";
+import { ToneIcon } from "@/ui/tone";
+import classes from "./totals.module.css";
+
+/** Sum of what is known; null when nothing is. */
+export function sumKnown(values: Maybe[]): number | null {
+  const known = values.filter((value): value is number => value !== null && value !== undefined);
+  return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);
+}
+
+function worst(streams: StreamSummary[]): number | null {
+  const values = streams.flatMap(({ latency }) => (latency.p99_ms === null ? [] : [latency.p99_ms]));
+  return values.length === 0 ? null : Math.max(...values);
+}
+
+/** One line of figures over all streams. */
+export function OverviewTotals({ overview }: { overview: Overview }) {
+  const { streams } = overview;
+  const unhealthy = streams.filter((stream) => stream.health.level !== "ok").length;
+  const enginesTone: Tone = overview.engines_online === overview.engines_total ? "good" : "bad";
+  return (
+    <>
+      <Tile>
+        <Metric
+          metric="streamsHealthy"
+          size="lg"
+          quantity={{ value: `${streams.length - unhealthy} / ${streams.length}`, unit: "streams" }}
+        />
+        <ToneIcon tone={unhealthy === 0 ? "good" : "warning"} />
+      </Tile>
+      <Tile>
+        <Metric
+          metric="lcrRate"
+          label="Total rate"
+          size="lg"
+          quantity={rate(sumKnown(streams.map((stream) => stream.lcrs_per_second)), "LCR")}
+        />
+      </Tile>
+      <Tile>
+        <Metric
+          metric="latencyP99"
+          label="Worst latency p99"
+          size="lg"
+          quantity={latencyMs(worst(streams))}
+        />
+      </Tile>
+      <Tile>
+        <Metric
+          metric="backlogBytes"
+          label="Total backlog"
+          size="lg"
+          quantity={bytes(sumKnown(streams.map((stream) => stream.backlog.bytes)))}
+        />
+      </Tile>
+      <Tile>
+        <Metric
+          metric="enginesOnline"
+          size="lg"
+          quantity={{
+            value: `${compactCount(overview.engines_online).value} / ${compactCount(overview.engines_total).value}`,
+            unit: "engines",
+          }}
+        />
+        <ToneIcon tone={enginesTone} />
+      </Tile>
+    </>
+  );
+}
+
+function Tile({ children }: { children: React.ReactNode }) {
+  return (
+    <Group className={classes.tile} justify="space-between" align="flex-start" wrap="nowrap">
+      {children}
+    </Group>
+  );
+}

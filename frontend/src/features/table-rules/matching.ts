@@ -1,0 +1,66 @@
+// Table rules as the API reads them: `*` any characters, `?` one, case matters; a table is replicated when an include
+// rule matches it and no exclude rule does. The API's preview decides; this gives the picker its immediate answer.
+import type { TableRule, TableRules } from "@/api/types";
+
+interface TableName {
+  schema: string;
+  table: string;
+}
+
+/** Linear in pattern × name, whatever the pattern: no regular expression that a pattern could blow up. */
+export function patternMatches(pattern: string, name: string): boolean {
+  const wanted = [...pattern];
+  const given = [...name];
+  let p = 0;
+  let n = 0;
+  let star = -1;
+  let retry = 0;
+  while (n < given.length) {
+    if (p < wanted.length && wanted[p] === "*") {
+      star = p++;
+      retry = n;
+    } else if (p < wanted.length && (wanted[p] === "?" || wanted[p] === given[n])) {
+      p++;
+      n++;
+    } else if (star >= 0) {
+      p = star + 1;
+      n = ++retry;
+    } else return false;
+  }
+  while (wanted[p] === "*") p++;
+  return p === wanted.length;
+}
+
+export function ruleMatches(rule: TableRule, { schema, table }: TableName): boolean {
+  return patternMatches(rule.schema, schema) && patternMatches(rule.table ?? "*", table);
+}
+
+export function isSelected(rules: TableRules, table: TableName): boolean {
+  if (rules.exclude?.some((rule) => ruleMatches(rule, table))) return false;
+  return rules.include.some((rule) => ruleMatches(rule, table));
+}
+
+const names = (rule: TableRule, { schema, table }: TableName) =>
+  rule.schema === schema && rule.table === table;
+
+/** The rules with one table switched: an exact rule comes or goes, patterns stay as they are. */
+export function toggled(rules: TableRules, table: TableName): TableRules {
+  const include = rules.include;
+  const exclude = rules.exclude ?? [];
+  const exact = { schema: table.schema, table: table.table };
+  if (isSelected(rules, table)) {
+    const without = { include: include.filter((rule) => !names(rule, table)), exclude };
+    return isSelected(without, table) ? { ...without, exclude: [...exclude, exact] } : without;
+  }
+  const without = { include, exclude: exclude.filter((rule) => !names(rule, table)) };
+  if (isSelected(without, table)) return without;
+  const included = { ...without, include: [...include, exact] };
+  // An exclude pattern still stands in the way: switching one table on must not drop a pattern somebody wrote.
+  return isSelected(included, table) ? included : rules;
+}
+
+/** Rules as they are sent: what is not filled in yet is left out. */
+export function completeRules(rules: TableRules): TableRules {
+  const filled = (rule: TableRule) => rule.schema !== "" && rule.table !== "";
+  return { include: rules.include.filter(filled), exclude: (rules.exclude ?? []).filter(filled) };
+}

@@ -1,0 +1,100 @@
+import { ActionIcon, Box, Button, Group, Stack, Text, TextInput, Title } from "@mantine/core";
+import { IconPlus, IconX } from "@tabler/icons-react";
+import type { TableRule, TableRules } from "@/api/types";
+
+interface RuleEditorProps {
+  rules: TableRules;
+  onChange: (rules: TableRules) => void;
+}
+
+/** Include and exclude rules over schema and table names. */
+export function RuleEditor({ rules, onChange }: RuleEditorProps) {
+  const exclude = rules.exclude ?? [];
+  return (
+    <Stack gap="md">
+      <RuleList
+        title="Include"
+        description="A table is replicated when one of these matches it …"
+        rules={rules.include}
+        onChange={(include) => onChange({ ...rules, include })}
+      />
+      <RuleList
+        title="Exclude"
+        description="… and none of these does."
+        rules={exclude}
+        onChange={(next) => onChange({ ...rules, exclude: next })}
+      />
+      <Text size="xs" c="dimmed">
+        * stands for any characters, ? for one. Upper and lower case differ.
+      </Text>
+    </Stack>
+  );
+}
+
+interface RuleListProps {
+  title: "Include" | "Exclude";
+  description: string;
+  rules: TableRule[];
+  onChange: (rules: TableRule[]) => void;
+}
+
+function RuleList({ title, description, rules, onChange }: RuleListProps) {
+  const replace = (index: number, rule: TableRule) =>
+    onChange(rules.map((one, at) => (at === index ? rule : one)));
+  return (
+    <Box component="section" aria-label={`${title} rules`}>
+      <Group gap={8} mb={4} align="baseline">
+        <Title order={3}>{title}</Title>
+        <Text size="xs" c="dimmed">
+          {description}
+        </Text>
+      </Group>
+      <Stack gap={6}>
+        {rules.map((rule, index) => {
+          const label = `${title} rule ${index + 1}`;
+          return (
+            // Rules have no identity but their place: they are edited in place and never reordered.
+            // biome-ignore lint/suspicious/noArrayIndexKey: see above
+            <Group key={index} gap={6} wrap="nowrap">
+              <TextInput
+                aria-label={`${label}, schema`}
+                placeholder="schema"
+                value={rule.schema}
+                onChange={(event) => replace(index, { ...rule, schema: event.currentTarget.value })}
+                styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
+                flex={2}
+              />
+              <Text c="dimmed" aria-hidden>
+                .
+              </Text>
+              <TextInput
+                aria-label={`${label}, table`}
+                placeholder="table"
+                value={rule.table}
+                onChange={(event) => replace(index, { ...rule, table: event.currentTarget.value })}
+                styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
+                flex={3}
+              />
+              <ActionIcon
+                aria-label={`Remove ${label.toLowerCase()}`}
+                onClick={() => onChange(rules.filter((_, at) => at !== index))}
+              >
+                <IconX size={15} aria-hidden />
+              </ActionIcon>
+            </Group>
+          );
+        })}
+        <Group>
+          <Button
+            size="compact-xs"
+            variant="subtle"
+            leftSection={<IconPlus size={13} aria-hidden />}
+            onClick={() => onChange([...rules, { schema: "public", table: "*" }])}
+          >
+            Add {title.toLowerCase()} rule
+          </Button>
+        </Group>
+      </Stack>
+    </Box>
+  );
+}

@@ -1,0 +1,48 @@
+import { Group, Stack, Text } from "@mantine/core";
+import type { TablePreview } from "@/api/types";
+import { asText, bytes, compactCount } from "@/lib/format";
+import { ProblemAlert } from "@/ui/problem-alert";
+import { ToneIcon } from "@/ui/tone";
+
+/** What the rules match at the source, as the API answers. */
+export function RulePreview({ preview, updating }: { preview: TablePreview; updating: boolean }) {
+  const refused = preview.tables.filter((table) => !table.replicable);
+  return (
+    <Stack gap="xs" aria-busy={updating}>
+      <Group gap={7} role="status">
+        <ToneIcon tone={preview.replicable > 0 ? "good" : "warning"} />
+        <Text size="sm" fw={600} className="numeric">
+          {preview.replicable} {preview.replicable === 1 ? "table" : "tables"} will be replicated, about{" "}
+          {asText(compactCount(preview.rows_estimated, "rows"))}, {asText(bytes(preview.bytes))}
+        </Text>
+        {updating && (
+          <Text size="xs" c="dimmed">
+            updating …
+          </Text>
+        )}
+      </Group>
+      {preview.unmatched.length > 0 && (
+        <ProblemAlert
+          tone="warning"
+          problem={{
+            title: "A rule matches nothing",
+            message: `No table fits ${preview.unmatched.join(", ")}.`,
+            cure: "Correct the pattern, or leave it: tables are matched when the stream is created.",
+          }}
+        />
+      )}
+      {refused.length > 0 && (
+        <ProblemAlert
+          problem={{
+            title: `${refused.length} matched ${refused.length === 1 ? "table" : "tables"} cannot be replicated`,
+            parts: refused.map((table) => ({
+              pointer: `${table.schema}.${table.table}`,
+              message: table.unsupported.join(" "),
+            })),
+            cure: "Cure it at the source, or exclude the table.",
+          }}
+        />
+      )}
+    </Stack>
+  );
+}

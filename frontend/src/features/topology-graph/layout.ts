@@ -1,0 +1,36 @@
+// Places of the graph's nodes, from left (source) to right (destination).
+import { Graph, layout } from "@dagrejs/dagre";
+import type { Topology } from "@/api/types";
+
+export const NODE_WIDTH = 196;
+export const NODE_HEIGHT = 62;
+
+export interface Place {
+  x: number;
+  y: number;
+}
+
+/** Top left corner of each node, by node id. */
+export function placeNodes(topology: Topology): Map<string, Place> {
+  const graph = new Graph();
+  graph.setGraph({ rankdir: "LR", nodesep: 28, ranksep: 96, marginx: 12, marginy: 12 });
+  graph.setDefaultEdgeLabel(() => ({}));
+  for (const node of topology.nodes) graph.setNode(node.id, { width: NODE_WIDTH, height: NODE_HEIGHT });
+  for (const edge of topology.edges)
+    if (graph.hasNode(edge.source) && graph.hasNode(edge.target)) graph.setEdge(edge.source, edge.target);
+  layout(graph);
+  return new Map(
+    topology.nodes.map(({ id }) => {
+      const { x, y } = graph.node(id) as Place;
+      return [id, { x: x - NODE_WIDTH / 2, y: y - NODE_HEIGHT / 2 }];
+    }),
+  );
+}
+
+/** Changes only when nodes or edges come or go, so that rates do not move the graph. */
+export function shapeOf(topology: Topology): string {
+  return [
+    ...topology.nodes.map(({ id }) => id),
+    ...topology.edges.map(({ source, target }) => `${source}>${target}`),
+  ].join("\n");
+}

@@ -1,0 +1,54 @@
+import { Group, Text } from "@mantine/core";
+import { IconDatabase, IconDatabaseExport, IconDatabaseImport, IconStack2 } from "@tabler/icons-react";
+import { Handle, type NodeProps, Position } from "@xyflow/react";
+import type { Topology } from "@/api/types";
+import { stateInWords } from "@/lib/states";
+import { ToneIcon } from "@/ui/tone";
+
+type TopologyNode = Topology["nodes"][number];
+
+const icons: Record<TopologyNode["kind"], typeof IconDatabase> = {
+  DATABASE: IconDatabase,
+  CAPTURE: IconDatabaseExport,
+  QUEUE: IconStack2,
+  APPLY: IconDatabaseImport,
+};
+
+export function TopologyNodeView({ data }: NodeProps) {
+  const { node, onOpen } = data as { node: TopologyNode; onOpen: (node: TopologyNode) => void };
+  const Icon = icons[node.kind];
+  const state = node.state ? stateInWords(node.state) : null;
+  return (
+    <>
+      <Handle type="target" position={Position.Left} isConnectable={false} />
+      <button
+        type="button"
+        className="topology-node nodrag nopan"
+        data-kind={node.kind}
+        onClick={() => onOpen(node)}
+      >
+        <Group gap={7} wrap="nowrap">
+          <Icon size={16} stroke={1.7} aria-hidden style={{ flex: "none" }} />
+          <Text size="sm" fw={600} truncate>
+            {node.label}
+          </Text>
+        </Group>
+        <Group gap={5} wrap="nowrap">
+          {state ? (
+            <>
+              <ToneIcon tone={state.tone} size={13} />
+              <Text size="xs" truncate style={{ color: `var(--tone-${state.tone})` }}>
+                {state.label}
+              </Text>
+            </>
+          ) : (
+            <Text size="xs" c="dimmed">
+              {node.kind === "DATABASE" ? "Database" : "Not reported"}
+            </Text>
+          )}
+        </Group>
+      </button>
+      <Handle type="source" position={Position.Right} isConnectable={false} />
+    </>
+  );
+}

@@ -1,0 +1,32 @@
+import type { Topology } from "@/api/types";
+import { rate } from "@/lib/format";
+import { metrics } from "@/lib/metrics";
+import { type Column, DataTable } from "@/ui/data-table";
+import { Quantity } from "@/ui/quantity";
+
+type Edge = Topology["edges"][number];
+
+const kinds: Record<Edge["kind"], string> = {
+  WAL: "write-ahead log",
+  LCR: "logical change records",
+  SQL: "SQL",
+};
+
+/** The same graph as rows: each edge with what flows over it. */
+export function TopologyTable({ topology }: { topology: Topology }) {
+  const label = (id: string) => topology.nodes.find((node) => node.id === id)?.label ?? id;
+  const columns: Column<Edge>[] = [
+    { key: "from", header: "From", sortBy: (edge) => label(edge.source), cell: (edge) => label(edge.source) },
+    { key: "to", header: "To", sortBy: (edge) => label(edge.target), cell: (edge) => label(edge.target) },
+    { key: "kind", header: "Carries", cell: (edge) => kinds[edge.kind] },
+    {
+      key: "rate",
+      header: "LCRs",
+      definition: metrics.componentLcrRate.definition,
+      align: "right",
+      sortBy: (edge) => edge.lcrs_per_second,
+      cell: (edge) => <Quantity quantity={rate(edge.lcrs_per_second, "LCR")} />,
+    },
+  ];
+  return <DataTable label="Links" columns={columns} rows={topology.edges} rowKey={(edge) => edge.id} />;
+}

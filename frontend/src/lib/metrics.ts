@@ -1,0 +1,81 @@
+// Definitions shown on hover beside each number. Units stand with the number itself.
+
+export const metrics = {
+  streamsHealthy: { label: "Healthy", definition: "Streams that run and keep up, of all streams." },
+  enginesOnline: {
+    label: "Engines online",
+    definition: "Engines that answer the control plane, of all enrolled.",
+  },
+  lcrRate: {
+    label: "Rate",
+    definition:
+      "Logical change records (row changes) applied at the destination a second, since the last sample.",
+  },
+  componentLcrRate: {
+    label: "LCRs",
+    definition: "Logical change records that passed this component a second.",
+  },
+  transactionRate: {
+    label: "Transactions",
+    definition: "Source transactions that passed this component a second.",
+  },
+  byteRate: { label: "Bytes", definition: "Bytes of LCR frames that passed this component a second." },
+  latencyP50: {
+    label: "Latency p50",
+    definition:
+      "Half of the transactions were committed at the destination within this time after their commit at the source.",
+  },
+  latencyP99: {
+    label: "Latency p99",
+    definition:
+      "99 % of the transactions were committed at the destination within this time after their commit at the source.",
+  },
+  componentLatency: {
+    label: "Latency",
+    definition: "Time from the commit at the source until this component handled the transaction.",
+  },
+  backlogBytes: {
+    label: "Backlog",
+    definition: "WAL that the source has written and that is not yet confirmed as applied.",
+  },
+  backlogSeconds: {
+    label: "Backlog",
+    definition:
+      "How long the backlog takes at the present rate; while nothing arrives, how old its oldest change is.",
+  },
+  errors: {
+    label: "Errors",
+    definition: "Transactions parked in the destination's error queue, waiting for a decision.",
+  },
+  queueDepth: {
+    label: "Depth",
+    definition: "LCRs in the queue that apply has not taken yet, of those it can hold.",
+  },
+  spill: {
+    label: "Spilled",
+    definition:
+      "LCRs of large transactions that were moved from memory to the engine's disk since the engine started.",
+  },
+  watermarkLag: {
+    label: "Watermark lag",
+    definition: "Age of the oldest transaction that is not yet committed at the destination.",
+  },
+  waitingGroups: {
+    label: "Waiting groups",
+    definition: "Groups of transactions that wait for a free applier or for a transaction they depend on.",
+  },
+  openTransactions: {
+    label: "Open txn",
+    definition: "Source transactions of which LCRs have come but not yet the commit.",
+  },
+  heldBytes: { label: "Held", definition: "Memory that LCRs of transactions not yet applied take up." },
+  rowsCopied: { label: "Rows", definition: "Rows copied so far, of all tables." },
+  bytesCopied: { label: "Size", definition: "Bytes copied so far, as they came over the wire." },
+  copyRate: { label: "Rate", definition: "Rows copied a second, since the last report." },
+  timeLeft: {
+    label: "Time left",
+    definition: "Rows still to copy divided by the present rate; an estimate.",
+  },
+} as const;
+
+export type MetricName = keyof typeof metrics;

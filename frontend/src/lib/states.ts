@@ -1,0 +1,103 @@
+// One mapping from what the engine says to what a person reads: label, tone (colour and icon follow from it, in
+// ui/tone.tsx) and the definition shown on hover.
+
+export type Tone = "good" | "busy" | "quiet" | "warning" | "bad";
+
+export interface StateInWords {
+  label: string;
+  tone: Tone;
+  definition: string;
+}
+
+const states: Record<string, [Tone, string]> = {
+  // components
+  INITIALIZING: ["busy", "The component opens its connections and reads where it left off."],
+  "CAPTURING CHANGES": ["good", "Changes arrive from the source and are turned into LCRs."],
+  "WAITING FOR WAL": ["quiet", "Everything that the source wrote is captured; waiting for more."],
+  "PAUSED FOR FLOW CONTROL": ["warning", "Held back because a component downstream is slower."],
+  "SHUTTING DOWN": ["busy", "Stopping; what is in memory is handed on first."],
+  "SHUTTING DOWN CLEANLY": ["busy", "Stopping; transactions that have begun are finished first."],
+  ABORTING: ["bad", "Stopping because of an error."],
+  NORMAL: ["good", "The queue takes and gives LCRs freely."],
+  "IN FLOW CONTROL: TOO MANY UNBROWSED MESSAGES": [
+    "warning",
+    "The queue holds as many LCRs as it may; capture waits.",
+  ],
+  "IN FLOW CONTROL: INSUFFICIENT MEMORY": ["warning", "The queue's memory is used up; capture waits."],
+  IDLE: ["quiet", "Nothing to do: waiting for the component upstream."],
+  "DEQUEUE MESSAGES": ["good", "Takes LCRs from the queue and puts transactions together."],
+  "SCHEDULE MESSAGES": ["good", "Hands whole transactions to the coordinator."],
+  SPILLING: ["warning", "Moves LCRs of large transactions from memory to disk."],
+  APPLYING: ["good", "Transactions are handed to the appliers."],
+  "EXECUTE TRANSACTION": ["good", "Executes a transaction at the destination."],
+  "WAIT DEPENDENCY": ["warning", "Waits for a transaction that touches the same rows."],
+  "WAIT COMMIT": ["quiet", "Waits for its turn to commit."],
+  "ROLLBACK TRANSACTION": ["bad", "Undoes a transaction that failed."],
+  "RECORD LOW-WATERMARK": ["quiet", "Records apply's progress at the destination."],
+  // status of streams and operations
+  ENABLED: ["good", "Switched on."],
+  DISABLED: ["quiet", "Switched off. The source keeps the WAL that is still needed."],
+  ABORTED: ["bad", "Stopped by an error that does not heal by itself."],
+  DROPPED: ["quiet", "Removed, with its objects at source and destination."],
+  UNKNOWN: ["quiet", "Nothing has been heard of it yet."],
+  // engines
+  ONLINE: ["good", "Answers the control plane."],
+  UNREACHABLE: ["bad", "Does not answer. Its streams may go on running; only their picture is missing."],
+  REFUSED: ["bad", "It answers, but not to our token or our version of its API."],
+  // phases of a stream
+  INSTANTIATING: ["busy", "The initial copy of the tables runs."],
+  "CATCHING UP": ["busy", "Changes that gathered during the copy or a stop are being applied."],
+  REPLICATING: ["good", "Changes are applied as they come."],
+  RETRYING: ["warning", "A transient error; the engine tries again by itself."],
+  DRAINING: ["busy", "Stopping: what is in the queue is applied first."],
+  DROPPING: ["busy", "Removing the stream's objects at source and destination."],
+  STOPPED: ["quiet", "Not running."],
+  // tables
+  WAITING: ["quiet", "Its copy has not begun."],
+  PENDING: ["quiet", "Not begun."],
+  COPYING: ["busy", "Existing rows are being copied."],
+  COPIED: ["good", "All existing rows are copied."],
+  // operations
+  QUEUED: ["quiet", "Not begun."],
+  RUNNING: ["busy", "In progress."],
+  SUCCEEDED: ["good", "Done."],
+  FAILED: ["bad", "Ended with an error."],
+  CANCELLED: ["quiet", "Ended before it was done."],
+};
+
+/** "PAUSED FOR FLOW CONTROL" → "Paused for flow control". */
+export function sentenceCase(text: string): string {
+  const lower = text.replaceAll("_", " ").toLowerCase();
+  return (lower.charAt(0).toUpperCase() + lower.slice(1))
+    .replace(/\bwal\b/i, "WAL")
+    .replace(/\blcr(s?)\b/i, "LCR$1");
+}
+
+export function stateInWords(state: string | null | undefined): StateInWords {
+  if (!state) return { label: "Unknown", tone: "quiet", definition: "Nothing has been heard of it yet." };
+  const entry =
+    states[state] ?? states[state.toUpperCase()] ?? states[state.toUpperCase().replaceAll("_", " ")];
+  if (entry) return { label: sentenceCase(state), tone: entry[0], definition: entry[1] };
+  return {
+    label: sentenceCase(state),
+    tone: "quiet",
+    definition: "A state that this console does not know.",
+  };
+}
+
+const healths: Record<string, [string, Tone, string]> = {
+  ok: ["Healthy", "good", "Runs and keeps up."],
+  healthy: ["Healthy", "good", "Runs and keeps up."],
+  warning: ["Attention", "warning", "Runs, with something to look at."],
+  degraded: ["Attention", "warning", "Runs, with something to look at."],
+  error: ["Failed", "bad", "Does not replicate until someone acts."],
+  failed: ["Failed", "bad", "Does not replicate until someone acts."],
+  stopped: ["Stopped", "quiet", "Switched off on purpose."],
+  unknown: ["Unknown", "quiet", "The engine has not reported."],
+};
+
+export function healthInWords(level: string | null | undefined): StateInWords {
+  const entry = healths[(level ?? "unknown").toLowerCase()];
+  if (entry) return { label: entry[0], tone: entry[1], definition: entry[2] };
+  return { label: sentenceCase(level ?? "unknown"), tone: "quiet", definition: "" };
+}

@@ -1,0 +1,25 @@
+import type { Database } from "@/api/types";
+import { type StateInWords, sentenceCase } from "@/lib/states";
+
+export function testInWords({
+  tested_at,
+  test_code,
+}: Pick<Database, "tested_at" | "test_code">): StateInWords {
+  if (test_code !== null)
+    return { label: sentenceCase(test_code), tone: "bad", definition: "The last test failed." };
+  if (tested_at === null)
+    return { label: "Not tested", tone: "quiet", definition: "No connection test was run yet." };
+  return { label: "Connected", tone: "good", definition: "The last test worked." };
+}
+
+const streams = (count: number) => `${count} ${count === 1 ? "stream" : "streams"}`;
+
+export function usedBy({
+  source_of,
+  destination_of,
+}: Pick<Database, "source_of" | "destination_of">): string {
+  const parts: string[] = [];
+  if (source_of.length > 0) parts.push(`source of ${streams(source_of.length)}`);
+  if (destination_of.length > 0) parts.push(`destination of ${streams(destination_of.length)}`);
+  return parts.join(", ") || "–";
+}

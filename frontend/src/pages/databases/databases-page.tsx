@@ -1,0 +1,180 @@
+import { Button, Group, Stack, Text } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { IconDatabase, IconPlus } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { databasesQuery, useDeleteDatabase } from "@/api/databases";
+import { problemInWords } from "@/api/problem-in-words";
+import { sessionQuery } from "@/api/session";
+import type { Database } from "@/api/types";
+import { ConnectionTestResult } from "@/features/connection-test/connection-test-result";
+import { DatabaseDrawer } from "@/features/database-form/database-drawer";
+import { formatAgo } from "@/lib/format";
+import { covers } from "@/lib/session-role";
+import { AnchorLink } from "@/ui/anchor-link";
+import { ConfirmByName } from "@/ui/confirm-by-name";
+import { type Column, DataTable } from "@/ui/data-table";
+import { Empty } from "@/ui/faces";
+import { PageHeader } from "@/ui/page-header";
+import { Panel } from "@/ui/panel";
+import { ProblemAlert } from "@/ui/problem-alert";
+import { QueryFaces } from "@/ui/query-faces";
+import { RestCallButton } from "@/ui/rest-call";
+import { ToneBadge } from "@/ui/tone";
+import { testInWords, usedBy } from "./database-facts";
+
+type Dialog = { kind: "add" } | { kind: "edit" | "delete"; database: Database } | null;
+
+export function DatabasesPage() {
+  const databases = useQuery(databasesQuery);
+  const mayAct = covers(useQuery(sessionQuery).data?.user.role, "operator");
+  const [dialog, setDialog] = useState<Dialog>(null);
+  const close = () => setDialog(null);
+  const add = (
+    <Button
+      leftSection={<IconPlus size={15} aria-hidden />}
+      disabled={!mayAct}
+      onClick={() => setDialog({ kind: "add" })}
+    >
+      Add database
+    </Button>
+  );
+
+  return (
+    <>
+      <PageHeader
+        title="Databases"
+        description="PostgreSQL databases that streams capture from or apply to."
+        actions={
+          <>
+            <RestCallButton calls={[{ method: "GET", path: "/api/v1/databases" }]} />
+            {add}
+          </>
+        }
+      />
+      <QueryFaces query={databases} inWords={problemInWords} loadingLabel="Loading databases">
+        {(known) => (
+          <Panel flush>
+            {known.length === 0 ? (
+              <Empty icon={<IconDatabase size={40} stroke={1.5} />} title="No databases yet" actions={add}>
+                Register a source and a destination; the connection test says what is missing and how to cure
+                it.
+              </Empty>
+            ) : (
+              <DataTable
+                label="Databases"
+                columns={columns(mayAct, setDialog)}
+                rows={known}
+                rowKey={(database) => database.id}
+                initialSort={{ key: "name", descending: false }}
+              />
+            )}
+          </Panel>
+        )}
+      </QueryFaces>
+      <DatabaseDrawer
+        opened={dialog?.kind === "add" || dialog?.kind === "edit"}
+        database={dialog?.kind === "edit" ? dialog.database : null}
+        onClose={close}
+        renderTest={(test) => <ConnectionTestResult test={test} />}
+      />
+      {dialog?.kind === "delete" && <DeleteDatabase database={dialog.database} onClose={close} />}
+    </>
+  );
+}
+
+function columns(mayAct: boolean, open: (dialog: Dialog) => void): Column<Database>[] {
+  return [
+    {
+      key: "name",
+      header: "Name",
+      sortBy: (database) => database.name,
+      cell: (database) => (
+        <AnchorLink to="/databases/$databaseId" params={{ databaseId: database.id }} fw={600} size="sm">
+          {database.name}
+        </AnchorLink>
+      ),
+    },
+    {
+      key: "address",
+      header: "Address",
+      sortBy: (database) => database.host,
+      cell: (database) => (
+        <Text size="xs" ff="monospace">
+          {database.user}@{database.host}:{database.port}/{database.dbname}
+        </Text>
+      ),
+    },
+    {
+      key: "version",
+      header: "PostgreSQL",
+      sortBy: ({ version }) => version,
+      cell: ({ version }) => version ?? "–",
+    },
+    {
+      key: "test",
+      header: "Last test",
+      definition: "What the last connection test found, and when it was.",
+      cell: (database) => (
+        <Group gap={8} wrap="nowrap">
+          <ToneBadge compact state={testInWords(database)} />
+          <Text size="xs" c="dimmed">
+            {database.tested_at ? formatAgo(database.tested_at) : ""}
+          </Text>
+        </Group>
+      ),
+    },
+    { key: "streams", header: "Used by", cell: usedBy },
+    {
+      key: "actions",
+      header: "Actions",
+      cell: (database) => (
+        <Group gap={6} wrap="nowrap">
+          <Button
+            variant="default"
+            disabled={!mayAct}
+            aria-label={`Edit ${database.name}`}
+            onClick={() => open({ kind: "edit", database })}
+          >
+            Edit
+          </Button>
+          <Button
+            variant="default"
+            disabled={!mayAct}
+            aria-label={`Delete ${database.name}`}
+            onClick={() => open({ kind: "delete", database })}
+          >
+            Delete
+          </Button>
+        </Group>
+      ),
+    },
+  ];
+}
+
+function DeleteDatabase({ database, onClose }: { database: Database; onClose: () => void }) {
+  const remove = useDeleteDatabase();
+  return (
+    <ConfirmByName
+      opened
+      onClose={onClose}
+      title="Delete database"
+      name={database.name}
+      call={() => ({ method: "DELETE", path: `/api/v1/databases/${database.id}` })}
+      pending={remove.isPending}
+      problem={remove.isError && <ProblemAlert problem={problemInWords(remove.error)} />}
+      onConfirm={() =>
+        remove.mutate(database.id, {
+          onSuccess: () => {
+            notifications.show({ title: database.name, message: "The database is no longer registered." });
+            onClose();
+          },
+        })
+      }
+    >
+      <Stack gap={4}>
+        Thalweg forgets how to connect to {database.name}. The database itself is not touched.
+      </Stack>
+    </ConfirmByName>
+  );
+}

@@ -1,0 +1,65 @@
+import { Button, SimpleGrid, Stack, Text } from "@mantine/core";
+import { IconPlus, IconRoute } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { problemInWords } from "@/api/problem-in-words";
+import { sessionQuery } from "@/api/session";
+import { overviewQuery } from "@/api/streams";
+import { StaleBanner } from "@/features/live-status/stale-banner";
+import { StreamsTable } from "@/features/streams-table/streams-table";
+import { OverviewTotals } from "@/features/streams-table/totals";
+import { covers } from "@/lib/session-role";
+import { Empty } from "@/ui/faces";
+import { PageHeader } from "@/ui/page-header";
+import { Panel } from "@/ui/panel";
+import { QueryFaces } from "@/ui/query-faces";
+import { RestCallButton } from "@/ui/rest-call";
+
+export function OverviewPage() {
+  const overview = useQuery(overviewQuery);
+  const session = useQuery(sessionQuery).data;
+  const mayCreate = covers(session?.user.role, "operator");
+  const create = mayCreate && (
+    <Button component={Link} to="/streams/new" leftSection={<IconPlus size={15} aria-hidden />}>
+      Create stream
+    </Button>
+  );
+  return (
+    <>
+      <PageHeader
+        title="Overview"
+        description="All streams, and how they are doing now."
+        actions={
+          <>
+            <RestCallButton calls={[{ method: "GET", path: "/api/v1/overview" }]} />
+            {create}
+          </>
+        }
+      />
+      <QueryFaces query={overview} inWords={problemInWords} loadingLabel="Loading streams">
+        {(data) =>
+          data.streams.length === 0 ? (
+            <Panel>
+              <Empty icon={<IconRoute size={40} stroke={1.5} />} title="No streams yet" actions={create}>
+                A stream replicates tables from one PostgreSQL database to another: first the rows that are
+                there, then every change. The wizard registers the databases, checks them and shows what will
+                happen before it does anything.
+                {!mayCreate && <Text size="sm">Ask an operator to create one: your role only reads.</Text>}
+              </Empty>
+            </Panel>
+          ) : (
+            <Stack gap="sm">
+              <StaleBanner streams={data.streams} live={data.live} />
+              <SimpleGrid cols={{ base: 2, md: 5 }} spacing="sm">
+                <OverviewTotals overview={data} />
+              </SimpleGrid>
+              <Panel flush title="Streams">
+                <StreamsTable streams={data.streams} />
+              </Panel>
+            </Stack>
+          )
+        }
+      </QueryFaces>
+    </>
+  );
+}

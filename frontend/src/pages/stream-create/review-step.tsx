@@ -1,0 +1,93 @@
+import { Box, Checkbox, Grid, Group, Stack, Text, TextInput } from "@mantine/core";
+import { useEffect, useRef } from "react";
+import type { Database, Engine, StreamCreate, TablePreview } from "@/api/types";
+import { asText, bytes, compactCount } from "@/lib/format";
+import { Panel } from "@/ui/panel";
+import { RestCall } from "@/ui/rest-call";
+
+interface ReviewStepProps {
+  body: StreamCreate;
+  source: Database | undefined;
+  destination: Database | undefined;
+  engine: Engine | undefined;
+  preview: TablePreview | undefined;
+  /** Used until the user writes a name. */
+  suggestedName: string;
+  onName: (name: string) => void;
+  onStart: (start: boolean) => void;
+}
+
+const rule = ({ schema, table }: { schema: string; table?: string }) => `${schema}.${table ?? "*"}`;
+
+export function ReviewStep(props: ReviewStepProps) {
+  const { body, source, destination, engine, preview, suggestedName, onName, onStart } = props;
+  const untouched = useRef(body.name === "");
+  useEffect(() => {
+    if (untouched.current) onName(suggestedName);
+    untouched.current = false;
+  }, [suggestedName, onName]);
+  const parameters = Object.entries(body.parameters ?? {});
+  const excluded = body.rules.exclude ?? [];
+  return (
+    <Grid gap="md">
+      <Grid.Col span={{ base: 12, md: 5 }}>
+        <Stack gap="sm">
+          <Panel title="Stream">
+            <Stack gap="sm">
+              <TextInput
+                label="Stream name"
+                value={body.name}
+                onChange={(event) => onName(event.currentTarget.value)}
+                required
+                withAsterisk={false}
+                maxLength={100}
+              />
+              <Checkbox
+                label="Start it at once"
+                checked={body.start ?? true}
+                onChange={(event) => onStart(event.currentTarget.checked)}
+              />
+            </Stack>
+          </Panel>
+          <Panel title="What will happen">
+            <Stack gap={7}>
+              <Fact label="Source">{source?.name ?? "–"}</Fact>
+              <Fact label="Destination">{destination?.name ?? "–"}</Fact>
+              <Fact label="Engine">{engine?.name ?? "the only one"}</Fact>
+              <Fact label="Tables">
+                {preview
+                  ? `${preview.replicable} tables, about ${asText(compactCount(preview.rows_estimated, "rows"))}, ${asText(bytes(preview.bytes))}`
+                  : "–"}
+              </Fact>
+              <Fact label="Include">{body.rules.include.map(rule).join(", ")}</Fact>
+              {excluded.length > 0 && <Fact label="Exclude">{excluded.map(rule).join(", ")}</Fact>}
+              <Fact label="Parameters">
+                {parameters.length === 0
+                  ? "all at their defaults"
+                  : parameters.map(([name, value]) => `${name} = ${value}`).join(", ")}
+              </Fact>
+            </Stack>
+          </Panel>
+        </Stack>
+      </Grid.Col>
+      <Grid.Col span={{ base: 12, md: 7 }}>
+        <Panel title="The same by REST">
+          <RestCall call={{ method: "POST", path: "/api/v1/streams", body }} />
+        </Panel>
+      </Grid.Col>
+    </Grid>
+  );
+}
+
+function Fact({ label, children }: { label: string; children: React.ReactNode }) {
+  return (
+    <Group gap="sm" wrap="nowrap" align="flex-start">
+      <Text size="sm" c="dimmed" w={92} style={{ flex: "none" }}>
+        {label}
+      </Text>
+      <Box fz="sm" miw={0} style={{ overflowWrap: "anywhere" }}>
+        {children}
+      </Box>
+    </Group>
+  );
+}

@@ -1,0 +1,161 @@
+import { Button, Group, Stack, Stepper, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { useEffect, useRef, useState } from "react";
+import { databasesQuery } from "@/api/databases";
+import { enginesQuery } from "@/api/operations";
+import { problemInWords } from "@/api/problem-in-words";
+import { parametersQuery, preflightQuery, useCreateStream } from "@/api/streams";
+import type { Database, Engine, StreamParameter } from "@/api/types";
+import { PageHeader } from "@/ui/page-header";
+import { ProblemAlert } from "@/ui/problem-alert";
+import { QueryFaces } from "@/ui/query-faces";
+import { usePreview } from "./use-preview";
+import {
+  emptyWizard,
+  furthestStep,
+  stepFault,
+  stepLabels,
+  steps,
+  toStreamCreate,
+  type WizardFacts,
+  type WizardState,
+} from "./wizard-state";
+import { WizardStep } from "./wizard-step";
+
+export function StreamCreatePage() {
+  const databases = useQuery(databasesQuery);
+  const engines = useQuery(enginesQuery);
+  const definitions = useQuery(parametersQuery);
+  return (
+    <>
+      <PageHeader
+        title="Create stream"
+        description="Replicate tables from one database to another. Nothing is changed anywhere before the last step."
+      />
+      <QueryFaces query={databases} inWords={problemInWords}>
+        {(knownDatabases) => (
+          <QueryFaces query={engines} inWords={problemInWords}>
+            {(knownEngines) => (
+              <QueryFaces query={definitions} inWords={problemInWords}>
+                {(known) => <Wizard databases={knownDatabases} engines={knownEngines} definitions={known} />}
+              </QueryFaces>
+            )}
+          </QueryFaces>
+        )}
+      </QueryFaces>
+    </>
+  );
+}
+
+interface WizardProps {
+  databases: Database[];
+  engines: Engine[];
+  definitions: StreamParameter[];
+}
+
+function Wizard({ databases, engines, definitions }: WizardProps) {
+  const [state, setState] = useState<WizardState>(emptyWizard);
+  const [active, setActive] = useState(0);
+  const navigate = useNavigate();
+  const create = useCreateStream();
+  const panel = useRef<HTMLDivElement>(null);
+  const step = steps[active] ?? "source";
+
+  const preview = usePreview(state.sourceId, state.rules);
+  const body = toStreamCreate(state, definitions);
+  const preflight = useQuery({
+    ...preflightQuery({
+      source_id: body.source_id,
+      destination_id: body.destination_id,
+      rules: body.rules,
+      parameters: body.parameters ?? {},
+    }),
+    enabled: step === "preflight",
+  });
+  // The last answer counts after the step is left, until it is asked again with other answers.
+  const preflightReady = preflight.isFetching ? null : (preflight.data?.ready ?? null);
+  const facts: WizardFacts = {
+    engines: engines.length,
+    replicable: preview.isSettled ? (preview.data?.replicable ?? null) : null,
+    preflightReady: active > steps.indexOf("preflight") ? true : preflightReady,
+    definitions,
+  };
+  const fault = stepFault(step, state, facts);
+
+  const moved = useRef(false);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs when the step changes
+  useEffect(() => {
+    if (moved.current) panel.current?.focus();
+    moved.current = true;
+  }, [active]);
+
+  const submit = () =>
+    create.mutate(body, {
+      onSuccess: ({ stream_id }) => navigate({ to: "/streams/$streamId", params: { streamId: stream_id } }),
+    });
+
+  return (
+    <Stack gap="md">
+      <Stepper
+        active={active}
+        onStepClick={(index) => index <= Math.min(active, furthestStep(state, facts)) && setActive(index)}
+        size="sm"
+        iconSize={28}
+      >
+        {steps.map((one, index) => (
+          <Stepper.Step
+            key={one}
+            label={stepLabels[one].label}
+            description={stepLabels[one].description}
+            allowStepSelect={index < active}
+            aria-current={index === active ? "step" : undefined}
+          />
+        ))}
+      </Stepper>
+      <section
+        ref={panel}
+        tabIndex={-1}
+        aria-label={`Step ${active + 1} of ${steps.length}: ${stepLabels[step].label}`}
+        style={{ outline: "none" }}
+      >
+        <WizardStep
+          step={step}
+          state={state}
+          onChange={setState}
+          databases={databases}
+          engines={engines}
+          definitions={definitions}
+          preview={preview}
+          preflight={preflight}
+          body={body}
+        />
+      </section>
+      {create.isError && <ProblemAlert problem={problemInWords(create.error)} />}
+      <Group justify="space-between">
+        <Button component={Link} to="/" variant="subtle" color="gray">
+          Cancel
+        </Button>
+        <Group gap="sm">
+          {fault && (
+            <Text size="sm" c="dimmed" role="status">
+              {fault}
+            </Text>
+          )}
+          <Button variant="default" disabled={active === 0} onClick={() => setActive(active - 1)}>
+            Back
+          </Button>
+          {step === "review" ? (
+            <Button disabled={fault !== null} loading={create.isPending} onClick={submit}>
+              Create stream
+            </Button>
+          ) : (
+            <Button disabled={fault !== null} onClick={() => setActive(active + 1)}>
+              Next
+            </Button>
+          )}
+        </Group>
+      </Group>
+    </Stack>
+  );
+}

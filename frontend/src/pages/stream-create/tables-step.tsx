@@ -1,0 +1,56 @@
+import { Grid } from "@mantine/core";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { tablesQuery } from "@/api/databases";
+import { problemInWords } from "@/api/problem-in-words";
+import type { TableRules } from "@/api/types";
+import { completeRules, isSelected, toggled } from "@/features/table-rules/matching";
+import { RuleEditor } from "@/features/table-rules/rule-editor";
+import { RulePreview } from "@/features/table-rules/rule-preview";
+import { SourceTables } from "@/features/table-rules/source-tables";
+import { Panel } from "@/ui/panel";
+import { ProblemAlert } from "@/ui/problem-alert";
+import { QueryFaces } from "@/ui/query-faces";
+import type { PreviewQuery } from "./use-preview";
+
+interface TablesStepProps {
+  sourceId: string;
+  rules: TableRules;
+  onChange: (rules: TableRules) => void;
+  preview: PreviewQuery;
+}
+
+export function TablesStep({ sourceId, rules, onChange, preview }: TablesStepProps) {
+  const tables = useQuery({ ...tablesQuery(sourceId), placeholderData: keepPreviousData });
+  const complete = completeRules(rules);
+  return (
+    <Grid gap="md">
+      <Grid.Col span={{ base: 12, md: 4 }}>
+        <Panel title="Rules">
+          <RuleEditor rules={rules} onChange={onChange} />
+        </Panel>
+      </Grid.Col>
+      <Grid.Col span={{ base: 12, md: 8 }}>
+        <Panel flush title="Tables at the source">
+          <div style={{ padding: "4px 14px" }}>
+            {preview.error ? (
+              <ProblemAlert problem={problemInWords(preview.error)} onRetry={() => preview.refetch()} />
+            ) : (
+              preview.data && <RulePreview preview={preview.data} updating={preview.isFetching} />
+            )}
+          </div>
+          <QueryFaces query={tables} inWords={problemInWords} loadingLabel="Reading the catalogue">
+            {(known) => (
+              <SourceTables
+                tables={known}
+                selection={{
+                  isSelected: (table) => isSelected(complete, table),
+                  onToggle: (table) => onChange(toggled(complete, table)),
+                }}
+              />
+            )}
+          </QueryFaces>
+        </Panel>
+      </Grid.Col>
+    </Grid>
+  );
+}

@@ -1,0 +1,99 @@
+// The wizard's state and what each step needs before the next one opens. Pure: tested without a browser.
+import type { ParameterValue, StreamCreate, StreamParameter, TableRules } from "@/api/types";
+import { anyFault, changedValues, defaults } from "@/features/parameters/parameter-values";
+import { completeRules } from "@/features/table-rules/matching";
+
+export const steps = ["source", "destination", "tables", "preflight", "parameters", "review"] as const;
+export type Step = (typeof steps)[number];
+
+export const stepLabels: Record<Step, { label: string; description: string }> = {
+  source: { label: "Source", description: "Where changes come from" },
+  destination: { label: "Destination", description: "Where they go" },
+  tables: { label: "Tables", description: "Which ones" },
+  preflight: { label: "Preflight", description: "Is all ready?" },
+  parameters: { label: "Parameters", description: "How to run it" },
+  review: { label: "Review", description: "Name and create" },
+};
+
+export interface WizardState {
+  sourceId: string | null;
+  destinationId: string | null;
+  engineId: string | null;
+  rules: TableRules;
+  parameters: Record<string, ParameterValue>;
+  name: string;
+  start: boolean;
+}
+
+export const emptyWizard: WizardState = {
+  sourceId: null,
+  destinationId: null,
+  engineId: null,
+  rules: { include: [{ schema: "public", table: "*" }], exclude: [] },
+  parameters: {},
+  name: "",
+  start: true,
+};
+
+/** What the pages have learned from the API. */
+export interface WizardFacts {
+  engines: number;
+  /** Tables that the rules match and that can be replicated; null while unknown. */
+  replicable: number | null;
+  /** Null while the checks run or have failed to run. */
+  preflightReady: boolean | null;
+  definitions: StreamParameter[];
+}
+
+/** Why the wizard cannot go on from this step, or null when it can. */
+export function stepFault(step: Step, state: WizardState, facts: WizardFacts): string | null {
+  switch (step) {
+    case "source":
+      return state.sourceId ? null : "Choose the source database.";
+    case "destination":
+      if (!state.destinationId) return "Choose the destination database.";
+      if (state.destinationId === state.sourceId) return "Source and destination must be two databases.";
+      if (facts.engines === 0) return "No engine is enrolled.";
+      if (facts.engines > 1 && !state.engineId) return "Choose the engine that runs the stream.";
+      return null;
+    case "tables":
+      if (completeRules(state.rules).include.length === 0) return "Add an include rule.";
+      if (facts.replicable === null) return "Wait until the rules are evaluated.";
+      return facts.replicable > 0 ? null : "The rules match no table that can be replicated.";
+    case "preflight":
+      if (facts.preflightReady === null) return "Wait until the checks are done.";
+      return facts.preflightReady ? null : "Cure what failed, then run the checks again.";
+    case "parameters":
+      return anyFault(facts.definitions, { ...defaults(facts.definitions), ...state.parameters })
+        ? "A value does not fit its range."
+        : null;
+    case "review":
+      return state.name.trim() === "" ? "Give the stream a name." : null;
+  }
+}
+
+/** The first step that is not done: as far as the wizard may be opened. */
+export function furthestStep(state: WizardState, facts: WizardFacts): number {
+  const open = steps.findIndex((step) => stepFault(step, state, facts) !== null);
+  return open === -1 ? steps.length - 1 : open;
+}
+
+/** What a change of an earlier answer makes obsolete goes with it. */
+export function withSource(state: WizardState, sourceId: string): WizardState {
+  if (sourceId === state.sourceId) return state;
+  const destinationId = state.destinationId === sourceId ? null : state.destinationId;
+  return { ...state, sourceId, destinationId, rules: emptyWizard.rules };
+}
+
+/** The request's body: only parameters that differ from their defaults are sent. */
+export function toStreamCreate(state: WizardState, definitions: StreamParameter[]): StreamCreate {
+  return {
+    name: state.name.trim(),
+    source_id: state.sourceId ?? "",
+    destination_id: state.destinationId ?? "",
+    ...(state.engineId ? { engine_id: state.engineId } : {}),
+    rules: completeRules(state.rules),
+    parameters: changedValues(defaults(definitions), state.parameters),
+    start: state.start,
+  };
+}

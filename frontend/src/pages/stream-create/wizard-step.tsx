@@ -1,0 +1,154 @@
+import { Button, Select, Stack } from "@mantine/core";
+import { IconRefresh } from "@tabler/icons-react";
+import type { UseQueryResult } from "@tanstack/react-query";
+import { problemInWords } from "@/api/problem-in-words";
+import type { Database, Engine, Preflight, StreamCreate, StreamParameter } from "@/api/types";
+import { ParameterFields } from "@/features/parameters/parameter-fields";
+import { defaults } from "@/features/parameters/parameter-values";
+import { CheckList } from "@/features/preflight/check-list";
+import { sentenceCase } from "@/lib/states";
+import { Panel } from "@/ui/panel";
+import { ProblemAlert } from "@/ui/problem-alert";
+import { QueryFaces } from "@/ui/query-faces";
+import { DatabaseStep } from "./database-step";
+import { ReviewStep } from "./review-step";
+import { TablesStep } from "./tables-step";
+import type { PreviewQuery } from "./use-preview";
+import { type Step, type WizardState, withSource } from "./wizard-state";
+
+interface WizardStepProps {
+  step: Step;
+  state: WizardState;
+  onChange: (change: (state: WizardState) => WizardState) => void;
+  databases: Database[];
+  engines: Engine[];
+  definitions: StreamParameter[];
+  preview: PreviewQuery;
+  preflight: UseQueryResult<Preflight>;
+  body: StreamCreate;
+}
+
+export function WizardStep(props: WizardStepProps) {
+  const { step, state, onChange, databases, engines, definitions, preview, preflight, body } = props;
+  const find = (id: string | null) => databases.find((database) => database.id === id);
+  const suggested = `${find(state.sourceId)?.name ?? ""} to ${find(state.destinationId)?.name ?? ""}`;
+
+  switch (step) {
+    case "source":
+      return (
+        <DatabaseStep
+          label="Source database"
+          databases={databases}
+          taken={null}
+          value={state.sourceId}
+          onChange={(id) => onChange((now) => withSource(now, id))}
+        />
+      );
+    case "destination":
+      return (
+        <Stack gap="md">
+          <DatabaseStep
+            label="Destination database"
+            databases={databases}
+            taken={state.sourceId}
+            value={state.destinationId}
+            onChange={(id) => onChange((now) => ({ ...now, destinationId: id }))}
+          />
+          <EngineChoice
+            engines={engines}
+            value={state.engineId}
+            onChange={(id) => onChange((now) => ({ ...now, engineId: id }))}
+          />
+        </Stack>
+      );
+    case "tables":
+      return (
+        <TablesStep
+          sourceId={state.sourceId ?? ""}
+          rules={state.rules}
+          onChange={(rules) => onChange((now) => ({ ...now, rules }))}
+          preview={preview}
+        />
+      );
+    case "preflight":
+      return (
+        <Panel
+          title="Preflight"
+          aside={
+            <Button
+              variant="default"
+              leftSection={<IconRefresh size={14} aria-hidden />}
+              loading={preflight.isFetching}
+              onClick={() => preflight.refetch()}
+            >
+              Run again
+            </Button>
+          }
+        >
+          <QueryFaces query={preflight} inWords={problemInWords} loadingLabel="Checking both databases">
+            {(known) => <CheckList checks={known.checks} />}
+          </QueryFaces>
+        </Panel>
+      );
+    case "parameters":
+      return (
+        <Panel title="Parameters">
+          <ParameterFields
+            definitions={definitions}
+            values={{ ...defaults(definitions), ...state.parameters }}
+            base={defaults(definitions)}
+            onChange={(name, value) =>
+              onChange((now) => ({ ...now, parameters: { ...now.parameters, [name]: value } }))
+            }
+          />
+        </Panel>
+      );
+    case "review":
+      return (
+        <ReviewStep
+          body={body}
+          source={find(state.sourceId)}
+          destination={find(state.destinationId)}
+          engine={engines.find((engine) => engine.id === state.engineId) ?? engines[0]}
+          preview={preview.data}
+          suggestedName={suggested}
+          onName={(name) => onChange((now) => ({ ...now, name }))}
+          onStart={(start) => onChange((now) => ({ ...now, start }))}
+        />
+      );
+  }
+}
+
+interface EngineChoiceProps {
+  engines: Engine[];
+  value: string | null;
+  onChange: (id: string | null) => void;
+}
+
+function EngineChoice({ engines, value, onChange }: EngineChoiceProps) {
+  if (engines.length === 0) {
+    return (
+      <ProblemAlert
+        problem={{
+          title: "No engine is enrolled",
+          message: "A stream runs in an engine (thalwegd).",
+          cure: "Enrol one on the page Engines, then come back.",
+        }}
+      />
+    );
+  }
+  if (engines.length === 1) return null;
+  return (
+    <Select
+      label="Engine"
+      description="The process that runs the stream. Best on a host near the destination."
+      data={engines.map((engine) => ({
+        value: engine.id,
+        label: `${engine.name} (${sentenceCase(engine.state)})`,
+      }))}
+      value={value}
+      onChange={onChange}
+      maw={420}
+    />
+  );
+}

@@ -1,0 +1,130 @@
+import { Group, SegmentedControl, SimpleGrid, Stack, Text } from "@mantine/core";
+import { IconActivity } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { problemInWords } from "@/api/problem-in-words";
+import { samplesQuery } from "@/api/streams";
+import type { Stream } from "@/api/types";
+import { ComponentStrip } from "@/features/component-strip/component-strip";
+import { ComponentTable } from "@/features/component-strip/component-table";
+import { InstantiationProgress } from "@/features/instantiation/instantiation-progress";
+import { StreamCharts } from "@/features/stream-charts/stream-charts";
+import { asText, byteRate, bytes, compactCount, duration, latencyMs, rate } from "@/lib/format";
+import { Empty } from "@/ui/faces";
+import { Panel } from "@/ui/panel";
+import { Metric } from "@/ui/quantity";
+import { QueryFaces } from "@/ui/query-faces";
+import classes from "./stream-now.module.css";
+import { StreamPositions } from "./stream-positions";
+
+interface StreamNowProps {
+  stream: Stream;
+  minutes: number;
+  onMinutes: (minutes: number) => void;
+}
+
+export function StreamNow({ stream, minutes, onMinutes }: StreamNowProps) {
+  const samples = useQuery(samplesQuery(stream.id));
+  const copying = stream.instantiation !== null && stream.instantiation.finished_at === null;
+  const instantiation = stream.instantiation && (
+    <Panel flush title="Initial copy">
+      <InstantiationProgress instantiation={stream.instantiation} />
+    </Panel>
+  );
+  return (
+    <Stack gap="sm">
+      <KeyFigures stream={stream} />
+      {copying && instantiation}
+      <QueryFaces query={samples} inWords={problemInWords} loadingLabel="Loading live samples">
+        {(known) => {
+          const last = known.at(-1);
+          if (!last) {
+            return (
+              <Panel>
+                <Empty icon={<IconActivity size={36} stroke={1.5} />} title="No live samples yet">
+                  They come as soon as the engine runs the stream.
+                </Empty>
+              </Panel>
+            );
+          }
+          return (
+            <>
+              <Components sample={last} />
+              <Group justify="space-between">
+                <Text size="xs" c="dimmed">
+                  {last.interval_seconds === null
+                    ? "First sample: rates are known from the second one on."
+                    : `Rates over the last ${asText(duration(last.interval_seconds))}.`}
+                </Text>
+                <SegmentedControl
+                  size="xs"
+                  aria-label="Time shown in the charts"
+                  value={String(minutes)}
+                  onChange={(value) => onMinutes(Number(value))}
+                  data={[
+                    { value: "5", label: "5 min" },
+                    { value: "15", label: "15 min" },
+                    { value: "60", label: "60 min" },
+                  ]}
+                />
+              </Group>
+              <StreamCharts samples={known} minutes={minutes} />
+            </>
+          );
+        }}
+      </QueryFaces>
+      {!copying && instantiation}
+      {stream.positions && <StreamPositions positions={stream.positions} mode={stream.mode} />}
+    </Stack>
+  );
+}
+
+function KeyFigures({ stream }: { stream: Stream }) {
+  return (
+    <SimpleGrid cols={{ base: 4, lg: 8 }} spacing={0} className={classes.figures}>
+      <Metric metric="lcrRate" size="lg" quantity={rate(stream.lcrs_per_second, "LCR")} />
+      <Metric metric="transactionRate" size="lg" quantity={rate(stream.transactions_per_second, "txn")} />
+      <Metric metric="byteRate" size="lg" quantity={byteRate(stream.bytes_per_second)} />
+      <Metric metric="latencyP50" size="lg" quantity={latencyMs(stream.latency.p50_ms)} />
+      <Metric metric="latencyP99" size="lg" quantity={latencyMs(stream.latency.p99_ms)} />
+      <Metric metric="backlogBytes" size="lg" quantity={bytes(stream.backlog.bytes)} />
+      <Metric
+        metric="backlogSeconds"
+        label="Backlog time"
+        size="lg"
+        quantity={duration(stream.backlog.seconds)}
+      />
+      <Metric metric="errors" size="lg" quantity={compactCount(stream.error_queue_transactions, "txn")} />
+    </SimpleGrid>
+  );
+}
+
+function Components({ sample }: { sample: Parameters<typeof ComponentStrip>[0]["sample"] }) {
+  const [view, setView] = useState("strip");
+  return (
+    <Stack gap={8}>
+      <Group justify="space-between">
+        <Text component="h2" size="md" fw={600}>
+          Components
+        </Text>
+        <SegmentedControl
+          size="xs"
+          aria-label="View of the components"
+          value={view}
+          onChange={setView}
+          data={[
+            { value: "strip", label: "Strip" },
+            { value: "table", label: "Table" },
+          ]}
+        />
+      </Group>
+      {view === "strip" ? (
+        <ComponentStrip sample={sample} />
+      ) : (
+        <Panel flush>
+          <ComponentTable sample={sample} />
+        </Panel>
+      )}
+    </Stack>
+  );
+}

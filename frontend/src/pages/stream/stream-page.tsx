@@ -1,0 +1,148 @@
+import { Badge, Button, Group, Stack, Tabs, Text } from "@mantine/core";
+import { IconArrowNarrowRight } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { ProblemError } from "@/api/problem";
+import { problemInWords } from "@/api/problem-in-words";
+import { sessionQuery } from "@/api/session";
+import { streamQuery } from "@/api/streams";
+import type { Stream } from "@/api/types";
+import { ErrorQueue } from "@/features/error-queue/error-queue";
+import { StaleBanner } from "@/features/live-status/stale-banner";
+import { ParameterEditor } from "@/features/parameters/parameter-editor";
+import { StreamActions } from "@/features/stream-actions/stream-actions";
+import { StreamErrorPanel } from "@/features/stream-actions/stream-error";
+import { StreamTables } from "@/features/stream-tables/stream-tables";
+import { covers } from "@/lib/session-role";
+import { AnchorLink } from "@/ui/anchor-link";
+import { Empty } from "@/ui/faces";
+import { PageHeader } from "@/ui/page-header";
+import { Panel } from "@/ui/panel";
+import { QueryFaces } from "@/ui/query-faces";
+import { HealthBadge, StateBadge } from "@/ui/tone";
+import { StreamNow } from "./stream-now";
+import { StreamRules } from "./stream-rules";
+
+const route = getRouteApi("/shell/streams/$streamId");
+
+export function StreamPage() {
+  const { streamId } = route.useParams();
+  const query = useQuery(streamQuery(streamId));
+  const gone = query.error instanceof ProblemError && query.error.problem.status === 404;
+  if (gone) {
+    return (
+      <Empty
+        title="This stream does not exist"
+        actions={
+          <Button component={Link} to="/">
+            Overview
+          </Button>
+        }
+      >
+        It was deleted, or the address is mistyped.
+      </Empty>
+    );
+  }
+  return (
+    <QueryFaces query={query} inWords={problemInWords} rows={8} loadingLabel="Loading the stream">
+      {(stream) => <StreamView stream={stream} />}
+    </QueryFaces>
+  );
+}
+
+function StreamView({ stream }: { stream: Stream }) {
+  const navigate = route.useNavigate();
+  const { tab = "now", filter = "", minutes = 5 } = route.useSearch();
+  const mayAct = covers(useQuery(sessionQuery).data?.user.role, "operator");
+  const parked = stream.error_queue_transactions ?? 0;
+  return (
+    <Stack gap="sm">
+      <PageHeader
+        title={stream.name}
+        beside={
+          <>
+            <HealthBadge level={stream.health.level} />
+            <StateBadge state={stream.phase} />
+          </>
+        }
+        description={<Facts stream={stream} />}
+        actions={<StreamActions stream={stream} mayAct={mayAct} onDeleted={() => navigate({ to: "/" })} />}
+      />
+      <StreamErrorPanel stream={stream} />
+      <StaleBanner streams={[stream]} live />
+      <Tabs
+        value={tab}
+        onChange={(next) =>
+          navigate({
+            search: (now) => ({ ...now, tab: next === "now" || next === null ? undefined : next }),
+            replace: true,
+          })
+        }
+      >
+        <Tabs.List mb="sm">
+          <Tabs.Tab value="now">Now</Tabs.Tab>
+          <Tabs.Tab value="tables">Tables ({stream.tables.length || stream.table_count})</Tabs.Tab>
+          <Tabs.Tab value="parameters">Parameters</Tabs.Tab>
+          <Tabs.Tab value="errors" rightSection={parked > 0 ? <Badge size="sm">{parked}</Badge> : null}>
+            Error queue
+          </Tabs.Tab>
+        </Tabs.List>
+        <Tabs.Panel value="now">
+          <StreamNow
+            stream={stream}
+            minutes={minutes}
+            onMinutes={(next) => navigate({ search: (now) => ({ ...now, minutes: next }), replace: true })}
+          />
+        </Tabs.Panel>
+        <Tabs.Panel value="tables">
+          <Stack gap="sm">
+            <Panel flush>
+              <StreamTables
+                tables={stream.tables}
+                filter={filter}
+                onFilter={(next) =>
+                  navigate({ search: (now) => ({ ...now, filter: next || undefined }), replace: true })
+                }
+              />
+            </Panel>
+            <StreamRules rules={stream.rules} />
+          </Stack>
+        </Tabs.Panel>
+        <Tabs.Panel value="parameters">
+          <Panel title="Parameters">
+            <ParameterEditor stream={stream} mayAct={mayAct} />
+          </Panel>
+        </Tabs.Panel>
+        <Tabs.Panel value="errors">
+          <Panel flush title="Error queue">
+            <ErrorQueue streamId={stream.id} mayAct={mayAct} />
+          </Panel>
+        </Tabs.Panel>
+      </Tabs>
+    </Stack>
+  );
+}
+
+function Facts({ stream }: { stream: Stream }) {
+  return (
+    <Stack gap={2}>
+      <Group gap={6}>
+        <DatabaseLink {...stream.source} />
+        <IconArrowNarrowRight size={15} aria-label="to" />
+        <DatabaseLink {...stream.destination} />
+        <Text size="sm" c="dimmed">
+          · engine {stream.engine.name} · {stream.table_count} tables
+        </Text>
+      </Group>
+      <Text size="sm">{stream.health.reason}</Text>
+    </Stack>
+  );
+}
+
+function DatabaseLink({ id, name, address }: { id: string; name: string; address: string }) {
+  return (
+    <AnchorLink to="/databases/$databaseId" params={{ databaseId: id }} size="sm" title={address}>
+      {name}
+    </AnchorLink>
+  );
+}

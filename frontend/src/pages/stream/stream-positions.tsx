@@ -1,0 +1,45 @@
+import { Code, Group, Text, Tooltip } from "@mantine/core";
+import type { Stream } from "@/api/types";
+import { sentenceCase } from "@/lib/states";
+import { Panel } from "@/ui/panel";
+
+const positions = [
+  ["source_end", "Source's end", "Up to here the source has written its log."],
+  ["captured", "Captured", "Up to here changes have been read from the source."],
+  ["applied", "Applied", "Up to here everything is committed at the destination (low watermark)."],
+  ["confirmed", "Confirmed", "Up to here the source may remove its log; confirmed once applied."],
+] as const;
+
+export function StreamPositions({
+  positions: known,
+  mode,
+}: {
+  positions: NonNullable<Stream["positions"]>;
+  mode: string | null;
+}) {
+  return (
+    <Panel
+      title="Positions"
+      aside={
+        mode && (
+          <Text size="xs" c="dimmed">
+            {sentenceCase(mode)}
+          </Text>
+        )
+      }
+    >
+      <Group gap={32}>
+        {positions.map(([key, label, definition]) => (
+          <Tooltip key={key} label={definition}>
+            <Group gap={8}>
+              <Text size="xs" c="dimmed">
+                {label}
+              </Text>
+              <Code>{known[key] ?? "–"}</Code>
+            </Group>
+          </Tooltip>
+        ))}
+      </Group>
+    </Panel>
+  );
+}

@@ -1,0 +1,137 @@
+import { Table, Tooltip, UnstyledButton } from "@mantine/core";
+import { IconArrowDown, IconArrowsSort, IconArrowUp } from "@tabler/icons-react";
+import { type ReactNode, useMemo, useState } from "react";
+import classes from "./data-table.module.css";
+
+export interface Column<Row> {
+  key: string;
+  header: string;
+  definition?: string;
+  cell: (row: Row) => ReactNode;
+  /** When given, the column sorts by it. Unknown values (null) come last either way. */
+  sortBy?: (row: Row) => number | string | null | undefined;
+  align?: "left" | "right";
+  width?: number | string;
+}
+
+export interface Sort {
+  key: string;
+  descending: boolean;
+}
+
+export function sortRows<Row>(rows: Row[], columns: Column<Row>[], sort: Sort | null): Row[] {
+  const by = sort && columns.find((column) => column.key === sort.key)?.sortBy;
+  if (!sort || !by) return rows;
+  const sign = sort.descending ? -1 : 1;
+  return [...rows].sort((a, b) => {
+    const left = by(a);
+    const right = by(b);
+    if (left === null || left === undefined) return right === null || right === undefined ? 0 : 1;
+    if (right === null || right === undefined) return -1;
+    if (typeof left === "string" || typeof right === "string")
+      return sign * String(left).localeCompare(String(right), "en", { numeric: true });
+    return sign * (left - right);
+  });
+}
+
+interface DataTableProps<Row> {
+  label: string;
+  columns: Column<Row>[];
+  rows: Row[];
+  rowKey: (row: Row) => string;
+  initialSort?: Sort;
+  empty?: ReactNode;
+  maxHeight?: number;
+}
+
+export function DataTable<Row>({
+  label,
+  columns,
+  rows,
+  rowKey,
+  initialSort,
+  empty,
+  maxHeight,
+}: DataTableProps<Row>) {
+  const [sort, setSort] = useState<Sort | null>(initialSort ?? null);
+  const sorted = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort]);
+  const toggle = (key: string) =>
+    setSort((now) => (now?.key === key ? { key, descending: !now.descending } : { key, descending: false }));
+
+  const table = (
+    <Table
+      aria-label={label}
+      highlightOnHover
+      stickyHeader={maxHeight !== undefined}
+      className={classes.table}
+    >
+      <Table.Thead>
+        <Table.Tr>
+          {columns.map((column) => (
+            <Table.Th
+              key={column.key}
+              style={{ textAlign: column.align ?? "left", width: column.width }}
+              aria-sort={
+                sort?.key === column.key ? (sort.descending ? "descending" : "ascending") : undefined
+              }
+            >
+              <Header column={column} sort={sort} onSort={toggle} />
+            </Table.Th>
+          ))}
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {sorted.map((row) => (
+          <Table.Tr key={rowKey(row)}>
+            {columns.map((column) => (
+              <Table.Td key={column.key} style={{ textAlign: column.align ?? "left" }} className="numeric">
+                {column.cell(row)}
+              </Table.Td>
+            ))}
+          </Table.Tr>
+        ))}
+        {sorted.length === 0 && empty && (
+          <Table.Tr>
+            <Table.Td colSpan={columns.length} className={classes.empty}>
+              {empty}
+            </Table.Td>
+          </Table.Tr>
+        )}
+      </Table.Tbody>
+    </Table>
+  );
+  if (maxHeight === undefined) return table;
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard
+    <section style={{ maxHeight, overflow: "auto" }} tabIndex={0} aria-label={`${label}, scrollable`}>
+      {table}
+    </section>
+  );
+}
+
+function Header<Row>({
+  column,
+  sort,
+  onSort,
+}: {
+  column: Column<Row>;
+  sort: Sort | null;
+  onSort: (key: string) => void;
+}) {
+  const icon = { size: 12, "aria-hidden": true } as const;
+  const content = column.sortBy ? (
+    <UnstyledButton className={classes.sort} onClick={() => onSort(column.key)}>
+      {column.header}
+      {sort?.key !== column.key ? (
+        <IconArrowsSort {...icon} className={classes.unsorted} />
+      ) : sort.descending ? (
+        <IconArrowDown {...icon} />
+      ) : (
+        <IconArrowUp {...icon} />
+      )}
+    </UnstyledButton>
+  ) : (
+    <span>{column.header}</span>
+  );
+  return column.definition ? <Tooltip label={column.definition}>{content}</Tooltip> : content;
+}

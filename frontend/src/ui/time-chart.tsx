@@ -1,0 +1,207 @@
+import { Box, Button, Group, Table, Text, Title } from "@mantine/core";
+import { useEffect, useId, useMemo, useRef, useState } from "react";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { asText, type Maybe, type Quantity } from "@/lib/format";
+import classes from "./time-chart.module.css";
+
+export interface Series {
+  label: string;
+  values: Maybe[];
+  /** 1..6: which of the --series tokens. */
+  colour: number;
+}
+
+interface TimeChartProps {
+  title: string;
+  /** Milliseconds since the epoch, ascending; same length as each series' values. */
+  times: number[];
+  series: Series[];
+  format: (value: Maybe) => Quantity;
+  height?: number;
+}
+
+function token(name: string): string {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+/** A live chart: uPlot draws it, a table shows the same numbers to those who cannot see or do not want the picture. */
+export function TimeChart({ title, times, series, format, height = 180 }: TimeChartProps) {
+  const [asTable, setAsTable] = useState(false);
+  const id = useId();
+  return (
+    <Box component="section" className={classes.chart} aria-labelledby={id}>
+      <Group justify="space-between" wrap="nowrap">
+        <Title order={3} id={id}>
+          {title}
+        </Title>
+        <Button
+          size="compact-xs"
+          variant="subtle"
+          color="gray"
+          aria-pressed={asTable}
+          onClick={() => setAsTable((now) => !now)}
+          aria-label={`${title}: show as ${asTable ? "chart" : "table"}`}
+        >
+          {asTable ? "Chart" : "Table"}
+        </Button>
+      </Group>
+      <Legend series={series} format={format} />
+      {asTable ? (
+        <ChartTable title={title} times={times} series={series} format={format} height={height} />
+      ) : (
+        <Plot title={title} times={times} series={series} format={format} height={height} />
+      )}
+    </Box>
+  );
+}
+
+function Legend({ series, format }: Pick<TimeChartProps, "series" | "format">) {
+  return (
+    <Group gap={14} mb={4} mih={20}>
+      {series.map((one) => (
+        <Group key={one.label} gap={5} wrap="nowrap">
+          <span className={classes.swatch} style={{ background: `var(--series-${one.colour})` }} />
+          <Text size="xs" c="dimmed">
+            {one.label}
+          </Text>
+          <Text size="xs" className="numeric" fw={550}>
+            {asText(format(one.values.at(-1)))}
+          </Text>
+        </Group>
+      ))}
+    </Group>
+  );
+}
+
+function ChartTable({ title, times, series, format, height }: TimeChartProps & { height: number }) {
+  const rows = times.map((time, index) => ({ time, index })).reverse();
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard
+    <section style={{ height, overflow: "auto" }} tabIndex={0} aria-label={`${title}, table`}>
+      <Table aria-label={title} stickyHeader verticalSpacing={2} fz="xs">
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>Time</Table.Th>
+            {series.map((one) => (
+              <Table.Th key={one.label} ta="right">
+                {one.label}
+              </Table.Th>
+            ))}
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {rows.map(({ time, index }) => (
+            <Table.Tr key={time}>
+              <Table.Td>{new Date(time).toLocaleTimeString("sv-SE")}</Table.Td>
+              {series.map((one) => (
+                <Table.Td key={one.label} ta="right" className="numeric">
+                  {asText(format(one.values[index]))}
+                </Table.Td>
+              ))}
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </section>
+  );
+}
+
+function Plot({ title, times, series, format, height = 180 }: TimeChartProps) {
+  const host = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | null>(null);
+  const latest = useRef(format);
+  latest.current = format;
+  const scheme = useScheme();
+  const shape = series.map((one) => `${one.label}\n${one.colour}`).join("\n\n");
+
+  const data = useMemo<uPlot.AlignedData>(
+    () => [
+      times.map((time) => time / 1000),
+      ...series.map((one) => one.values.map((value) => value ?? null)),
+    ],
+    [times, series],
+  );
+  const dataNow = useRef(data);
+  dataNow.current = data;
+
+  // The plot is rebuilt only when its set of lines or the colour scheme changes; samples go in by setData.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `scheme` changes what token() answers
+  useEffect(() => {
+    const element = host.current;
+    if (!element) return;
+    const axis = {
+      stroke: token("--text-muted"),
+      grid: { stroke: token("--border-subtle"), width: 1 },
+      ticks: { show: false },
+      font: "11px 'Inter Variable'",
+    };
+    const lines = shape.split("\n\n").map((line) => {
+      const [label = "", colour = "1"] = line.split("\n");
+      return {
+        label,
+        stroke: token(`--series-${colour}`),
+        width: 1.5,
+        points: { show: false },
+        spanGaps: false,
+      };
+    });
+    const created = new uPlot(
+      {
+        width: element.clientWidth || 300,
+        height,
+        padding: [6, 6, 0, 0],
+        legend: { show: false },
+        cursor: { y: false, points: { size: 6 } },
+        scales: { y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.1 : 1] } },
+        axes: [
+          {
+            ...axis,
+            size: 24,
+            space: 70,
+            values: [[1, "{HH}:{mm}:{ss}", null, null, null, null, null, null, 1]],
+          },
+          {
+            ...axis,
+            size: 74,
+            space: 34,
+            gap: 6,
+            values: (_plot, ticks) => ticks.map((tick) => asText(latest.current(tick))),
+          },
+        ],
+        series: [{}, ...lines],
+      },
+      dataNow.current,
+      element,
+    );
+    plot.current = created;
+    const observer = new ResizeObserver(() => created.setSize({ width: element.clientWidth || 300, height }));
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      created.destroy();
+      plot.current = null;
+    };
+  }, [shape, height, scheme]);
+
+  useEffect(() => {
+    plot.current?.setData(data);
+  }, [data]);
+
+  const now = series.map((one) => `${one.label} ${asText(format(one.values.at(-1)))}`).join(", ");
+  return <div ref={host} role="img" aria-label={`${title}, now: ${now}`} style={{ height }} />;
+}
+
+function readScheme(): string {
+  return document.documentElement.getAttribute("data-mantine-color-scheme") ?? "light";
+}
+
+function useScheme(): string {
+  const [scheme, setScheme] = useState(readScheme);
+  useEffect(() => {
+    const observer = new MutationObserver(() => setScheme(readScheme()));
+    observer.observe(document.documentElement, { attributeFilter: ["data-mantine-color-scheme"] });
+    return () => observer.disconnect();
+  }, []);
+  return scheme;
+}
