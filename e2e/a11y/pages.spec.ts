@@ -1,0 +1,124 @@
+// axe finds nothing, on every page and dialogue, in light and in dark.
+import AxeBuilder from "@axe-core/playwright";
+import { expect, type Page, test } from "@playwright/test";
+import { stack } from "../environment/stack.ts";
+import { Shell } from "../screens/shell.ts";
+import { StreamScreen } from "../screens/stream-screen.ts";
+import { Wizard } from "../screens/wizard.ts";
+
+async function expectNoViolations(page: Page, where: string): Promise<void> {
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  const found = violations.flatMap(({ id, help, nodes }) =>
+    nodes.map(
+      (node) =>
+        `${id} (${help}): ${node.target.join(" ")} — ${node.failureSummary?.split("\n").at(1)?.trim()}`,
+    ),
+  );
+  expect.soft(found, where).toEqual([]);
+}
+
+/** Fades and slides change contrast on their way. */
+async function settled(page: Page): Promise<void> {
+  await page.evaluate(() =>
+    Promise.allSettled(
+      document
+        .getAnimations()
+        .filter((animation) => animation.effect?.getComputedTiming().iterations !== Number.POSITIVE_INFINITY)
+        .map((animation) => animation.finished),
+    ),
+  );
+}
+
+async function check(page: Page, where: string): Promise<void> {
+  await settled(page);
+  await expectNoViolations(page, where);
+}
+
+const entries = ["Overview", "Topology", "Databases", "Engines", "Operations", "Audit", "Settings"] as const;
+
+for (const scheme of ["light", "dark"] as const) {
+  test.describe(scheme, () => {
+    test.use({ colorScheme: scheme });
+
+    test.beforeEach(async ({ page }) => {
+      await page.goto("/");
+      await expect(new Shell(page).heading("Overview")).toBeVisible();
+      expect(await new Shell(page).colourScheme()).toBe(scheme);
+    });
+
+    test("every page of the navigation", async ({ page }) => {
+      const shell = new Shell(page);
+      for (const entry of entries) {
+        await shell.open(entry);
+        await expect(page.getByText(/^Loading/)).toHaveCount(0);
+        await check(page, entry);
+      }
+      for (const tab of ["API tokens", "Users"]) {
+        await page.getByRole("tab", { name: tab }).click();
+        await check(page, `Settings, ${tab}`);
+      }
+    });
+
+    test("a stream's page with all its tabs and its dialogue", async ({ page }) => {
+      const stream = new StreamScreen(page);
+      await stream.open(stack.demo.stream);
+      await expect(stream.strip).toBeVisible();
+      await check(page, "Now");
+      await page.getByRole("radiogroup", { name: "View of the components" }).getByText("Table").click();
+      await check(page, "Now, components as a table");
+      for (const tab of [/^Tables/, /^Parameters/, /^Error queue/]) {
+        await stream.tab(tab);
+        await expect(page.getByText(/^Loading/)).toHaveCount(0);
+        await check(page, String(tab));
+      }
+      await stream.action("Delete").click();
+      await expect(page.getByRole("dialog", { name: "Delete stream" })).toBeVisible();
+      await check(page, "Delete stream");
+    });
+
+    test("a database's page and the form", async ({ page }) => {
+      await page.goto("/databases");
+      await page.getByRole("link", { name: stack.demo.source, exact: true }).click();
+      await expect(page.getByRole("table", { name: "Tables of the database" })).toBeVisible();
+      await expect(
+        page.getByRole("region", { name: "Preflight" }).getByRole("listitem").first(),
+      ).toBeVisible();
+      await check(page, "Database");
+      await page.goto("/databases");
+      await page.getByRole("button", { name: "Add database" }).click();
+      const form = page.getByRole("dialog", { name: "Add database" });
+      await form.getByRole("button", { name: "Test connection" }).click();
+      await expect(form.getByText("Needed.").first()).toBeVisible();
+      await check(page, "Add database");
+    });
+
+    test("the wizard's steps", async ({ page }) => {
+      const wizard = new Wizard(page);
+      await page.goto("/streams/new");
+      await wizard.choose(stack.demo.source);
+      await check(page, "Source");
+      await wizard.goOnTo("Destination");
+      await wizard.choose(stack.demo.destination);
+      await check(page, "Destination");
+      await wizard.goOnTo("Tables");
+      await expect(page.getByRole("checkbox", { name: "Replicate public.pgbench_accounts" })).toBeChecked();
+      await check(page, "Tables");
+      await wizard.goOnTo("Preflight");
+      await expect(wizard.step("Preflight").getByRole("listitem").first()).toBeVisible();
+      await check(page, "Preflight");
+    });
+  });
+
+  test.describe(`${scheme}, logged out`, () => {
+    test.use({ colorScheme: scheme, storageState: { cookies: [], origins: [] } });
+
+    test("the login with its problem", async ({ page }) => {
+      await page.goto("/login");
+      await page.getByLabel("User name").fill("nobody");
+      await page.getByLabel("Password", { exact: true }).fill("wrong");
+      await page.getByRole("button", { name: "Log in" }).click();
+      await expect(page.getByRole("alert")).toBeVisible();
+      await check(page, "Login");
+    });
+  });
+}

@@ -1,0 +1,43 @@
+// The pictures of the README. They change with every run, so they go into the repository only when asked for.
+import { mkdirSync, statSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "@playwright/test";
+import { Load } from "../environment/postgres.ts";
+import { stack } from "../environment/stack.ts";
+import { StreamScreen } from "../screens/stream-screen.ts";
+
+const WANTED = process.env.E2E_SCREENSHOTS === "1";
+const FOLDER = fileURLToPath(
+  new URL(WANTED ? "../../docs/images" : "../test-results/images", import.meta.url),
+);
+const BYTES_MAX = 400 * 1024;
+
+test.use({ viewport: { width: 1440, height: 900 } });
+test.setTimeout(150_000);
+
+test("the demo stream under load", async ({ page }) => {
+  mkdirSync(FOLDER, { recursive: true });
+  const picture = async (name: string) => {
+    const path = `${FOLDER}/${name}.png`;
+    await page.screenshot({ path, animations: "disabled", caret: "hide" });
+    expect(statSync(path).size, path).toBeLessThan(BYTES_MAX);
+  };
+  const stream = new StreamScreen(page);
+  const load = new Load(stack.source, "demo", { script: "--builtin=tpcb-like", rate: 600, seconds: 120 });
+  try {
+    await stream.open(stack.demo.stream);
+    await expect.poll(() => stream.lcrRate("Appliers")).toBeGreaterThan(1000);
+    // Enough of the new rate for the charts to show it.
+    await page.waitForTimeout(WANTED ? 45_000 : 1_000);
+    await picture("stream");
+    await page.emulateMedia({ colorScheme: "dark" });
+    await picture("stream-dark");
+    await page.goto("/");
+    await expect(page.getByRole("table", { name: "Streams" })).toContainText("LCR/s");
+    await picture("overview-dark");
+    await page.emulateMedia({ colorScheme: "light" });
+    await picture("overview");
+  } finally {
+    await load.stop();
+  }
+});

@@ -1,0 +1,57 @@
+import { join } from "node:path";
+import { defineConfig, type ReporterDescription } from "@playwright/test";
+import { SESSION_FILE, stack } from "./environment/stack.ts";
+
+const reporters: ReporterDescription[] = [["list"]];
+if (process.env.RESULTS) reporters.push(["junit", { outputFile: join(process.env.RESULTS, "e2e.xml") }]);
+
+export default defineConfig({
+  testDir: ".",
+  outputDir: "test-results/artefacts",
+  reporter: reporters,
+  // One stack and two cores: journeys that load the databases at the same time would measure each other.
+  workers: 1,
+  fullyParallel: false,
+  forbidOnly: Boolean(process.env.CI),
+  retries: 0,
+  timeout: 60_000,
+  expect: { timeout: 15_000 },
+  use: {
+    baseURL: stack.consoleUrl,
+    viewport: { width: 1280, height: 800 },
+    colorScheme: "light",
+    locale: "en-GB",
+    timezoneId: "UTC",
+    actionTimeout: 10_000,
+    screenshot: "only-on-failure",
+    trace: "retain-on-failure",
+    launchOptions: {
+      executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+      // Root needs --no-sandbox; the others keep the browser from calling hosts that no journey visits.
+      args: [
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+      ],
+    },
+  },
+  projects: [
+    { name: "login", testMatch: "environment/session.setup.ts" },
+    {
+      name: "journeys",
+      testMatch: "journeys/**/*.spec.ts",
+      dependencies: ["login"],
+      use: { storageState: SESSION_FILE },
+    },
+    {
+      name: "a11y",
+      testMatch: "a11y/*.spec.ts",
+      dependencies: ["journeys"],
+      use: { storageState: SESSION_FILE },
+    },
+  ],
+});

@@ -1,0 +1,54 @@
+import { expect, type Locator, type Page } from "@playwright/test";
+
+const STEPS = ["Source", "Destination", "Tables", "Preflight", "Parameters", "Review"] as const;
+type Step = (typeof STEPS)[number];
+
+/** The create-stream wizard. */
+export class Wizard {
+  private readonly page: Page;
+  readonly next: Locator;
+  readonly create: Locator;
+  /** Why the wizard does not go on. */
+  readonly fault: Locator;
+
+  constructor(page: Page) {
+    this.page = page;
+    this.next = page.getByRole("button", { name: "Next", exact: true });
+    this.create = page.getByRole("button", { name: "Create stream", exact: true });
+    this.fault = page.getByRole("status");
+  }
+
+  step(name: Step): Locator {
+    return this.page.getByRole("region", {
+      name: `Step ${STEPS.indexOf(name) + 1} of ${STEPS.length}: ${name}`,
+    });
+  }
+
+  async goOnTo(name: Step): Promise<void> {
+    await this.next.click();
+    await expect(this.step(name)).toBeVisible();
+  }
+
+  async choose(database: string): Promise<void> {
+    await this.page.getByRole("radio", { name: database, exact: true }).click();
+  }
+
+  /** Edits the rule at `place` (from 1); the first include rule is there from the start. */
+  async rule(kind: "Include" | "Exclude", place: number, schema: string, table: string): Promise<void> {
+    const label = `${kind} rule ${place}`;
+    const field = this.page.getByRole("textbox", { name: `${label}, schema` });
+    if (!(await field.isVisible())) {
+      await this.page.getByRole("button", { name: `Add ${kind.toLowerCase()} rule` }).click();
+    }
+    await field.fill(schema);
+    await this.page.getByRole("textbox", { name: `${label}, table` }).fill(table);
+  }
+
+  check(title: string): Locator {
+    return this.step("Preflight").getByRole("listitem").filter({ hasText: title });
+  }
+
+  async runPreflightAgain(): Promise<void> {
+    await this.step("Preflight").getByRole("button", { name: "Run again" }).click();
+  }
+}
