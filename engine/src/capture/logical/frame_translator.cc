@@ -49,7 +49,8 @@ base::Result<bool> FrameTranslator::translate(const PgoutputMessage& message, co
     case MessageKind::truncate:
       return put_truncate(message, parser);
     case MessageKind::relation:
-      return put_table(message.table);
+      describe(message.table);
+      return true;
     case MessageKind::begin:
       return put(lcr::make_begin_frame(message.xid, mark));
     case MessageKind::commit:
@@ -84,7 +85,7 @@ bool FrameTranslator::put(std::span<const std::byte> frame) {
 }
 
 base::Result<bool> FrameTranslator::put_row(const PgoutputMessage& message, const PgoutputParser& parser) {
-  const Table* table = find(message.relation);
+  Table* const table = find(message.relation);
   if (table == nullptr) {
     return base::fail(ErrorCode::protocol_violation,
                       fmt::format("A row of relation {} comes before its description.", message.relation.value));
@@ -97,6 +98,7 @@ base::Result<bool> FrameTranslator::put_row(const PgoutputMessage& message, cons
                                     table->columns));
     }
   }
+  if (!announce(*table)) return false;
   const bool streamed = parser.in_stream();
   const lcr::RowFrame row{
       .kind = row_kind(message.kind),
@@ -126,10 +128,12 @@ base::Result<bool> FrameTranslator::put_row(const PgoutputMessage& message, cons
 
 base::Result<bool> FrameTranslator::put_truncate(const PgoutputMessage& message, const PgoutputParser& parser) {
   for (const auto relation : message.truncated) {
-    if (find(relation) == nullptr) {
+    Table* const table = find(relation);
+    if (table == nullptr) {
       return base::fail(ErrorCode::protocol_violation,
                         fmt::format("A truncate of relation {} comes before its description.", relation.value));
     }
+    if (!announce(*table)) return false;
   }
   const auto flags = static_cast<uint16_t>(message.truncate_flags | (parser.in_stream() ? lcr::kStreamed : 0));
   ++counts_.lcrs;
@@ -137,19 +141,25 @@ base::Result<bool> FrameTranslator::put_truncate(const PgoutputMessage& message,
                                       message.truncated));
 }
 
-bool FrameTranslator::put_table(const lcr::TableDescription& described) {
+void FrameTranslator::describe(const lcr::TableDescription& described) {
   Table& table = tables_[described.relation];
-  // The source repeats descriptions after every invalidation of its own caches; only news are passed on.
-  if (table.description.version != 0 && same_table(table.description, described)) return true;
+  // The source repeats descriptions after every invalidation of its own caches; only news make a version.
+  if (table.description.version != 0 && same_table(table.description, described)) return;
   const uint32_t version = table.description.version + 1;
   table.description = described;
   table.description.version = version;
   table.columns = static_cast<uint16_t>(described.columns.size());
+  table.announced = false;
   last_table_ = nullptr;
-  return put(lcr::make_table_frame(table.description));
 }
 
-const FrameTranslator::Table* FrameTranslator::find(base::RelationId relation) {
+bool FrameTranslator::announce(Table& table) {
+  if (table.announced) [[likely]] return true;
+  table.announced = put(lcr::make_table_frame(table.description));
+  return table.announced;
+}
+
+FrameTranslator::Table* FrameTranslator::find(base::RelationId relation) {
   if (last_table_ != nullptr && last_table_->description.relation == relation) return last_table_;
   const auto found = tables_.find(relation);
   if (found == tables_.end()) return nullptr;

@@ -22,7 +22,8 @@ class FrameSink {
 };
 
 // Turns pgoutput messages into LCR frames. Tuples are copied once, from the parsed bytes into the sink's memory.
-// Versions of tables count from 1 for each translator: a new connection describes every table again.
+// A table is described to the sink before its first row, not when pgoutput names it: pgoutput names partitions, too,
+// whose rows come as their root's. Versions of tables count from 1 for each translator: a new connection describes every table again.
 // Owner: the capture's agent.
 class FrameTranslator {
  public:
@@ -44,17 +45,20 @@ class FrameTranslator {
   struct Table {
     lcr::TableDescription description;
     uint16_t columns = 0;
+    bool announced = false;  // the TABLE frame of this version is out
   };
 
   bool put(std::span<const std::byte> frame);
   base::Result<bool> put_row(const PgoutputMessage& message, const PgoutputParser& parser);
   base::Result<bool> put_truncate(const PgoutputMessage& message, const PgoutputParser& parser);
-  bool put_table(const lcr::TableDescription& described);
-  const Table* find(base::RelationId relation);
+  void describe(const lcr::TableDescription& described);
+  // The table's TABLE frame, unless it is out already; false when the sink wants no more.
+  bool announce(Table& table);
+  Table* find(base::RelationId relation);
 
   FrameSink& sink_;
   std::unordered_map<base::RelationId, Table> tables_;
-  const Table* last_table_ = nullptr;  // into tables_, whose nodes do not move
+  Table* last_table_ = nullptr;  // into tables_, whose nodes do not move
   base::Lsn lsn_;                      // of the last message that had one
   Counts counts_;
 };

@@ -1,0 +1,109 @@
+#include "capture/logical/frame_translator.h"
+
+#include <gtest/gtest.h>
+
+#include "capture/logical/pgoutput_bytes.h"
+
+namespace thalweg::capture {
+namespace {
+
+using base::ErrorCode;
+using lcr::FrameKind;
+
+class KeepingSink final : public FrameSink {
+ public:
+  std::span<std::byte> reserve(size_t frame_bytes) override {
+    if (frames.size() == limit) return {};
+    pending_.assign(frame_bytes, std::byte{0xEE});
+    return pending_;
+  }
+  void enqueue() override { frames.push_back(pending_); }
+  lcr::FrameView view(size_t i) const {
+    const auto decoded = lcr::FrameView::decode(frames[i]);
+    EXPECT_TRUE(decoded) << decoded.error().message;
+    return *decoded;
+  }
+  std::vector<FrameKind> kinds() const {
+    std::vector<FrameKind> all;
+    for (size_t i = 0; i < frames.size(); ++i) all.push_back(view(i).kind());
+    return all;
+  }
+  std::vector<std::vector<std::byte>> frames;
+  size_t limit = SIZE_MAX;
+
+ private:
+  std::vector<std::byte> pending_;
+};
+
+class FrameTranslatorTest : public testing::Test {
+ protected:
+  base::Result<bool> feed(const PgoutputBytes& bytes, base::Lsn lsn = {}) {
+    const auto parsed = parser_.parse(bytes);
+    EXPECT_TRUE(parsed) << parsed.error().message;
+    return translator_.translate(**parsed, parser_, lsn);
+  }
+  KeepingSink sink_;
+  PgoutputParser parser_;
+  FrameTranslator translator_{sink_};
+};
+
+TEST_F(FrameTranslatorTest, DescribesATableBeforeItsFirstRow) {
+  ASSERT_TRUE(feed(begin_bytes(7)));
+  ASSERT_TRUE(feed(relation_bytes(0, 1, "t", {"a"})));
+  ASSERT_TRUE(feed(relation_bytes(0, 2, "never used", {"a"})));
+  ASSERT_TRUE(feed(insert_bytes(0, 1, {"x"}), {0x90}));
+  ASSERT_TRUE(feed(relation_bytes(0, 1, "t", {"a"})));
+  ASSERT_TRUE(feed(insert_bytes(0, 1, {"y"})));
+  ASSERT_TRUE(feed(relation_bytes(0, 1, "t", {"a", "b"})));
+  ASSERT_TRUE(feed(insert_bytes(0, 1, {"z", "z"}), {0x98}));
+  ASSERT_TRUE(feed(commit_bytes()));
+  ASSERT_EQ(sink_.kinds(), (std::vector{FrameKind::begin, FrameKind::table, FrameKind::insert, FrameKind::insert,
+                                        FrameKind::table, FrameKind::insert, FrameKind::commit}));
+  EXPECT_EQ(sink_.view(2).header().table_version, 1u);
+  EXPECT_EQ(sink_.view(3).lsn(), base::Lsn{0x90});  // the source gives some messages no position
+  EXPECT_EQ(sink_.view(4).table()->version, 2u);
+  EXPECT_EQ(sink_.view(5).header().table_version, 2u);
+  EXPECT_EQ(translator_.counts().lcrs, 3u);
+  EXPECT_EQ(translator_.counts().transactions, 1u);
+}
+
+TEST_F(FrameTranslatorTest, NamesSubtransactions) {
+  ASSERT_TRUE(feed(PgoutputBytes('S').u32(8).u8(1)));
+  ASSERT_TRUE(feed(relation_bytes(8, 1, "t", {"a"})));
+  ASSERT_TRUE(feed(insert_bytes(8, 1, {"x"})));
+  ASSERT_TRUE(feed(insert_bytes(9, 1, {"y"})));
+  ASSERT_TRUE(feed(PgoutputBytes('E')));
+  ASSERT_TRUE(feed(PgoutputBytes('A').u32(8).u32(9), {0x99}));
+  ASSERT_TRUE(feed(PgoutputBytes('A').u32(8).u32(8)));
+  ASSERT_EQ(sink_.frames.size(), 5u);
+  EXPECT_FALSE(sink_.view(1).subxid());
+  EXPECT_EQ(sink_.view(2).subxid(), base::Xid{9});
+  EXPECT_EQ(sink_.view(2).xid(), base::Xid{8});
+  EXPECT_TRUE(sink_.view(2).has(lcr::kStreamed));
+  EXPECT_EQ(sink_.view(3).kind(), FrameKind::abort);
+  EXPECT_EQ(sink_.view(3).subxid(), base::Xid{9});
+  EXPECT_EQ(sink_.view(3).lsn(), base::Lsn{0x99});
+  EXPECT_FALSE(sink_.view(4).subxid());
+}
+
+TEST_F(FrameTranslatorTest, RefusesRowsThatFitNoDescription) {
+  ASSERT_TRUE(feed(begin_bytes(7)));
+  EXPECT_EQ(feed(insert_bytes(0, 1, {"x"})).error().code, ErrorCode::protocol_violation);
+  ASSERT_TRUE(feed(relation_bytes(0, 1, "t", {"a", "b"})));
+  EXPECT_EQ(feed(insert_bytes(0, 1, {"x"})).error().code, ErrorCode::protocol_violation);
+  EXPECT_EQ(feed(PgoutputBytes('T').u32(1).u8(0).u32(5)).error().code, ErrorCode::protocol_violation);
+}
+
+TEST_F(FrameTranslatorTest, StopsWhenTheSinkIsClosed) {
+  sink_.limit = 1;
+  ASSERT_TRUE(feed(begin_bytes(7)));
+  ASSERT_TRUE(feed(relation_bytes(0, 1, "t", {"a"})));
+  const auto closed = feed(insert_bytes(0, 1, {"x"}));
+  ASSERT_TRUE(closed);
+  EXPECT_FALSE(*closed);
+  EXPECT_FALSE(translator_.progress({0x200}, {}));
+  EXPECT_EQ(translator_.counts().lcrs, 0u);
+}
+
+}  // namespace
+}  // namespace thalweg::capture

@@ -1,0 +1,256 @@
+#include "capture/logical/logical_capture.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <thread>
+
+#include "capture/logical/capture_harness.h"
+
+namespace thalweg::capture {
+namespace {
+
+using base::ErrorCode;
+using Words = std::vector<std::string>;
+using namespace std::chrono_literals;
+
+class LogicalCaptureTest : public CaptureHarness {
+ protected:
+  static size_t count(const Words& words, std::string_view prefix) {
+    return static_cast<size_t>(std::ranges::count_if(words, [&](const auto& w) { return w.starts_with(prefix); }));
+  }
+  // Consumes frames in between.
+  bool eventually(const std::function<bool()>& condition) {
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    while (std::chrono::steady_clock::now() < deadline) {
+      if (condition()) return true;
+      if (const std::byte* bytes = queue_->browse(0, 20ms); bytes != nullptr) {
+        const auto frame = lcr::FrameView::decode({bytes, *reinterpret_cast<const uint32_t*>(bytes)});
+        EXPECT_TRUE(frame);
+        if (frame) describe(*frame);
+        queue_->dequeue(0);
+      }
+    }
+    return false;
+  }
+};
+
+TEST_F(LogicalCaptureTest, CapturesEveryKindOfChange) {
+  run("CREATE TABLE t (id int PRIMARY KEY, v text, n int)");
+  make_slot({{"public", "t"}});
+  start();
+  run("BEGIN; INSERT INTO t VALUES (1, 'one', NULL), (2, 'zwei €', 5); UPDATE t SET v = 'uno' WHERE id = 1;"
+      "DELETE FROM t WHERE id = 2; COMMIT");
+  run("UPDATE t SET id = 10 WHERE id = 1");
+  run("TRUNCATE t RESTART IDENTITY CASCADE");
+  EXPECT_EQ(transactions(3), (Words{"BEGIN", "TABLE public.t v1 d *id v n", "INSERT t v1 (1,one,null)",
+                                    "INSERT t v1 (2,zwei €,5)", "UPDATE t v1 (1,uno,null)", "DELETE t v1 key (2,null,null)",
+                                    "COMMIT", "BEGIN", "UPDATE t v1 key (1,null,null) (10,uno,null)", "COMMIT", "BEGIN",
+                                    "TRUNCATE 1 cascade restart", "COMMIT"}));
+  const auto sample = capture_->sample();
+  EXPECT_TRUE(eventually([&] { return capture_->sample().counters[1].second == 3; }));
+  EXPECT_EQ(capture_->sample().counters[0], (std::pair<std::string_view, uint64_t>{"lcrs", 6}));
+  EXPECT_EQ(sample.type, "CAPTURE");
+}
+
+TEST_F(LogicalCaptureTest, OldRowsKeysAndToast) {
+  run("CREATE TABLE f (a int, b text); ALTER TABLE f REPLICA IDENTITY FULL;"
+      "CREATE TABLE \"Straße \"\"x\"\"\" (\"größe\" int PRIMARY KEY, big text);"
+      "ALTER TABLE \"Straße \"\"x\"\"\" ALTER big SET STORAGE EXTERNAL;"
+      "CREATE TABLE u (id int NOT NULL, v text); CREATE UNIQUE INDEX u_id ON u (id);"
+      "ALTER TABLE u REPLICA IDENTITY USING INDEX u_id");
+  make_slot({{"public", "f"}, {"public", "Straße \"x\""}, {"public", "u"}});
+  start();
+  run("BEGIN; INSERT INTO f VALUES (1, 'x'); UPDATE f SET b = NULL; DELETE FROM f; COMMIT");
+  run("INSERT INTO \"Straße \"\"x\"\"\" VALUES (1, repeat('y', 10000))");
+  run("UPDATE \"Straße \"\"x\"\"\" SET \"größe\" = 2");
+  run("BEGIN; INSERT INTO u VALUES (3, 'w'); DELETE FROM u; COMMIT");
+  EXPECT_EQ(transactions(4),
+            (Words{"BEGIN", "TABLE public.f v1 f *a *b", "INSERT f v1 (1,x)", "UPDATE f v1 old (1,x) (1,null)",
+                   "DELETE f v1 old (1,null)", "COMMIT", "BEGIN", "TABLE public.Straße \"x\" v1 d *größe big",
+                   "INSERT Straße \"x\" v1 (1,10000 bytes)", "COMMIT", "BEGIN",
+                   "UPDATE Straße \"x\" v1 key (1,null) (2,unchanged)", "COMMIT", "BEGIN", "TABLE public.u v1 i *id v",
+                   "INSERT u v1 (3,w)", "DELETE u v1 key (3,null)", "COMMIT"}));
+}
+
+TEST_F(LogicalCaptureTest, AChangedTableGetsANewVersion) {
+  run("CREATE TABLE t (id int PRIMARY KEY)");
+  make_slot({{"public", "t"}});
+  start();
+  run("INSERT INTO t VALUES (1)");
+  run("ALTER TABLE t ADD v text");
+  run("INSERT INTO t VALUES (2, 'x')");
+  run("ANALYZE t");  // invalidates the source's caches: the same description comes again
+  run("INSERT INTO t VALUES (3, 'y')");
+  EXPECT_EQ(transactions(3), (Words{"BEGIN", "TABLE public.t v1 d *id", "INSERT t v1 (1)", "COMMIT", "BEGIN",
+                                    "TABLE public.t v2 d *id v", "INSERT t v2 (2,x)", "COMMIT", "BEGIN",
+                                    "INSERT t v2 (3,y)", "COMMIT"}));
+}
+
+TEST_F(LogicalCaptureTest, PartitionsComeAsTheirRoot) {
+  run("CREATE TABLE p (id int PRIMARY KEY) PARTITION BY RANGE (id);"
+      "CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10); CREATE TABLE p2 PARTITION OF p FOR VALUES FROM (10) TO (20)");
+  make_slot({{"public", "p"}});
+  start();
+  run("INSERT INTO p VALUES (1), (11)");
+  EXPECT_EQ(transactions(1),
+            (Words{"BEGIN", "TABLE public.p v1 d *id", "INSERT p v1 (1)", "INSERT p v1 (11)", "COMMIT"}));
+}
+
+TEST_F(LogicalCaptureTest, StreamsLargeTransactions) {
+  run("CREATE TABLE t (id int PRIMARY KEY, v text)");
+  make_slot({{"public", "t"}});
+  start();
+  run("INSERT INTO t SELECT i, repeat('x', 20) FROM generate_series(1, 5000) i");
+  auto words = transactions(1);
+  EXPECT_EQ(words.back(), "COMMIT streamed");
+  EXPECT_EQ(count(words, "INSERT streamed t v1 "), 5000u);
+  EXPECT_EQ(count(words, "BEGIN"), 0u);
+  EXPECT_EQ(words[1], "INSERT streamed t v1 (1,xxxxxxxxxxxxxxxxxxxx)");
+
+  // A streamed transaction that is rolled back, with a small one beside it.
+  auto other = connect_to(conninfo_);
+  sql(other, "BEGIN; INSERT INTO t SELECT i, repeat('x', 20) FROM generate_series(10001, 13000) i");
+  run("INSERT INTO t VALUES (9999, 'small')");
+  sql(other, "ROLLBACK");
+  run("INSERT INTO t VALUES (9998, 'after')");
+  words = transactions(2);
+  EXPECT_GT(count(words, "INSERT streamed t v1 "), 1000u);
+  EXPECT_EQ(count(words, "ABORT"), 1u);
+  EXPECT_EQ(count(words, "COMMIT streamed"), 0u);
+  EXPECT_EQ(words[words.size() - 2], "INSERT t v1 (9998,after)");
+}
+
+TEST_F(LogicalCaptureTest, SubtransactionsKeepTheirName) {
+  run("CREATE TABLE t (id int PRIMARY KEY, v text)");
+  make_slot({{"public", "t"}});
+  start();
+  run("BEGIN; INSERT INTO t SELECT i, repeat('x', 20) FROM generate_series(1, 3000) i; SAVEPOINT a;"
+      "INSERT INTO t SELECT i, repeat('x', 20) FROM generate_series(5001, 8000) i; ROLLBACK TO a;"
+      "INSERT INTO t VALUES (4000, 'kept'); COMMIT");
+  const auto words = transactions(1);
+  EXPECT_EQ(words.back(), "COMMIT streamed");
+  EXPECT_EQ(count(words, "ABORT sub"), 1u);
+  EXPECT_EQ(count(words, "INSERT streamed t v1 "), 3000u);
+  EXPECT_GT(count(words, "INSERT streamed sub t v1 "), 1000u);
+  EXPECT_EQ(count(words, "INSERT streamed sub t v1 (4000,kept)"), 1u);
+}
+
+TEST_F(LogicalCaptureTest, PreparedTransactionsComeWhenTheyCommit) {
+  run("CREATE TABLE t (id int PRIMARY KEY)");
+  make_slot({{"public", "t"}});
+  start();
+  run("BEGIN; INSERT INTO t VALUES (1); PREPARE TRANSACTION 'kept'");
+  run("BEGIN; INSERT INTO t VALUES (2); PREPARE TRANSACTION 'dropped'");
+  run("INSERT INTO t VALUES (3)");
+  run("COMMIT PREPARED 'kept'");
+  run("ROLLBACK PREPARED 'dropped'");
+  run("INSERT INTO t VALUES (4)");
+  EXPECT_EQ(transactions(3), (Words{"BEGIN", "TABLE public.t v1 d *id", "INSERT t v1 (3)", "COMMIT", "BEGIN",
+                                    "INSERT t v1 (1)", "COMMIT", "BEGIN", "INSERT t v1 (4)", "COMMIT"}));
+}
+
+TEST_F(LogicalCaptureTest, AnIdleSourceReleasesItsWal) {
+  run("CREATE TABLE t (id int PRIMARY KEY)");
+  make_slot({{"public", "t"}});
+  start();
+  // WAL that is none of the stream's: another database's.
+  sql(admin(), "CREATE TABLE IF NOT EXISTS noise (i int); INSERT INTO noise SELECT generate_series(1, 1000)");
+  const auto end = base::parse_lsn(value("SELECT pg_current_wal_lsn()"));
+  ASSERT_TRUE(end);
+  EXPECT_TRUE(eventually([&] { return slot_position() >= *end; }));
+  EXPECT_GE(progress_, *end);
+  EXPECT_TRUE(eventually([&] { return std::string_view{capture_->status().state} == "WAITING FOR WAL"; }));
+  EXPECT_GE(capture_->status().source_end, *end);
+}
+
+TEST_F(LogicalCaptureTest, OnlyWhatIsConfirmedIsForgotten) {
+  run("CREATE TABLE t (id int PRIMARY KEY)");
+  make_slot({{"public", "t"}});
+  start();
+  confirming_ = false;
+  run("INSERT INTO t VALUES (1)");
+  run("INSERT INTO t VALUES (2)");
+  ASSERT_EQ(transactions(2).size(), 7u);
+  const base::Lsn before = slot_position();
+  EXPECT_EQ(before, start_lsn_);
+  start();  // nothing was confirmed: everything comes again
+  ASSERT_EQ(transactions(1), (Words{"BEGIN", "TABLE public.t v1 d *id", "INSERT t v1 (1)", "COMMIT"}));
+  confirmed_.store(committed_.value);
+  EXPECT_TRUE(eventually([&] { return slot_position() == base::Lsn{confirmed_.load()}; }));
+  start_lsn_ = {confirmed_.load()};
+  start();
+  EXPECT_EQ(transactions(1), (Words{"BEGIN", "TABLE public.t v1 d *id", "INSERT t v1 (2)", "COMMIT"}));
+}
+
+TEST_F(LogicalCaptureTest, AGracefulEndConfirmsWhatIsDrained) {
+  run("CREATE TABLE t (id int PRIMARY KEY)");
+  make_slot({{"public", "t"}});
+  start();
+  run("INSERT INTO t VALUES (1)");
+  while (queue_->gauges().depth < 4) std::this_thread::sleep_for(5ms);
+  capture_->request_stop();
+  capture_->await_quiet();
+  EXPECT_FALSE(capture_->status().enqueuing);
+  EXPECT_EQ(transactions(1).back(), "COMMIT");
+  EXPECT_STREQ(capture_->status().state, "SHUTTING DOWN");
+  capture_->join();
+  EXPECT_FALSE(capture_->status().running);
+  EXPECT_FALSE(capture_->status().error);
+  EXPECT_EQ(capture_->status().confirmed, committed_);
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (slot_position() != committed_ && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(5ms);
+  EXPECT_EQ(slot_position(), committed_);
+}
+
+TEST_F(LogicalCaptureTest, TroubleEndsItWithAName) {
+  run("CREATE TABLE t (id int PRIMARY KEY)");
+  start();
+  EXPECT_TRUE(eventually([&] { return !capture_->status().running; }));
+  ASSERT_TRUE(capture_->status().error);
+  EXPECT_EQ(capture_->status().error->code, ErrorCode::slot_lost);
+
+  make_slot({{"public", "t"}});
+  start();
+  run("INSERT INTO t VALUES (1)");
+  ASSERT_EQ(transactions(1).back(), "COMMIT");
+  sql(admin(), "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE active");
+  EXPECT_TRUE(eventually([&] { return !capture_->status().running; }));
+  ASSERT_TRUE(capture_->status().error);
+  EXPECT_EQ(capture_->status().error->code, ErrorCode::connection_lost) << capture_->status().error->message;
+  EXPECT_STREQ(capture_->status().state, "ABORTING");
+}
+
+// The consumer stands still for longer than wal_sender_timeout; memory stays within the queue's bounds.
+class SlowConsumerTest : public LogicalCaptureTest {
+ protected:
+  test::TestCluster& cluster() override {
+    static test::TestCluster impatient{{.settings = {{"wal_sender_timeout", "2s"}}, .hba_lines = {}}};
+    return impatient;
+  }
+};
+
+TEST_F(SlowConsumerTest, PausesAndKeepsTheConnection) {
+  run("CREATE TABLE t (id int PRIMARY KEY, v text)");
+  make_slot({{"public", "t"}});
+  start({.slots = 64, .memory_bytes = 64 * 1024, .consumers = 1});
+  run("INSERT INTO t SELECT i, repeat('x', 1000) FROM generate_series(1, 20000) i");
+  const auto paused = [&] { return std::string_view{capture_->status().state} == "PAUSED FOR FLOW CONTROL"; };
+  while (!paused() && !capture_->status().error) std::this_thread::sleep_for(5ms);
+  const auto until = std::chrono::steady_clock::now() + 5s;  // longer than the server's patience: the point here
+  while (std::chrono::steady_clock::now() < until) {
+    ASSERT_FALSE(capture_->status().error) << capture_->status().error->message;
+    std::this_thread::sleep_for(50ms);
+  }
+  EXPECT_TRUE(paused());
+  EXPECT_LE(queue_->gauges().depth_bytes, 64u * 1024);
+  EXPECT_GT((*capture_->sample().time_ns)[static_cast<size_t>(telemetry::Activity::flow_control)], 4'000'000'000u);
+  const auto words = transactions(1);
+  EXPECT_EQ(count(words, "INSERT streamed"), 20'000u);
+  EXPECT_EQ(words.back(), "COMMIT streamed");
+  EXPECT_FALSE(capture_->status().error);
+}
+
+}  // namespace
+}  // namespace thalweg::capture

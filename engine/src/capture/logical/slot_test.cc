@@ -1,0 +1,159 @@
+#include "capture/logical/slot.h"
+
+#include <gtest/gtest.h>
+
+#include "capture/logical/capture_harness.h"
+
+namespace thalweg::capture {
+namespace {
+
+using base::ErrorCode;
+using namespace std::chrono_literals;
+
+class SlotTest : public CaptureHarness {
+ protected:
+  base::Result<SlotState> check(const SlotExpectation& expected) {
+    auto stream = pg::ReplicationStream::open(conninfo_, "check");
+    return check_slot(*source_, *stream->identify(), expected);
+  }
+  SlotExpectation expectation() const {
+    return {.slot = kSlotName, .application_name = capture_application_name(kStreamId), .low_watermark = {},
+            .system_identifier = {}, .timeline = 0, .patience = 200ms};
+  }
+};
+
+TEST_F(SlotTest, ExportsItsSnapshot) {
+  run("CREATE TABLE t (id int); INSERT INTO t VALUES (1)");
+  auto made = create_slot(conninfo_, kSlotName, capture_application_name(kStreamId));
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(made->identity.database, database_);
+  run("INSERT INTO t VALUES (2)");
+  auto reader = connect_to(conninfo_);
+  sql(reader, "BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '" + made->slot.snapshot_name + "'");
+  EXPECT_EQ(value(reader, "SELECT count(*) FROM t"), "1");
+  EXPECT_EQ(create_slot(conninfo_, kSlotName, "x").error().sqlstate, "42710");
+}
+
+TEST_F(SlotTest, IsCompared) {
+  auto expected = expectation();
+  EXPECT_EQ(check(expected).error().code, ErrorCode::slot_lost);
+  make_slot({});
+  const auto good = check(expected);
+  ASSERT_TRUE(good) << good.error().message;
+  EXPECT_EQ(good->confirmed_flush, start_lsn_);
+
+  expected.low_watermark = start_lsn_;
+  EXPECT_TRUE(check(expected));
+  expected.low_watermark = {start_lsn_.value - 24};
+  const auto gap = check(expected);
+  ASSERT_FALSE(gap);
+  EXPECT_EQ(gap.error().code, ErrorCode::position_gap);
+  EXPECT_NE(gap.error().message.find("24 bytes"), std::string::npos) << gap.error().message;
+
+  expected = expectation();
+  expected.system_identifier = "1";
+  EXPECT_EQ(check(expected).error().code, ErrorCode::source_changed);
+  expected = expectation();
+  expected.timeline = 9;
+  EXPECT_EQ(check(expected).error().code, ErrorCode::source_changed);
+
+  auto other = pg::ReplicationStream::open(cluster().conninfo(), "check");
+  EXPECT_EQ(check_slot(*source_, *other->identify(), expectation()).error().code, ErrorCode::source_changed);
+}
+
+TEST_F(SlotTest, OfAnotherPluginIsNotOurs) {
+  run("SELECT pg_create_logical_replication_slot('thalweg_harness1', 'test_decoding')");
+  EXPECT_EQ(check(expectation()).error().code, ErrorCode::slot_lost);
+}
+
+TEST_F(SlotTest, InUseElsewhere) {
+  make_slot({});
+  {
+    auto stranger = pg::ReplicationStream::open(conninfo_, "somebody else");
+    ASSERT_TRUE(stranger->start(kSlotName, {}, kSlotName, true));
+    auto expected = expectation();
+    const auto used = check(expected);
+    ASSERT_FALSE(used);
+    EXPECT_EQ(used.error().code, ErrorCode::slot_in_use);
+    EXPECT_NE(used.error().message.find("somebody else"), std::string::npos) << used.error().message;
+    EXPECT_EQ(drop_slot(*source_, kSlotName, capture_application_name(kStreamId), 100ms).error().code,
+              ErrorCode::slot_in_use);
+  }
+  // Ours: waited for until the server has missed it.
+  std::optional<pg::ReplicationStream> ours = *pg::ReplicationStream::open(conninfo_, capture_application_name(kStreamId));
+  auto started = ours->start(kSlotName, {}, kSlotName, true);
+  while (!started && started.error().code == ErrorCode::slot_in_use) started = ours->start(kSlotName, {}, kSlotName, true);
+  ASSERT_TRUE(started) << started.error().message;
+  EXPECT_EQ(check(expectation()).error().code, ErrorCode::slot_in_use);
+  ours.reset();
+  auto patient = expectation();
+  patient.patience = kPatience;
+  EXPECT_TRUE(check(patient));
+}
+
+TEST_F(SlotTest, InvalidatedIsLost) {
+  make_slot({});
+  run("ALTER SYSTEM SET max_slot_wal_keep_size = '1MB'");
+  run("ALTER SYSTEM SET max_wal_size = '32MB'");
+  run("SELECT pg_reload_conf()");
+  for (int i = 0; i < 12; ++i) {
+    run("SELECT pg_switch_wal()");
+    run("CREATE TABLE w" + std::to_string(i) + " AS SELECT generate_series(1, 1000)");
+  }
+  run("CHECKPOINT");
+  const auto lost = check(expectation());
+  run("ALTER SYSTEM RESET max_slot_wal_keep_size");
+  run("ALTER SYSTEM RESET max_wal_size");
+  run("SELECT pg_reload_conf()");
+  ASSERT_FALSE(lost);
+  EXPECT_EQ(lost.error().code, ErrorCode::slot_lost) << lost.error().message;
+}
+
+TEST_F(SlotTest, DropsWhatIsThereOrNot) {
+  make_slot({});
+  EXPECT_TRUE(drop_slot(*source_, kSlotName, "x", 1s));
+  EXPECT_TRUE(drop_slot(*source_, kSlotName, "x", 1s));
+  EXPECT_EQ(check(expectation()).error().code, ErrorCode::slot_lost);
+}
+
+class PublicationTest : public CaptureHarness {
+ protected:
+  std::string published() {
+    return value("SELECT string_agg(format('%s.%s', schemaname, tablename), ' ' ORDER BY schemaname, tablename)"
+                 " FROM pg_publication_tables WHERE pubname = 'p'");
+  }
+};
+
+TEST_F(PublicationTest, FollowsTheListOfTables) {
+  run("CREATE SCHEMA \"ö\"; CREATE TABLE a (i int); CREATE TABLE \"ö\".b (i int); CREATE TABLE child () INHERITS (a);"
+      "CREATE TABLE part (i int) PARTITION BY LIST (i); CREATE TABLE part_1 PARTITION OF part FOR VALUES IN (1)");
+  ASSERT_TRUE(ensure_publication(*source_, "p", {{"public", "a"}, {"ö", "b"}}));
+  EXPECT_EQ(published(), "public.a ö.b");
+  ASSERT_TRUE(ensure_publication(*source_, "p", {{"public", "a"}, {"public", "part"}}));
+  EXPECT_EQ(published(), "public.a public.part");
+  const std::string before = value("SELECT xmin::text FROM pg_publication_rel ORDER BY 1");
+  ASSERT_TRUE(ensure_publication(*source_, "p", {{"public", "part"}, {"public", "a"}, {"public", "a"}}));
+  EXPECT_EQ(value("SELECT xmin::text FROM pg_publication_rel ORDER BY 1"), before);
+  ASSERT_TRUE(ensure_publication(*source_, "p", {}));
+  EXPECT_EQ(published(), "");
+  EXPECT_EQ(ensure_publication(*source_, "p", {{"public", "nowhere"}}).error().code, ErrorCode::missing_table);
+  run("ALTER PUBLICATION p SET (publish = 'insert')");
+  ASSERT_TRUE(ensure_publication(*source_, "p", {{"public", "a"}}));
+  EXPECT_EQ(value("SELECT pubdelete AND pubtruncate FROM pg_publication"), "t");
+  ASSERT_TRUE(drop_publication(*source_, "p"));
+  ASSERT_TRUE(drop_publication(*source_, "p"));
+  run("CREATE PUBLICATION p FOR ALL TABLES");
+  ASSERT_TRUE(ensure_publication(*source_, "p", {{"public", "a"}}));
+  EXPECT_EQ(published(), "public.a");
+}
+
+TEST_F(PublicationTest, NeedsThePrivilege) {
+  run("CREATE TABLE a (i int); DO $$ BEGIN CREATE ROLE plain LOGIN; EXCEPTION WHEN duplicate_object THEN END $$");
+  auto plain = connect_to(cluster().conninfo(database_, "plain"));
+  EXPECT_EQ(ensure_publication(plain, "p", {{"public", "a"}}).error().code, ErrorCode::insufficient_privilege);
+  EXPECT_EQ(create_slot(cluster().conninfo(database_, "plain"), kSlotName, "x").error().code,
+            ErrorCode::insufficient_privilege);
+}
+
+}  // namespace
+}  // namespace thalweg::capture
