@@ -6,5 +6,5 @@ for part in steps secrets daemons services; do
   # shellcheck source=/dev/null
   source "$THALWEG_ROOT/scripts/lib/$part.sh"
 done
-step "set admin's password" "run 'make up' first: the store and the API must run" new_admin_password
+step "set admin's password" "run 'make up' first: the store and the API must run" reset_admin_password
 print_new_admin_password

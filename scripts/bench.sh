@@ -11,8 +11,8 @@ shift || true
 step "install packages" "run apt-get by hand and read what it says" "$THALWEG_ROOT/scripts/install.sh" build runtime
 case $scenario in
   queue)
-    step "build benchmark" "read the compiler's message above" build_engine release lcr_queue_bench
-    exec "$(find "$THALWEG_BUILD/release" -name lcr_queue_bench -type f -perm -u+x)" "$@"
+    step "build benchmark" "read the compiler's message above" build_engine release queue_bench
+    exec "$(find "$THALWEG_BUILD/release" -name queue_bench -type f -perm -u+x)" "$@"
     ;;
   staged)
     export THALWEG_LOCK=requirements-dev.lock

@@ -2,18 +2,14 @@
 
 The API token comes from the file that THALWEG_TOKEN_FILE names, the address from THALWEG_API_URL.
 
-usage: rest.py first-token USER          reads the password from standard input, writes the token file
-       rest.py token-works
-       rest.py enrol NAME ENGINE-URL CONTROL-TOKEN-FILE
+usage: rest.py token-works
        rest.py database NAME HOST PORT DBNAME USER        reads the password from standard input
        rest.py stream NAME SOURCE DESTINATION SCHEMA
        rest.py wait-replicating NAME SECONDS
 """
 
-import http.cookiejar
 import json
 import os
-import socket
 import sys
 import time
 import urllib.error
@@ -29,13 +25,9 @@ class RefusedError(Exception):
 class Api:
     def __init__(self) -> None:
         self.url = os.environ["THALWEG_API_URL"].rstrip("/")
-        self.token_file = Path(os.environ["THALWEG_TOKEN_FILE"])
-        self.headers: dict[str, str] = {}
-        jar = http.cookiejar.CookieJar()
-        self.opener = urllib.request.build_opener(urllib.request.ProxyHandler({}),
-                                                  urllib.request.HTTPCookieProcessor(jar))
-        if self.token_file.exists():
-            self.headers["Authorization"] = f"Bearer {self.token_file.read_text().strip()}"
+        token = Path(os.environ["THALWEG_TOKEN_FILE"]).read_text().strip()
+        self.headers = {"Authorization": f"Bearer {token}"}
+        self.opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # never through a proxy
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
         request = urllib.request.Request(f"{self.url}/api/v1{path}", method=method, headers=dict(self.headers))
@@ -73,31 +65,8 @@ def _problem(error: urllib.error.HTTPError) -> str:
     return "\n".join(lines)
 
 
-def first_token(user: str) -> None:
-    api = Api()
-    api.headers.clear()
-    session = api.call("POST", "/session", {"name": user, "password": sys.stdin.readline().rstrip("\n")})
-    api.headers["X-CSRF-Token"] = session["csrf_token"]
-    made = api.call("POST", "/tokens", {"name": f"scripts on {socket.gethostname()}", "role": "admin",
-                                        "expires_in_days": None})
-    descriptor = os.open(api.token_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(made["secret"] + "\n")
-    api.call("DELETE", "/session")
-
-
 def token_works() -> None:
     Api().call("GET", "/session")
-
-
-def enrol(name: str, url: str, control_token_file: str) -> None:
-    api = Api()
-    if api.find("/engines", name):
-        print("note: already enrolled")
-        return
-    invitation = api.call("POST", "/engines/enrolments", {"expires_in_minutes": 5})
-    api.call("POST", "/engines/enrol", {"token": invitation["token"], "name": name, "url": url,
-                                        "control_token": Path(control_token_file).read_text().strip()})
 
 
 def database(name: str, host: str, port: str, dbname: str, user: str) -> None:
@@ -135,7 +104,7 @@ def wait_replicating(name: str, seconds: str) -> None:
                   f"{json.dumps(found.get('error') or found.get('health'))}")
 
 
-COMMANDS = {"first-token": first_token, "token-works": token_works, "enrol": enrol, "database": database,
+COMMANDS = {"token-works": token_works, "database": database,
             "stream": stream, "wait-replicating": wait_replicating}
 
 if __name__ == "__main__":

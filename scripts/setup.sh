@@ -21,8 +21,8 @@ step "migrate store" "read the message above" migrate_store
 step "prepare demo source" "read the message above" make_demo_source
 step "prepare demo destination" "read the message above" make_demo_destination
 step "wait for API" "read the log of the service api" wait_until 60 "the API answers" answers "$THALWEG_API_URL/healthz"
-step "make admin" "'make admin-password' gives a new password" make_first_admin
-step "enrol engine" "read the log of the service engine" run_rest enrol local "$THALWEG_ENGINE_URL" "$(secret_file engine-token)"
+step "make admin" "'make admin-password' gives a new password" make_admin
+step "enrol engine" "read the log of the service engine" enrol_engine
 step "make demo stream" "open the console: it names the reason and the cure" make_demo_stream
 printf '\n  console    http://127.0.0.1:%s\n  user       admin\n' "$THALWEG_API_PORT"
 print_new_admin_password

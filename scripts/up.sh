@@ -23,8 +23,8 @@ step "migrate store" "$logs" migrate_store
 step "start engine" "$logs; port $THALWEG_ENGINE_PORT must be free" start_service engine "$THALWEG_ENGINE_URL/healthz"
 step "start api" "$logs; port $THALWEG_API_PORT must be free" start_service api "$THALWEG_API_URL/healthz"
 step "start collector" "$logs" start_service collector
-step "make admin" "'make admin-password' makes a new password" make_first_admin
-step "enrol engine" "$logs" run_rest enrol local "$THALWEG_ENGINE_URL" "$(secret_file engine-token)"
+step "make admin" "'make admin-password' makes a new password" make_admin
+step "enrol engine" "$logs" enrol_engine
 if [[ $THALWEG_DEMO == pgbench ]]; then
   step "start demo source" "$logs" start_cluster source
   step "start demo destination" "$logs" start_cluster destination

@@ -44,23 +44,31 @@ migrate_store() {
   run_admin migrate
 }
 
-# The first time: the user 'admin' with a random password, and a token for the scripts. The password goes to standard
-# output of 'make up' through a file that it removes; afterwards only its hash exists.
-make_first_admin() {
+# The first time: the user 'admin' with a random password. Always: a token that works, for these scripts and the CLI.
+# The password goes to the end of 'make up' through a file that is removed then; afterwards only its hash exists.
+make_admin() {
   if [[ -s $THALWEG_TOKEN_FILE ]] && run_rest token-works; then
     return 0
   fi
-  new_admin_password
+  local password_file
+  password_file=$(new_password_file)
+  if run_admin create-admin --password-file "$password_file" | grep -F 'exists already'; then
+    rm -f "$password_file"
+  fi
+  (umask 077 && run_admin create-token --name "scripts on $(uname -n)" >"$THALWEG_TOKEN_FILE.new")
+  mv "$THALWEG_TOKEN_FILE.new" "$THALWEG_TOKEN_FILE"
+  run_rest token-works
 }
 
-new_admin_password() {
-  local password
-  password=$(head -c 15 /dev/urandom | base64 | tr '+/' 'xy')
-  run_admin set-password admin <<<"$password"
-  rm -f "$THALWEG_TOKEN_FILE"
-  run_rest first-token admin <<<"$password"
-  (umask 077 && printf '%s\n' "$password" >"$THALWEG_SECRETS/admin-password-to-print")
+reset_admin_password() { run_admin reset-password --password-file "$(new_password_file)"; }
+
+new_password_file() {
+  mkdir -p "$THALWEG_SECRETS"
+  (umask 077 && head -c 15 /dev/urandom | base64 | tr '+/' 'xy' >"$THALWEG_SECRETS/admin-password-to-print")
+  printf '%s\n' "$THALWEG_SECRETS/admin-password-to-print"
 }
+
+enrol_engine() { run_admin enrol-local --token-file "$(secret_file engine-token)" --url "$THALWEG_ENGINE_URL"; }
 
 print_new_admin_password() {
   local file=$THALWEG_SECRETS/admin-password-to-print
