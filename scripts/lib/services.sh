@@ -45,27 +45,32 @@ migrate_store() {
 }
 
 # The first time: the user 'admin' with a random password. Always: a token that works, for these scripts and the CLI.
-# The password goes to the end of 'make up' through a file that is removed then; afterwards only its hash exists.
 make_admin() {
   if [[ -s $THALWEG_TOKEN_FILE ]] && run_rest token-works; then
     return 0
   fi
-  local password_file
-  password_file=$(new_password_file)
-  if run_admin create-admin --password-file "$password_file" | grep -F 'exists already'; then
-    rm -f "$password_file"
+  local answer
+  answer=$(run_admin create-admin)
+  if [[ $answer == *'password: '* ]]; then
+    keep_to_print "${answer##*password: }"
   fi
   (umask 077 && run_admin create-token --name "scripts on $(uname -n)" >"$THALWEG_TOKEN_FILE.new")
   mv "$THALWEG_TOKEN_FILE.new" "$THALWEG_TOKEN_FILE"
   run_rest token-works
 }
 
-reset_admin_password() { run_admin reset-password --password-file "$(new_password_file)"; }
+reset_admin_password() {
+  local password
+  password=$(head -c 15 /dev/urandom | base64 | tr '+/' 'xy')
+  run_admin set-password <<<"$password"
+  keep_to_print "$password"
+}
 
-new_password_file() {
+# A step's output goes to its log, where no password may be: this one waits in a file for the end of the script, which
+# prints it once and removes the file. Afterwards only its hash exists.
+keep_to_print() {
   mkdir -p "$THALWEG_SECRETS"
-  (umask 077 && head -c 15 /dev/urandom | base64 | tr '+/' 'xy' >"$THALWEG_SECRETS/admin-password-to-print")
-  printf '%s\n' "$THALWEG_SECRETS/admin-password-to-print"
+  (umask 077 && printf '%s\n' "$1" >"$THALWEG_SECRETS/admin-password-to-print")
 }
 
 enrol_engine() { run_admin enrol-local --token-file "$(secret_file engine-token)" --url "$THALWEG_ENGINE_URL"; }
