@@ -4,33 +4,27 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import httpx
 from fastapi import APIRouter, FastAPI
 from pydantic import BaseModel
-from redis.asyncio import Redis
 
 from thalweg import __version__
+from thalweg.composition import close_resources, make_resources
 from thalweg.db.idempotency import StoredAnswers
-from thalweg.db.store import connect_store, sessions_of
 from thalweg.features.audit.router import router as audit
 from thalweg.features.databases.router import router as databases
 from thalweg.features.engines.router import router as engines
 from thalweg.features.events.router import router as events
 from thalweg.features.health.router import router as health
 from thalweg.features.identity.router import router as identity
-from thalweg.features.identity.service import SessionsAndTokens
 from thalweg.features.operations.router import router as operations
 from thalweg.features.streams.router import router as streams
 from thalweg.features.topology.router import router as topology
-from thalweg.kernel.context import Resources
 from thalweg.kernel.http import failures
 from thalweg.kernel.http.console import Console
 from thalweg.kernel.http.guard import RequestGuard
 from thalweg.kernel.openapi import build_openapi
-from thalweg.kernel.secret_box import load_secret_box
 from thalweg.kernel.settings import Settings
 from thalweg.live.hub import EventHub, running
-from thalweg.live.redis import connect_redis
 from thalweg.live.schemas import EngineEvent, OperationEvent, Sample, StreamDeletedEvent, StreamStatusEvent
 from thalweg.workflows.router import router as workflows
 
@@ -39,22 +33,6 @@ DESCRIPTION = (
     "`type`, lists have opaque cursors, creating POSTs take an Idempotency-Key, updates take If-Match."
 )
 EVENTS: list[type[BaseModel]] = [Sample, StreamStatusEvent, StreamDeletedEvent, OperationEvent, EngineEvent]
-
-
-def make_resources(settings: Settings, application: str) -> Resources:
-    """Nothing connects yet. The caller closes them with `close_resources`."""
-    engine = connect_store(settings, application)
-    redis: Redis = connect_redis(settings)
-    return Resources(
-        settings=settings, engine=engine, sessions=sessions_of(engine), redis=redis, http=httpx.AsyncClient(),
-        secrets=load_secret_box(settings), authenticator=SessionsAndTokens(),
-    )  # fmt: skip
-
-
-async def close_resources(resources: Resources) -> None:
-    await resources.http.aclose()
-    await resources.redis.aclose()
-    await resources.engine.dispose()
 
 
 @asynccontextmanager

@@ -49,7 +49,8 @@ def start_operation(
     """A pending operation; the collector moves it on once the engine has acknowledged `revision`."""
     row = OperationRow(
         kind=kind, target_type="stream", target_id=stream_id, target_name=stream_name,
-        state=OperationState.PENDING, done=0, total=total, unit=unit, revision=revision, requested_by=requested_by,
+        state=OperationState.PENDING, done=0, total=total, unit=unit, revision=revision,
+        requested_by=requested_by, created_at=now(),
     )  # fmt: skip
     session.add(row)
     return row

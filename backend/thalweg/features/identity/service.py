@@ -66,7 +66,7 @@ async def log_in(
         await _count_failures(resources, keys)
         raise Problem(
             "wrong_credentials", "There is no enabled user with this name and password.",
-            "Check the name and the password. An admin can set a new one: thalweg-admin reset-password NAME.",
+            "Check the name and the password. An admin can set a new one: thalweg-admin set-password NAME.",
         )  # fmt: skip
     await repository.forget_failures(session, keys[:1])
     await repository.delete_expired_sessions(session, now())

@@ -1,0 +1,118 @@
+"""Logging in with a password, and what the session's cookie may do."""
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from tests.conftest import PASSWORD, Users, make_client
+
+from thalweg.kernel.context import Resources
+from thalweg.kernel.principal import Role
+
+LOGIN = {"name": "admin", "password": PASSWORD}
+
+
+@pytest.fixture
+async def browser(app: FastAPI, users: Users) -> httpx.AsyncClient:
+    client = make_client(app)
+    answer = await client.post("/api/v1/session", json=LOGIN)
+    assert answer.status_code == 201
+    client.headers["X-CSRF-Token"] = answer.json()["csrf_token"]
+    return client
+
+
+async def test_cookie_is_http_only_and_same_site(anonymous: httpx.AsyncClient, users: Users) -> None:
+    answer = await anonymous.post("/api/v1/session", json=LOGIN)
+    cookie = answer.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=lax" in cookie
+    assert answer.json()["user"] | {"created_at": 0, "updated_at": 0, "id": 0, "etag": 0} == {
+        "id": 0, "name": "admin", "role": "admin", "enabled": True, "created_at": 0, "updated_at": 0, "etag": 0,
+    }  # fmt: skip
+
+
+async def test_session_says_who_and_gives_the_csrf_token(browser: httpx.AsyncClient) -> None:
+    session = (await browser.get("/api/v1/session")).json()
+    assert session["user"]["name"] == "admin"
+    assert session["csrf_token"] == browser.headers["X-CSRF-Token"]
+
+
+async def test_wrong_password_has_a_cure(anonymous: httpx.AsyncClient, users: Users) -> None:
+    answer = await anonymous.post("/api/v1/session", json={"name": "admin", "password": "wrong"})
+    assert answer.status_code == 401
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem = answer.json()
+    assert problem["type"] == "urn:thalweg:problem:wrong_credentials"
+    assert "set-password" in problem["cure"]
+
+
+async def test_unknown_user_looks_like_a_wrong_password(anonymous: httpx.AsyncClient, users: Users) -> None:
+    unknown = (await anonymous.post("/api/v1/session", json={"name": "nobody", "password": "wrong"})).json()
+    known = (await anonymous.post("/api/v1/session", json={"name": "admin", "password": "wrong"})).json()
+    assert unknown == known
+
+
+async def test_failures_slow_down_the_next_attempts(anonymous: httpx.AsyncClient, users: Users) -> None:
+    for _ in range(5):
+        answer = await anonymous.post("/api/v1/session", json={"name": "admin", "password": "wrong"})
+        assert answer.status_code == 401
+    answer = await anonymous.post("/api/v1/session", json=LOGIN)
+    assert answer.status_code == 429
+    assert int(answer.headers["retry-after"]) >= 1
+    other = await anonymous.post("/api/v1/session", json={"name": "viewer", "password": PASSWORD})
+    assert other.status_code == 201
+
+
+async def test_change_without_csrf_token_is_refused(browser: httpx.AsyncClient) -> None:
+    del browser.headers["X-CSRF-Token"]
+    answer = await browser.post("/api/v1/tokens", json={"name": "t"})
+    assert answer.status_code == 403
+    assert answer.json()["code"] == "csrf_token_invalid"
+    browser.headers["X-CSRF-Token"] = "another"
+    assert (await browser.post("/api/v1/tokens", json={"name": "t"})).status_code == 403
+
+
+async def test_change_with_csrf_token_works(browser: httpx.AsyncClient) -> None:
+    assert (await browser.post("/api/v1/tokens", json={"name": "t"})).status_code == 201
+
+
+async def test_log_out_ends_the_session(browser: httpx.AsyncClient) -> None:
+    cookie = browser.cookies["thalweg_session"]
+    assert (await browser.delete("/api/v1/session")).status_code == 204
+    browser.cookies.set("thalweg_session", cookie)
+    assert (await browser.get("/api/v1/session")).status_code == 401
+
+
+async def test_disabling_a_user_ends_their_session(browser: httpx.AsyncClient, app: FastAPI, users: Users) -> None:
+    viewer = make_client(app)
+    await viewer.post("/api/v1/session", json={"name": "viewer", "password": PASSWORD})
+    path = f"/api/v1/users/{users.ids[Role.VIEWER]}"
+    answer = await browser.patch(path, json={"enabled": False}, headers={"If-Match": "*"})
+    assert answer.status_code == 200
+    assert (await viewer.get("/api/v1/session")).status_code == 401
+
+
+async def test_expired_session_is_refused(browser: httpx.AsyncClient, resources: Resources) -> None:
+    from sqlalchemy import text
+
+    async with resources.sessions() as session:
+        await session.execute(text("UPDATE sessions SET expires_at = now() - interval '1 second'"))
+        await session.commit()
+    assert (await browser.get("/api/v1/session")).status_code == 401
+
+
+async def test_login_is_audited_without_the_password(browser: httpx.AsyncClient) -> None:
+    answer = await browser.get("/api/v1/audit")
+    assert [entry["action"] for entry in answer.json()["items"]] == ["session_create"]
+    assert PASSWORD not in answer.text
+
+
+async def test_nothing_is_open_without_login(anonymous: httpx.AsyncClient) -> None:
+    document = (await anonymous.get("/api/v1/openapi.json")).json()
+    for path, methods in document["paths"].items():
+        if "get" in methods and path.startswith("/api/"):
+            address = path.replace("{error_id}", "1")
+            for part in ("stream_id", "database_id", "user_id", "engine_id", "operation_id", "token_id"):
+                address = address.replace(f"{{{part}}}", "abcdefgh")
+            answer = await anonymous.get(address, params={"role": "source"})
+            assert answer.status_code == 401, path
+            assert answer.json()["cure"]

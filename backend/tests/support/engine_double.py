@@ -1,0 +1,136 @@
+"""Stands in for thalwegd at the HTTP boundary: serves the shapes of engine/contract's example files."""
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+CONTRACT = Path(__file__).resolve().parents[3] / "engine" / "contract"
+TOKEN = "the-engine-s-control-token"
+
+
+def example(name: str) -> dict[str, Any]:
+    return dict(json.loads((CONTRACT / f"{name}.example.json").read_text()))
+
+
+class EngineDouble:
+    """`phase`, `status` and `error` say what it reports for every stream that is desired ENABLED."""
+
+    def __init__(self) -> None:
+        self.desired: dict[str, Any] = {"revision": 0, "streams": []}
+        self.documents: list[dict[str, Any]] = []
+        self.status, self.phase = "ENABLED", "REPLICATING"
+        self.error: dict[str, Any] | None = None
+        self.copy_finished = True
+        self.drop_hangs = False
+        self.retried: list[str] = []
+        self.executed: list[int] = []
+        self.deleted: list[int] = []
+        self.ticks = 0
+        self.started_at = example("status")["engine"]["started_at"]
+
+    def app(self) -> Starlette:
+        routes = [
+            Route("/v1/desired", self._put, methods=["PUT"]),
+            Route("/v1/status", self._status),
+            Route("/v1/stats", self._stats),
+            Route("/v1/streams/{id}/retry", self._retry, methods=["POST"]),
+            Route("/v1/streams/{id}/errors", self._errors),
+            Route("/v1/streams/{id}/errors/{error}/execute", self._execute, methods=["POST"]),
+            Route("/v1/streams/{id}/errors/{error}", self._delete, methods=["DELETE"]),
+        ]
+        return Starlette(routes=[Route(r.path, self._guarded(r.endpoint), methods=list(r.methods or [])) for r in routes])
+
+    def _guarded(self, endpoint: Any) -> Any:
+        async def guarded(request: Request) -> Response:
+            if request.headers.get("authorization") != f"Bearer {TOKEN}":
+                return self._refuse(401, "unauthorized", "The token is wrong.")
+            return await endpoint(request)
+
+        return guarded
+
+    @staticmethod
+    def _refuse(status: int, code: str, message: str) -> JSONResponse:
+        error = {"code": code, "class": "permanent", "title": code, "message": message, "cure": "Do it right."}
+        return JSONResponse({"error": error}, status)
+
+    async def _put(self, request: Request) -> Response:
+        document = await request.json()
+        if document["revision"] < self.desired["revision"]:
+            return self._refuse(409, "stale_revision", "The revision is lower than the stored one.")
+        kept = {stream["id"] for stream in document["streams"]}
+        for stream in self.desired["streams"]:
+            if stream["id"] not in kept and stream["status"] != "DROPPED":
+                return self._refuse(409, "invalid_request", "A stream is left out that was not dropped.")
+        self.desired = document
+        self.documents.append(document)
+        return JSONResponse({"revision": document["revision"]})
+
+    def _stream_status(self, stream: dict[str, Any]) -> dict[str, Any]:
+        shown = copy.deepcopy(example("status")["streams"][0])
+        shown["id"] = stream["id"]
+        shown["tables"] = [{**shown["tables"][0], **table} for table in stream["tables"]]
+        shown["instantiation"]["finished_at"] = shown["instantiation"]["started_at"] if self.copy_finished else None
+        desired = stream["status"]
+        if desired == "ENABLED":
+            shown["status"], shown["phase"], shown["error"] = self.status, self.phase, self.error
+        else:
+            held = desired == "DROPPED" and self.drop_hangs and not stream["force"]
+            shown["status"] = "DISABLED" if held else desired
+            shown["phase"] = "DROPPING" if held else "STOPPED"
+            shown["error"] = self.error if held else None
+        return shown
+
+    async def _status(self, request: Request) -> Response:
+        document = example("status")
+        document["engine"]["desired_revision"] = self.desired["revision"]
+        document["engine"]["started_at"] = self.started_at
+        document["streams"] = [self._stream_status(stream) for stream in self.desired["streams"]]
+        return JSONResponse(document)
+
+    async def _stats(self, request: Request) -> Response:
+        """Each call is one second later, and every counter twice the example's further."""
+        self.ticks += 1
+        document = example("stats")
+        document["monotonic_ns"] = self.ticks * 1_000_000_000
+        document["process"]["cpu_ns"] = self.ticks * 250_000_000
+        pattern = document["streams"][0]
+        for component in pattern["components"]:
+            component["counters"] = {name: value * self.ticks for name, value in component["counters"].items()}
+            if component["time_ns"]:
+                component["time_ns"] = {name: value * self.ticks for name, value in component["time_ns"].items()}
+        pattern["latency"]["buckets"] = [[upper, count * self.ticks] for upper, count in pattern["latency"]["buckets"]]
+        document["streams"] = [
+            {**pattern, "id": stream["id"]} for stream in self.desired["streams"] if stream["status"] == "ENABLED"
+        ]
+        return JSONResponse(document)
+
+    def _known(self, request: Request) -> bool:
+        return any(stream["id"] == request.path_params["id"] for stream in self.desired["streams"])
+
+    async def _retry(self, request: Request) -> Response:
+        if not self._known(request):
+            return self._refuse(404, "unknown_stream", "There is no such stream.")
+        self.retried.append(request.path_params["id"])
+        self.status, self.phase, self.error = "ENABLED", "REPLICATING", None
+        return JSONResponse({}, 202)
+
+    async def _errors(self, request: Request) -> Response:
+        parked = {
+            "id": 1, "commit_lsn": "0/1", "xid": 7, "lcrs": 3, "tables": ["public.t"], "code": "apply_failed",
+            "message": "duplicate key", "sqlstate": "23505", "parked_at": self.started_at,
+        }  # fmt: skip
+        return JSONResponse({"errors": [parked]})
+
+    async def _execute(self, request: Request) -> Response:
+        self.executed.append(int(request.path_params["error"]))
+        return JSONResponse({}, 202)
+
+    async def _delete(self, request: Request) -> Response:
+        self.deleted.append(int(request.path_params["error"]))
+        return Response(status_code=204)

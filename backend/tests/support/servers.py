@@ -1,0 +1,119 @@
+"""Real PostgreSQL clusters and a real Redis for the tests, each in a directory and on a port of its own."""
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import redis
+
+POSTGRES_USER = "postgres"
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def postgres_binaries() -> Path:
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
+    if found:
+        return found[-1]
+    on_path = shutil.which("initdb")
+    if on_path is None:
+        raise RuntimeError("The tests need PostgreSQL's server programs (initdb, pg_ctl).")
+    return Path(on_path).parent
+
+
+def _unprivileged(command: list[str]) -> None:
+    """PostgreSQL refuses to run as root: then as its own user."""
+    prefix = ["runuser", "-u", POSTGRES_USER, "--"] if os.geteuid() == 0 else []
+    done = subprocess.run([*prefix, *command], capture_output=True, text=True, cwd="/", check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{command[0]} failed: {done.stdout}{done.stderr}")
+
+
+@dataclass
+class Cluster:
+    directory: Path
+    port: int
+
+    def url(self, dbname: str) -> str:
+        return f"postgresql+psycopg://{POSTGRES_USER}@127.0.0.1:{self.port}/{dbname}"
+
+    def execute(self, *statements: str, dbname: str = "postgres") -> None:
+        with psycopg.connect(
+            host="127.0.0.1", port=self.port, user=POSTGRES_USER, dbname=dbname, autocommit=True
+        ) as connection:
+            for statement in statements:
+                connection.execute(statement.encode())
+
+    def stop(self) -> None:
+        _unprivileged([f"{postgres_binaries()}/pg_ctl", "-D", f"{self.directory}/data", "-m", "immediate", "stop"])
+        shutil.rmtree(self.directory)
+
+
+def start_cluster(**settings: str | int) -> Cluster:
+    """The superuser comes in by trust, everybody else by password, as in the wild."""
+    directory = Path(tempfile.mkdtemp(prefix="thalweg-test-pg-"))
+    if os.geteuid() == 0:
+        shutil.chown(directory, POSTGRES_USER)
+    cluster = Cluster(directory, free_port())
+    binaries, data = postgres_binaries(), f"{directory}/data"
+    _unprivileged(
+        [f"{binaries}/initdb", "-D", data, "-U", POSTGRES_USER, "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C"]
+    )
+    options = {
+        "port": cluster.port, "listen_addresses": "'127.0.0.1'", "unix_socket_directories": f"'{directory}'",
+        "fsync": "off", "wal_level": "logical", "shared_buffers": "32MB", "max_connections": 100,
+        "autovacuum": "off", **settings,
+    }  # fmt: skip
+    with Path(data, "postgresql.conf").open("a") as file:
+        file.writelines(f"{name} = {value}\n" for name, value in options.items())
+    Path(data, "pg_hba.conf").write_text(
+        f"host all {POSTGRES_USER} 127.0.0.1/32 trust\n"
+        "host all outsider 127.0.0.1/32 reject\n"
+        "host all all 127.0.0.1/32 scram-sha-256\n"
+    )
+    _unprivileged([f"{binaries}/pg_ctl", "-D", data, "-w", "-l", f"{directory}/log", "start"])
+    return cluster
+
+
+@dataclass
+class RedisServer:
+    """Can be stopped and started again on the same port, as in an outage."""
+
+    port: int
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"],
+            stdout=subprocess.DEVNULL, cwd="/",
+        )  # fmt: skip
+        client = redis.Redis(port=self.port)
+        for _ in range(100):
+            try:
+                client.ping()
+                break
+            except redis.RedisError:
+                time.sleep(0.05)
+        else:
+            raise RuntimeError("redis-server does not answer")
+        client.close()
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.terminate()
+            self.process.wait(10)
+            self.process = None

@@ -1,0 +1,43 @@
+"""Serves an ASGI application on a real port from inside the test's event loop."""
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import uvicorn
+
+
+@asynccontextmanager
+async def serve(app: Any, port: int = 0) -> AsyncGenerator[str, None]:
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", port))
+    server = uvicorn.Server(
+        uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1, lifespan="auto")
+    )
+    server.install_signal_handlers = lambda: None
+    task = asyncio.create_task(server.serve(sockets=[listener]))
+    while not server.started:
+        if task.done():
+            await task
+        await asyncio.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        await task
+        listener.close()
+
+
+async def eventually(check: Any, seconds: float = 10.0) -> Any:
+    """Awaits a condition that another task brings about; gives its first true value."""
+    deadline = asyncio.get_running_loop().time() + seconds
+    while True:
+        value = await check()
+        if value:
+            return value
+        if asyncio.get_running_loop().time() > deadline:
+            raise AssertionError(f"not within {seconds} s: {check}")
+        await asyncio.sleep(0.03)

@@ -1,0 +1,110 @@
+"""`thalweg-admin`: what must work before anybody can log in. Runs on the control plane's host, on its settings."""
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import psycopg
+import typer
+from sqlalchemy.exc import SQLAlchemyError
+
+from thalweg.cli import administration
+from thalweg.composition import close_resources, make_resources
+from thalweg.kernel.context import Resources
+from thalweg.kernel.principal import Role
+from thalweg.kernel.problems import Problem
+from thalweg.kernel.secret_box import SecretKeyError
+from thalweg.kernel.settings import Settings
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
+Answer = TypeVar("Answer")
+TokenFile = Annotated[Path, typer.Option(help="File with the engine's control token.", exists=True, dir_okay=False)]
+
+
+def _fail(message: str, cure: str) -> typer.Exit:
+    typer.echo(f"error: {message}", err=True)
+    typer.echo(f"cure:  {cure}", err=True)
+    return typer.Exit(1)
+
+
+def _run(work: Callable[[Resources], Awaitable[Answer]]) -> Answer:
+    async def with_resources() -> Answer:
+        resources = make_resources(Settings(), "thalweg admin")
+        try:
+            return await work(resources)
+        finally:
+            await close_resources(resources)
+
+    try:
+        return asyncio.run(with_resources())
+    except Problem as problem:
+        raise _fail(problem.detail, problem.cure or "") from problem
+    except (SQLAlchemyError, psycopg.Error, OSError) as error:
+        told = str(error).splitlines()[0]
+        raise _fail(f"The control store: {told}", "Check that it runs and THALWEG_STORE_URL; then migrate.") from error
+    except SecretKeyError as error:
+        raise _fail(str(error), "Put the right key back (THALWEG_SECRET_KEY_FILE).") from error
+
+
+@app.command()
+def migrate() -> None:
+    """Bring the control store's schema to this version."""
+    try:
+        revision = administration.migrate(Settings())
+    except (SQLAlchemyError, psycopg.Error) as error:
+        told = str(error).splitlines()[0]
+        raise _fail(f"The control store: {told}", "Check that it runs, and THALWEG_STORE_URL.") from error
+    typer.echo(f"schema at revision {revision}")
+
+
+@app.command()
+def create_admin(name: Annotated[str, typer.Argument()] = "admin") -> None:
+    """Create an admin with a random password and print it. Changes nothing when the user exists."""
+    password = secrets.token_urlsafe(15)
+    if _run(lambda resources: administration.create_user(resources, name, password, Role.ADMIN)):
+        typer.echo(f"admin {name} created, password: {password}")
+    else:
+        typer.echo(f"user {name} exists already")
+
+
+@app.command()
+def set_password(name: Annotated[str, typer.Argument()] = "admin") -> None:
+    """Set a password, read from standard input, and end the user's sessions. Makes an admin when there is no such user."""
+    password = typer.get_text_stream("stdin").readline().rstrip("\n")
+    if len(password) < administration.PASSWORD_MIN:
+        raise _fail("The password is too short.", f"Use at least {administration.PASSWORD_MIN} characters.")
+    made = _run(lambda resources: administration.set_password(resources, name, password))
+    typer.echo(f"admin {name} created" if made else f"password of {name} set")
+
+
+@app.command()
+def create_token(
+    user: str = "admin", name: str = "admin token", role: Role = Role.ADMIN, expires_in_days: int = 365
+) -> None:
+    """Make an API token for a user and print it, alone, on standard output."""
+    typer.echo(_run(lambda resources: administration.create_token(resources, user, name, role, expires_in_days)))
+
+
+@app.command()
+def enrol_local(
+    token_file: TokenFile,
+    name: str = "local",
+    url: str = "http://127.0.0.1:8643",
+    wait: Annotated[float, typer.Option(help="Seconds to wait for the engine to answer.")] = 30,
+) -> None:
+    """Enrol the engine on this host; when it is enrolled, only renew its control token."""
+    token = token_file.read_text().strip()
+    fresh = _run(lambda resources: administration.enrol_local(resources, name, url, token, wait))
+    typer.echo(f"engine {name} at {url} " + ("enrolled" if fresh else "was enrolled already"))
+
+
+@app.command()
+def generate_key() -> None:
+    """Print a fresh key for THALWEG_SECRET_KEY."""
+    typer.echo(administration.new_key())
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,188 @@
+"""`thalweg-collector`: the one elected process that reconciles desired with observed state and takes live samples.
+
+Each engine has its own loop, so that a slow one holds up no other. Losing the store, Redis or an engine is an outage
+to wait out, not an end: it is logged once, shown where it can be, and what was lost in it is only live pictures.
+"""
+
+import asyncio
+import contextlib
+import signal
+import time
+
+import psycopg
+import structlog
+from redis.exceptions import RedisError
+from sqlalchemy.exc import SQLAlchemyError
+
+from thalweg.composition import close_resources, make_resources
+from thalweg.db.election import Election
+from thalweg.db.models import EngineRow
+from thalweg.engine_client.access import client_of
+from thalweg.engine_client.client import EngineClient, EngineFailure
+from thalweg.engine_client.desired import desired_document
+from thalweg.kernel.clock import now
+from thalweg.kernel.context import Resources
+from thalweg.kernel.logging import configure_logging
+from thalweg.kernel.secret_box import SecretKeyError
+from thalweg.kernel.settings import Settings
+from thalweg.live.bus import Bus
+from thalweg.workers import repository
+from thalweg.workers.polling import EngineMemory, poll
+from thalweg.workers.recording import Outcome, record_poll
+
+log = structlog.get_logger(__name__)
+OUTAGES = (SQLAlchemyError, psycopg.Error, OSError, SecretKeyError)
+
+
+class Collector:
+    """Owner: this process. `run` ends when it is cancelled."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+        self._settings = resources.settings
+        self._election = Election(self._settings.store_url)
+        self._bus = Bus(resources.redis)
+        self._loops: dict[str, asyncio.Task[None]] = {}
+        self._outages: set[str] = set()
+        self._addresses: dict[str, tuple[str, str]] = {}
+
+    async def run(self) -> None:
+        try:
+            while True:
+                await self._cycle()
+                await asyncio.sleep(self._settings.poll_interval)
+        finally:
+            await self._stand_down()
+
+    async def _cycle(self) -> None:
+        """Keeps one loop for each enrolled engine while leading."""
+        try:
+            leading = await self._election.leads()
+            if not leading:
+                await self._stop_loops()
+                return
+            async with self._resources.sessions() as session:
+                engines = {engine.id: engine for engine in await repository.all_engines(session)}
+            self._over("store")
+        except OUTAGES as error:
+            self._outage("store", error)
+            await self._stop_loops()
+            return
+        # An engine that was enrolled anew has another token: its loop begins again with it.
+        addresses = {name: (engine.url, engine.control_token_sealed) for name, engine in engines.items()}
+        for engine_id in list(self._loops):
+            if addresses.get(engine_id) != self._addresses.get(engine_id):
+                await self._stop_loop(engine_id)
+        self._addresses = addresses
+        for engine_id, engine in engines.items():
+            task = self._loops.get(engine_id)
+            if task is None or task.done():
+                if task is not None and not task.cancelled() and task.exception() is not None:
+                    log.error("engine loop ended", engine=engine.name, exc_info=task.exception())
+                self._loops[engine_id] = asyncio.create_task(self._watch(engine), name=f"engine {engine.name}")
+
+    async def _watch(self, engine: EngineRow) -> None:
+        memory = EngineMemory()
+        while True:
+            started = time.monotonic()
+            try:
+                client = self._client_of(engine)
+                if not await self._turn(engine.id, client, memory):
+                    return
+                self._over(f"engine {engine.name}")
+            except OUTAGES as error:
+                self._outage(f"engine {engine.name}", error)
+            spent = time.monotonic() - started
+            await asyncio.sleep(max(0.05, self._settings.poll_interval - spent))
+
+    def _client_of(self, engine: EngineRow) -> EngineClient:
+        return client_of(engine, self._resources.http, self._resources.secrets, self._settings.engine_timeout)
+
+    async def _turn(self, engine_id: str, client: EngineClient, memory: EngineMemory) -> bool:
+        """Poll, record, publish, reconcile. False when the engine was deleted."""
+        answer = await poll(client)
+        async with self._resources.sessions() as session:
+            outcome = await record_poll(session, engine_id, answer, memory, now())
+            await session.commit()
+        if outcome is None:
+            return False
+        await self._publish(outcome)
+        if outcome.engine_revision is not None and outcome.engine_revision != outcome.desired_revision:
+            await self._reconcile(engine_id, client)
+        return True
+
+    async def _publish(self, outcome: Outcome) -> None:
+        try:
+            if outcome.samples:
+                await self._bus.add_samples(outcome.samples, self._settings.samples_kept)
+            if outcome.events:
+                await self._bus.publish(outcome.events)
+            for stream_id in outcome.deleted_streams:
+                await self._bus.forget(stream_id)
+            self._over("redis")
+        except (RedisError, OSError) as error:
+            self._outage("redis", error)
+
+    async def _reconcile(self, engine_id: str, client: EngineClient) -> None:
+        async with self._resources.sessions() as session:
+            document = await desired_document(session, engine_id, self._resources.secrets)
+        if document is None:
+            return
+        try:
+            await client.put_desired(document)
+            log.info("desired state sent", engine_id=engine_id, revision=document["revision"])
+            self._over(f"desired state of {engine_id}")
+        except EngineFailure as failure:
+            self._outage(f"desired state of {engine_id}", failure)
+            async with self._resources.sessions() as session:
+                row = await session.get(EngineRow, engine_id)
+                if row is not None:
+                    row.message = f"The desired state was refused: {failure.message} {failure.cure}".strip()
+                    await session.commit()
+
+    def _outage(self, what: str, error: BaseException) -> None:
+        """Logged when it begins and when it is over, not every second."""
+        if what not in self._outages:
+            self._outages.add(what)
+            log.warning("outage", of=what, error=str(error))
+
+    def _over(self, what: str) -> None:
+        if what in self._outages:
+            self._outages.discard(what)
+            log.info("outage is over", of=what)
+
+    async def _stop_loop(self, engine_id: str) -> None:
+        task = self._loops.pop(engine_id)
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+    async def _stop_loops(self) -> None:
+        for engine_id in list(self._loops):
+            await self._stop_loop(engine_id)
+
+    async def _stand_down(self) -> None:
+        await self._stop_loops()
+        await self._election.resign()
+
+
+async def collect(settings: Settings) -> None:
+    """Until SIGTERM or SIGINT."""
+    resources = make_resources(settings, "thalweg collector")
+    task = asyncio.create_task(Collector(resources).run())
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, task.cancel)
+    log.info("collector started")
+    try:
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+    finally:
+        await close_resources(resources)
+        log.info("collector stopped")
+
+
+def run() -> None:
+    settings = Settings()
+    configure_logging(settings)
+    asyncio.run(collect(settings))

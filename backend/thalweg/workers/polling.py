@@ -1,0 +1,69 @@
+"""Asks one engine for its status and statistics, and remembers what rates need."""
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from thalweg.engine_client.client import EngineClient, EngineFailure
+from thalweg.engine_client.documents import API_VERSION, EngineStats, EngineStatus
+from thalweg.kernel.clock import now
+from thalweg.live.rates import Reading, sample_of
+from thalweg.live.schemas import Sample
+
+
+@dataclass(frozen=True)
+class Poll:
+    """One answer of an engine, or why there is none. `asked_at` is before the request was sent."""
+
+    asked_at: datetime
+    status: EngineStatus | None
+    stats: EngineStats | None
+    failure: EngineFailure | None
+
+
+async def poll(client: EngineClient) -> Poll:
+    asked_at = now()
+    try:
+        status, stats = await asyncio.gather(client.status(), client.stats())
+    except EngineFailure as failure:
+        return Poll(asked_at, None, None, failure)
+    if status.engine.api != API_VERSION:
+        told = f"It speaks control API {status.engine.api}, not {API_VERSION}."
+        cure = "Run the engine and the control plane in the same version."
+        return Poll(asked_at, None, None, EngineFailure("engine_protocol", told, cure, 200))
+    return Poll(asked_at, status, stats, None)
+
+
+@dataclass
+class EngineMemory:
+    """What the collector keeps of one engine between polls. Owner: the collector's loop."""
+
+    readings: dict[str, Reading] = field(default_factory=dict)
+    process_started_at: datetime | None = None
+    cpu_ns: int | None = None
+    monotonic_ns: int | None = None
+
+    def cpu_percent(self, stats: EngineStats) -> float | None:
+        """Of one core, since the last poll. Call before `samples`."""
+        if self.cpu_ns is None or self.monotonic_ns is None or stats.monotonic_ns <= self.monotonic_ns:
+            return None
+        return round(100 * (stats.process.cpu_ns - self.cpu_ns) / (stats.monotonic_ns - self.monotonic_ns), 2)
+
+    def samples(self, status: EngineStatus, stats: EngineStats) -> list[Sample]:
+        """One for each stream that runs. A restarted engine begins anew: its counters did."""
+        if self.process_started_at != status.engine.started_at:
+            self.forget()
+            self.process_started_at = status.engine.started_at
+        statuses = {stream.id: stream for stream in status.streams}
+        current = {
+            stream.id: Reading(stats.sampled_at, stats.monotonic_ns, stream, statuses[stream.id])
+            for stream in stats.streams
+            if stream.id in statuses
+        }
+        samples = [sample_of(name, self.readings.get(name), reading) for name, reading in current.items()]
+        self.readings, self.cpu_ns, self.monotonic_ns = current, stats.process.cpu_ns, stats.monotonic_ns
+        return samples
+
+    def forget(self) -> None:
+        """After an outage: a rate over it would be neither the one nor the other."""
+        self.readings, self.cpu_ns, self.monotonic_ns = {}, None, None

@@ -1,0 +1,132 @@
+"""Writes what was observed to the store and tells what has changed as events."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from pydantic import BaseModel
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from thalweg.db.models import EngineRow, StreamRow
+from thalweg.db.operations import unfinished_operations
+from thalweg.engine_client.documents import StreamStatus, observed_document
+from thalweg.live.health import Facts, health_of
+from thalweg.live.schemas import EngineEvent, Sample, StreamDeletedEvent, StreamStatusEvent
+from thalweg.workers import repository
+from thalweg.workers.polling import EngineMemory, Poll
+from thalweg.workers.progress import advance, operation_event
+
+# An unchanged observation is written again this often, so that its age says whether the collector lives.
+REWRITE_AFTER = timedelta(seconds=5)
+
+
+@dataclass
+class Outcome:
+    """What one poll led to. `engine_revision` is what the engine holds, None without an answer."""
+
+    samples: list[Sample] = field(default_factory=list)
+    events: list[tuple[str, BaseModel]] = field(default_factory=list)
+    deleted_streams: list[str] = field(default_factory=list)
+    desired_revision: int = 0
+    engine_revision: int | None = None
+
+
+async def record_poll(
+    session: AsyncSession, engine_id: str, poll: Poll, memory: EngineMemory, at: datetime
+) -> Outcome | None:
+    """In the caller's transaction. None when the engine was deleted meanwhile."""
+    engine = await session.get(EngineRow, engine_id, with_for_update=True)
+    if engine is None:
+        return None
+    outcome = Outcome()
+    before = engine.state
+    if poll.status is None or poll.stats is None:
+        _record_failure(engine, poll, memory)
+    else:
+        _record_answer(engine, poll, memory, outcome, at)
+        await _record_streams(session, engine, poll, outcome, at)
+    if engine.state != before:
+        outcome.events.append(("engine", EngineEvent(engine_id=engine.id, state=engine.state, at=at)))
+    outcome.desired_revision = engine.desired_revision
+    return outcome
+
+
+def _record_failure(engine: EngineRow, poll: Poll, memory: EngineMemory) -> None:
+    memory.forget()
+    if poll.failure is not None:
+        engine.state = "REFUSED" if poll.failure.reached else "UNREACHABLE"
+        engine.message = f"{poll.failure.message} {poll.failure.cure}".strip()
+    engine.cpu_percent = engine.resident_bytes = None
+
+
+def _record_answer(engine: EngineRow, poll: Poll, memory: EngineMemory, outcome: Outcome, at: datetime) -> None:
+    assert poll.status is not None and poll.stats is not None  # noqa: S101
+    process = poll.status.engine
+    engine.state, engine.last_seen_at = "ONLINE", at
+    if process.desired_revision == engine.desired_revision:
+        engine.message = None
+    engine.version, engine.hostname, engine.pid = process.version, process.hostname, process.pid
+    engine.started_at = process.started_at
+    engine.acknowledged_revision = outcome.engine_revision = process.desired_revision
+    engine.resident_bytes = poll.stats.process.resident_bytes
+    engine.cpu_percent = memory.cpu_percent(poll.stats)
+    outcome.samples = memory.samples(poll.status, poll.stats)
+    if process.desired_revision > engine.desired_revision:
+        # The store is older than the engine's disk (restored from a backup): go on above the engine's number.
+        engine.desired_revision = process.desired_revision + 1
+
+
+async def _record_streams(session: AsyncSession, engine: EngineRow, poll: Poll, outcome: Outcome, at: datetime) -> None:
+    assert poll.status is not None  # noqa: S101
+    rows = await repository.lock_streams(session, engine.id)
+    operations = await unfinished_operations(session, list(rows))
+    samples = {sample.stream_id: sample for sample in outcome.samples}
+    for status in poll.status.streams:
+        row = rows.get(status.id)
+        if row is None:
+            continue
+        changed = _observe(row, status, at)
+        gone = row.desired_status == "DROPPED" and status.status == "DROPPED"
+        if changed and not gone:
+            outcome.events.append(_status_event(engine, row, samples.get(row.id), at))
+        for operation in operations:
+            if operation.target_id == row.id and advance(operation, row, status, poll.asked_at, engine):
+                outcome.events.append(operation_event(operation, at))
+        if gone:
+            await session.delete(row)
+            engine.desired_revision += 1
+            outcome.deleted_streams.append(row.id)
+            outcome.events.append(("stream.deleted", StreamDeletedEvent(stream_id=row.id, at=at)))
+
+
+def _observe(row: StreamRow, status: StreamStatus, at: datetime) -> bool:
+    """True when something changed that people wait for: status, phase or error."""
+    document = observed_document(status)
+    error_before = (row.observed or {}).get("error")
+    changed = (
+        (row.observed_status, row.observed_phase) != (status.status, status.phase)
+        or _error_key(error_before) != _error_key(document["error"])
+    )  # fmt: skip
+    if row.observed != document or row.observed_at is None or at - row.observed_at >= REWRITE_AFTER:
+        row.observed, row.observed_at = document, at
+    row.observed_status, row.observed_phase = status.status, status.phase
+    if status.status == "DISABLED":
+        row.restart_needed = False
+    return changed
+
+
+def _error_key(error: dict[str, object] | None) -> tuple[object, ...] | None:
+    """An error that comes again at another time is not news."""
+    return None if error is None else (error.get("code"), error.get("message"))
+
+
+def _status_event(
+    engine: EngineRow, row: StreamRow, sample: Sample | None, at: datetime
+) -> tuple[str, StreamStatusEvent]:
+    facts = Facts(
+        row.desired_status, row.observed_status, row.observed_phase, row.observed, row.observed_at,
+        engine.name, engine.state, engine.message, sample,
+    )  # fmt: skip
+    event = StreamStatusEvent(
+        stream_id=row.id, status=row.observed_status, phase=row.observed_phase, health=health_of(facts, at), at=at
+    )
+    return "stream.status", event
