@@ -188,6 +188,10 @@ base::Result<std::optional<StreamMessage>> ReplicationStream::receive(std::chron
     polled = true;
     // Feedback that did not fit into the socket goes out as soon as it can.
     const bool unsent = PQflush(impl_->conn()) == 1;
+    if (left == std::chrono::milliseconds::zero()) {
+      THALWEG_TRY(impl_->libpq().consume_input());  // reads without waiting: no need to ask first
+      continue;
+    }
     THALWEG_ASSIGN(const short ready,
                    impl_->libpq().wait(static_cast<short>(POLLIN | (unsent ? POLLOUT : 0)), left));
     if ((ready & (POLLIN | POLLERR | POLLHUP)) != 0) THALWEG_TRY(impl_->libpq().consume_input());

@@ -172,17 +172,32 @@ base::Result<void> LogicalCapture::connect() {
 
 base::Result<void> LogicalCapture::read_until_stopped() {
   while (!stop_.load(std::memory_order_acquire)) {
+    time_.enter(Activity::busy);
     state_.set("CAPTURING CHANGES");
     THALWEG_TRY(drain());
     if (stop_.load(std::memory_order_acquire)) break;
     options_.queue->flush();
-    wait_for_wal();
-    const ActivityScope waiting(time_, caught_up() ? Activity::idle : Activity::network);
-    THALWEG_ASSIGN(const auto message, stream_->receive(wait_limit()));
-    time_.enter(Activity::busy);
-    if (message) THALWEG_TRY(take(*message));
+    THALWEG_TRY(wait_for_wal());
   }
   return {};
+}
+
+base::Result<void> LogicalCapture::wait_for_wal() {
+  source_end_.store(probe_->position().value, std::memory_order_relaxed);
+  if (caught_up()) {
+    state_.set("WAITING FOR WAL");
+    time_.enter(Activity::idle);
+  } else {
+    time_.enter(Activity::network);
+  }
+  if (pace_.hot(options_.clock->steady_now(), messages_)) {
+    std::this_thread::sleep_for(ReceivePace::kNap);
+    return {};
+  }
+  THALWEG_ASSIGN(const auto message, stream_->receive(wait_limit()));
+  if (!message) return {};
+  time_.enter(Activity::busy);
+  return take(*message);
 }
 
 base::Result<void> LogicalCapture::drain() {
@@ -198,6 +213,7 @@ base::Result<void> LogicalCapture::drain() {
 }
 
 base::Result<void> LogicalCapture::take(const pg::StreamMessage& message) {
+  ++messages_;
   if (message.is_keepalive) return take_keepalive(message);
   received_ = std::max({received_, message.wal_start, message.wal_end});
   THALWEG_ASSIGN(const PgoutputMessage* parsed, parser_.parse(message.payload));
@@ -276,11 +292,6 @@ std::chrono::milliseconds LogicalCapture::wait_limit() const {
   auto limit = std::min<Duration>(kWaitMax, feedback_->until_due(now, confirmed()));
   if (progress_pending_) limit = std::min(limit, progress_at_ + kProgressInterval - now);
   return std::max(1ms, std::chrono::ceil<std::chrono::milliseconds>(limit));
-}
-
-void LogicalCapture::wait_for_wal() {
-  source_end_.store(probe_->position().value, std::memory_order_relaxed);
-  if (caught_up()) state_.set("WAITING FOR WAL");
 }
 
 bool LogicalCapture::caught_up() const {

@@ -12,6 +12,7 @@
 #include "capture/logical/feedback_schedule.h"
 #include "capture/logical/frame_translator.h"
 #include "capture/logical/pgoutput_parser.h"
+#include "capture/logical/receive_pace.h"
 #include "capture/logical/source_end_probe.h"
 #include "pg/replication_stream.h"
 #include "telemetry/agent.h"
@@ -51,7 +52,7 @@ class LogicalCapture final : public Capture, private FrameSink {
   base::Result<void> give_feedback_if_due();
   base::Result<void> stay_connected_until_join();
   std::chrono::milliseconds wait_limit() const;
-  void wait_for_wal();
+  base::Result<void> wait_for_wal();
   void publish_counters();
   base::Lsn confirmed() const { return {options_.confirmed_lsn->load(std::memory_order_acquire)}; }
   bool caught_up() const;
@@ -69,6 +70,8 @@ class LogicalCapture final : public Capture, private FrameSink {
   std::optional<FeedbackSchedule> feedback_;
   PgoutputParser parser_;
   FrameTranslator translator_{*this};
+  ReceivePace pace_;
+  uint64_t messages_ = 0;         // XLogData and keepalives taken
   base::Lsn received_;            // highest WAL position heard of
   base::Lsn progress_enqueued_;   // lsn of the last PROGRESS frame
   base::Lsn progress_pending_;    // of a keepalive that no PROGRESS frame has passed on yet

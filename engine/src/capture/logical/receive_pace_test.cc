@@ -1,0 +1,28 @@
+#include "capture/logical/receive_pace.h"
+
+#include <gtest/gtest.h>
+
+namespace thalweg::capture {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(ReceivePace, IsHotWhileMessagesComeFast) {
+  ReceivePace pace;
+  const ReceivePace::Time start{1h};
+  EXPECT_FALSE(pace.hot(start, 0));
+  EXPECT_FALSE(pace.hot(start + 500us, 1'000)) << "the window is not over";
+  EXPECT_TRUE(pace.hot(start + 1ms, 1'000));
+  EXPECT_TRUE(pace.hot(start + 2ms, 1'024));
+  EXPECT_FALSE(pace.hot(start + 3ms, 1'047));
+}
+
+TEST(ReceivePace, OneBurstAfterAPauseIsNotHot) {
+  ReceivePace pace;
+  const ReceivePace::Time start{1h};
+  EXPECT_FALSE(pace.hot(start, 0));
+  EXPECT_FALSE(pace.hot(start + 100ms, 100));
+}
+
+}  // namespace
+}  // namespace thalweg::capture
