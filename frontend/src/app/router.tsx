@@ -7,17 +7,9 @@ import {
   Outlet,
   type RouterHistory,
 } from "@tanstack/react-router";
-import { AuditPage } from "@/pages/audit/audit-page";
-import { DatabasePage } from "@/pages/databases/database-page";
-import { DatabasesPage } from "@/pages/databases/databases-page";
-import { EnginesPage } from "@/pages/engines/engines-page";
 import { LoginPage } from "@/pages/login/login-page";
 import { NotFoundPage } from "@/pages/not-found/not-found-page";
-import { OperationsPage } from "@/pages/operations/operations-page";
 import { OverviewPage } from "@/pages/overview/overview-page";
-import { SettingsPage } from "@/pages/settings/settings-page";
-import { StreamPage } from "@/pages/stream/stream-page";
-import { StreamCreatePage } from "@/pages/stream-create/stream-create-page";
 import { PageError } from "./page-error";
 import { textParam } from "./search-params";
 import { GuardedShell } from "./shell";
@@ -42,13 +34,13 @@ const overview = createRoute({ getParentRoute: () => shell, path: "/", component
 const streamCreate = createRoute({
   getParentRoute: () => shell,
   path: "/streams/new",
-  component: StreamCreatePage,
+  component: lazyRouteComponent(() => import("@/pages/stream-create/stream-create-page"), "StreamCreatePage"),
 });
 
 const stream = createRoute({
   getParentRoute: () => shell,
   path: "/streams/$streamId",
-  component: StreamPage,
+  component: lazyRouteComponent(() => import("@/pages/stream/stream-page"), "StreamPage"),
   validateSearch: (search): { tab?: string; minutes?: number; filter?: string } => ({
     tab: textParam(search.tab),
     minutes: Number(search.minutes) || undefined,
@@ -56,12 +48,16 @@ const stream = createRoute({
   }),
 });
 
-const databases = createRoute({ getParentRoute: () => shell, path: "/databases", component: DatabasesPage });
+const databases = createRoute({
+  getParentRoute: () => shell,
+  path: "/databases",
+  component: lazyRouteComponent(() => import("@/pages/databases/databases-page"), "DatabasesPage"),
+});
 
 const database = createRoute({
   getParentRoute: () => shell,
   path: "/databases/$databaseId",
-  component: DatabasePage,
+  component: lazyRouteComponent(() => import("@/pages/databases/database-page"), "DatabasePage"),
   validateSearch: (search): { role?: "destination" } => ({
     role: search.role === "destination" ? "destination" : undefined,
   }),
@@ -76,15 +72,23 @@ const topology = createRoute({
 const operations = createRoute({
   getParentRoute: () => shell,
   path: "/operations",
-  component: OperationsPage,
+  component: lazyRouteComponent(() => import("@/pages/operations/operations-page"), "OperationsPage"),
 });
-const engines = createRoute({ getParentRoute: () => shell, path: "/engines", component: EnginesPage });
-const audit = createRoute({ getParentRoute: () => shell, path: "/audit", component: AuditPage });
+const engines = createRoute({
+  getParentRoute: () => shell,
+  path: "/engines",
+  component: lazyRouteComponent(() => import("@/pages/engines/engines-page"), "EnginesPage"),
+});
+const audit = createRoute({
+  getParentRoute: () => shell,
+  path: "/audit",
+  component: lazyRouteComponent(() => import("@/pages/audit/audit-page"), "AuditPage"),
+});
 
 const settings = createRoute({
   getParentRoute: () => shell,
   path: "/settings",
-  component: SettingsPage,
+  component: lazyRouteComponent(() => import("@/pages/settings/settings-page"), "SettingsPage"),
   validateSearch: (search): { tab?: string } => ({ tab: textParam(search.tab) }),
 });
 
@@ -105,7 +109,7 @@ const routeTree = root.addChildren([
 ]);
 
 export function createAppRouter(queryClient: QueryClient, history?: RouterHistory) {
-  return createRouter({ routeTree, context: { queryClient }, history, defaultPreload: false });
+  return createRouter({ routeTree, context: { queryClient }, history, defaultPreload: "intent" });
 }
 
 declare module "@tanstack/react-router" {

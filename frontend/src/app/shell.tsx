@@ -1,7 +1,7 @@
 import { AppShell, Box, Button, Center, Group, Loader, Menu } from "@mantine/core";
 import { IconChevronDown, IconLogout, IconUser } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
-import { Link, Navigate, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
+import { Link, Outlet, useLocation, useNavigate, useRouter } from "@tanstack/react-router";
 import { useEffect, useRef } from "react";
 import { useLiveEvents } from "@/api/live";
 import { problemInWords } from "@/api/problem-in-words";
@@ -17,7 +17,6 @@ import classes from "./shell.module.css";
 /** Lets only those who are logged in see the pages. */
 export function GuardedShell() {
   const session = useQuery(sessionQuery);
-  const href = useLocation({ select: (location) => location.href });
   if (session.isPending) {
     return (
       <Center h="100vh">
@@ -32,9 +31,22 @@ export function GuardedShell() {
       </Center>
     );
   }
-  if (!session.data)
-    return <Navigate to="/login" search={{ next: href === "/" ? undefined : href }} replace />;
+  if (!session.data) return <ToLogin />;
   return <Shell session={session.data} />;
+}
+
+/**
+ * Leads to the login once, remembering the page that was asked for. It does not listen to the location: while the
+ * router is on its way, that is the login's own address, and following it would never end.
+ */
+function ToLogin() {
+  const router = useRouter();
+  useEffect(() => {
+    const { pathname, href } = router.state.location;
+    if (pathname === "/login") return;
+    void router.navigate({ to: "/login", search: { next: href === "/" ? undefined : href }, replace: true });
+  }, [router]);
+  return null;
 }
 
 function Shell({ session }: { session: Session }) {

@@ -20,7 +20,7 @@ export function curl(call: RestCallSpec, origin: string): string {
     lines.push(`  -H ${quote(`${name}: ${value}`)}`);
   if (call.body !== undefined) {
     lines.push(`  -H 'Content-Type: application/json'`);
-    lines.push(`  -d ${quote(JSON.stringify(call.body, null, 2))}`);
+    lines.push(`  -d ${quote(JSON.stringify(call.body, null, 2).replaceAll("\n", "\n  "))}`);
   }
   return lines.join(" \\\n");
 }

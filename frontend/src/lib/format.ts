@@ -67,6 +67,7 @@ export function byteRate(n: Maybe): Quantity {
 /** Microseconds as µs, ms or s. */
 export function latency(us: Maybe): Quantity {
   if (!known(us)) return unknownQuantity;
+  if (us === 0) return { value: "0", unit: "ms" };
   if (us < 1000) return { value: threeDigits(us), unit: "µs" };
   if (us < 1_000_000) return { value: threeDigits(us / 1000), unit: "ms" };
   return duration(us / 1_000_000);

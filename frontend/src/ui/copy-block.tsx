@@ -1,16 +1,17 @@
 import { Box, Button, CopyButton, Group, Text } from "@mantine/core";
 import { IconCheck, IconCopy } from "@tabler/icons-react";
 
-/** Text to take elsewhere: SQL, a shell command, a token. `label` says what it is, also to a screen reader. */
-export function CopyBlock({
-  text,
-  label,
-  copyLabel = "Copy",
-}: {
+interface CopyBlockProps {
   text: string;
   label: string;
   copyLabel?: string;
-}) {
+  /** What it belongs to, so that a screen reader can tell several blocks of one kind apart. */
+  about?: string;
+  maxHeight?: number;
+}
+
+/** Text to take elsewhere: SQL, a shell command, a token. `label` says what it is, also to a screen reader. */
+export function CopyBlock({ text, label, copyLabel = "Copy", about, maxHeight = 260 }: CopyBlockProps) {
   return (
     <Box
       component="figure"
@@ -45,13 +46,13 @@ export function CopyBlock({
         p={10}
         tabIndex={0}
         role="region"
-        aria-label={label}
+        aria-label={about ? `${label}: ${about}` : label}
         style={{
           fontFamily: "var(--mantine-font-family-monospace)",
           fontSize: 12,
           lineHeight: "18px",
           overflow: "auto",
-          maxHeight: 260,
+          maxHeight,
           whiteSpace: "pre",
         }}
       >

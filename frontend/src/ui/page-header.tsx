@@ -14,7 +14,7 @@ export function PageHeader({ title, description, beside, actions }: PageHeaderPr
     document.title = `${title} · Thalweg`;
   }, [title]);
   return (
-    <Group justify="space-between" align="flex-start" wrap="nowrap" mb="md" gap="lg">
+    <Group justify="space-between" align="flex-start" wrap="nowrap" mb="sm" gap="lg">
       <Box miw={0}>
         <Group gap="sm">
           <Title order={1}>{title}</Title>

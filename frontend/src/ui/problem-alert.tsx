@@ -28,6 +28,7 @@ export function ProblemAlert({ problem, tone = "bad", onRetry, actions }: Proble
     <Alert
       role="alert"
       variant="default"
+      p="sm"
       icon={<Icon size={18} color={`var(--tone-${tone})`} aria-hidden />}
       title={problem.title}
       styles={{
@@ -45,7 +46,9 @@ export function ProblemAlert({ problem, tone = "bad", onRetry, actions }: Proble
                 {part.pointer && <Text component="code" size="xs" ff="monospace">{`${part.pointer}: `}</Text>}
                 {part.message}
                 {part.cure && ` ${part.cure}`}
-                {part.sql && <CopyBlock text={part.sql} label="SQL" copyLabel="Copy SQL" />}
+                {part.sql && (
+                  <CopyBlock text={part.sql} label="SQL" about={part.message} copyLabel="Copy SQL" />
+                )}
               </List.Item>
             ))}
           </List>
@@ -56,7 +59,9 @@ export function ProblemAlert({ problem, tone = "bad", onRetry, actions }: Proble
             {problem.cure}
           </Text>
         )}
-        {problem.sql && <CopyBlock text={problem.sql} label="Cure as SQL" copyLabel="Copy SQL" />}
+        {problem.sql && (
+          <CopyBlock text={problem.sql} label="Cure as SQL" about={problem.title} copyLabel="Copy SQL" />
+        )}
         {(problem.facts?.length || problem.code) && (
           <Text size="xs" style={{ color: "var(--text-primary)" }}>
             {[problem.code, ...(problem.facts ?? [])].filter(Boolean).join(" · ")}

@@ -3,8 +3,14 @@ import { IconTerminal2 } from "@tabler/icons-react";
 import { curl, type RestCallSpec } from "@/lib/curl";
 import { CopyBlock } from "./copy-block";
 
-export function RestCall({ call }: { call: RestCallSpec }) {
-  return <CopyBlock text={curl(call, window.location.origin)} label={`${call.method} ${call.path}`} />;
+export function RestCall({ call, maxHeight }: { call: RestCallSpec; maxHeight?: number }) {
+  return (
+    <CopyBlock
+      text={curl(call, window.location.origin)}
+      label={`${call.method} ${call.path}`}
+      maxHeight={maxHeight}
+    />
+  );
 }
 
 /** A quiet button beside an action that shows the REST call doing the same. */

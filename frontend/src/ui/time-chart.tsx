@@ -18,15 +18,22 @@ interface TimeChartProps {
   times: number[];
   series: Series[];
   format: (value: Maybe) => Quantity;
+  /** The axis ends at the last sample and begins so much earlier, however few samples there are. */
+  windowSeconds?: number;
+  /** Ticks at powers of two: for bytes. */
+  binary?: boolean;
   height?: number;
 }
+
+const BINARY_STEPS = Array.from({ length: 54 }, (_, power) => 2 ** power);
 
 function token(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
 /** A live chart: uPlot draws it, a table shows the same numbers to those who cannot see or do not want the picture. */
-export function TimeChart({ title, times, series, format, height = 180 }: TimeChartProps) {
+export function TimeChart(props: TimeChartProps) {
+  const { title, times, series, format, height = 180 } = props;
   const [asTable, setAsTable] = useState(false);
   const id = useId();
   return (
@@ -50,7 +57,7 @@ export function TimeChart({ title, times, series, format, height = 180 }: TimeCh
       {asTable ? (
         <ChartTable title={title} times={times} series={series} format={format} height={height} />
       ) : (
-        <Plot title={title} times={times} series={series} format={format} height={height} />
+        <Plot {...props} height={height} />
       )}
     </Box>
   );
@@ -58,7 +65,7 @@ export function TimeChart({ title, times, series, format, height = 180 }: TimeCh
 
 function Legend({ series, format }: Pick<TimeChartProps, "series" | "format">) {
   return (
-    <Group gap={14} mb={4} mih={20}>
+    <Group className={classes.legend}>
       {series.map((one) => (
         <Group key={one.label} gap={5} wrap="nowrap">
           <span className={classes.swatch} style={{ background: `var(--series-${one.colour})` }} />
@@ -107,7 +114,8 @@ function ChartTable({ title, times, series, format, height }: TimeChartProps & {
   );
 }
 
-function Plot({ title, times, series, format, height = 180 }: TimeChartProps) {
+function Plot(props: TimeChartProps & { height: number }) {
+  const { title, times, series, format, height, windowSeconds, binary = false } = props;
   const host = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const latest = useRef(format);
@@ -153,18 +161,22 @@ function Plot({ title, times, series, format, height = 180 }: TimeChartProps) {
         padding: [6, 6, 0, 0],
         legend: { show: false },
         cursor: { y: false, points: { size: 6 } },
-        scales: { y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.1 : 1] } },
+        scales: {
+          x: { range: (_plot, low, high) => [windowSeconds ? high - windowSeconds : low, high] },
+          y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.1 : 1] },
+        },
         axes: [
           {
             ...axis,
             size: 24,
-            space: 70,
-            values: [[1, "{HH}:{mm}:{ss}", null, null, null, null, null, null, 1]],
+            space: 46,
+            values: (_plot, ticks) => clockTicks(ticks),
           },
           {
             ...axis,
-            size: 74,
-            space: 34,
+            size: 70,
+            space: 30,
+            ...(binary ? { incrs: BINARY_STEPS } : {}),
             gap: 6,
             values: (_plot, ticks) => ticks.map((tick) => asText(latest.current(tick))),
           },
@@ -182,7 +194,7 @@ function Plot({ title, times, series, format, height = 180 }: TimeChartProps) {
       created.destroy();
       plot.current = null;
     };
-  }, [shape, height, scheme]);
+  }, [shape, height, scheme, windowSeconds, binary]);
 
   useEffect(() => {
     plot.current?.setData(data);
@@ -190,6 +202,13 @@ function Plot({ title, times, series, format, height = 180 }: TimeChartProps) {
 
   const now = series.map((one) => `${one.label} ${asText(format(one.values.at(-1)))}`).join(", ");
   return <div ref={host} role="img" aria-label={`${title}, now: ${now}`} style={{ height }} />;
+}
+
+/** 14:05, or 14:05:20 when ticks are closer than a minute. */
+function clockTicks(ticks: number[]): string[] {
+  const [first = 0, second = 60] = ticks;
+  const timeStyle = ticks.length > 1 && second - first < 60 ? "medium" : "short";
+  return ticks.map((tick) => new Date(tick * 1000).toLocaleTimeString("sv-SE", { timeStyle }));
 }
 
 function readScheme(): string {

@@ -21,27 +21,34 @@ export function ToneIcon({ tone, size = 16 }: { tone: Tone; size?: number }) {
   return <Icon size={size} stroke={2} color={`var(--tone-${tone})`} aria-hidden style={{ flex: "none" }} />;
 }
 
-interface StateBadgeProps {
+interface ToneBadgeProps {
   state: StateInWords;
-  /** Shorter text than the state's label, when the column says the rest. */
   compact?: boolean;
+  /** Long states break into lines instead of asking for room: in narrow cards. */
+  wrap?: boolean;
 }
 
-export function ToneBadge({ state, compact = false }: StateBadgeProps) {
+const wrapped = {
+  root: { height: "auto", maxWidth: "100%", paddingBlock: 2 },
+  label: { whiteSpace: "normal", lineHeight: 1.25 },
+} as const;
+
+export function ToneBadge({ state, compact = false, wrap = false }: ToneBadgeProps) {
+  const colours = {
+    background: `var(--tone-${state.tone}-soft)`,
+    border: "1px solid transparent",
+    color: `var(--tone-${state.tone})`,
+  };
   return (
     <Tooltip label={state.definition} disabled={!state.definition}>
       <Badge
         size={compact ? "sm" : "md"}
         leftSection={<ToneIcon tone={state.tone} size={compact ? 12 : 14} />}
-        styles={{
-          root: {
-            background: `var(--tone-${state.tone}-soft)`,
-            border: "1px solid transparent",
-            color: `var(--tone-${state.tone})`,
-            maxWidth: "100%",
-          },
-          label: { overflow: "hidden", textOverflow: "ellipsis" },
-        }}
+        styles={
+          wrap
+            ? { root: { ...colours, ...wrapped.root }, label: wrapped.label }
+            : { root: { ...colours, minWidth: "max-content" } }
+        }
       >
         {state.label}
       </Badge>
@@ -49,8 +56,12 @@ export function ToneBadge({ state, compact = false }: StateBadgeProps) {
   );
 }
 
-export function StateBadge({ state, compact }: { state: string | null | undefined; compact?: boolean }) {
-  return <ToneBadge state={stateInWords(state)} compact={compact} />;
+interface StateBadgeProps extends Omit<ToneBadgeProps, "state"> {
+  state: string | null | undefined;
+}
+
+export function StateBadge({ state, ...rest }: StateBadgeProps) {
+  return <ToneBadge state={stateInWords(state)} {...rest} />;
 }
 
 export function HealthBadge({ level }: { level: string | null | undefined }) {

@@ -53,7 +53,7 @@ function Card({ title, icon, component, children }: CardProps) {
         </Text>
       </Group>
       <Box className={classes.state}>
-        <StateBadge state={component?.state} compact />
+        <StateBadge state={component?.state} compact wrap />
       </Box>
       {component && <Numbers component={component} title={title} />}
       {children}
@@ -112,12 +112,12 @@ function QueueDepth({ queue }: { queue: ComponentSample }) {
   const { depth, capacity, depth_bytes: depthBytes, memory_bytes: memoryBytes } = queue.gauges;
   const share = depth !== undefined && capacity ? depth / capacity : null;
   const memoryShare = depthBytes !== undefined && memoryBytes ? depthBytes / memoryBytes : null;
-  const text = `${asText(compactCount(depth))} of ${asText(compactCount(capacity, "LCR"))}`;
-  const memory = `${asText(bytes(depthBytes))} of ${asText(bytes(memoryBytes))}`;
+  const text = `${asText(compactCount(depth))} / ${asText(compactCount(capacity, "LCR"))}`;
+  const memory = `${asText(bytes(depthBytes))} / ${asText(bytes(memoryBytes))}`;
   return (
     <Stack gap={6}>
       <Box>
-        <Group justify="space-between" gap={4}>
+        <Group justify="space-between" gap={4} wrap="nowrap">
           <Text size="xs" c="dimmed">
             Depth
           </Text>
@@ -133,7 +133,7 @@ function QueueDepth({ queue }: { queue: ComponentSample }) {
         />
       </Box>
       <Box>
-        <Group justify="space-between" gap={4}>
+        <Group justify="space-between" gap={4} wrap="nowrap">
           <Text size="xs" c="dimmed">
             Memory
           </Text>
@@ -164,20 +164,18 @@ function Appliers({ appliers }: { appliers: ComponentSample[] }) {
           {appliers.length || "none"}
         </Text>
       </Group>
-      <Group justify="space-between" align="flex-end" wrap="nowrap" mb={2}>
+      <Metric
+        metric="componentLcrRate"
+        size="lg"
+        quantity={rate(sumRate(appliers, "lcrs_per_second"), "LCR")}
+      />
+      <Stack gap={1}>
         <Metric
-          metric="componentLcrRate"
-          size="lg"
-          quantity={rate(sumRate(appliers, "lcrs_per_second"), "LCR")}
+          metric="transactionRate"
+          quantity={rate(sumRate(appliers, "transactions_per_second"), "txn")}
         />
-        <Stack gap={1} miw={140}>
-          <Metric
-            metric="transactionRate"
-            quantity={rate(sumRate(appliers, "transactions_per_second"), "txn")}
-          />
-          <Metric metric="byteRate" quantity={byteRate(sumRate(appliers, "bytes_per_second"))} />
-        </Stack>
-      </Group>
+        <Metric metric="byteRate" quantity={byteRate(sumRate(appliers, "bytes_per_second"))} />
+      </Stack>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard */}
       <section className={classes.appliers} tabIndex={0} aria-label="Each applier">
         {appliers.map((applier) => (

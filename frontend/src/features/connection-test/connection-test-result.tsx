@@ -25,6 +25,7 @@ export function ConnectionTestResult({ test }: { test: ConnectionTest }) {
     <Alert
       role="status"
       variant="default"
+      p="sm"
       icon={<IconCircleCheck size={18} color="var(--tone-good)" aria-hidden />}
       title={`Connected to PostgreSQL ${test.version ?? ""}`}
       styles={{

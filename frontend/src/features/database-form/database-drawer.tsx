@@ -10,6 +10,7 @@ import { RestCallButton } from "@/ui/rest-call";
 import {
   type DatabaseFormValues,
   emptyForm,
+  type FormFaults,
   formFaults,
   sslModes,
   toCreate,
@@ -49,13 +50,14 @@ function DatabaseForm({ database, onClose, onSaved, renderTest }: DatabaseDrawer
   const [values, setValues] = useState<DatabaseFormValues>(() =>
     database ? toFormValues(database) : emptyForm,
   );
-  const [checked, setChecked] = useState(false);
+  const [checked, setChecked] = useState<"no" | "connection" | "all">("no");
   const test = useTestConnection();
   const create = useCreateDatabase();
   const update = useUpdateDatabase(database?.id ?? "");
   const saving = database ? update : create;
   const faults = formFaults(values);
-  const shownFaults = checked ? faults : {};
+  const { name: _name, ...connectionFaults } = faults;
+  const shownFaults: FormFaults = checked === "no" ? {} : checked === "all" ? faults : connectionFaults;
   const valid = Object.keys(faults).length === 0;
 
   const set = <Field extends keyof DatabaseFormValues>(field: Field, value: DatabaseFormValues[Field]) => {
@@ -95,7 +97,7 @@ function DatabaseForm({ database, onClose, onSaved, renderTest }: DatabaseDrawer
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        setChecked(true);
+        setChecked("all");
         if (valid) save();
       }}
     >
@@ -148,9 +150,8 @@ function DatabaseForm({ database, onClose, onSaved, renderTest }: DatabaseDrawer
             leftSection={<IconPlugConnected size={14} aria-hidden />}
             loading={test.isPending}
             onClick={() => {
-              setChecked(true);
-              const { name: _name, ...connection } = faults;
-              if (Object.keys(connection).length === 0) test.mutate(toTest(values, database));
+              setChecked((now) => (now === "all" ? now : "connection"));
+              if (Object.keys(connectionFaults).length === 0) test.mutate(toTest(values, database));
             }}
           >
             Test connection

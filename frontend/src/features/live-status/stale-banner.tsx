@@ -33,7 +33,7 @@ export function StaleBanner({ streams, live }: StaleBannerProps) {
     ? "Redis cannot be reached, so rates and latencies are missing. Streams go on replicating."
     : state === "lost"
       ? "The connection to the control plane is interrupted. Streams go on replicating."
-      : `No live numbers of ${stale.map((stream) => stream.name).join(", ")} since ${formatAgo(newest, now)}.`;
+      : `The last numbers of ${stale.map((stream) => stream.name).join(", ")} came ${formatAgo(newest, now)}.`;
   const cure = !live
     ? "Start Redis; live numbers come back by themselves."
     : state === "lost"

@@ -66,7 +66,12 @@ function CheckRow({ check }: { check: Check }) {
           )}
           {check.status !== "ok" && check.sql && (
             <Box mt={6}>
-              <CopyBlock text={check.sql} label={`SQL to run at the ${check.side}`} copyLabel="Copy SQL" />
+              <CopyBlock
+                text={check.sql}
+                label={`SQL to run at the ${check.side}`}
+                about={check.title}
+                copyLabel="Copy SQL"
+              />
             </Box>
           )}
         </Box>

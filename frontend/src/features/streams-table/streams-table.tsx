@@ -30,7 +30,7 @@ const columns: Column<StreamSummary>[] = [
     definition: "Whether the stream replicates and keeps up, and why not.",
     sortBy: (stream) => urgency[stream.health.level] ?? 2,
     cell: (stream) => <HealthCell stream={stream} />,
-    width: "26%",
+    width: "24%",
   },
   {
     key: "phase",
@@ -102,7 +102,7 @@ export function StreamsTable({ streams }: { streams: StreamSummary[] }) {
 
 function NameCell({ stream }: { stream: StreamSummary }) {
   return (
-    <Box py={2}>
+    <Box py={2} miw={130}>
       <AnchorLink to="/streams/$streamId" params={{ streamId: stream.id }} fw={600} size="sm">
         {stream.name}
       </AnchorLink>
@@ -143,8 +143,8 @@ function RateCell({ stream }: { stream: StreamSummary }) {
   const values = samples.slice(-SPARK_SAMPLES).map((sample) => sample.lcrs_per_second);
   return (
     <Group gap={10} justify="flex-end" wrap="nowrap">
-      <Sparkline values={values} label={`Rate of ${stream.name} over the last samples`} width={88} />
-      <Box miw={92} ta="right">
+      <Sparkline values={values} label={`Rate of ${stream.name} over the last samples`} width={64} />
+      <Box miw={84} ta="right">
         <Quantity quantity={rate(stream.lcrs_per_second, "LCR")} />
       </Box>
     </Group>

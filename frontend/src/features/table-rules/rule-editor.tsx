@@ -43,12 +43,10 @@ function RuleList({ title, description, rules, onChange }: RuleListProps) {
     onChange(rules.map((one, at) => (at === index ? rule : one)));
   return (
     <Box component="section" aria-label={`${title} rules`}>
-      <Group gap={8} mb={4} align="baseline">
-        <Title order={3}>{title}</Title>
-        <Text size="xs" c="dimmed">
-          {description}
-        </Text>
-      </Group>
+      <Title order={3}>{title}</Title>
+      <Text size="xs" c="dimmed" mb={5}>
+        {description}
+      </Text>
       <Stack gap={6}>
         {rules.map((rule, index) => {
           const label = `${title} rule ${index + 1}`;

@@ -51,12 +51,13 @@ const factColumns: Column<SourceTable>[] = [
     key: "key",
     header: "Key",
     definition:
-      "How a row is found at the destination: the primary key's columns, else the replica identity.",
+      "How a row is found at the destination: the primary key's columns, else the replica identity's; all columns with REPLICA IDENTITY FULL.",
     cell: (table) => <Key table={table} />,
   },
   {
     key: "problems",
     header: "Problems",
+    width: "34%",
     sortBy: (table) => (table.replicable ? (table.warnings.length > 0 ? 1 : 2) : 0),
     cell: (table) => <Problems table={table} />,
   },
@@ -124,7 +125,7 @@ export function SourceTables({ tables, selection, maxHeight = 420 }: SourceTable
 
 function Key({ table }: { table: SourceTable }) {
   if (table.key_columns.length > 0) return <span>{table.key_columns.join(", ")}</span>;
-  if (table.replica_identity === "full") return <span>all columns (replica identity full)</span>;
+  if (table.replica_identity === "full") return <span>all columns</span>;
   return (
     <Group gap={5} wrap="nowrap">
       <ToneIcon tone="warning" size={14} />

@@ -2,8 +2,8 @@
 import { Graph, layout } from "@dagrejs/dagre";
 import type { Topology } from "@/api/types";
 
-export const NODE_WIDTH = 196;
-export const NODE_HEIGHT = 62;
+export const NODE_WIDTH = 164;
+export const NODE_HEIGHT = 70;
 
 export interface Place {
   x: number;
@@ -13,7 +13,7 @@ export interface Place {
 /** Top left corner of each node, by node id. */
 export function placeNodes(topology: Topology): Map<string, Place> {
   const graph = new Graph();
-  graph.setGraph({ rankdir: "LR", nodesep: 28, ranksep: 96, marginx: 12, marginy: 12 });
+  graph.setGraph({ rankdir: "LR", nodesep: 22, ranksep: 80, marginx: 12, marginy: 12 });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const node of topology.nodes) graph.setNode(node.id, { width: NODE_WIDTH, height: NODE_HEIGHT });
   for (const edge of topology.edges)
@@ -33,4 +33,10 @@ export function shapeOf(topology: Topology): string {
     ...topology.nodes.map(({ id }) => id),
     ...topology.edges.map(({ source, target }) => `${source}>${target}`),
   ].join("\n");
+}
+
+/** Pixels that the drawing area needs: as high as the graph, within what a screen shows. */
+export function graphHeight(places: Map<string, Place>): number {
+  const bottom = Math.max(0, ...[...places.values()].map(({ y }) => y + NODE_HEIGHT));
+  return Math.min(640, Math.max(260, bottom + 90));
 }

@@ -4,8 +4,7 @@ import "@xyflow/react/dist/style.css";
 import { useMemo } from "react";
 import type { Topology } from "@/api/types";
 import { asText, rate } from "@/lib/format";
-import { stateInWords } from "@/lib/states";
-import { NODE_HEIGHT, NODE_WIDTH, placeNodes, shapeOf } from "./layout";
+import { graphHeight, NODE_HEIGHT, NODE_WIDTH, placeNodes, shapeOf } from "./layout";
 import { TopologyNodeView } from "./topology-node";
 import "./topology-graph.css";
 
@@ -35,7 +34,6 @@ export function TopologyGraph({ topology, onOpen }: TopologyGraphProps) {
         targetPosition: Position.Left,
         draggable: false,
         connectable: false,
-        ariaLabel: `${node.kind.toLowerCase()} ${node.label}${node.state ? `, ${stateInWords(node.state).label}` : ""}`,
       })),
     [topology.nodes, places, onOpen],
   );
@@ -63,7 +61,7 @@ export function TopologyGraph({ topology, onOpen }: TopologyGraphProps) {
   );
 
   return (
-    <div className="topology" style={{ height: "min(640px, calc(100vh - 220px))", minHeight: 340 }}>
+    <div className="topology" style={{ height: graphHeight(places) }}>
       <ReactFlow
         nodes={nodes}
         edges={edges}

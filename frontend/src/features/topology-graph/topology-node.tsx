@@ -2,7 +2,7 @@ import { Group, Text } from "@mantine/core";
 import { IconDatabase, IconDatabaseExport, IconDatabaseImport, IconStack2 } from "@tabler/icons-react";
 import { Handle, type NodeProps, Position } from "@xyflow/react";
 import type { Topology } from "@/api/types";
-import { stateInWords } from "@/lib/states";
+import { sentenceCase, stateInWords } from "@/lib/states";
 import { ToneIcon } from "@/ui/tone";
 
 type TopologyNode = Topology["nodes"][number];
@@ -17,7 +17,7 @@ const icons: Record<TopologyNode["kind"], typeof IconDatabase> = {
 export function TopologyNodeView({ data }: NodeProps) {
   const { node, onOpen } = data as { node: TopologyNode; onOpen: (node: TopologyNode) => void };
   const Icon = icons[node.kind];
-  const state = node.state ? stateInWords(node.state) : null;
+  const state = stateInWords(node.state);
   return (
     <>
       <Handle type="target" position={Position.Left} isConnectable={false} />
@@ -30,23 +30,26 @@ export function TopologyNodeView({ data }: NodeProps) {
         <Group gap={7} wrap="nowrap">
           <Icon size={16} stroke={1.7} aria-hidden style={{ flex: "none" }} />
           <Text size="sm" fw={600} truncate>
-            {node.label}
+            {node.kind === "DATABASE" ? node.label : sentenceCase(node.kind)}
           </Text>
         </Group>
-        <Group gap={5} wrap="nowrap">
-          {state ? (
-            <>
+        {node.kind === "DATABASE" ? (
+          <Text size="xs" c="dimmed">
+            Database
+          </Text>
+        ) : (
+          <>
+            <Text size="xs" c="dimmed" truncate title={node.label}>
+              {node.label}
+            </Text>
+            <Group gap={5} wrap="nowrap">
               <ToneIcon tone={state.tone} size={13} />
               <Text size="xs" truncate style={{ color: `var(--tone-${state.tone})` }}>
                 {state.label}
               </Text>
-            </>
-          ) : (
-            <Text size="xs" c="dimmed">
-              {node.kind === "DATABASE" ? "Database" : "Not reported"}
-            </Text>
-          )}
-        </Group>
+            </Group>
+          </>
+        )}
       </button>
       <Handle type="source" position={Position.Right} isConnectable={false} />
     </>

@@ -1,6 +1,7 @@
 import type { Topology } from "@/api/types";
 import { rate } from "@/lib/format";
 import { metrics } from "@/lib/metrics";
+import { sentenceCase } from "@/lib/states";
 import { type Column, DataTable } from "@/ui/data-table";
 import { Quantity } from "@/ui/quantity";
 
@@ -14,7 +15,11 @@ const kinds: Record<Edge["kind"], string> = {
 
 /** The same graph as rows: each edge with what flows over it. */
 export function TopologyTable({ topology }: { topology: Topology }) {
-  const label = (id: string) => topology.nodes.find((node) => node.id === id)?.label ?? id;
+  const label = (id: string) => {
+    const node = topology.nodes.find((one) => one.id === id);
+    if (!node) return id;
+    return node.kind === "DATABASE" ? node.label : `${sentenceCase(node.kind)} of ${node.label}`;
+  };
   const columns: Column<Edge>[] = [
     { key: "from", header: "From", sortBy: (edge) => label(edge.source), cell: (edge) => label(edge.source) },
     { key: "to", header: "To", sortBy: (edge) => label(edge.target), cell: (edge) => label(edge.target) },

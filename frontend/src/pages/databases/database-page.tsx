@@ -41,7 +41,7 @@ function DatabaseView({ database }: { database: Database }) {
   const mayAct = covers(useQuery(sessionQuery).data?.user.role, "operator");
   const path = `/api/v1/databases/${database.id}`;
   return (
-    <Stack gap="sm">
+    <>
       <PageHeader
         title={database.name}
         beside={<ToneBadge state={testInWords(database)} />}
@@ -77,11 +77,13 @@ function DatabaseView({ database }: { database: Database }) {
           </>
         }
       />
-      {test.isError && <ProblemAlert problem={problemInWords(test.error)} />}
-      {test.data && <ConnectionTestResult test={test.data} />}
-      <DatabasePreflight database={database} />
-      <DatabaseTables database={database} />
-    </Stack>
+      <Stack gap="sm">
+        {test.isError && <ProblemAlert problem={problemInWords(test.error)} />}
+        {test.data && <ConnectionTestResult test={test.data} />}
+        <DatabasePreflight database={database} />
+        <DatabaseTables database={database} />
+      </Stack>
+    </>
   );
 }
 

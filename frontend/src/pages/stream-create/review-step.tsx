@@ -72,7 +72,7 @@ export function ReviewStep(props: ReviewStepProps) {
       </Grid.Col>
       <Grid.Col span={{ base: 12, md: 7 }}>
         <Panel title="The same by REST">
-          <RestCall call={{ method: "POST", path: "/api/v1/streams", body }} />
+          <RestCall call={{ method: "POST", path: "/api/v1/streams", body }} maxHeight={520} />
         </Panel>
       </Grid.Col>
     </Grid>

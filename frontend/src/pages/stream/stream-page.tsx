@@ -56,7 +56,7 @@ function StreamView({ stream }: { stream: Stream }) {
   const mayAct = covers(useQuery(sessionQuery).data?.user.role, "operator");
   const parked = stream.error_queue_transactions ?? 0;
   return (
-    <Stack gap="sm">
+    <>
       <PageHeader
         title={stream.name}
         beside={
@@ -68,8 +68,10 @@ function StreamView({ stream }: { stream: Stream }) {
         description={<Facts stream={stream} />}
         actions={<StreamActions stream={stream} mayAct={mayAct} onDeleted={() => navigate({ to: "/" })} />}
       />
-      <StreamErrorPanel stream={stream} />
-      <StaleBanner streams={[stream]} live />
+      <Stack gap="sm" mb="xs">
+        <StreamErrorPanel stream={stream} />
+        <StaleBanner streams={[stream]} live />
+      </Stack>
       <Tabs
         value={tab}
         onChange={(next) =>
@@ -119,7 +121,7 @@ function StreamView({ stream }: { stream: Stream }) {
           </Panel>
         </Tabs.Panel>
       </Tabs>
-    </Stack>
+    </>
   );
 }
 
