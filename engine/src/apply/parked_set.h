@@ -8,32 +8,45 @@
 
 namespace thalweg::apply {
 
+// The hashes of one transaction (transaction.h). No row hashes at all (spilled, TRUNCATE): it stands for whole tables.
+struct TransactionHashes {
+  std::span<const uint64_t> writes;
+  std::span<const uint64_t> reads;
+  std::span<const uint64_t> tables;
+  bool of_rows() const { return !writes.empty() || !reads.empty(); }
+};
+
 // Owner: one thread.
 class ParkedSet {
  public:
-  // A transaction without row hashes (spilled, TRUNCATE) stands for whole tables.
-  void add(std::span<const uint64_t> row_hashes, std::span<const uint64_t> table_hashes) {
-    rows_.insert(row_hashes.begin(), row_hashes.end());
-    tables_.insert(table_hashes.begin(), table_hashes.end());
-    if (row_hashes.empty()) whole_tables_.insert(table_hashes.begin(), table_hashes.end());
+  void add(const TransactionHashes& parked) {
+    writes_.insert(parked.writes.begin(), parked.writes.end());
+    reads_.insert(parked.reads.begin(), parked.reads.end());
+    tables_.insert(parked.tables.begin(), parked.tables.end());
+    if (!parked.of_rows()) whole_tables_.insert(parked.tables.begin(), parked.tables.end());
   }
-  bool shares(std::span<const uint64_t> row_hashes, std::span<const uint64_t> table_hashes) const {
-    if (tables_.empty() && rows_.empty()) return false;
-    const auto any = [](const std::unordered_set<uint64_t>& set, std::span<const uint64_t> hashes) {
-      for (const uint64_t hash : hashes) {
-        if (set.contains(hash)) return true;
-      }
-      return false;
-    };
-    if (row_hashes.empty()) return any(tables_, table_hashes);
-    return any(rows_, row_hashes) || any(whole_tables_, table_hashes);
+  // Whether `later` writes what a parked one needs, or needs what a parked one writes.
+  bool shares(const TransactionHashes& later) const {
+    if (tables_.empty()) return false;
+    if (!later.of_rows()) return any(tables_, later.tables);
+    return any(writes_, later.writes) || any(writes_, later.reads) || any(reads_, later.writes) ||
+           any(whole_tables_, later.tables);
   }
-  bool empty() const { return tables_.empty() && rows_.empty(); }
+  bool empty() const { return tables_.empty(); }
 
  private:
-  std::unordered_set<uint64_t> rows_;
-  std::unordered_set<uint64_t> tables_;
-  std::unordered_set<uint64_t> whole_tables_;
+  using Hashes = std::unordered_set<uint64_t>;
+  static bool any(const Hashes& set, std::span<const uint64_t> hashes) {
+    if (set.empty()) return false;
+    for (const uint64_t hash : hashes) {
+      if (set.contains(hash)) return true;
+    }
+    return false;
+  }
+  Hashes writes_;
+  Hashes reads_;
+  Hashes tables_;
+  Hashes whole_tables_;
 };
 
 }  // namespace thalweg::apply

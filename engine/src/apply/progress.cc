@@ -55,6 +55,7 @@ CREATE TABLE thalweg.error_queue (
   message text NOT NULL,
   sqlstate text NOT NULL,
   hashes bytea NOT NULL,
+  read_hashes bytea NOT NULL,
   table_hashes bytea NOT NULL,
   parked_at timestamptz NOT NULL DEFAULT now(),
   UNIQUE (stream_id, commit_lsn)
@@ -178,7 +179,7 @@ base::Result<bool> lock_stream(pg::Connection& connection, std::string_view stre
 
 base::Result<Recovered> recover_progress(pg::Connection& connection, std::string_view stream_id) {
   Recovered recovered;
-  THALWEG_TRY(in_transaction(connection, [&]() -> base::Result<void> {
+  const base::Result<void> done = in_transaction(connection, [&]() -> base::Result<void> {
     THALWEG_ASSIGN(const pg::Rows stream,
                    connection.query("UPDATE thalweg.stream SET epoch = epoch + 1 WHERE stream_id = $1 "
                                     "RETURNING epoch, low_watermark",
@@ -214,7 +215,8 @@ base::Result<Recovered> recover_progress(pg::Connection& connection, std::string
                                  "WHERE stream_id = $1",
                                  {stream_id, low_watermark}));
     return {};
-  }));
+  });
+  if (!done) return std::unexpected(done.error());
   return recovered;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "apply/frame_blocks.h"
+#include "apply/parked_set.h"
 #include "apply/ranges.h"
 #include "base/error.h"
 #include "base/ids.h"
@@ -33,12 +34,12 @@ struct Transaction {
   std::vector<uint64_t> reads;
   std::vector<uint64_t> table_hashes;  // distinct
   bool barrier = false;             // waits for all before it, and all after it wait for it
-  bool idempotent = false;          // changes a table within its catch-up span
   bool park_behind = false;         // shares a row with a parked one: parked too
   // What an applier made of it.
   std::optional<base::Error> parked_with;
 
   bool empty() const { return lcrs == 0; }
+  TransactionHashes hashes() const { return {.writes = writes, .reads = reads, .tables = table_hashes}; }
   bool is_aborted(base::Xid subxid) const {
     for (const uint32_t xid_aborted : aborted) {
       if (xid_aborted == subxid.value) return true;
@@ -64,14 +65,15 @@ struct Group {
   GroupMode mode = GroupMode::together;
   GroupState state = GroupState::waiting;
   bool barrier = false;
-  bool idempotent = false;
+  base::Lsn covers_until;            // the low watermark once this and all before it have committed; the coordinator's
+  uint64_t after_barrier = 0;        // the part of `after` that later groups inherit
   uint64_t after = 0;                // every group up to this number must have committed
   std::vector<uint64_t> predecessors;
   // Filled by the applier.
   std::optional<base::Error> error;  // not committed: again, singly, or the end
 
-  base::Lsn first_lsn() const { return transactions.front()->commit_lsn; }
   base::Lsn end_lsn() const { return transactions.back()->end_lsn; }
+  LsnRange range() const { return {.first = transactions.front()->commit_lsn, .end = end_lsn()}; }
 };
 
 }  // namespace thalweg::apply

@@ -156,6 +156,7 @@ base::Result<void> load_keys(pg::Connection& connection, TableMetadata& table) {
 std::shared_ptr<const TableMap> TableMap::with(std::shared_ptr<const TableMetadata> table) const {
   auto next = std::make_shared<TableMap>(*this);
   const uint64_t place = key(table->source.relation, table->source.version);
+  next->latest_[table->source.relation] = table;
   next->tables_[place] = std::move(table);
   return next;
 }

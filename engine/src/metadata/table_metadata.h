@@ -72,6 +72,11 @@ class TableMap {
     const auto found = tables_.find(key(relation, version));
     return found == tables_.end() ? nullptr : found->second.get();
   }
+  // The version described last; TRUNCATE names no version.
+  const TableMetadata* latest(base::RelationId relation) const {
+    const auto found = latest_.find(relation);
+    return found == latest_.end() ? nullptr : found->second.get();
+  }
   std::shared_ptr<const TableMap> with(std::shared_ptr<const TableMetadata> table) const;
 
  private:
@@ -79,6 +84,7 @@ class TableMap {
     return static_cast<uint64_t>(relation.value) << 32 | version;
   }
   std::unordered_map<uint64_t, std::shared_ptr<const TableMetadata>> tables_;
+  std::unordered_map<base::RelationId, std::shared_ptr<const TableMetadata>> latest_;
 };
 
 // Looks a table up at the destination. Owner: one thread.

@@ -1,0 +1,317 @@
+#include "apply/applier/applier.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "apply/applier/parking.h"
+#include "base/log.h"
+
+namespace thalweg::apply {
+
+using base::ErrorCode;
+using telemetry::Activity;
+using telemetry::ActivityScope;
+
+namespace {
+
+constexpr uint64_t kSmallGroupLcrs = 16;  // below, merging rows does not pay
+constexpr int kTriesMax = 8;
+constexpr std::chrono::milliseconds kFirstRetryDelay{5};
+constexpr std::chrono::milliseconds kIdleWait{100};
+const std::string kBegin = "BEGIN";
+const std::string kCommit = "COMMIT";
+const std::string kRollback = "ROLLBACK";
+
+// The row of this applier is not there any more.
+bool is_fenced(const StatementFailure& failure) {
+  return failure.table == nullptr && failure.frame == nullptr && failure.error.sqlstate == "22012";
+}
+
+LsnRange range_of(const Transaction& transaction) { return {.first = transaction.commit_lsn, .end = transaction.end_lsn}; }
+
+}  // namespace
+
+Applier::Applier(SharedState& shared, int number) : shared_(shared), number_(number), progress_(shared, number) {
+  thread_ = std::thread([this] { run(); });
+}
+
+Applier::~Applier() { join(); }
+
+void Applier::join() {
+  if (!thread_.joinable()) return;
+  bell_.ring();
+  thread_.join();
+}
+
+void Applier::assign(Group* group) {
+  assigned_.store(group, std::memory_order_release);
+  bell_.ring();
+}
+
+Group* Applier::take_finished() {
+  Group* const group = finished_.load(std::memory_order_acquire);
+  if (group != nullptr) finished_.store(nullptr, std::memory_order_relaxed);
+  return group;
+}
+
+void Applier::request_rollback() {
+  rollback_requested_.store(true, std::memory_order_relaxed);
+  bell_.ring();
+}
+
+void Applier::set_dependency_wait(bool waits) {
+  if (dependency_wait_.exchange(waits, std::memory_order_relaxed) != waits) bell_.ring();
+}
+
+base::Result<void> Applier::connect() {
+  THALWEG_ASSIGN(auto session, DestinationSession::open(shared_.destination_conninfo,
+                                                        fmt::format("thalweg {} applier {}", shared_.stream_id, number_)));
+  session_.emplace(std::move(session));
+  executor_.emplace(*session_, sets_);
+  backend_pid_.store(session_->connection().backend_pid(), std::memory_order_relaxed);
+  return progress_.create_row(session_->connection());
+}
+
+void Applier::run() {
+  {
+    const ActivityScope network(time_, Activity::network);
+    if (auto connected = connect(); !connected) shared_.error.set(connected.error());
+  }
+  state_.set("IDLE");
+  while (true) {
+    const uint32_t ticket = bell_.ticket();
+    Group* const group = assigned_.load(std::memory_order_acquire);
+    if (group == nullptr) {
+      if (shared_.ending()) break;
+      const bool waits = dependency_wait_.load(std::memory_order_relaxed);
+      state_.set(waits ? "WAIT DEPENDENCY" : "IDLE");
+      const ActivityScope idle(time_, waits ? Activity::dependency : Activity::idle);
+      bell_.wait(ticket, kIdleWait);
+      continue;
+    }
+    assigned_.store(nullptr, std::memory_order_relaxed);
+    state_.set("EXECUTE TRANSACTION");
+    time_.enter(Activity::busy);
+    execute(*group);
+    finished_.store(group, std::memory_order_release);
+    shared_.coordinator_bell.ring();
+  }
+  state_.set("IDLE");
+  shared_.coordinator_bell.ring();
+  session_.reset();
+}
+
+void Applier::execute(Group& group) {
+  group.error.reset();
+  if (shared_.error.is_set()) {
+    group.error = base::fail(ErrorCode::engine_stopping, "apply ends").error();
+    return;
+  }
+  const auto done = group.mode == GroupMode::together ? execute_together(group) : execute_singly(group);
+  if (!done) group.error = done.error();  // the connection, or bytes that cannot be right
+  if (executor_) executor_->reset();
+  if (!group.error) groups_.add();
+}
+
+base::Result<void> Applier::roll_back() {
+  state_.set("ROLLBACK TRANSACTION");
+  THALWEG_TRY(session_->run(kRollback));
+  THALWEG_TRY(session_->sync());
+  return {};
+}
+
+bool Applier::is_turn(const Group& group) const {
+  return shared_.parameters.commit_serialization.load(std::memory_order_relaxed) != CommitSerialization::full ||
+         shared_.committed_through.load(std::memory_order_acquire) + 1 == group.number;
+}
+
+bool Applier::await_turn(const Group& group) {
+  if (is_turn(group)) return true;
+  state_.set("WAIT COMMIT");
+  const ActivityScope waiting(time_, Activity::commit_order);
+  rollback_requested_.store(false, std::memory_order_relaxed);
+  waits_for_turn_.store(true, std::memory_order_release);
+  bool turn = false;
+  while (!turn) {
+    const uint32_t ticket = bell_.ticket();
+    turn = is_turn(group);
+    if (turn || shared_.ending() || rollback_requested_.load(std::memory_order_relaxed)) break;
+    bell_.wait(ticket, kIdleWait);
+  }
+  waits_for_turn_.store(false, std::memory_order_release);
+  return turn;
+}
+
+base::Result<Refusal> Applier::commit(LsnRange range) {
+  THALWEG_TRY(progress_.send(*session_, range));
+  THALWEG_TRY(session_->run(session_->prepared(kCommit, {}), {}, {.any = true}));
+  const ActivityScope committing(time_, Activity::commit);
+  THALWEG_ASSIGN(Refusal refusal, session_->sync());
+  if (!refusal) progress_.committed();
+  return refusal;
+}
+
+void Applier::refuse_group(Group& group, base::Error error) {
+  fallbacks_.add();
+  group.error = std::move(error);
+}
+
+base::Result<void> Applier::execute_together(Group& group) {
+  const bool small = group.lcrs < kSmallGroupLcrs && !group.transactions.front()->spilled;
+  Refusal refusal;
+  if (small && is_turn(group)) {
+    // One round trip: the sync commits what came since the last one, unless a statement failed.
+    THALWEG_TRY(executor_->send_checked(group));
+    THALWEG_TRY(progress_.send(*session_, group.range()));
+    const ActivityScope executing(time_, Activity::execute);
+    THALWEG_ASSIGN(refusal, session_->sync());
+    if (!refusal) progress_.committed();
+  } else {
+    THALWEG_TRY(session_->run(session_->prepared(kBegin, {}), {}, {.any = true}));
+    {
+      const ActivityScope executing(time_, Activity::execute);
+      THALWEG_ASSIGN(refusal, executor_->execute_sets(group));
+    }
+    if (!refusal && !await_turn(group)) {
+      THALWEG_TRY(roll_back());
+      group.error = base::fail(ErrorCode::database_busy, "rolled back to let an earlier transaction commit").error();
+      return {};
+    }
+    if (!refusal) {
+      THALWEG_ASSIGN(refusal, commit(group.range()));
+    }
+  }
+  if (!refusal) {
+    for (const auto& transaction : group.transactions) account(*transaction);
+    publish_counts();
+    return {};
+  }
+  if (session_->broken()) return std::unexpected(refusal->error);
+  if (is_fenced(*refusal)) return std::unexpected(taken_over(shared_.stream_id));
+  THALWEG_TRY(roll_back());
+  refuse_group(group, final_error(*refusal, *group.transactions.front()));
+  return {};
+}
+
+base::Result<Refusal> Applier::execute_one(Group& group, Transaction& transaction, const base::Error* park_why) {
+  THALWEG_TRY(session_->run(session_->prepared(kBegin, {}), {}, {.any = true}));
+  Refusal refusal;
+  {
+    const ActivityScope executing(time_, Activity::execute);
+    if (park_why != nullptr) {
+      THALWEG_ASSIGN(refusal, park(*session_, shared_.stream_id, transaction, *park_why));
+    } else {
+      THALWEG_ASSIGN(refusal, executor_->execute_rows(transaction));
+    }
+  }
+  static_cast<void>(group);
+  if (!refusal) {
+    THALWEG_ASSIGN(refusal, commit(range_of(transaction)));
+  }
+  if (!refusal) return refusal;
+  if (session_->broken()) return std::unexpected(refusal->error);
+  if (is_fenced(*refusal)) return std::unexpected(taken_over(shared_.stream_id));
+  THALWEG_TRY(roll_back());
+  executor_->reset();
+  return refusal;
+}
+
+// Every group before this one has committed, so what fails here fails for good, but for other sessions' locks.
+base::Result<void> Applier::execute_singly(Group& group) {
+  ParkedSet parked;
+  auto delay = kFirstRetryDelay;
+  int tries = 0;
+  while (group.done < group.transactions.size()) {
+    Transaction& transaction = *group.transactions[group.done];
+    state_.set("EXECUTE TRANSACTION");
+    std::optional<base::Error> why = transaction.parked_with;
+    if (!why && (transaction.park_behind || parked.shares(transaction.hashes()))) {
+      why = base::fail(ErrorCode::parked_behind, "parked behind a transaction that changed the same rows").error();
+    }
+    THALWEG_ASSIGN(const Refusal refusal, execute_one(group, transaction, why ? &*why : nullptr));
+    if (!refusal) {
+      if (why) {
+        transaction.parked_with = why;
+        parked.add(transaction.hashes());
+        executor_->reset();
+      } else {
+        account(transaction);
+        publish_counts();
+      }
+      executor_->reset();
+      ++group.done;
+      tries = 0;
+      delay = kFirstRetryDelay;
+      continue;
+    }
+    base::Error error = final_error(*refusal, transaction);
+    if (error.code == ErrorCode::database_busy && ++tries < kTriesMax && !shared_.ending()) {
+      const ActivityScope waiting(time_, Activity::lock);
+      bell_.wait(bell_.ticket(), delay);
+      delay *= 2;
+      continue;
+    }
+    if (why || !is_about_data(error.code) || shared_.parameters.disable_on_error.load(std::memory_order_relaxed)) {
+      group.error = std::move(error);
+      return {};
+    }
+    transaction.parked_with = std::move(error);  // comes round again, to be parked
+  }
+  return {};
+}
+
+void Applier::account(const Transaction& transaction) {
+  lcrs_.add(transaction.lcrs);
+  bytes_.add(transaction.bytes);
+  transactions_.add();
+  const int64_t micros = shared_.clock->unix_now().value - transaction.commit_time.value;
+  latency_.record(std::chrono::microseconds(std::max<int64_t>(micros, 0)));
+  latency_micros_.set(static_cast<uint64_t>(std::max<int64_t>(micros, 0)));
+}
+
+void Applier::publish_counts() {
+  for (const auto& [table, counts] : executor_->take_counts()) {
+    TableCounters* counters = nullptr;
+    {
+      const std::lock_guard lock(tables_mutex_);
+      auto& slot = tables_[table->quoted_name];
+      if (!slot.second) {
+        slot.first.schema_name = table->source.schema_name;
+        slot.first.table_name = table->source.table_name;
+        slot.second = std::make_unique<TableCounters>();
+      }
+      counters = slot.second.get();
+    }
+    counters->inserts.add(counts.inserts);
+    counters->updates.add(counts.updates);
+    counters->deletes.add(counts.deletes);
+    counters->truncates.add(counts.truncates);
+  }
+}
+
+void Applier::add_tables(std::vector<telemetry::TableSample>& tables) const {
+  const std::lock_guard lock(tables_mutex_);
+  for (const auto& [name, slot] : tables_) {
+    telemetry::TableSample* sum = nullptr;
+    for (auto& table : tables) {
+      if (table.schema_name == slot.first.schema_name && table.table_name == slot.first.table_name) sum = &table;
+    }
+    if (sum == nullptr) sum = &tables.emplace_back(slot.first);
+    sum->inserts += slot.second->inserts.get();
+    sum->updates += slot.second->updates.get();
+    sum->deletes += slot.second->deletes.get();
+    sum->truncates += slot.second->truncates.get();
+  }
+}
+
+telemetry::ComponentSample Applier::sample() const {
+  return {.type = "APPLY", .name = "apply", .sub_component = "APPLY SERVER", .server = number_, .state = state_.get(),
+          .time_ns = time_.sample(),
+          .counters = {{"lcrs", lcrs_.get()}, {"transactions", transactions_.get()}, {"bytes", bytes_.get()},
+                       {"groups", groups_.get()}, {"sets", sets_.get()}, {"fallbacks", fallbacks_.get()}},
+          .gauges = {{"latency_us", static_cast<int64_t>(latency_micros_.get())}}};
+}
+
+}  // namespace thalweg::apply

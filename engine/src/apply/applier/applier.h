@@ -1,0 +1,92 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <unordered_map>
+
+#include "apply/applier/destination_session.h"
+#include "apply/applier/group_executor.h"
+#include "apply/applier/progress_writer.h"
+#include "apply/shared_state.h"
+#include "apply/transaction.h"
+#include "telemetry/agent.h"
+#include "telemetry/sample.h"
+
+// Runs groups of whole source transactions on a connection of its own.
+
+namespace thalweg::apply {
+
+// An agent. assign, take_finished and request_rollback belong to the coordinator; sample and add_tables to anybody.
+class Applier {
+ public:
+  Applier(SharedState& shared, int number);  // from 1
+  ~Applier();                                // joins; the shared state must be ending
+  void join();
+  Applier(const Applier&) = delete;
+  Applier& operator=(const Applier&) = delete;
+
+  void assign(Group* group);   // the applier must have none
+  Group* take_finished();      // or nullptr
+  // The group that it holds back for its turn blocks an earlier one at the destination: roll back.
+  void request_rollback();
+  // Coordinator's word for why there is no work: groups wait for other groups to commit.
+  void set_dependency_wait(bool waits);
+  void ring() { bell_.ring(); }
+  int backend_pid() const { return backend_pid_.load(std::memory_order_relaxed); }
+  bool waits_for_turn() const { return waits_for_turn_.load(std::memory_order_acquire); }
+
+  telemetry::ComponentSample sample() const;
+  const telemetry::LatencyHistogram& latency() const { return latency_; }
+  void add_tables(std::vector<telemetry::TableSample>& tables) const;
+
+ private:
+  void run();
+  base::Result<void> connect();
+  void execute(Group& group);
+  base::Result<void> execute_together(Group& group);
+  base::Result<void> execute_singly(Group& group);
+  base::Result<Refusal> execute_one(Group& group, Transaction& transaction, const base::Error* park_why);
+  base::Result<void> roll_back();
+  base::Result<Refusal> commit(LsnRange range);
+  bool is_turn(const Group& group) const;
+  // False: roll back instead.
+  bool await_turn(const Group& group);
+  void account(const Transaction& transaction);
+  void publish_counts();
+  void refuse_group(Group& group, base::Error error);
+
+  SharedState& shared_;
+  const int number_;
+  telemetry::StateText state_{"INITIALIZING"};
+  telemetry::TimeAccount time_;
+  telemetry::Counter lcrs_, transactions_, bytes_, groups_, sets_, fallbacks_, latency_micros_;
+  telemetry::LatencyHistogram latency_;
+  base::Doorbell bell_;
+  // Writer: the coordinator stores a group, the applier stores null when it begins (release/acquire both ways).
+  std::atomic<Group*> assigned_{nullptr};
+  // Writer: the applier stores a group, the coordinator stores null when it has taken it (release/acquire).
+  std::atomic<Group*> finished_{nullptr};
+  // Writer: the coordinator sets, the applier clears. Relaxed: it is looked at in a loop.
+  std::atomic<bool> rollback_requested_{false};
+  std::atomic<bool> dependency_wait_{false};
+  // Writer: the applier. Readers: the coordinator.
+  std::atomic<bool> waits_for_turn_{false};
+  std::atomic<int> backend_pid_{0};
+
+  std::optional<DestinationSession> session_;
+  std::optional<GroupExecutor> executor_;
+  ProgressWriter progress_;
+
+  struct TableCounters {
+    telemetry::Counter inserts, updates, deletes, truncates;
+  };
+  mutable std::mutex tables_mutex_;  // the map's structure; the counters are single-writer
+  std::unordered_map<std::string, std::pair<telemetry::TableSample, std::unique_ptr<TableCounters>>> tables_;
+  std::thread thread_;
+};
+
+}  // namespace thalweg::apply

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "apply/applier/statements.h"
+#include "base/error.h"
+#include "lcr/frame.h"
+#include "metadata/table_metadata.h"
+#include "pg/connection.h"
+
+// One connection to the destination with what is prepared on it, and the statements that are on their way.
+
+namespace thalweg::apply {
+
+// Why the statements since the last sync did not do what they should.
+struct StatementFailure {
+  base::Error error;
+  bool missing_row = false;             // an UPDATE or DELETE found none
+  const std::byte* frame = nullptr;     // of the row, where one statement is one row
+  const metadata::TableMetadata* table = nullptr;
+};
+
+// Owner: one thread. Failed results mean a broken connection; what the server refuses is a StatementFailure.
+class DestinationSession {
+ public:
+  // Opens a connection and makes it an applier's: replica role, asynchronous commit, indexes preferred.
+  static base::Result<DestinationSession> open(const std::string& conninfo, const std::string& application_name);
+  // The same with a connection that is there already.
+  static base::Result<DestinationSession> adopt(pg::Connection connection);
+
+  pg::Connection& connection() { return connection_; }
+  bool broken() const { return connection_.broken(); }
+
+  // What a statement's result has to say.
+  struct Expectation {
+    uint64_t rows = 0;                  // exactly as many
+    bool any = false;                   // or whatever it is
+    const std::byte* frame = nullptr;
+    const metadata::TableMetadata* table = nullptr;
+  };
+
+  // A statement that is prepared on first use; the pointer is stable.
+  struct Prepared {
+    Statement statement;
+    std::string name;
+    bool sent = false;
+  };
+  Prepared& prepared(const metadata::TableMetadata& table, StatementKind kind, const ColumnMask& came, bool checked);
+  Prepared& prepared(const std::string& sql, std::span<const base::TypeId> types);
+
+  base::Result<void> run(Prepared& prepared, std::span<const pg::Parameter> parameters, const Expectation& expectation);
+  // Statement text as it is, any number of rows.
+  base::Result<void> run(const std::string& sql);
+  // Waits for everything sent; the first failure, if any. Statements between two syncs without BEGIN are one
+  // transaction, which the sync commits.
+  base::Result<std::optional<StatementFailure>> sync();
+  // Leaves pipeline mode, for COPY. Nothing may be on its way.
+  void leave_pipeline() { pipeline_.reset(); }
+  size_t unsynced() const { return expectations_.size(); }
+
+ private:
+  explicit DestinationSession(pg::Connection connection);
+  pg::Pipeline& pipeline();
+
+  struct StatementKey {
+    const metadata::TableMetadata* table;
+    StatementKind kind;
+    bool checked;
+    bool operator==(const StatementKey&) const = default;
+  };
+  struct StatementKeyHash {
+    size_t operator()(const StatementKey& key) const {
+      return reinterpret_cast<uintptr_t>(key.table) * 31 + static_cast<size_t>(key.kind) * 2 + (key.checked ? 1 : 0);
+    }
+  };
+  struct Variant {
+    ColumnMask came;
+    std::unique_ptr<Prepared> prepared;
+  };
+  std::string next_name();
+  void forget_unfinished();
+
+  pg::Connection connection_;
+  std::unique_ptr<pg::Pipeline> pipeline_;
+  // Few masks a table: searched one by one. A table's versions are kept by the transactions' TableMap as long as the
+  // apply lives, so their addresses are not used again.
+  std::unordered_map<StatementKey, std::vector<Variant>, StatementKeyHash> statements_;
+  std::unordered_map<std::string, std::unique_ptr<Prepared>> plain_;
+  std::vector<Expectation> expectations_;  // of the statements since the last sync, prepares included
+  std::vector<Prepared*> prepared_since_sync_;
+  uint64_t names_ = 0;
+};
+
+}  // namespace thalweg::apply

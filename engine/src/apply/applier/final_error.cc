@@ -1,0 +1,103 @@
+#include <fmt/format.h>
+
+#include "apply/applier/group_executor.h"
+#include "apply/applier/tuple_values.h"
+
+// What an operator reads when a change cannot be applied.
+
+namespace thalweg::apply {
+
+using base::ErrorCode;
+using lcr::FrameKind;
+
+namespace {
+
+constexpr std::string_view kUniqueViolation = "23505";
+constexpr size_t kShownBytesMax = 64;
+
+// pg_type oids whose binary form is worth reading.
+enum TypeOid : uint32_t { kBool = 16, kInt8 = 20, kInt2 = 21, kInt4 = 23, kText = 25, kBpchar = 1042, kVarchar = 1043 };
+
+std::string show(const metadata::Column& column, const lcr::Value& value) {
+  if (value.mark == lcr::ValueMark::null) return "NULL";
+  lcr::ByteReader reader(value.bytes);
+  const uint32_t type = value.mark == lcr::ValueMark::text ? static_cast<uint32_t>(kText) : column.type->value_type.value;
+  switch (type) {
+    case kInt2: return std::to_string(reader.integer<int16_t>());
+    case kInt4: return std::to_string(reader.integer<int32_t>());
+    case kInt8: return std::to_string(reader.integer<int64_t>());
+    case kText:
+    case kBpchar:
+    case kVarchar: {
+      const std::string text(reinterpret_cast<const char*>(value.bytes.data()), std::min(value.bytes.size(), kShownBytesMax));
+      return fmt::format("'{}'{}", text, value.bytes.size() > kShownBytesMax ? "..." : "");
+    }
+    default: break;
+  }
+  std::string hex = "\\x";
+  for (const std::byte byte : value.bytes.first(std::min(value.bytes.size(), kShownBytesMax))) {
+    hex += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+  }
+  return hex;
+}
+
+std::string show_key(const metadata::TableMetadata& table, const std::byte* bytes) {
+  const auto frame = lcr::FrameView::trusted(bytes);
+  auto tuple = frame.old_tuple();
+  if (!tuple.exists()) tuple = frame.new_tuple();
+  Arena arena;
+  const auto values = read_values(tuple, table, arena);
+  if (!values || table.keyless()) return "";
+  std::string key;
+  for (const uint16_t column : table.identity) {
+    key += fmt::format("{}{} = {}", key.empty() ? "" : ", ", table.columns[column].quoted_name,
+                       show(table.columns[column], (*values)[column]));
+  }
+  return fmt::format(" ({})", key);
+}
+
+const char* verb(FrameKind kind) {
+  return kind == FrameKind::insert ? "INSERT into" : kind == FrameKind::update ? "UPDATE of" : "DELETE from";
+}
+
+bool is_nobodys_data(ErrorCode code) {
+  return code == ErrorCode::connection_lost || code == ErrorCode::database_busy || code == ErrorCode::disk_full ||
+         code == ErrorCode::insufficient_privilege || code == ErrorCode::authentication_failed ||
+         code == ErrorCode::database_unreachable || code == ErrorCode::missing_database;
+}
+
+}  // namespace
+
+bool is_about_data(ErrorCode code) {
+  return code == ErrorCode::apply_conflict || code == ErrorCode::apply_failed ||
+         code == ErrorCode::initial_copy_inconsistent || code == ErrorCode::destination_table_differs;
+}
+
+base::Error final_error(const StatementFailure& failure, const Transaction& transaction) {
+  base::Error error = failure.error;
+  error.lsn = transaction.commit_lsn;
+  error.xid = transaction.xid;
+  if (failure.table != nullptr) error.table = failure.table->quoted_name;
+  if (is_nobodys_data(error.code)) return error;
+  const bool unique = error.sqlstate == kUniqueViolation;
+  if (failure.table != nullptr && transaction.commit_lsn < failure.table->copied_to && (unique || failure.missing_row)) {
+    error.code = ErrorCode::initial_copy_inconsistent;
+  } else {
+    error.code = failure.missing_row || unique || error.code == ErrorCode::apply_conflict ? ErrorCode::apply_conflict
+                                                                                          : ErrorCode::apply_failed;
+  }
+  if (failure.table == nullptr) return error;
+  const std::string where = fmt::format("commit LSN {}", base::to_string(transaction.commit_lsn));
+  if (failure.frame == nullptr) {
+    error.message = fmt::format("{} in a change of {}, {}", error.message, error.table, where);
+    return error;
+  }
+  const auto kind = lcr::FrameView::trusted(failure.frame).kind();
+  const std::string change = fmt::format("{} {}{}, {}", verb(kind), error.table, show_key(*failure.table, failure.frame), where);
+  error.message = failure.missing_row ? fmt::format("{}: the destination has no such row", change)
+                                      : fmt::format("{}: {}", change, error.message);
+  if (failure.missing_row) error.sqlstate.clear();
+  return error;
+}
+
+}  // namespace thalweg::apply

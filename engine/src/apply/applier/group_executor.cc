@@ -1,0 +1,310 @@
+#include "apply/applier/group_executor.h"
+
+#include <fmt/format.h>
+
+#include "apply/applier/tuple_values.h"
+#include "apply/transaction_frames.h"
+
+namespace thalweg::apply {
+
+using base::ErrorCode;
+using lcr::FrameKind;
+using lcr::FrameView;
+using metadata::TableMetadata;
+
+namespace {
+
+constexpr size_t kStatementsPerSyncMax = 500;  // so that a failure is noticed early in a large transaction
+constexpr size_t kBatchRowsMax = 20'000;       // rows merged at a time, whatever the group's size
+
+bool is_row(FrameKind kind) {
+  return kind == FrameKind::insert || kind == FrameKind::update || kind == FrameKind::remove;
+}
+
+// The initial copy has it.
+bool is_copied(const TableMetadata& table, const Transaction& transaction) {
+  return transaction.commit_lsn < table.copied_from;
+}
+bool may_be_copied(const TableMetadata& table, const Transaction& transaction) {
+  return transaction.commit_lsn < table.copied_to;
+}
+
+StatementFailure order_conflict(const TableMetadata& table, const std::byte* frame) {
+  return {.error = base::fail(ErrorCode::apply_conflict, "changes of one row do not follow from each other").error(),
+          .missing_row = false, .frame = frame, .table = &table};
+}
+
+// An update as one of row order: its new values, and the values that find the old row.
+struct UpdateValues {
+  Values now;
+  Values key;
+};
+
+base::Result<UpdateValues> read_update(const TableMetadata& table, const FrameView& frame, Arena& arena) {
+  UpdateValues update{};
+  THALWEG_ASSIGN(update.now, read_values(frame.new_tuple(), table, arena));
+  update.key = update.now;
+  const auto old = frame.old_tuple();
+  if (old.exists()) {
+    THALWEG_ASSIGN(update.key, read_values(old, table, arena));
+    // Key columns that are the same may come as UNCHANGED when they are stored outside the row.
+    for (const uint16_t column : table.identity) {
+      if (update.now[column].mark == lcr::ValueMark::unchanged) update.now[column] = update.key[column];
+    }
+  }
+  return update;
+}
+
+}  // namespace
+
+base::Result<const TableMetadata*> GroupExecutor::table_of(const Transaction& transaction, const FrameView& frame) {
+  const auto& header = frame.header();
+  if (last_table_ != nullptr && last_map_ == transaction.tables.get() &&
+      last_table_->source.relation.value == header.relation && last_table_->source.version == header.table_version) {
+    return last_table_;
+  }
+  const TableMetadata* const table = transaction.tables->find(frame.relation(), header.table_version);
+  if (table == nullptr) {
+    return base::fail(ErrorCode::corrupt_frame, fmt::format("a row of relation {} came before its description", header.relation));
+  }
+  last_map_ = transaction.tables.get();
+  last_table_ = table;
+  last_batch_ = nullptr;
+  return table;
+}
+
+void GroupExecutor::count(const TableMetadata& table, FrameKind kind) {
+  if (last_counted_ != &table) {
+    last_counted_ = &table;
+    last_counts_ = &counts_[&table];
+  }
+  switch (kind) {
+    case FrameKind::insert: ++last_counts_->inserts; break;
+    case FrameKind::update: ++last_counts_->updates; break;
+    case FrameKind::remove: ++last_counts_->deletes; break;
+    default: ++last_counts_->truncates; break;
+  }
+}
+
+base::Result<void> GroupExecutor::send_truncate(const Transaction& transaction, const FrameView& frame) {
+  std::string names;
+  for (const base::RelationId relation : frame.truncated_relations()) {
+    const TableMetadata* const table = transaction.tables->latest(relation);
+    if (table == nullptr) {
+      return base::fail(ErrorCode::corrupt_frame, fmt::format("TRUNCATE of relation {} came before its description", relation.value));
+    }
+    if (is_copied(*table, transaction)) continue;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", table->quoted_name);
+    count(*table, FrameKind::truncate);
+  }
+  if (names.empty()) return {};
+  // Without CASCADE: the source names every table that its own CASCADE reached; what else hangs on them here stays.
+  return session_.run(fmt::format("TRUNCATE {}{}", names, frame.has(lcr::kRestartIdentity) ? " RESTART IDENTITY" : ""));
+}
+
+// The copy may or may not have the change, and later ones. A row that is not there was deleted later, within the span;
+// a row that is there already is overwritten, and the changes that follow bring it to the copy's state.
+base::Result<void> GroupExecutor::send_idempotent(const TableMetadata& table, const FrameView& frame) {
+  const std::byte* const bytes = frame.bytes().data();
+  const ChangeWriter::RowOptions any{.checked = false, .any_count = true};
+  if (frame.kind() == FrameKind::insert) {
+    THALWEG_ASSIGN(const Values values, read_values(frame.new_tuple(), table, arena_));
+    return writer_.upsert(table, values, bytes);
+  }
+  if (frame.kind() == FrameKind::remove) {
+    THALWEG_ASSIGN(const Values key, read_values(frame.old_tuple(), table, arena_));
+    return writer_.remove(table, key, bytes, any);
+  }
+  THALWEG_ASSIGN(const UpdateValues update, read_update(table, frame, arena_));
+  bool all_came = true;
+  for (size_t column = 0; column < table.columns.size(); ++column) {
+    all_came = all_came && update.now[column].mark != lcr::ValueMark::unchanged;
+  }
+  if (table.keyless()) return writer_.update(table, update.now, update.key, bytes, any);
+  const bool same_key = same_identity(table, update.now, update.key);
+  if (all_came) {
+    if (!same_key) THALWEG_TRY(writer_.remove(table, update.key, bytes, any));
+    return writer_.upsert(table, update.now, bytes);
+  }
+  if (same_key) return writer_.update(table, update.now, update.key, bytes, any);
+  // The new key is there, from the copy: change that row, and the old one goes. Or it is not: the old one moves.
+  THALWEG_TRY(writer_.update(table, update.now, update.now, bytes, any));
+  THALWEG_TRY(writer_.remove_if_moved(table, update.now, update.key, bytes));
+  return writer_.update(table, update.now, update.key, bytes, any);
+}
+
+base::Result<void> GroupExecutor::send_row(const Transaction& transaction, const FrameView& frame, bool checked) {
+  if (frame.kind() == FrameKind::truncate) return send_truncate(transaction, frame);
+  if (!is_row(frame.kind())) return {};
+  THALWEG_ASSIGN(const TableMetadata* const table, table_of(transaction, frame));
+  if (is_copied(*table, transaction)) return {};
+  count(*table, frame.kind());
+  if (may_be_copied(*table, transaction)) return send_idempotent(*table, frame);
+  const std::byte* const bytes = frame.bytes().data();
+  const ChangeWriter::RowOptions options{.checked = checked, .any_count = false};
+  if (frame.kind() == FrameKind::insert) {
+    THALWEG_ASSIGN(const Values values, read_values(frame.new_tuple(), *table, arena_));
+    return writer_.insert(*table, values, bytes);
+  }
+  if (frame.kind() == FrameKind::update) {
+    THALWEG_ASSIGN(const UpdateValues update, read_update(*table, frame, arena_));
+    return writer_.update(*table, update.now, update.key, bytes, options);
+  }
+  THALWEG_ASSIGN(const Values key, read_values(frame.old_tuple(), *table, arena_));
+  return writer_.remove(*table, key, bytes, options);
+}
+
+base::Result<void> GroupExecutor::send_checked(const Group& group) {
+  for (const auto& transaction : group.transactions) {
+    TransactionFrames frames(*transaction);
+    THALWEG_TRY(frames.for_each([&](const FrameView& frame) { return send_row(*transaction, frame, true); },
+                                []() -> base::Result<void> { return {}; }));
+  }
+  return {};
+}
+
+base::Result<Refusal> GroupExecutor::execute_rows(const Transaction& transaction) {
+  Refusal refusal;
+  // Stops the walk; the refusal tells the rest.
+  const auto stop = []() { return base::fail(ErrorCode::apply_failed, {}); };
+  const auto check = [&]() -> base::Result<void> {
+    THALWEG_ASSIGN(refusal, session_.sync());
+    arena_.reset();
+    if (refusal) return stop();
+    return {};
+  };
+  TransactionFrames frames(transaction);
+  const auto walked = frames.for_each(
+      [&](const FrameView& frame) -> base::Result<void> {
+        if (session_.unsynced() >= kStatementsPerSyncMax) THALWEG_TRY(check());
+        return send_row(transaction, frame, false);
+      },
+      check);
+  if (refusal) return refusal;
+  if (!walked) return std::unexpected(walked.error());
+  THALWEG_ASSIGN(refusal, session_.sync());
+  return refusal;
+}
+
+Compactor& GroupExecutor::batch_for(const TableMetadata& table) {
+  if (last_batch_ != nullptr && &last_batch_->table() == &table) return *last_batch_;
+  auto& batch = batches_[&table];
+  if (!batch) batch = std::make_unique<Compactor>(table);
+  if (batch->size() == 0 && std::ranges::find(used_, batch.get()) == used_.end()) used_.push_back(batch.get());
+  last_batch_ = batch.get();
+  return *batch;
+}
+
+base::Result<Refusal> GroupExecutor::flush(Compactor& batch) {
+  if (batch.size() == 0) return Refusal{};
+  THALWEG_ASSIGN(const bool copies, writer_.write(batch));
+  if (copies) {
+    THALWEG_ASSIGN(Refusal refusal, session_.sync());
+    if (!refusal) {
+      THALWEG_ASSIGN(refusal, writer_.copy_inserts(batch));
+    }
+    if (refusal) return refusal;
+  }
+  batch.clear();
+  return Refusal{};
+}
+
+base::Result<Refusal> GroupExecutor::flush_batches() {
+  std::vector<Compactor*> copying;
+  for (Compactor* batch : used_) {
+    if (batch->size() == 0) continue;
+    THALWEG_ASSIGN(const bool copies, writer_.write(*batch));
+    if (copies) copying.push_back(batch);
+  }
+  THALWEG_ASSIGN(Refusal refusal, session_.sync());
+  for (Compactor* batch : copying) {
+    if (refusal) break;
+    THALWEG_ASSIGN(refusal, writer_.copy_inserts(*batch));
+  }
+  for (Compactor* batch : used_) batch->clear();
+  used_.clear();
+  last_batch_ = nullptr;
+  return refusal;
+}
+
+base::Result<Refusal> GroupExecutor::add_to_batch(const Transaction& transaction, const FrameView& frame) {
+  if (frame.kind() == FrameKind::truncate) {
+    THALWEG_ASSIGN(Refusal refusal, flush_batches());
+    if (!refusal) THALWEG_TRY(send_truncate(transaction, frame));
+    return refusal;
+  }
+  if (!is_row(frame.kind())) return Refusal{};
+  THALWEG_ASSIGN(const TableMetadata* const table, table_of(transaction, frame));
+  if (is_copied(*table, transaction)) return Refusal{};
+  if (may_be_copied(*table, transaction)) {
+    THALWEG_ASSIGN(const Refusal refusal, flush(batch_for(*table)));
+    if (refusal) return refusal;
+    THALWEG_TRY(send_row(transaction, frame, false));
+    return Refusal{};
+  }
+  const std::byte* const bytes = frame.bytes().data();
+  Compactor& batch = batch_for(*table);
+  if (frame.kind() == FrameKind::insert) {
+    count(*table, frame.kind());
+    THALWEG_ASSIGN(const Values values, read_values(frame.new_tuple(), *table, arena_));
+    if (!batch.insert(values, bytes)) return order_conflict(*table, bytes);
+    return Refusal{};
+  }
+  if (!table->keyless()) {
+    if (frame.kind() == FrameKind::remove) {
+      count(*table, frame.kind());
+      THALWEG_ASSIGN(const Values key, read_values(frame.old_tuple(), *table, arena_));
+      if (!batch.remove(key, bytes)) return order_conflict(*table, bytes);
+      return Refusal{};
+    }
+    THALWEG_ASSIGN(const UpdateValues update, read_update(*table, frame, arena_));
+    if (update.key == update.now || same_identity(*table, update.now, update.key)) {
+      count(*table, frame.kind());
+      if (!batch.update(update.now, bytes)) return order_conflict(*table, bytes);
+      return Refusal{};
+    }
+  }
+  // A key changes, or the table has none: what is pending goes first, then this row by itself.
+  THALWEG_ASSIGN(const Refusal refusal, flush(batch));
+  if (refusal) return refusal;
+  THALWEG_TRY(send_row(transaction, frame, false));
+  return Refusal{};
+}
+
+base::Result<Refusal> GroupExecutor::execute_sets(const Group& group) {
+  Refusal refusal;
+  size_t rows = 0;
+  const auto stop = []() { return base::fail(ErrorCode::apply_failed, {}); };
+  const auto flush_all = [&]() -> base::Result<void> {
+    THALWEG_ASSIGN(refusal, flush_batches());
+    arena_.reset();
+    rows = 0;
+    if (refusal) return stop();
+    return {};
+  };
+  for (const auto& transaction : group.transactions) {
+    TransactionFrames frames(*transaction);
+    const auto walked = frames.for_each(
+        [&](const FrameView& frame) -> base::Result<void> {
+          THALWEG_ASSIGN(refusal, add_to_batch(*transaction, frame));
+          if (refusal) return stop();
+          if (++rows >= kBatchRowsMax) return flush_all();
+          return {};
+        },
+        flush_all);
+    if (refusal) return refusal;
+    if (!walked) return std::unexpected(walked.error());
+  }
+  return flush_batches();
+}
+
+void GroupExecutor::reset() {
+  for (Compactor* batch : used_) batch->clear();
+  used_.clear();
+  counts_.clear();
+  last_counted_ = nullptr;
+  last_batch_ = nullptr;
+  arena_.reset();
+}
+
+}  // namespace thalweg::apply

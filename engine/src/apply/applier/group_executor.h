@@ -1,0 +1,70 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "apply/applier/change_writer.h"
+#include "apply/transaction.h"
+
+// Executes source transactions on one session, up to but without the commit.
+
+namespace thalweg::apply {
+
+struct RowCounts {
+  uint64_t inserts = 0;
+  uint64_t updates = 0;
+  uint64_t deletes = 0;
+  uint64_t truncates = 0;
+};
+
+// Owner: one applier, or whoever executes a parked transaction.
+class GroupExecutor {
+ public:
+  GroupExecutor(DestinationSession& session, telemetry::Counter& sets) : session_(session), writer_(session, sets) {}
+
+  // Sends the rows of a small group in their order, each as a statement that fails when it finds no row; does not
+  // sync. The caller ends the pipeline with the progress update.
+  base::Result<void> send_checked(const Group& group);
+  // Merged and in sets, within the transaction that the caller has begun; synced and checked on return.
+  base::Result<Refusal> execute_sets(const Group& group);
+  // One transaction's rows in their order, within the transaction that the caller has begun; synced and checked.
+  base::Result<Refusal> execute_rows(const Transaction& transaction);
+
+  // What has been executed since the last take_counts(), by table.
+  std::unordered_map<const metadata::TableMetadata*, RowCounts> take_counts() { return std::exchange(counts_, {}); }
+  void reset();  // after a group: gives its memory back
+
+ private:
+  base::Result<const metadata::TableMetadata*> table_of(const Transaction& transaction, const lcr::FrameView& frame);
+  base::Result<void> send_row(const Transaction& transaction, const lcr::FrameView& frame, bool checked);
+  base::Result<void> send_truncate(const Transaction& transaction, const lcr::FrameView& frame);
+  base::Result<void> send_idempotent(const metadata::TableMetadata& table, const lcr::FrameView& frame);
+  base::Result<Refusal> add_to_batch(const Transaction& transaction, const lcr::FrameView& frame);
+  base::Result<Refusal> flush_batches();
+  base::Result<Refusal> flush(Compactor& batch);
+  Compactor& batch_for(const metadata::TableMetadata& table);
+  void count(const metadata::TableMetadata& table, lcr::FrameKind kind);
+
+  DestinationSession& session_;
+  ChangeWriter writer_;
+  Arena arena_;
+  std::unordered_map<const metadata::TableMetadata*, std::unique_ptr<Compactor>> batches_;
+  std::vector<Compactor*> used_;  // in the order of their first row in this group
+  const metadata::TableMetadata* last_table_ = nullptr;
+  Compactor* last_batch_ = nullptr;
+  const metadata::TableMap* last_map_ = nullptr;
+  std::unordered_map<const metadata::TableMetadata*, RowCounts> counts_;
+  RowCounts* last_counts_ = nullptr;
+  const metadata::TableMetadata* last_counted_ = nullptr;
+};
+
+// The error that stands for a refusal when nothing else helps: apply_conflict, apply_failed,
+// initial_copy_inconsistent, or what the server said where it is nobody's data's fault. Names table, key, commit LSN.
+base::Error final_error(const StatementFailure& failure, const Transaction& transaction);
+// Whether the error is of the transaction's data: worth another try alone, and the error queue. Anything else ends apply.
+bool is_about_data(base::ErrorCode code);
+
+}  // namespace thalweg::apply

@@ -1,0 +1,51 @@
+#include "apply/applier/progress_writer.h"
+
+#include <fmt/format.h>
+
+namespace thalweg::apply {
+
+namespace {
+
+// Divides by zero when the row is gone or of another epoch.
+const std::string kUpdate =
+    "WITH touched AS (UPDATE thalweg.apply_progress SET low_watermark = $1, ranges = $2, updated_at = now() "
+    "WHERE stream_id = $3 AND applier = $4 AND epoch = $5 RETURNING 1) SELECT 1 / count(*) FROM touched";
+constexpr std::array kTypes{base::TypeId{3220}, base::TypeId{17}, base::TypeId{25}, base::TypeId{23}, base::TypeId{20}};
+
+}  // namespace
+
+base::Error taken_over(const std::string& stream_id) {
+  return base::fail(base::ErrorCode::stream_in_use, fmt::format("another engine has taken stream {} over", stream_id)).error();
+}
+
+ProgressWriter::ProgressWriter(SharedState& shared, int applier)
+    : shared_(shared), applier_(std::to_string(applier)), epoch_(std::to_string(shared.epoch)) {}
+
+base::Result<void> ProgressWriter::create_row(pg::Connection& connection) {
+  const std::string low_watermark = base::to_string(base::Lsn{shared_.low_watermark.load(std::memory_order_acquire)});
+  // The stream's row is locked for the moment, so that a newer epoch begins before or after, not in between.
+  THALWEG_ASSIGN(const pg::Rows rows,
+                 connection.query("WITH current AS (SELECT FROM thalweg.stream WHERE stream_id = $1 AND epoch = $3::bigint "
+                                  "FOR SHARE) INSERT INTO thalweg.apply_progress (stream_id, applier, epoch, "
+                                  "low_watermark, ranges) SELECT $1, $2::integer, $3::bigint, $4::pg_lsn, '' FROM current "
+                                  "ON CONFLICT (stream_id, applier) DO NOTHING",
+                                  {shared_.stream_id, applier_, epoch_, low_watermark}));
+  if (rows.affected() != 1) return std::unexpected(taken_over(shared_.stream_id));
+  return {};
+}
+
+base::Result<void> ProgressWriter::send(DestinationSession& session, LsnRange range) {
+  const base::Lsn low_watermark{shared_.low_watermark.load(std::memory_order_acquire)};
+  pending_ = recorded_;
+  pending_.prune(low_watermark);
+  pending_.add(range);
+  const auto ranges = pending_.encode();
+  const std::string low_watermark_text = base::to_string(low_watermark);
+  const std::array parameters{pg::text_parameter(low_watermark_text),
+                              pg::Parameter{.bytes = ranges, .type = {}, .is_null = false, .is_binary = true},
+                              pg::text_parameter(shared_.stream_id), pg::text_parameter(applier_),
+                              pg::text_parameter(epoch_)};
+  return session.run(session.prepared(kUpdate, kTypes), parameters, {.rows = 1});
+}
+
+}  // namespace thalweg::apply

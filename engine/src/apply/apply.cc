@@ -1,0 +1,189 @@
+#include "apply/apply.h"
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "apply/applier/parking.h"
+#include "apply/coordinator/coordinator.h"
+#include "apply/coordinator/recorder.h"
+#include "apply/frame_blocks.h"
+#include "apply/progress_recovery.h"
+#include "apply/reader/reader.h"
+#include "apply/reader/transaction_queue.h"
+#include "apply/shared_state.h"
+#include "base/log.h"
+#include "spill/spill_file.h"
+
+namespace thalweg::apply {
+
+using base::ErrorCode;
+
+namespace {
+
+// A server process of an engine that has just died lets go of its lock when it notices.
+constexpr int kLockTries = 50;
+constexpr std::chrono::milliseconds kLockPause{100};
+
+base::Result<void> take_lock(pg::Connection& connection, const std::string& stream_id) {
+  for (int tries = 0; tries < kLockTries; ++tries) {
+    THALWEG_ASSIGN(const bool locked, lock_stream(connection, stream_id));
+    if (locked) return {};
+    std::this_thread::sleep_for(kLockPause);
+  }
+  return base::fail(ErrorCode::stream_in_use, fmt::format("another engine applies stream {} to this destination", stream_id));
+}
+
+}  // namespace
+
+struct Apply::State {
+  explicit State(ApplyOptions o) : options(std::move(o)), pool(&shared.reader_bell), transactions(shared) {
+    shared.stream_id = options.stream_id;
+    shared.destination_conninfo = options.destination_conninfo;
+    shared.clock = options.clock;
+    shared.parameters.set(options.parameters);
+  }
+
+  pg::ConnectOptions connect_options(const char* part) const {
+    pg::ConnectOptions connect;
+    connect.application_name = fmt::format("thalweg {} {}", options.stream_id, part);
+    return connect;
+  }
+
+  ApplyOptions options;
+  SharedState shared;
+  BlockPool pool;
+  TransactionQueue transactions;
+  // In the order in which they start; they end in the same order.
+  std::unique_ptr<Recorder> recorder;
+  std::unique_ptr<Coordinator> coordinator;
+  std::unique_ptr<Reader> reader;
+  // Writer: start and join. Readers: anybody.
+  std::atomic<bool> started{false};
+  std::atomic<bool> joined{false};
+};
+
+Apply::Apply(ApplyOptions options) : state_(std::make_unique<State>(std::move(options))) {}
+
+Apply::~Apply() {
+  request_stop(false);
+  join();
+}
+
+base::Result<base::Lsn> Apply::start() {
+  State& s = *state_;
+  THALWEG_ASSIGN(auto progress, pg::Connection::open(s.options.destination_conninfo, s.connect_options("progress")));
+  THALWEG_TRY(progress.script("SET synchronous_commit = on; SET statement_timeout = 0; SET search_path = pg_catalog"));
+  THALWEG_TRY(ensure_schema(progress));
+  THALWEG_TRY(take_lock(progress, s.options.stream_id));
+  THALWEG_ASSIGN(const Recovered recovered, recover_progress(progress, s.options.stream_id));
+  uint64_t parked_count = 0;
+  THALWEG_ASSIGN(ParkedSet parked, load_parked(progress, s.options.stream_id, parked_count));
+  THALWEG_ASSIGN(auto catalog, pg::Connection::open(s.options.destination_conninfo, s.connect_options("reader")));
+  THALWEG_TRY(spill::remove_leftovers(s.options.spill_directory));
+
+  s.shared.epoch = recovered.epoch;
+  s.shared.low_watermark.store(recovered.low_watermark.value);
+  s.shared.confirmed.store(recovered.low_watermark.value);
+  s.shared.parked.store(parked_count);
+  s.recorder = std::make_unique<Recorder>(s.shared, std::move(progress));
+  s.coordinator = std::make_unique<Coordinator>(s.shared, s.transactions, std::move(parked));
+  s.reader = std::make_unique<Reader>(s.shared, s.options, recovered.applied, std::move(catalog), s.pool, s.transactions);
+  s.started.store(true, std::memory_order_release);
+  base::log_event(base::LogLevel::info, "apply_started",
+                  {{"stream", s.options.stream_id}, {"low_watermark", base::to_string(recovered.low_watermark)}});
+  return recovered.low_watermark;
+}
+
+void Apply::request_stop(bool drain) {
+  State& s = *state_;
+  if (drain) {
+    s.shared.drain.store(true, std::memory_order_release);
+    s.shared.reader_bell.ring();
+  } else {
+    s.shared.stop();
+  }
+}
+
+void Apply::join() {
+  State& s = *state_;
+  if (!s.started.load(std::memory_order_acquire) || s.joined.load(std::memory_order_acquire)) return;
+  // Each one's end lets the next one end; the coordinator takes its appliers along, and the recorder has the last word.
+  // Samples may still be taken: the agents' objects stay until this object goes.
+  s.reader->join();
+  s.coordinator->join();
+  s.recorder->join();
+  s.joined.store(true, std::memory_order_release);
+}
+
+void Apply::set_parameters(const ApplyParameters& parameters) {
+  state_->shared.parameters.set(parameters);
+  state_->shared.coordinator_bell.ring();
+}
+
+ApplyStatus Apply::status() const {
+  const State& s = *state_;
+  ApplyStatus status;
+  status.running = s.started.load(std::memory_order_acquire) && !s.recorder->ended();
+  status.error = s.shared.error.get();
+  status.applied = {s.shared.low_watermark.load(std::memory_order_acquire)};
+  status.confirmed = {s.shared.confirmed.load(std::memory_order_acquire)};
+  return status;
+}
+
+const std::atomic<uint64_t>& Apply::confirmed_lsn() const { return state_->shared.confirmed; }
+
+std::vector<telemetry::ComponentSample> Apply::sample() const {
+  const State& s = *state_;
+  if (!s.started.load(std::memory_order_acquire)) return {};
+  std::vector<telemetry::ComponentSample> samples{s.reader->sample(), s.coordinator->sample()};
+  for (int i = 0; i < s.coordinator->applier_count(); ++i) samples.push_back(s.coordinator->applier(i).sample());
+  return samples;
+}
+
+std::vector<telemetry::TableSample> Apply::tables() const {
+  const State& s = *state_;
+  std::vector<telemetry::TableSample> tables;
+  if (!s.started.load(std::memory_order_acquire)) return tables;
+  for (int i = 0; i < s.coordinator->applier_count(); ++i) s.coordinator->applier(i).add_tables(tables);
+  return tables;
+}
+
+std::array<uint64_t, telemetry::LatencyHistogram::kBucketCount> Apply::latency() const {
+  const State& s = *state_;
+  std::array<uint64_t, telemetry::LatencyHistogram::kBucketCount> sum{};
+  if (!s.started.load(std::memory_order_acquire)) return sum;
+  for (int i = 0; i < s.coordinator->applier_count(); ++i) {
+    const auto& histogram = s.coordinator->applier(i).latency();
+    for (size_t bucket = 0; bucket < sum.size(); ++bucket) sum[bucket] += histogram.count(bucket);
+  }
+  return sum;
+}
+
+uint64_t Apply::parked_transactions() const { return state_->shared.parked.load(std::memory_order_relaxed); }
+
+base::Result<std::vector<ParkedTransaction>> Apply::list_errors() const {
+  THALWEG_ASSIGN(auto connection, pg::Connection::open(state_->options.destination_conninfo, state_->connect_options("errors")));
+  return list_parked(connection, state_->options.stream_id);
+}
+
+base::Result<void> Apply::remove_error(int64_t id) {
+  THALWEG_ASSIGN(auto connection, pg::Connection::open(state_->options.destination_conninfo, state_->connect_options("errors")));
+  const auto removed = remove_parked(connection, state_->options.stream_id, id);
+  state_->shared.reload_parked.store(true, std::memory_order_release);
+  state_->shared.coordinator_bell.ring();
+  return removed;
+}
+
+base::Result<void> Apply::execute_error(int64_t id) {
+  THALWEG_ASSIGN(auto connection, pg::Connection::open(state_->options.destination_conninfo, state_->connect_options("errors")));
+  const auto executed = execute_parked(std::move(connection), state_->options.stream_id, id);
+  // Even after a failure: some of the transactions behind it may have gone through.
+  state_->shared.reload_parked.store(true, std::memory_order_release);
+  state_->shared.coordinator_bell.ring();
+  return executed;
+}
+
+}  // namespace thalweg::apply

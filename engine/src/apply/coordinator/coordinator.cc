@@ -1,0 +1,368 @@
+#include "apply/coordinator/coordinator.h"
+
+#include <algorithm>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "apply/applier/parking.h"
+#include "base/log.h"
+
+namespace thalweg::apply {
+
+using base::ErrorCode;
+using telemetry::Activity;
+using telemetry::ActivityScope;
+
+namespace {
+
+constexpr size_t kWindowGroupsPerApplier = 8;  // how far commits may run ahead of the low watermark
+constexpr size_t kWaitingGroupsOver = 2;       // formed ahead of time, besides one an applier
+constexpr uint64_t kHoldLcrs = 1000;           // while others run, a smaller group waits a moment for company
+constexpr std::chrono::microseconds kHoldTime{2000};
+constexpr std::chrono::microseconds kHoldWait{400};
+constexpr std::chrono::milliseconds kIdleWait{100};
+constexpr std::chrono::milliseconds kWatchPause{100};
+
+}  // namespace
+
+Coordinator::Coordinator(SharedState& shared, TransactionQueue& in, ParkedSet parked)
+    : shared_(shared), in_(in), parked_(std::move(parked)) {
+  thread_ = std::thread([this] { run(); });
+}
+
+Coordinator::~Coordinator() { join(); }
+
+void Coordinator::join() {
+  if (!thread_.joinable()) return;
+  shared_.coordinator_bell.ring();
+  thread_.join();
+  for (int i = 0; i < applier_count(); ++i) appliers_[static_cast<size_t>(i)]->join();
+}
+
+void Coordinator::start_appliers() {
+  const int wanted = std::clamp(shared_.parameters.parallelism.load(std::memory_order_relaxed), 1, kAppliersMax);
+  for (int made = applier_count_.load(std::memory_order_relaxed); made < wanted; ++made) {
+    appliers_[static_cast<size_t>(made)] = std::make_unique<Applier>(shared_, made + 1);
+    applier_count_.store(made + 1, std::memory_order_release);
+  }
+}
+
+int Coordinator::idle_appliers() const {
+  const int usable = std::min(shared_.parameters.parallelism.load(std::memory_order_relaxed), applier_count());
+  int idle = 0;
+  for (int i = 0; i < usable; ++i) idle += busy_with_[static_cast<size_t>(i)] == nullptr ? 1 : 0;
+  return idle;
+}
+
+Group* Coordinator::tail() { return window_.empty() ? nullptr : window_.back().get(); }
+
+bool Coordinator::has_committed(uint64_t number) const {
+  if (number <= committed_through_) return true;
+  return window_[number - committed_through_ - 1]->state == GroupState::committed;
+}
+
+bool Coordinator::is_ready(const Group& group) const {
+  if (group.after > committed_through_) return false;
+  return std::ranges::all_of(group.predecessors, [this](uint64_t number) { return has_committed(number); });
+}
+
+// A moment's patience makes larger, cheaper groups; with nothing running there is nothing to be patient for.
+bool Coordinator::is_held(const Group& group) const {
+  return running_ > 0 && &group == window_.back().get() && !in_.closed() && group.mode == GroupMode::together &&
+         group.lcrs < std::min<uint64_t>(kHoldLcrs, shared_.parameters.group_size.load(std::memory_order_relaxed)) &&
+         Clock::now() - tail_since_ < kHoldTime;
+}
+
+void Coordinator::run() {
+  time_.enter(Activity::busy);
+  start_appliers();
+  while (true) {
+    const uint32_t ticket = shared_.coordinator_bell.ticket();
+    bool moved = take_finished();
+    const bool ending = shared_.ending();
+    if (ending && running_ == 0) break;
+    if (!ending) {
+      start_appliers();
+      if (shared_.reload_parked.load(std::memory_order_acquire)) reload_parked();
+      const bool closed = in_.closed();  // before the look at what is left
+      moved = form_groups() || moved;
+      moved = dispatch() || moved;
+      if (closed && in_.peek() == nullptr && window_.empty()) {
+        if (in_.failure()) shared_.error.set(*in_.failure());
+        break;
+      }
+    }
+    resolve_commit_order_deadlock();
+    if (moved) continue;
+    state_.set(window_.empty() ? "IDLE" : ending ? "SHUTTING DOWN CLEANLY" : "APPLYING");
+    tell_idle_appliers();
+    // Wakes for a new transaction only when it could be put to use.
+    const bool held = waiting_ > 0 && idle_appliers() > 0 && is_held(*window_.back());
+    const bool wants = !ending && !held && (waiting_ == 0 || idle_appliers() > 0);
+    in_.want(wants);
+    if (wants && waiting_ == 0 && in_.peek() != nullptr) continue;
+    const ActivityScope idle(time_, window_.empty() ? Activity::idle : Activity::execute);
+    shared_.coordinator_bell.wait(ticket, held ? kHoldWait : std::chrono::microseconds(kIdleWait));
+  }
+  state_.set(shared_.error.is_set() ? "ABORTING" : "SHUTTING DOWN CLEANLY");
+  shared_.commits_ended.store(true, std::memory_order_release);
+  shared_.stop();
+  for (int i = 0; i < applier_count(); ++i) appliers_[static_cast<size_t>(i)]->ring();
+  ended_.store(true, std::memory_order_release);
+}
+
+bool Coordinator::take_finished() {
+  bool any = false;
+  for (int i = 0; i < applier_count(); ++i) {
+    Group* const group = appliers_[static_cast<size_t>(i)]->take_finished();
+    if (group == nullptr) continue;
+    busy_with_[static_cast<size_t>(i)] = nullptr;
+    --running_;
+    any = true;
+    finish(*group);
+  }
+  if (any) advance();
+  return any;
+}
+
+void Coordinator::finish(Group& group) {
+  if (!group.error) {
+    group.state = GroupState::committed;
+    uint64_t parked = 0;
+    for (const auto& transaction : group.transactions) {
+      if (!transaction->parked_with) continue;
+      parked_.add(transaction->hashes());
+      ++parked;
+    }
+    transactions_.add(group.transactions.size() - parked);
+    errors_.add(parked);
+    if (parked > 0) shared_.parked.fetch_add(parked, std::memory_order_relaxed);
+    return;
+  }
+  group.state = GroupState::waiting;
+  ++waiting_;
+  const base::Error error = *group.error;
+  const bool again = group.mode == GroupMode::together && (is_about_data(error.code) || error.code == ErrorCode::database_busy);
+  if (again) {
+    // Once everything before it has committed, what fails again fails by itself.
+    retried_groups_.add();
+    if (error.code != ErrorCode::database_busy || group.after == group.number - 1) group.mode = GroupMode::singly;
+    group.after = group.number - 1;
+    base::log_event(base::LogLevel::debug, "group_retried",
+                    {{"stream", shared_.stream_id}, {"group", group.number}, {"reason", error.message}});
+    return;
+  }
+  if (error.code == ErrorCode::engine_stopping) return;
+  errors_.add();
+  shared_.error.set(error);
+  shared_.stop();
+}
+
+void Coordinator::advance() {
+  uint64_t low_watermark = shared_.low_watermark.load(std::memory_order_relaxed);
+  uint64_t committed = 0;
+  while (!window_.empty() && window_.front()->state == GroupState::committed) {
+    Group& group = *window_.front();
+    committed_through_ = group.number;
+    low_watermark = std::max(low_watermark, group.covers_until.value);
+    committed += group.transactions.size();
+    for (const auto& transaction : group.transactions) {
+      if (transaction->spilled) shared_.spill_bytes.fetch_sub(static_cast<int64_t>(transaction->spilled->bytes()), std::memory_order_relaxed);
+    }
+    window_.pop_front();
+  }
+  oldest_commit_time_.store(window_.empty() ? 0 : window_.front()->transactions.front()->commit_time.value, std::memory_order_relaxed);
+  if (committed == 0) return;
+  shared_.low_watermark.store(low_watermark, std::memory_order_release);
+  shared_.commits.store(shared_.commits.load(std::memory_order_relaxed) + committed, std::memory_order_release);
+  shared_.committed_through.store(committed_through_, std::memory_order_release);
+  for (int i = 0; i < applier_count(); ++i) {
+    if (appliers_[static_cast<size_t>(i)]->waits_for_turn()) appliers_[static_cast<size_t>(i)]->ring();
+  }
+}
+
+// PROGRESS, and transactions of which nothing is left: they only move the low watermark.
+void Coordinator::skip_empty() {
+  while (in_.peek() != nullptr && in_.peek()->empty()) {
+    const auto transaction = in_.pop();
+    if (Group* const last = tail()) {
+      last->covers_until = std::max(last->covers_until, transaction->end_lsn);
+    } else if (transaction->end_lsn.value > shared_.low_watermark.load(std::memory_order_relaxed)) {
+      shared_.low_watermark.store(transaction->end_lsn.value, std::memory_order_release);
+    }
+  }
+}
+
+void Coordinator::begin_group() {
+  auto group = std::make_unique<Group>();
+  group->number = next_number_++;
+  // A barrier waits for all before it; all after it wait for it.
+  if (Group* const last = tail(); last != nullptr && (last->barrier || in_.peek()->barrier)) group->after = last->number;
+  else if (last != nullptr) group->after = last->after_barrier;
+  group->after_barrier = group->after;
+  window_.push_back(std::move(group));
+  ++waiting_;
+  groups_.add();
+  tail_since_ = Clock::now();
+}
+
+void Coordinator::add(Group& group, std::unique_ptr<Transaction> transaction) {
+  const TransactionHashes hashes = transaction->hashes();
+  Dependencies found;
+  found.predecessors.swap(group.predecessors);
+  const bool independent = found.predecessors.empty();
+  dependencies_.find(hashes, committed_through_, group.number, found);
+  if (independent && !found.none()) dependent_groups_.add();
+  found.predecessors.swap(group.predecessors);
+  group.after = std::max(group.after, found.after);
+  dependencies_.note(hashes, committed_through_, group.number);
+  group.lcrs += transaction->lcrs;
+  group.bytes += transaction->bytes;
+  group.barrier = group.barrier || transaction->barrier;
+  group.covers_until = transaction->end_lsn;
+  group.transactions.push_back(std::move(transaction));
+}
+
+// The tail group grows as long as it waits for something, unless the next transaction could run at once.
+bool Coordinator::add_to_tail() {
+  Group* const last = tail();
+  const Transaction& next = *in_.peek();
+  if (last == nullptr || last->state != GroupState::waiting || last->mode != GroupMode::together || last->barrier || next.barrier) return false;
+  if (last->lcrs + next.lcrs > shared_.parameters.group_size.load(std::memory_order_relaxed)) return false;
+  if (!is_ready(*last) && idle_appliers() > 0) {
+    Dependencies found;
+    dependencies_.find(next.hashes(), committed_through_, 0, found);
+    if (found.none()) return false;
+  }
+  add(*last, in_.pop());
+  return true;
+}
+
+bool Coordinator::form_groups() {
+  bool any = false;
+  const auto appliers = static_cast<size_t>(applier_count());
+  while (true) {
+    skip_empty();
+    if (in_.peek() == nullptr) return any;
+    if (!add_to_tail()) {
+      if (waiting_ >= appliers + kWaitingGroupsOver || window_.size() >= appliers * kWindowGroupsPerApplier) return any;
+      // What is there goes out before more is formed: a group of one where nobody waits.
+      if (waiting_ > 0 && dispatch()) {
+        any = true;
+        continue;
+      }
+      begin_group();
+      add(*window_.back(), in_.pop());
+    }
+    any = true;
+  }
+}
+
+void Coordinator::mark_parked(Group& group) {
+  for (const auto& transaction : group.transactions) {
+    if (!transaction->parked_with && parked_.shares(transaction->hashes())) {
+      transaction->park_behind = true;
+      group.mode = GroupMode::singly;
+      group.after = group.number - 1;
+    }
+  }
+}
+
+bool Coordinator::dispatch() {
+  bool any = false;
+  if (shared_.reload_parked.load(std::memory_order_relaxed)) return false;
+  const int usable = std::min(shared_.parameters.parallelism.load(std::memory_order_relaxed), applier_count());
+  int next_applier = 0;
+  for (const auto& group : window_) {
+    if (group->state != GroupState::waiting) continue;
+    if (!is_ready(*group) || is_held(*group)) continue;
+    if (!parked_.empty()) {
+      mark_parked(*group);
+      if (!is_ready(*group)) continue;
+    }
+    while (next_applier < usable && busy_with_[static_cast<size_t>(next_applier)] != nullptr) ++next_applier;
+    if (next_applier >= usable) return any;
+    group->state = GroupState::running;
+    --waiting_;
+    ++running_;
+    busy_with_[static_cast<size_t>(next_applier)] = group.get();
+    appliers_[static_cast<size_t>(next_applier)]->assign(group.get());
+    any = true;
+  }
+  return any;
+}
+
+// The error queue was changed: what is parked is read again, with nothing on its way there.
+void Coordinator::reload_parked() {
+  if (running_ > 0) return;
+  const ActivityScope network(time_, Activity::network);
+  uint64_t count = 0;
+  auto connection = pg::Connection::open(shared_.destination_conninfo, {});
+  auto loaded = connection ? load_parked(*connection, shared_.stream_id, count)
+                           : base::Result<ParkedSet>(std::unexpected(connection.error()));
+  shared_.reload_parked.store(false, std::memory_order_release);
+  if (!loaded) {
+    shared_.error.set(loaded.error());
+    return;
+  }
+  parked_ = std::move(*loaded);
+  shared_.parked.store(count, std::memory_order_relaxed);
+}
+
+// With commit_serialization full, a later group that has executed waits for an earlier one to commit, and the earlier
+// one may wait for a lock of the later: the server sees no deadlock. Ask it who blocks the oldest group.
+void Coordinator::resolve_commit_order_deadlock() {
+  const auto now = Clock::now();
+  if (running_ < 2 || window_.empty() || window_.front()->state != GroupState::running || now - watched_at_ < kWatchPause) return;
+  const int count = applier_count();
+  int oldest = -1;
+  bool anybody_waits = false;
+  for (int i = 0; i < count; ++i) {
+    if (busy_with_[static_cast<size_t>(i)] == window_.front().get()) oldest = i;
+    anybody_waits = anybody_waits || appliers_[static_cast<size_t>(i)]->waits_for_turn();
+  }
+  watched_at_ = now;
+  if (oldest < 0 || !anybody_waits) return;
+  const ActivityScope network(time_, Activity::network);
+  if (!watch_ || watch_->broken()) {
+    auto opened = pg::Connection::open(shared_.destination_conninfo, {});
+    if (!opened) return;  // the appliers will notice a destination that is gone
+    watch_.emplace(std::move(*opened));
+  }
+  const auto blockers = watch_->query("SELECT unnest(pg_catalog.pg_blocking_pids($1::integer))",
+                                      {std::to_string(appliers_[static_cast<size_t>(oldest)]->backend_pid())});
+  if (!blockers) return;
+  for (size_t row = 0; row < blockers->size(); ++row) {
+    for (int i = 0; i < count; ++i) {
+      Applier& applier = *appliers_[static_cast<size_t>(i)];
+      if (applier.backend_pid() == blockers->integer(row, 0) && applier.waits_for_turn()) applier.request_rollback();
+    }
+  }
+}
+
+// So that an applier without work shows why: nothing there, or nothing that may run yet.
+void Coordinator::tell_idle_appliers() {
+  waiting_groups_.set(waiting_);
+  uint64_t blocked = 0;
+  for (const auto& group : window_) blocked += group->state == GroupState::waiting && !is_ready(*group) ? 1 : 0;
+  const int usable = std::min(shared_.parameters.parallelism.load(std::memory_order_relaxed), applier_count());
+  for (int i = 0; i < usable; ++i) {
+    if (busy_with_[static_cast<size_t>(i)] != nullptr) continue;
+    appliers_[static_cast<size_t>(i)]->set_dependency_wait(blocked > 0);
+    if (blocked > 0) --blocked;
+  }
+}
+
+telemetry::ComponentSample Coordinator::sample() const {
+  const int64_t oldest = oldest_commit_time_.load(std::memory_order_relaxed);
+  const int64_t lag = oldest == 0 ? 0 : std::max<int64_t>(0, shared_.clock->unix_now().value - oldest);
+  return {.type = "APPLY", .name = "apply", .sub_component = "APPLY COORDINATOR", .server = 0, .state = state_.get(),
+          .time_ns = time_.sample(),
+          .counters = {{"transactions", transactions_.get()}, {"groups", groups_.get()},
+                       {"dependent_groups", dependent_groups_.get()}, {"retried_groups", retried_groups_.get()},
+                       {"errors", errors_.get()}},
+          .gauges = {{"waiting_groups", static_cast<int64_t>(waiting_groups_.get())}, {"low_watermark_lag_us", lag}}};
+}
+
+}  // namespace thalweg::apply

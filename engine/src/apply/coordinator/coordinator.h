@@ -1,0 +1,91 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "apply/applier/applier.h"
+#include "apply/coordinator/dependency_table.h"
+#include "apply/parked_set.h"
+#include "apply/reader/transaction_queue.h"
+#include "apply/shared_state.h"
+#include "telemetry/agent.h"
+#include "telemetry/sample.h"
+
+// Groups transactions, orders the groups, hands them to appliers, and moves the low watermark.
+
+namespace thalweg::apply {
+
+inline constexpr int kAppliersMax = 64;
+
+// An agent; it owns the appliers. sample, applier_count and applier belong to anybody.
+class Coordinator {
+ public:
+  Coordinator(SharedState& shared, TransactionQueue& in, ParkedSet parked);
+  ~Coordinator();  // joins, and then the appliers; the reader must be ending
+  void join();
+  Coordinator(const Coordinator&) = delete;
+  Coordinator& operator=(const Coordinator&) = delete;
+
+  bool ended() const { return ended_.load(std::memory_order_acquire); }
+  int applier_count() const { return applier_count_.load(std::memory_order_acquire); }
+  const Applier& applier(int index) const { return *appliers_[static_cast<size_t>(index)]; }
+  telemetry::ComponentSample sample() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void run();
+  void start_appliers();
+  bool take_finished();
+  void finish(Group& group);
+  void advance();
+  bool form_groups();
+  bool add_to_tail();
+  void begin_group();
+  void add(Group& group, std::unique_ptr<Transaction> transaction);
+  void skip_empty();
+  bool dispatch();
+  bool is_ready(const Group& group) const;
+  bool is_held(const Group& group) const;
+  bool has_committed(uint64_t number) const;
+  void mark_parked(Group& group);
+  void reload_parked();
+  void resolve_commit_order_deadlock();
+  void tell_idle_appliers();
+  Group* tail();
+  int idle_appliers() const;
+
+  SharedState& shared_;
+  TransactionQueue& in_;
+  ParkedSet parked_;
+  DependencyTable dependencies_;
+  std::deque<std::unique_ptr<Group>> window_;  // by number, from the oldest uncommitted one
+  uint64_t next_number_ = 1;
+  uint64_t committed_through_ = 0;
+  uint64_t waiting_ = 0;                       // groups of the window that no applier has
+  int running_ = 0;
+  std::array<Group*, kAppliersMax> busy_with_{};
+  Clock::time_point tail_since_;
+  Clock::time_point watched_at_;
+  std::optional<pg::Connection> watch_;        // looks for blocked backends; opened when it is needed
+
+  telemetry::StateText state_{"INITIALIZING"};
+  telemetry::TimeAccount time_;
+  telemetry::Counter transactions_, groups_, dependent_groups_, retried_groups_, errors_;
+  telemetry::Counter waiting_groups_;          // a gauge
+  // Commit time of the oldest transaction that has not committed, 0 where there is none. Writer: this agent.
+  std::atomic<int64_t> oldest_commit_time_{0};
+  // Writer: the thread, at its end (release). Reader: anybody (acquire).
+  std::atomic<bool> ended_{false};
+  std::array<std::unique_ptr<Applier>, kAppliersMax> appliers_;
+  // Writer: this agent (release, once the applier is made). Readers: anybody (acquire).
+  std::atomic<int> applier_count_{0};
+  std::thread thread_;
+};
+
+}  // namespace thalweg::apply

@@ -1,0 +1,174 @@
+#include "apply/reader/assembler.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace thalweg::apply {
+
+using base::ErrorCode;
+using lcr::FrameKind;
+
+Assembler::Assembler(SharedState& shared, BlockPool& pool, std::filesystem::path spill_directory, Counters& counters)
+    : shared_(shared), pool_(pool), spill_directory_(std::move(spill_directory)), counters_(counters) {}
+
+Assembler::~Assembler() {
+  for (auto& [xid, open] : streamed_) drop_fill(open);
+  whole_.transaction.reset();
+  rest();
+}
+
+void Assembler::rest() {
+  if (fill_ != nullptr) pool_.drop(fill_);
+  fill_ = nullptr;
+}
+
+void Assembler::drop_fill(Open& open) {
+  if (open.fill != nullptr) pool_.drop(open.fill);
+  open.fill = nullptr;
+}
+
+base::Result<std::unique_ptr<Transaction>> Assembler::add(const lcr::FrameView& frame,
+                                                          const std::shared_ptr<const metadata::TableMap>& tables,
+                                                          size_t spill_above) {
+  tables_ = tables;
+  switch (frame.kind()) {
+    case FrameKind::begin:
+      if (whole_.transaction) return base::fail(ErrorCode::corrupt_frame, "BEGIN within a transaction");
+      whole_.transaction = std::make_unique<Transaction>();
+      whole_.transaction->xid = frame.xid();
+      whole_.frames = 0;
+      return nullptr;
+    case FrameKind::insert:
+    case FrameKind::update:
+    case FrameKind::remove:
+    case FrameKind::truncate:
+      if (whole_.transaction) {
+        THALWEG_TRY(append(whole_, frame, *tables, spill_above));
+        return nullptr;
+      }
+      {
+        Open& open = streamed_[frame.xid()];
+        if (!open.transaction) {
+          open.transaction = std::make_unique<Transaction>();
+          open.transaction->xid = frame.xid();
+          open.streamed = true;
+          counters_.open_transactions.set(streamed_.size());
+        }
+        THALWEG_TRY(append(open, frame, *tables, spill_above));
+      }
+      return nullptr;
+    case FrameKind::abort:
+      abort(frame);
+      return nullptr;
+    case FrameKind::commit:
+      return finish(frame, tables);
+    default:
+      return nullptr;
+  }
+}
+
+base::Result<void> Assembler::append_spilled(Open& open, const lcr::FrameView& frame) {
+  THALWEG_TRY(open.transaction->spilled->append(frame.bytes()));
+  counters_.spilled_lcrs.add();
+  counters_.spilled_bytes.add(frame.header().length);
+  shared_.spill_bytes.fetch_add(frame.header().length, std::memory_order_relaxed);
+  return {};
+}
+
+base::Result<void> Assembler::append(Open& open, const lcr::FrameView& frame, const metadata::TableMap& tables,
+                                     size_t spill_above) {
+  Transaction& transaction = *open.transaction;
+  ++open.frames;
+  if (!transaction.spilled && open.frames > spill_above) THALWEG_TRY(spill(open, &tables));
+  if (!transaction.spilled) {
+    transaction.frames.append(pool_, open.streamed ? open.fill : fill_, frame.bytes());
+    return {};
+  }
+  THALWEG_TRY(write_sets_.note_table(transaction, tables, frame));
+  return append_spilled(open, frame);
+}
+
+base::Result<void> Assembler::spill(Open& open, const metadata::TableMap* tables) {
+  Transaction& transaction = *open.transaction;
+  THALWEG_ASSIGN(auto file, spill::SpillFile::create(spill_directory_, fmt::format("xid-{}", transaction.xid.value)));
+  transaction.spilled = std::make_unique<spill::SpillFile>(std::move(file));
+  counters_.spilled_transactions.add();
+  for (const auto& segment : transaction.frames.segments()) {
+    for (const std::byte* at = segment.begin; at < segment.end;) {
+      const auto frame = lcr::FrameView::trusted(at);
+      THALWEG_TRY(write_sets_.note_table(transaction, *tables, frame));
+      THALWEG_TRY(append_spilled(open, frame));
+      at += frame.header().length;
+    }
+  }
+  transaction.frames.clear();
+  drop_fill(open);
+  return {};
+}
+
+base::Result<bool> Assembler::spill_largest() {
+  Open* largest = whole_.transaction && !whole_.transaction->spilled && whole_.transaction->frames.bytes() > 0 ? &whole_ : nullptr;
+  for (auto& [xid, open] : streamed_) {
+    if (open.transaction->spilled || open.transaction->frames.bytes() == 0) continue;
+    if (largest == nullptr || open.transaction->frames.bytes() > largest->transaction->frames.bytes()) largest = &open;
+  }
+  // A block that others use too would not come back.
+  if (largest == nullptr || largest->transaction->frames.bytes() < kBlockBytes / 2) return false;
+  THALWEG_TRY(spill(*largest, tables_.get()));
+  return true;
+}
+
+void Assembler::abort(const lcr::FrameView& frame) {
+  const auto found = streamed_.find(frame.xid());
+  if (found == streamed_.end()) return;  // nothing of it came
+  const base::Xid subxid = frame.subxid();
+  if (subxid && !(subxid == frame.xid())) {
+    if (!found->second.transaction->is_aborted(subxid)) found->second.transaction->aborted.push_back(subxid.value);
+    return;
+  }
+  drop_fill(found->second);
+  if (found->second.transaction->spilled) {
+    shared_.spill_bytes.fetch_sub(static_cast<int64_t>(found->second.transaction->spilled->bytes()), std::memory_order_relaxed);
+  }
+  streamed_.erase(found);
+  counters_.open_transactions.set(streamed_.size());
+  counters_.aborted_transactions.add();
+}
+
+base::Result<std::unique_ptr<Transaction>> Assembler::finish(const lcr::FrameView& frame,
+                                                             const std::shared_ptr<const metadata::TableMap>& tables) {
+  std::unique_ptr<Transaction> transaction;
+  uint64_t frames = 0;
+  if (frame.has(lcr::kStreamed)) {
+    const auto found = streamed_.find(frame.xid());
+    if (found != streamed_.end()) {
+      drop_fill(found->second);
+      frames = found->second.frames;
+      transaction = std::move(found->second.transaction);
+      streamed_.erase(found);
+      counters_.open_transactions.set(streamed_.size());
+    } else {
+      transaction = std::make_unique<Transaction>();  // all of its changes were other tables'
+      transaction->xid = frame.xid();
+    }
+  } else {
+    if (!whole_.transaction) return base::fail(ErrorCode::corrupt_frame, "COMMIT without BEGIN");
+    transaction = std::exchange(whole_.transaction, nullptr);
+    frames = whole_.frames;
+  }
+  const lcr::TransactionMark mark = frame.transaction_mark();
+  transaction->commit_lsn = mark.commit_lsn;
+  transaction->end_lsn = std::max(mark.end_lsn, base::Lsn{mark.commit_lsn.value + 1});
+  transaction->commit_time = mark.commit_time;
+  transaction->tables = tables;
+  if (transaction->spilled) {
+    THALWEG_TRY(transaction->spilled->finish());
+    transaction->lcrs = frames;
+    transaction->bytes = transaction->spilled->bytes();
+  }
+  THALWEG_TRY(write_sets_.build(*transaction));
+  return transaction;
+}
+
+}  // namespace thalweg::apply

@@ -1,0 +1,164 @@
+#include "apply/reader/reader.h"
+
+#include <chrono>
+#include <utility>
+
+namespace thalweg::apply {
+
+using base::ErrorCode;
+using lcr::FrameKind;
+using telemetry::Activity;
+using telemetry::ActivityScope;
+
+namespace {
+constexpr std::chrono::milliseconds kQueueWait{100};
+constexpr std::chrono::milliseconds kFlowControlWait{10};
+constexpr size_t kFramesPerLook = 256;  // between looks at stop and at the memory budget
+}  // namespace
+
+Reader::Reader(SharedState& shared, const ApplyOptions& options, LsnRanges applied, pg::Connection connection,
+               BlockPool& pool, TransactionQueue& out)
+    : shared_(shared), queue_(*options.queue), consumer_(options.consumer),
+      memory_budget_bytes_(options.parameters.memory_budget_bytes), catch_up_(options.catch_up),
+      recovered_low_watermark_{shared.low_watermark.load(std::memory_order_relaxed)}, applied_(std::move(applied)),
+      connection_(std::move(connection)), pool_(pool), out_(out), assembler_(shared, pool, options.spill_directory, counters_) {
+  thread_ = std::thread([this] { run(); });
+}
+
+Reader::~Reader() { join(); }
+
+void Reader::join() {
+  if (!thread_.joinable()) return;
+  shared_.reader_bell.ring();
+  thread_.join();
+}
+
+void Reader::run() {
+  state_.set("DEQUEUE MESSAGES");
+  time_.enter(Activity::busy);
+  const auto done = read();
+  if (!done && done.error().code != ErrorCode::engine_stopping) out_.fail_with(done.error());
+  assembler_.rest();
+  state_.set("IDLE");
+  out_.close();
+}
+
+base::Result<void> Reader::read() {
+  size_t frames = 0;
+  while (true) {
+    if (++frames % kFramesPerLook == 0) {
+      if (shared_.ending()) return {};
+      THALWEG_TRY(keep_within_budget());
+    }
+    const std::byte* bytes = queue_.browse(consumer_, std::chrono::microseconds{0});
+    if (bytes == nullptr) {
+      assembler_.rest();
+      state_.set("IDLE");
+      {
+        const ActivityScope idle(time_, Activity::idle);
+        bytes = queue_.browse(consumer_, kQueueWait);
+      }
+      if (bytes == nullptr) {
+        if (shared_.ending() || shared_.drain.load(std::memory_order_acquire)) return {};
+        continue;
+      }
+      state_.set("DEQUEUE MESSAGES");
+    }
+    THALWEG_TRY(handle(lcr::FrameView::trusted(bytes)));
+    queue_.dequeue(consumer_);
+  }
+}
+
+base::Result<void> Reader::handle(const lcr::FrameView& frame) {
+  lcrs_.add();
+  bytes_.add(frame.header().length);
+  if (frame.kind() == FrameKind::table) return describe(frame);
+  if (frame.kind() == FrameKind::progress) {
+    auto transaction = std::make_unique<Transaction>();
+    transaction->commit_lsn = transaction->end_lsn = frame.lsn();
+    return hand_over(std::move(transaction));
+  }
+  THALWEG_ASSIGN(auto transaction, assembler_.add(frame, tables_, shared_.parameters.txn_lcr_spill_threshold.load(std::memory_order_relaxed)));
+  if (!transaction) return {};
+  transactions_.add();
+  if (is_duplicate(transaction->commit_lsn)) {
+    duplicates_.add();
+    if (transaction->spilled) shared_.spill_bytes.fetch_sub(static_cast<int64_t>(transaction->bytes), std::memory_order_relaxed);
+    return {};
+  }
+  transaction->barrier = transaction->barrier || std::exchange(tables_changed_, false);
+  return hand_over(std::move(transaction));
+}
+
+bool Reader::is_duplicate(base::Lsn commit_lsn) const {
+  return commit_lsn < recovered_low_watermark_ || applied_.contains(commit_lsn);
+}
+
+base::Result<void> Reader::describe(const lcr::FrameView& frame) {
+  THALWEG_ASSIGN(const lcr::TableDescription source, frame.table());
+  if (tables_->find(source.relation, source.version) != nullptr) return {};
+  const ActivityScope network(time_, Activity::network);
+  THALWEG_ASSIGN(const auto table, loader_.load(connection_, source, frame.bytes()));
+  for (const CatchUpSpan& span : catch_up_) {
+    if (span.schema_name != source.schema_name || span.table_name != source.table_name) continue;
+    table->copied_from = span.copied_from;
+    table->copied_to = span.copied_to;
+  }
+  // Keys may be others from here on: what was hashed with the old ones must have committed.
+  tables_changed_ = tables_changed_ || tables_->latest(source.relation) != nullptr;
+  tables_ = tables_->with(table);
+  return {};
+}
+
+base::Result<void> Reader::hand_over(std::unique_ptr<Transaction> transaction) {
+  if (out_.push(transaction)) return {};
+  state_.set("PAUSED FOR FLOW CONTROL");
+  const ActivityScope waiting(time_, Activity::flow_control);
+  out_.set_reader_waits(true);
+  while (true) {
+    const uint32_t ticket = shared_.reader_bell.ticket();
+    if (out_.push(transaction)) break;
+    if (shared_.ending()) {
+      out_.set_reader_waits(false);
+      return base::fail(ErrorCode::engine_stopping, "apply ends");
+    }
+    shared_.reader_bell.wait(ticket, kFlowControlWait);
+  }
+  out_.set_reader_waits(false);
+  state_.set("DEQUEUE MESSAGES");
+  return {};
+}
+
+base::Result<void> Reader::keep_within_budget() {
+  while (pool_.held_bytes() > memory_budget_bytes_) {
+    state_.set("SPILLING");
+    {
+      const ActivityScope disk(time_, Activity::disk);
+      THALWEG_ASSIGN(const bool spilled, assembler_.spill_largest());
+      if (spilled) continue;
+    }
+    assembler_.rest();
+    state_.set("PAUSED FOR FLOW CONTROL");
+    const ActivityScope waiting(time_, Activity::flow_control);
+    const uint32_t ticket = shared_.reader_bell.ticket();
+    if (shared_.ending()) return base::fail(ErrorCode::engine_stopping, "apply ends");
+    if (pool_.held_bytes() > memory_budget_bytes_) shared_.reader_bell.wait(ticket, kFlowControlWait);
+  }
+  state_.set("DEQUEUE MESSAGES");
+  return {};
+}
+
+telemetry::ComponentSample Reader::sample() const {
+  return {.type = "APPLY", .name = "apply", .sub_component = "APPLY READER", .server = 0, .state = state_.get(),
+          .time_ns = time_.sample(),
+          .counters = {{"lcrs", lcrs_.get()}, {"transactions", transactions_.get()}, {"bytes", bytes_.get()},
+                       {"aborted_transactions", counters_.aborted_transactions.get()},
+                       {"duplicate_transactions", duplicates_.get()}, {"spilled_lcrs", counters_.spilled_lcrs.get()},
+                       {"spilled_transactions", counters_.spilled_transactions.get()},
+                       {"spilled_bytes", counters_.spilled_bytes.get()}},
+          .gauges = {{"open_transactions", static_cast<int64_t>(counters_.open_transactions.get())},
+                     {"held_bytes", static_cast<int64_t>(pool_.held_bytes())},
+                     {"spill_bytes", shared_.spill_bytes.load(std::memory_order_relaxed)}}};
+}
+
+}  // namespace thalweg::apply

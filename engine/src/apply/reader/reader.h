@@ -1,0 +1,65 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "apply/apply.h"
+#include "apply/frame_blocks.h"
+#include "apply/reader/assembler.h"
+#include "apply/reader/transaction_queue.h"
+#include "apply/shared_state.h"
+#include "metadata/table_metadata.h"
+#include "queue/lcr_queue.h"
+#include "telemetry/agent.h"
+
+// Browses the queue, assembles transactions, suppresses what is already at the destination.
+
+namespace thalweg::apply {
+
+// An agent. sample() belongs to anybody.
+class Reader {
+ public:
+  Reader(SharedState& shared, const ApplyOptions& options, LsnRanges applied, pg::Connection connection,
+         BlockPool& pool, TransactionQueue& out);
+  ~Reader();  // joins; the shared state must be ending, or draining
+  void join();
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  telemetry::ComponentSample sample() const;
+
+ private:
+  void run();
+  base::Result<void> read();
+  base::Result<void> handle(const lcr::FrameView& frame);
+  base::Result<void> describe(const lcr::FrameView& frame);
+  base::Result<void> hand_over(std::unique_ptr<Transaction> transaction);
+  base::Result<void> keep_within_budget();
+  bool is_duplicate(base::Lsn commit_lsn) const;
+
+  SharedState& shared_;
+  queue::LcrQueue& queue_;
+  const size_t consumer_;
+  const size_t memory_budget_bytes_;
+  const std::vector<CatchUpSpan> catch_up_;
+  const base::Lsn recovered_low_watermark_;
+  const LsnRanges applied_;
+  pg::Connection connection_;  // for the destination's catalog
+  metadata::TableLoader loader_;
+  std::shared_ptr<const metadata::TableMap> tables_ = std::make_shared<metadata::TableMap>();
+  bool tables_changed_ = false;
+  BlockPool& pool_;
+  TransactionQueue& out_;
+  telemetry::StateText state_{"INITIALIZING"};
+  telemetry::TimeAccount time_;
+  telemetry::Counter lcrs_, transactions_, bytes_, duplicates_;
+  Assembler::Counters counters_;
+  Assembler assembler_;
+  std::thread thread_;
+};
+
+}  // namespace thalweg::apply

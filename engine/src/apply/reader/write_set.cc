@@ -1,0 +1,149 @@
+#include "apply/reader/write_set.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "apply/transaction_frames.h"
+#include "metadata/key_hash.h"
+
+namespace thalweg::apply {
+
+using lcr::FrameKind;
+using lcr::ValueMark;
+using metadata::TableMetadata;
+
+namespace {
+
+using Values = std::vector<lcr::Value>;
+
+// Whether a key exists is another thing than what its row holds: children need only the first.
+constexpr uint64_t kExistence = 0x9E3779B97F4A7C15ULL;
+
+// None where a value did not come, or is NULL in a key whose NULLs do not collide.
+std::optional<uint64_t> hash_key(uint64_t seed, std::span<const uint16_t> columns, const Values& values, bool with_nulls) {
+  uint64_t hash = metadata::mix_hash(0, seed);
+  for (const uint16_t column : columns) {
+    const lcr::Value& value = values[column];
+    if (value.mark == ValueMark::unchanged) return std::nullopt;
+    if (value.mark == ValueMark::null) {
+      if (!with_nulls) return std::nullopt;
+      hash = metadata::mix_hash(hash, 1);
+      continue;
+    }
+    hash = metadata::mix_hash(hash, metadata::hash_bytes(value.bytes, 0));
+  }
+  return hash;
+}
+
+void add_once(std::vector<uint64_t>& hashes, uint64_t hash) {
+  if (std::ranges::find(hashes, hash) == hashes.end()) hashes.push_back(hash);
+}
+
+}  // namespace
+
+base::Result<void> WriteSetBuilder::note_table(Transaction& transaction, const metadata::TableMap& tables,
+                                               const lcr::FrameView& frame) {
+  if (frame.kind() == FrameKind::truncate) {
+    for (const base::RelationId relation : frame.truncated_relations()) {
+      const TableMetadata* const table = tables.latest(relation);
+      if (table == nullptr) {
+        return base::fail(base::ErrorCode::corrupt_frame, fmt::format("TRUNCATE of relation {} came before its description", relation.value));
+      }
+      add_once(transaction.table_hashes, table->table_hash);
+    }
+    return {};
+  }
+  const auto& header = frame.header();
+  if (last_table_ == nullptr || last_map_ != &tables || last_table_->source.relation.value != header.relation ||
+      last_table_->source.version != header.table_version) {
+    last_table_ = tables.find(frame.relation(), header.table_version);
+    last_map_ = &tables;
+    if (last_table_ == nullptr) {
+      return base::fail(base::ErrorCode::corrupt_frame, fmt::format("a row of relation {} came before its description", header.relation));
+    }
+  }
+  add_once(transaction.table_hashes, last_table_->table_hash);
+  return {};
+}
+
+// A full row (or all that an update sent) stands for each of its keys.
+void WriteSetBuilder::add_keys(Transaction& transaction, const TableMetadata& table, const Values& values,
+                               const Values* other, bool is_partial) {
+  for (const metadata::UniqueKey& key : table.unique_keys) {
+    // An old tuple that holds the replica identity only says nothing of other columns.
+    if (is_partial && !std::ranges::all_of(key.columns, [&](uint16_t c) { return table.columns[c].source_key; })) continue;
+    const auto hash = hash_key(key.index, key.columns, values, key.nulls_collide);
+    if (!hash) continue;
+    const bool same = other != nullptr && hash_key(key.index, key.columns, *other, key.nulls_collide) == hash;
+    transaction.writes.push_back(*hash);
+    if (key.is_referenced && !same) transaction.writes.push_back(*hash ^ kExistence);
+  }
+  if (table.identity_index == 0 && !table.keyless()) {
+    if (const auto hash = hash_key(table.table_hash, table.identity, values, true)) transaction.writes.push_back(*hash);
+  }
+  for (const metadata::ForeignKey& key : table.foreign_keys) {
+    if (is_partial && !std::ranges::all_of(key.columns, [&](uint16_t c) { return table.columns[c].source_key; })) continue;
+    if (const auto hash = hash_key(key.parent_index, key.columns, values, false)) {
+      transaction.reads.push_back(*hash ^ kExistence);
+    }
+  }
+}
+
+void WriteSetBuilder::add_row(Transaction& transaction, const TableMetadata& table, FrameKind kind) {
+  if (table.keyless()) {
+    // Inserts commute with each other; whatever looks for a row must see all of them.
+    (kind == FrameKind::insert ? transaction.reads : transaction.writes).push_back(table.table_hash);
+  }
+  const bool has_old = !old_.empty();
+  const bool old_is_partial = has_old && table.source.replica_identity != 'f';
+  if (kind == FrameKind::update) {
+    // Without an old tuple no key of the identity changed.
+    add_keys(transaction, table, new_, has_old ? &old_ : &new_, false);
+    if (has_old) add_keys(transaction, table, old_, &new_, old_is_partial);
+    return;
+  }
+  if (kind == FrameKind::insert) add_keys(transaction, table, new_, nullptr, false);
+  if (kind == FrameKind::remove) add_keys(transaction, table, old_, nullptr, old_is_partial);
+}
+
+base::Result<void> WriteSetBuilder::add(Transaction& transaction, const lcr::FrameView& frame) {
+  const FrameKind kind = frame.kind();
+  if (kind == FrameKind::truncate) {
+    transaction.barrier = true;
+  } else if (kind != FrameKind::insert && kind != FrameKind::update && kind != FrameKind::remove) {
+    return {};
+  }
+  ++transaction.lcrs;
+  transaction.bytes += frame.header().length;
+  THALWEG_TRY(note_table(transaction, *transaction.tables, frame));
+  if (kind == FrameKind::truncate) return {};
+  frame.old_tuple().read(old_);
+  frame.new_tuple().read(new_);
+  const size_t columns = last_table_->columns.size();
+  if ((!old_.empty() && old_.size() != columns) || (!new_.empty() && new_.size() != columns) || (old_.empty() && new_.empty())) {
+    return base::fail(base::ErrorCode::corrupt_frame, fmt::format("a tuple of {} has another number of columns", last_table_->quoted_name));
+  }
+  add_row(transaction, *last_table_, kind);
+  return {};
+}
+
+base::Result<void> WriteSetBuilder::build(Transaction& transaction) {
+  last_table_ = nullptr;
+  if (transaction.spilled) {
+    transaction.barrier = true;
+    return {};
+  }
+  TransactionFrames frames(transaction);
+  THALWEG_TRY(frames.for_each([&](const lcr::FrameView& frame) { return add(transaction, frame); },
+                              []() -> base::Result<void> { return {}; }));
+  if (transaction.barrier) {
+    transaction.writes.clear();
+    transaction.reads.clear();
+  }
+  return {};
+}
+
+}  // namespace thalweg::apply

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "apply/parameters.h"
+#include "base/clock.h"
+#include "base/doorbell.h"
+#include "base/error.h"
+#include "base/ids.h"
+
+// The few things that several agents of one apply look at.
+
+namespace thalweg::apply {
+
+// Live parameters, readable by every agent. Writer: Apply::set_parameters, under its lock. Readers: any (relaxed: a
+// change takes effect at the next group).
+struct LiveParameters {
+  std::atomic<int> parallelism;
+  std::atomic<CommitSerialization> commit_serialization;
+  std::atomic<bool> disable_on_error;
+  std::atomic<size_t> group_size;
+  std::atomic<size_t> txn_lcr_spill_threshold;
+
+  void set(const ApplyParameters& p) {
+    parallelism.store(p.parallelism, std::memory_order_relaxed);
+    commit_serialization.store(p.commit_serialization, std::memory_order_relaxed);
+    disable_on_error.store(p.disable_on_error, std::memory_order_relaxed);
+    group_size.store(p.group_size, std::memory_order_relaxed);
+    txn_lcr_spill_threshold.store(p.txn_lcr_spill_threshold, std::memory_order_relaxed);
+  }
+};
+
+// Thread-safe. The first failure of any agent; it ends the apply.
+class FirstError {
+ public:
+  void set(base::Error error) {
+    const std::lock_guard lock(mutex_);
+    if (!error_) error_ = std::move(error);
+    is_set_.store(true, std::memory_order_release);
+  }
+  bool is_set() const { return is_set_.load(std::memory_order_acquire); }
+  std::optional<base::Error> get() const {
+    const std::lock_guard lock(mutex_);
+    return error_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::optional<base::Error> error_;
+  // Release in set pairs with acquire in is_set; a cheap look before the lock.
+  std::atomic<bool> is_set_{false};
+};
+
+// What all agents of one apply share.
+struct SharedState {
+  std::string stream_id;
+  std::string destination_conninfo;
+  const base::Clock* clock = nullptr;
+  int64_t epoch = 0;
+  LiveParameters parameters;
+  FirstError error;
+  // Writer: Apply::request_stop. Readers: all agents (acquire).
+  std::atomic<bool> stop_now{false};
+  std::atomic<bool> drain{false};
+  // Writer: the coordinator (release, after the commits it stands for). Readers: appliers, recorder (acquire).
+  std::atomic<uint64_t> low_watermark{0};
+  // The number of the last group of an unbroken row of committed ones. Writer: the coordinator (release). Readers:
+  // appliers that wait for their turn (acquire).
+  std::atomic<uint64_t> committed_through{0};
+  // The durable low watermark. Writer: the recorder (release, after its commit). Reader: capture (acquire).
+  std::atomic<uint64_t> confirmed{0};
+  // Writer: the coordinator. Readers: anybody (relaxed).
+  std::atomic<uint64_t> parked{0};
+  // Bytes in spill files. Writers: the reader adds, the coordinator and the reader subtract. Readers: anybody.
+  std::atomic<int64_t> spill_bytes{0};
+  // Data transactions committed so far. Writer: the coordinator. Reader: the recorder (relaxed).
+  std::atomic<uint64_t> commits{0};
+  // No more commits come. Writer: the coordinator at its end (release). Reader: the recorder (acquire).
+  std::atomic<bool> commits_ended{false};
+  // Set by whoever changed the error queue; the coordinator loads it again and clears this.
+  std::atomic<bool> reload_parked{false};
+  base::Doorbell coordinator_bell;
+  base::Doorbell reader_bell;
+  base::Doorbell recorder_bell;
+
+  // Thread-safe: wakes everybody who looks at ending().
+  void stop() {
+    stop_now.store(true, std::memory_order_release);
+    coordinator_bell.ring();
+    reader_bell.ring();
+    recorder_bell.ring();
+  }
+  bool ending() const { return stop_now.load(std::memory_order_acquire) || error.is_set(); }
+};
+
+}  // namespace thalweg::apply
