@@ -47,7 +47,7 @@ enum class FrameKind : uint8_t {
   truncate = 6,
   commit = 7,    // ends begin, or (flag streamed) a transaction that came in pieces
   abort = 8,     // a streamed transaction (xid == subxid or subxid 0) or subtransaction was rolled back; has kStreamed
-  progress = 9,  // no change: everything that commits at or before lsn has been enqueued
+  progress = 9,  // no change: everything that commits before lsn has been enqueued
 };
 
 enum FrameFlag : uint16_t {
