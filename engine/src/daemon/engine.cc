@@ -1,0 +1,191 @@
+#include "daemon/engine.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <fstream>
+#include <thread>
+
+#include "base/file.h"
+#include "base/log.h"
+
+namespace thalweg::daemon {
+namespace {
+
+using base::ErrorCode;
+using control::DesiredState;
+using control::StreamDefinition;
+namespace fs = std::filesystem;
+
+std::string hostname() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
+}
+
+uint64_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  uint64_t total = 0;
+  uint64_t resident = 0;
+  statm >> total >> resident;
+  return resident * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+uint64_t clock_nanos(clockid_t clock) {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+}  // namespace
+
+Engine::Engine(fs::path state_directory, const base::Clock& clock)
+    : state_directory_(std::move(state_directory)), clock_(clock), started_at_(clock.unix_now()) {}
+
+Engine::~Engine() = default;  // streams drain and join
+
+base::Result<std::unique_ptr<Engine>> Engine::open(const fs::path& state_directory, const base::Clock& clock) {
+  std::error_code error;
+  fs::create_directories(state_directory / "streams", error);
+  if (!error) fs::create_directories(state_directory / "spill", error);
+  if (error) return std::unexpected(base::file_error(error.value(), "create folders in " + state_directory.string()));
+
+  std::unique_ptr<Engine> engine(new Engine(state_directory, clock));
+  if (!fs::exists(engine->desired_file())) return engine;
+  THALWEG_ASSIGN(const std::string text, base::read_file(engine->desired_file(), 2 * control::kDesiredBytesMax));
+  auto desired = control::parse_desired(text);
+  if (!desired) {
+    return base::fail(ErrorCode::state_directory_failed,
+                      fmt::format("{} is damaged ({}). Its streams may hold WAL at their sources: restore the file, or send the desired "
+                                  "state again after moving it away.",
+                                  engine->desired_file().string(), desired.error().message));
+  }
+  engine->revision_ = desired->revision;
+  engine->reconcile(*desired);
+  return engine;
+}
+
+bool Engine::stop(std::chrono::seconds patience) {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  auto streams = all();
+  for (const auto& stream : streams) stream->request_stop();
+  auto deadline = std::chrono::steady_clock::now() + patience;
+  while (!std::ranges::all_of(streams, [](const auto& stream) { return stream->has_ended(); })) {
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return true;
+}
+
+base::Result<void> Engine::check_successor(const DesiredState& next) const {
+  std::lock_guard lock(mutex_);
+  if (stopping_) return base::fail(ErrorCode::engine_stopping, "The engine is stopping");
+  if (next.revision < revision_) {
+    return base::fail(ErrorCode::desired_state_conflict, fmt::format("Revision {} is older than the stored {}", next.revision, revision_));
+  }
+  for (const auto& [id, stream] : streams_) {
+    bool kept = std::ranges::find(next.streams, id, &StreamDefinition::id) != next.streams.end();
+    if (!kept && stream->status().status != "DROPPED") {
+      return base::fail(ErrorCode::desired_state_conflict,
+                        fmt::format("Stream {} is left out but has not been DROPPED: its slot would hold WAL forever", id));
+    }
+  }
+  return {};
+}
+
+base::Result<void> Engine::put_desired(DesiredState desired) {
+  std::lock_guard one_at_a_time(put_mutex_);
+  THALWEG_TRY(check_successor(desired));
+  THALWEG_TRY(base::write_file_atomically(desired_file(), control::serialise(desired), 0600));
+  {
+    std::lock_guard lock(mutex_);
+    revision_ = desired.revision;
+  }
+  base::log_event(base::LogLevel::info, "desired_state", {{"revision", desired.revision}, {"streams", desired.streams.size()}});
+  reconcile(desired);
+  return {};
+}
+
+void Engine::reconcile(const DesiredState& desired) {
+  std::vector<std::shared_ptr<Stream>> gone;  // joined outside the lock
+  std::lock_guard lock(mutex_);
+  for (const StreamDefinition& definition : desired.streams) {
+    auto found = streams_.find(definition.id);
+    if (found == streams_.end()) {
+      streams_.emplace(definition.id, std::make_shared<Stream>(definition, state_directory_, clock_));
+    } else {
+      found->second->desire(definition);
+    }
+  }
+  for (auto at = streams_.begin(); at != streams_.end();) {
+    if (std::ranges::find(desired.streams, at->first, &StreamDefinition::id) != desired.streams.end()) {
+      ++at;
+      continue;
+    }
+    at->second->forget();
+    gone.push_back(at->second);
+    at = streams_.erase(at);
+  }
+}
+
+std::vector<std::shared_ptr<Stream>> Engine::all() const {
+  std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<Stream>> out;
+  for (const auto& [id, stream] : streams_) out.push_back(stream);
+  return out;
+}
+
+base::Result<std::shared_ptr<Stream>> Engine::find(std::string_view stream_id) const {
+  std::lock_guard lock(mutex_);
+  auto found = streams_.find(stream_id);
+  if (found == streams_.end()) return base::fail(ErrorCode::unknown_stream, fmt::format("There is no stream {}", stream_id));
+  return found->second;
+}
+
+control::EngineStatus Engine::engine() const {
+  std::lock_guard lock(mutex_);
+  return {.version = THALWEG_VERSION, .started_at = started_at_, .hostname = hostname(), .pid = ::getpid(), .desired_revision = revision_};
+}
+
+std::vector<control::StreamStatus> Engine::status() const {
+  std::vector<control::StreamStatus> out;
+  for (const auto& stream : all()) out.push_back(stream->status());
+  return out;
+}
+
+control::EngineStats Engine::stats() const {
+  control::EngineStats out;
+  out.sampled_at = clock_.unix_now();
+  out.monotonic_ns = clock_nanos(CLOCK_MONOTONIC);
+  out.resident_bytes = resident_bytes();
+  out.cpu_ns = clock_nanos(CLOCK_PROCESS_CPUTIME_ID);
+  for (const auto& stream : all()) out.streams.push_back(stream->stats());
+  return out;
+}
+
+base::Result<void> Engine::retry(std::string_view stream_id) {
+  THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(stream_id));
+  stream->retry();
+  return {};
+}
+
+base::Result<std::vector<control::ParkedTransactionView>> Engine::errors(std::string_view stream_id) {
+  THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(stream_id));
+  return stream->errors();
+}
+
+base::Result<void> Engine::execute_error(std::string_view stream_id, int64_t error_id) {
+  THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(stream_id));
+  return stream->execute_error(error_id);
+}
+
+base::Result<void> Engine::drop_error(std::string_view stream_id, int64_t error_id) {
+  THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(stream_id));
+  return stream->drop_error(error_id);
+}
+
+}  // namespace thalweg::daemon

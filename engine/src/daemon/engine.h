@@ -1,0 +1,55 @@
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/clock.h"
+#include "control/managed_streams.h"
+#include "daemon/stream.h"
+
+namespace thalweg::daemon {
+
+// All streams of this engine, and the desired state on its disk. Thread-safe: a mutex guards the map and the file.
+class Engine final : public control::ManagedStreams {
+ public:
+  // Reads <state_directory>/desired.json and begins to reconcile. A file that cannot be read, or that says nothing
+  // this engine understands, is an error: to go on without it would forget slots that hold WAL.
+  static base::Result<std::unique_ptr<Engine>> open(const std::filesystem::path& state_directory, const base::Clock& clock);
+  ~Engine() override;
+
+  // Every stream drains and ends, within `patience`. False: some did not; the process may exit all the same, what is
+  // not applied is read again.
+  bool stop(std::chrono::seconds patience);
+
+  base::Result<void> put_desired(control::DesiredState desired) override;
+  control::EngineStatus engine() const override;
+  std::vector<control::StreamStatus> status() const override;
+  control::EngineStats stats() const override;
+  base::Result<void> retry(std::string_view stream_id) override;
+  base::Result<std::vector<control::ParkedTransactionView>> errors(std::string_view stream_id) override;
+  base::Result<void> execute_error(std::string_view stream_id, int64_t error_id) override;
+  base::Result<void> drop_error(std::string_view stream_id, int64_t error_id) override;
+
+ private:
+  Engine(std::filesystem::path state_directory, const base::Clock& clock);
+  std::filesystem::path desired_file() const { return state_directory_ / "desired.json"; }
+  base::Result<void> check_successor(const control::DesiredState& next) const;
+  void reconcile(const control::DesiredState& desired);
+  base::Result<std::shared_ptr<Stream>> find(std::string_view stream_id) const;
+  std::vector<std::shared_ptr<Stream>> all() const;
+
+  const std::filesystem::path state_directory_;
+  const base::Clock& clock_;
+  const base::UnixMicros started_at_;
+  std::mutex put_mutex_;  // one desired document at a time
+  mutable std::mutex mutex_;
+  uint64_t revision_ = 0;
+  bool stopping_ = false;
+  std::map<std::string, std::shared_ptr<Stream>, std::less<>> streams_;
+};
+
+}  // namespace thalweg::daemon

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+namespace thalweg::daemon {
+
+// The names of what a stream has at its source.
+inline std::string slot_name(const std::string& stream_id) { return "thalweg_" + stream_id; }
+inline std::string publication_name(const std::string& stream_id) { return "thalweg_" + stream_id; }
+// Temporary: exports the snapshot with which a resumed copy goes on.
+inline std::string copy_slot_name(const std::string& stream_id) { return "thalweg_" + stream_id + "_copy"; }
+
+}  // namespace thalweg::daemon

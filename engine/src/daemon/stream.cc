@@ -1,0 +1,286 @@
+#include "daemon/stream.h"
+
+#include <functional>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "daemon/stream_removal.h"
+
+// The supervisor's half of Stream; what the control API reads is in stream_view.cc.
+
+namespace thalweg::daemon {
+namespace {
+
+using base::Error;
+using base::ErrorCode;
+using control::DesiredStatus;
+using control::StreamDefinition;
+
+constexpr std::chrono::milliseconds kLook{100};             // between two looks at a running pipeline
+constexpr std::chrono::milliseconds kDrainPatience{30'000};
+constexpr std::chrono::seconds kInUsePatience{60};          // a killed engine's session can live on that long
+
+// What capture, queue and apply are built from. The rest can change under a running pipeline.
+bool needs_another_pipeline(const StreamDefinition& from, const StreamDefinition& to) {
+  return from.source.conninfo != to.source.conninfo || from.destination.conninfo != to.destination.conninfo ||
+         from.tables != to.tables || control::needs_restart(from.parameters, to.parameters);
+}
+
+}  // namespace
+
+Stream::Stream(StreamDefinition definition, const std::filesystem::path& state_directory, const base::Clock& clock)
+    : id_(definition.id),
+      spill_directory_(state_directory / "spill" / definition.id),
+      clock_(clock),
+      memory_(state_directory / "streams", definition.id),
+      progress_(clock),
+      desired_(std::move(definition)),
+      backoff_(std::hash<std::string>{}(id_)) {
+  if (auto remembered = memory_.load(); remembered && remembered->fingerprint == control::fingerprint(desired_)) {
+    status_ = remembered->status == "DROPPED" ? "DROPPED" : "ABORTED";
+    error_ = remembered->error;
+    has_news_ = false;
+  } else if (desired_.status != DesiredStatus::disabled) {
+    status_ = "ENABLED";
+    phase_ = desired_.status == DesiredStatus::dropped ? "DROPPING" : "INITIALIZING";
+  }
+  supervisor_ = std::jthread([this] { supervise(); });
+}
+
+Stream::~Stream() {
+  request_stop();
+  supervisor_.join();
+}
+
+void Stream::desire(StreamDefinition definition) {
+  std::lock_guard lock(mutex_);
+  if (definition == desired_) return;
+  // Live parameters and names reach a running pipeline through watch(); everything else interrupts.
+  if (definition.status != desired_.status || definition.force != desired_.force || needs_another_pipeline(desired_, definition)) {
+    interrupt_ = true;
+  }
+  desired_ = std::move(definition);
+  has_news_ = true;
+  changed_.notify_all();
+}
+
+void Stream::retry() {
+  std::lock_guard lock(mutex_);
+  if (status_ != "ABORTED" && !retry_at_) return;  // it works, or is already trying
+  retry_asked_ = true;
+  has_news_ = true;
+  changed_.notify_all();
+}
+
+void Stream::request_stop() {
+  std::lock_guard lock(mutex_);
+  stopping_ = true;
+  interrupt_ = true;
+  changed_.notify_all();
+}
+
+void Stream::forget() {
+  if (auto cleared = memory_.clear(); !cleared) base::log_error("stream_memory_failed", cleared.error(), {{"stream", id_}});
+}
+
+StreamDefinition Stream::desired() const {
+  std::lock_guard lock(mutex_);
+  return desired_;
+}
+
+void Stream::observe(std::string_view status, std::string_view phase) {
+  std::lock_guard lock(mutex_);
+  if (status_ == status && phase_ == phase) return;
+  status_ = status;
+  phase_ = phase;
+  base::log_event(base::LogLevel::info, "stream_state", {{"stream", id_}, {"status", status}, {"phase", phase}});
+}
+
+void Stream::set_phase(std::string_view phase) { observe("ENABLED", phase); }
+
+void Stream::clear_error() {
+  std::lock_guard lock(mutex_);
+  error_.reset();
+  retry_at_.reset();
+}
+
+void Stream::supervise() {
+  while (true) {
+    StreamDefinition definition;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return has_news_ || stopping_; });
+      if (stopping_) break;
+      has_news_ = false;
+      retry_asked_ = false;
+      interrupt_ = false;
+      definition = desired_;
+    }
+    if (definition.status == DesiredStatus::dropped) {
+      be_dropped(definition);
+    } else {
+      remember_fresh_start(definition);
+      if (definition.status == DesiredStatus::enabled) {
+        be_enabled();
+      } else {
+        be_disabled();
+      }
+    }
+  }
+  ended_ = true;
+}
+
+// What was remembered belongs to a definition, or to an error, that is history now.
+void Stream::remember_fresh_start(const StreamDefinition& definition) {
+  if (auto cleared = memory_.clear(); !cleared) base::log_error("stream_memory_failed", cleared.error(), {{"stream", definition.id}});
+  clear_error();
+  backoff_.reset();
+  in_use_since_.reset();
+}
+
+void Stream::be_disabled() { observe("DISABLED", "STOPPED"); }
+
+StartContext Stream::start_context() {
+  return {.spill_directory = spill_directory_,
+          .clock = &clock_,
+          .progress = &progress_,
+          .stop = &interrupt_,
+          .set_phase = [this](std::string_view phase) { set_phase(phase); }};
+}
+
+void Stream::be_enabled() {
+  while (!is_interrupted()) {
+    const StreamDefinition definition = desired();
+    set_phase("INITIALIZING");
+    auto ran = run_once(definition);
+    if (ran || is_interrupted()) break;
+    if (!heals_by_itself(ran.error())) return abort_with(definition, ran.error());
+    wait_to_retry(ran.error());
+  }
+  // Interrupted: by the engine's stop, or by news that the supervisor takes up next.
+  std::lock_guard lock(mutex_);
+  if (!stopping_) has_news_ = true;
+}
+
+base::Result<void> Stream::run_once(const StreamDefinition& definition) {
+  THALWEG_ASSIGN(StartedStream started, start_stream(definition, start_context()));
+  {
+    std::unique_lock lock(pipeline_lock_);
+    pipeline_ = std::move(started.pipeline);
+  }
+  clear_error();
+  in_use_since_.reset();
+  set_phase("CATCHING UP");
+  auto begun = std::chrono::steady_clock::now();
+  auto watched = watch(definition, started.source_end, started.constraints_from);
+  backoff_.worked(std::chrono::steady_clock::now() - begun);
+  base::Lsn applied = pipeline_->apply_status().applied;
+  if (watched) {
+    observe("ENABLED", "DRAINING");
+    stop_pipeline(true);
+    // The tables agree now with one state of the source: indexes and constraints that had to wait can be made.
+    if (!is_interrupted() && started.constraints_from) return add_late_constraints(definition, start_context(), applied);
+  } else {
+    stop_pipeline(false);
+  }
+  return watched;
+}
+
+// Returns when interrupted or when late constraints can be added; fails when the pipeline does.
+base::Result<void> Stream::watch(const StreamDefinition& definition, base::Lsn catch_up_to, base::Lsn constraints_from) {
+  control::StreamParameters in_effect = definition.parameters;
+  while (!is_interrupted()) {
+    if (auto failed = pipeline_->failure()) return std::unexpected(*failed);
+    base::Lsn applied = pipeline_->apply_status().applied;
+    bool caught_up = applied >= catch_up_to && pipeline_->capture_status().captured >= catch_up_to;
+    if (caught_up) set_phase("REPLICATING");
+    if (constraints_from && applied >= constraints_from) return {};
+
+    std::unique_lock lock(mutex_);
+    if (!interrupt_) has_news_ = false;  // what does not interrupt is taken up right here
+    if (desired_.parameters != in_effect && !interrupt_) {
+      in_effect = desired_.parameters;
+      lock.unlock();
+      pipeline_->set_parameters(in_effect);
+      lock.lock();
+    }
+    changed_.wait_for(lock, kLook, [&] { return interrupt_.load(); });
+  }
+  return {};
+}
+
+void Stream::stop_pipeline(bool drain) {
+  if (drain) pipeline_->drain(kDrainPatience);
+  pipeline_->cut();
+  std::unique_lock lock(pipeline_lock_);
+  pipeline_.reset();
+}
+
+bool Stream::heals_by_itself(const Error& error) {
+  if (base::class_of(error.code) == base::ErrorClass::transient) return true;
+  if (error.code == ErrorCode::disk_full) return true;  // goes on once there is space
+  if (error.code != ErrorCode::stream_in_use) return false;
+  // Another engine, or the sessions of one that was killed and that the server has not missed yet.
+  auto now = std::chrono::steady_clock::now();
+  if (!in_use_since_) in_use_since_ = now;
+  return now - *in_use_since_ < kInUsePatience;
+}
+
+void Stream::wait_to_retry(const Error& error) {
+  std::chrono::milliseconds delay = backoff_.next();
+  base::log_error("stream_retrying", error, {{"stream", id_}, {"delay_ms", static_cast<int64_t>(delay.count())}});
+  std::unique_lock lock(mutex_);
+  base::UnixMicros now = clock_.unix_now();
+  error_ = control::ReportedError{error, now};
+  retry_at_ = base::UnixMicros{now.value + std::chrono::microseconds(delay).count()};
+  if (phase_ != "DROPPING") phase_ = "RETRYING";
+  changed_.wait_for(lock, delay, [&] { return interrupt_.load() || retry_asked_; });
+  retry_asked_ = false;
+}
+
+void Stream::abort_with(const StreamDefinition& definition, const Error& error) {
+  base::log_error("stream_aborted", error, {{"stream", id_}});
+  control::ReportedError reported{error, clock_.unix_now()};
+  if (auto stored = memory_.store({.status = "ABORTED", .error = reported, .fingerprint = control::fingerprint(definition)}); !stored) {
+    base::log_error("stream_memory_failed", stored.error(), {{"stream", id_}});
+  }
+  {
+    std::lock_guard lock(mutex_);
+    error_ = reported;
+    retry_at_.reset();
+  }
+  observe("ABORTED", "STOPPED");
+}
+
+void Stream::be_dropped(const StreamDefinition& definition) {
+  clear_error();
+  while (!is_interrupted()) {
+    observe("ENABLED", "DROPPING");
+    auto removed = remove_stream(definition);
+    if (removed) {
+      std::error_code error;
+      std::filesystem::remove_all(spill_directory_, error);
+      if (error) base::log_error("spill_not_removed", base::file_error(error.value(), "remove " + spill_directory_.string()), {{"stream", id_}});
+      std::optional<control::ReportedError> left;
+      if (!removed->empty()) {
+        left = control::ReportedError{base::fail(ErrorCode::database_unreachable, *removed).error(), clock_.unix_now()};
+      }
+      if (auto stored = memory_.store({.status = "DROPPED", .error = left, .fingerprint = control::fingerprint(definition)}); !stored) {
+        base::log_error("stream_memory_failed", stored.error(), {{"stream", id_}});
+      }
+      progress_.clear();
+      {
+        std::lock_guard lock(mutex_);
+        error_ = left;
+        retry_at_.reset();
+      }
+      return observe("DROPPED", "STOPPED");
+    }
+    if (!heals_by_itself(removed.error())) return abort_with(definition, removed.error());
+    wait_to_retry(removed.error());
+  }
+  std::lock_guard lock(mutex_);
+  if (!stopping_) has_news_ = true;
+}
+
+}  // namespace thalweg::daemon

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "control/desired_state.h"
+#include "control/managed_streams.h"
+#include "daemon/backoff.h"
+#include "daemon/pipeline.h"
+#include "daemon/stream_memory.h"
+#include "daemon/stream_start.h"
+#include "instantiation/progress.h"
+
+namespace thalweg::daemon {
+
+// One stream under supervision: a thread that makes actual what is desired (README.md has the lifecycle table).
+//
+// Thread-safe: desire, retry, request_stop, status and stats may be called by anybody. Three pieces of shared state:
+// `mutex_` guards what is desired and what is observed; `pipeline_lock_` guards the pipeline's life, shared by readers,
+// exclusive for the supervisor when it makes or unmakes it; the copy's progress guards itself.
+class Stream {
+ public:
+  Stream(control::StreamDefinition definition, const std::filesystem::path& state_directory, const base::Clock& clock);
+  ~Stream();  // request_stop and join
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  void desire(control::StreamDefinition definition);
+  void retry();
+  // Drains and ends the supervisor. What is desired stays desired for the next start of the engine.
+  void request_stop();
+  bool has_ended() const { return ended_; }
+  // Removes what the state directory holds of a DROPPED stream that is desired no longer.
+  void forget();
+
+  const std::string& id() const { return id_; }
+  control::StreamStatus status() const;
+  control::StreamStats stats() const;
+  base::Result<std::vector<control::ParkedTransactionView>> errors() const;
+  base::Result<void> execute_error(int64_t error_id);
+  base::Result<void> drop_error(int64_t error_id);
+
+ private:
+  void supervise();
+  // Each runs until it has nothing more to do or something else is desired.
+  void be_enabled();
+  void be_disabled();
+  void be_dropped(const control::StreamDefinition& definition);
+
+  base::Result<void> run_once(const control::StreamDefinition& definition);
+  base::Result<void> watch(const control::StreamDefinition& definition, base::Lsn catch_up_to, base::Lsn constraints_from);
+  void stop_pipeline(bool drain);
+  void wait_to_retry(const base::Error& error);
+  void abort_with(const control::StreamDefinition& definition, const base::Error& error);
+  void remember_fresh_start(const control::StreamDefinition& definition);
+  bool heals_by_itself(const base::Error& error);
+
+  void observe(std::string_view status, std::string_view phase);
+  void set_phase(std::string_view phase);
+  void clear_error();
+  control::StreamDefinition desired() const;
+  // Whether the supervisor should leave what it does: the engine stops, or something that needs it is desired.
+  bool is_interrupted() const { return interrupt_; }
+  StartContext start_context();
+  base::Result<pg::Connection> connect_destination() const;
+
+  const std::string id_;
+  const std::filesystem::path spill_directory_;
+  const base::Clock& clock_;
+  const StreamMemory memory_;
+  instantiation::Progress progress_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  control::StreamDefinition desired_;
+  bool has_news_ = true;    // desired_ changed, or retry was asked for, since the supervisor last looked
+  bool retry_asked_ = false;
+  bool stopping_ = false;
+  std::string_view status_ = "DISABLED";
+  std::string_view phase_ = "STOPPED";
+  std::optional<control::ReportedError> error_;
+  std::optional<base::UnixMicros> retry_at_;
+
+  // Writer: whoever calls desire or request_stop sets it, the supervisor clears it. Readers: the supervisor and the
+  // copy workers, at their next look. Relaxed is enough: the news itself is read under mutex_.
+  std::atomic<bool> interrupt_{false};
+  std::atomic<bool> ended_{false};  // Writer: the supervisor, last. Reader: the engine's shutdown.
+
+  mutable std::shared_mutex pipeline_lock_;
+  std::unique_ptr<Pipeline> pipeline_;
+
+  Backoff backoff_;
+  std::optional<std::chrono::steady_clock::time_point> in_use_since_;
+  std::jthread supervisor_;  // last: it uses everything above
+};
+
+}  // namespace thalweg::daemon

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "control/desired_state.h"
+#include "daemon/pipeline.h"
+#include "instantiation/progress.h"
+
+// From a definition to a running pipeline: everything that happens once per start of a stream.
+
+namespace thalweg::daemon {
+
+struct StartContext {
+  std::filesystem::path spill_directory;
+  const base::Clock* clock = nullptr;
+  instantiation::Progress* progress = nullptr;
+  const std::atomic<bool>* stop = nullptr;         // ends a long copy early with engine_stopping
+  std::function<void(std::string_view)> set_phase;  // INSTANTIATING
+};
+
+struct StartedStream {
+  std::unique_ptr<Pipeline> pipeline;  // started
+  base::Lsn source_end;                // the source's WAL end when the start began: what is before it is backlog
+  base::Lsn constraints_from;          // once apply has passed it, constraints can be added; zero: none are missing
+};
+
+// Checks both sides, makes publication and slot, instantiates what is not instantiated, starts the pipeline. When it
+// fails before the stream is registered at the destination, nothing of it is left on either side.
+base::Result<StartedStream> start_stream(const control::StreamDefinition& definition, const StartContext& context);
+
+// Adds the constraints that had to wait, between two pipelines.
+base::Result<void> add_late_constraints(const control::StreamDefinition& definition, const StartContext& context, base::Lsn applied);
+
+}  // namespace thalweg::daemon
