@@ -2,7 +2,7 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
-#include <httplib.h>  // the only file that includes it
+#include <httplib.h>  // nothing but this file and its test includes it
 
 #include <charconv>
 #include <chrono>

@@ -49,10 +49,10 @@ base::Result<std::vector<KeyRange>> split(pg::Connection& connection, const Tabl
   // Boundaries are keys of the table itself, in its own order and collation.
   THALWEG_ASSIGN(pg::Rows found,
                  connection.query(fmt::format("SELECT {} FROM (SELECT {}, row_number() OVER (ORDER BY {}) AS \"thalweg row\" FROM {}{}) s "
-                                              "WHERE \"thalweg row\" > 1 AND \"thalweg row\" % {} = 1 % {} ORDER BY {}",
+                                              "WHERE \"thalweg row\" > 1 AND \"thalweg row\" % {} = 1 % {} ORDER BY \"thalweg row\"",
                                               texts, keys, keys, read_from(table),
                                               sampled ? fmt::format(" TABLESAMPLE SYSTEM ({:.6f})", share * 100) : "",
-                                              static_cast<int64_t>(every), static_cast<int64_t>(every), keys)));
+                                              static_cast<int64_t>(every), static_cast<int64_t>(every))));
   std::vector<KeyRange> ranges(1);
   for (size_t i = 0; i < found.size(); ++i) {
     KeyValues boundary;

@@ -1,0 +1,112 @@
+#include "control/desired_state.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+
+namespace thalweg::control {
+namespace {
+
+using nlohmann::json;
+
+std::string contract(const std::string& name) {
+  return *base::read_file(std::string(THALWEG_ENGINE_DIR) + "/contract/" + name);
+}
+
+std::string refusal(const json& document) {
+  auto parsed = parse_desired(document.dump());
+  if (parsed) return "accepted";
+  EXPECT_EQ(parsed.error().code, base::ErrorCode::invalid_request);
+  return parsed.error().message;
+}
+
+TEST(DesiredState, AcceptsTheContractsExampleAndKeepsItThroughTheDisk) {
+  auto parsed = parse_desired(contract("desired.example.json"));
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ(parsed->revision, 42u);
+  ASSERT_EQ(parsed->streams.size(), 1u);
+  EXPECT_EQ(parsed->streams[0].tables[1].table, "pgbench_history");
+  auto again = parse_desired(serialise(*parsed));
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->streams, parsed->streams);
+  EXPECT_EQ(fingerprint(again->streams[0]), fingerprint(parsed->streams[0]));
+}
+
+TEST(DesiredState, EveryFieldThatIsWrongIsNamedByItsPointer) {
+  const json good = json::parse(contract("desired.example.json"));
+  auto with = [&](const std::string& pointer, json value) {
+    json document = good;
+    document[json::json_pointer(pointer)] = std::move(value);
+    return refusal(document);
+  };
+  auto without = [&](const std::string& parent, const std::string& member) {
+    json document = good;
+    document[json::json_pointer(parent)].erase(member);
+    return refusal(document);
+  };
+  EXPECT_TRUE(with("/format", 2).starts_with("/format:"));
+  EXPECT_TRUE(with("/revision", -1).starts_with("/revision:"));
+  EXPECT_TRUE(with("/revision", 1.5).starts_with("/revision:"));
+  EXPECT_TRUE(with("/streams", json::object()).starts_with("/streams:"));
+  EXPECT_TRUE(with("/colour", "red").starts_with("/colour:"));
+  EXPECT_TRUE(with("/streams/0/colour", "red").starts_with("/streams/0/colour:"));
+  EXPECT_TRUE(with("/streams/0/id", "short").starts_with("/streams/0/id:"));
+  EXPECT_TRUE(with("/streams/0/id", "UPPERCASE1").starts_with("/streams/0/id:"));
+  EXPECT_TRUE(with("/streams/0/status", "enabled").starts_with("/streams/0/status:"));
+  EXPECT_TRUE(with("/streams/0/force", 1).starts_with("/streams/0/force:"));
+  EXPECT_TRUE(with("/streams/0/source/host", "x").starts_with("/streams/0/source/host:"));
+  EXPECT_TRUE(with("/streams/0/destination/conninfo", "").starts_with("/streams/0/destination/conninfo:"));
+  EXPECT_TRUE(with("/streams/0/tables", json::array()).starts_with("/streams/0/tables:"));
+  EXPECT_TRUE(with("/streams/0/tables/1/table", std::string("a\0b", 3)).starts_with("/streams/0/tables/1/table:"));
+  EXPECT_TRUE(with("/streams/0/tables/1/table", "pgbench_accounts").starts_with("/streams/0/tables/1:"));
+  EXPECT_TRUE(with("/streams/0/parameters/parallelism", 65).starts_with("/streams/0/parameters/parallelism:"));
+  EXPECT_TRUE(with("/streams/0/parameters/parallelism", "4").starts_with("/streams/0/parameters/parallelism:"));
+  EXPECT_TRUE(with("/streams/0/parameters/commit_serialization", "some").starts_with("/streams/0/parameters/commit_serialization:"));
+  EXPECT_TRUE(with("/streams/0/parameters/speed", 1).starts_with("/streams/0/parameters/speed:"));
+  EXPECT_TRUE(with("/streams/1", good["streams"][0]).starts_with("/streams/1/id:"));
+  EXPECT_TRUE(without("/streams/0", "source").starts_with("/streams/0/source:"));
+  EXPECT_TRUE(without("", "revision").starts_with("/revision:"));
+}
+
+TEST(DesiredState, WhatIsNotJsonIsRefused) {
+  for (std::string text : {std::string(""), std::string("{"), std::string("[1]"), std::string("{\"format\":1,\"format\":1}"),
+                           std::string("{} {}"), std::string("{\"a\":\"\xff\"}"), std::string(100'000, '[')}) {
+    auto parsed = parse_desired(text);
+    ASSERT_FALSE(parsed) << text.substr(0, 40);
+    EXPECT_EQ(parsed.error().code, base::ErrorCode::invalid_request);
+  }
+}
+
+TEST(Parameters, AreThoseOfTheContract) {
+  json listed = json::parse(contract("parameters.json"))["parameters"];
+  const StreamParameters defaults;
+  ASSERT_EQ(listed.size(), parameter_specs().size());
+  for (const json& one : listed) {
+    const ParameterSpec* spec = find_parameter(one["name"].get<std::string>());
+    ASSERT_NE(spec, nullptr) << one["name"];
+    EXPECT_EQ(spec->live, one["live"].get<bool>()) << one["name"];
+    std::visit([&](auto field) { EXPECT_EQ(json(defaults.*field), one["default"]) << one["name"]; }, spec->field);
+    if (one["type"] == "integer") {
+      EXPECT_EQ(spec->minimum, one["minimum"].get<int64_t>()) << one["name"];
+      EXPECT_EQ(spec->maximum, one["maximum"].get<int64_t>()) << one["name"];
+    }
+    if (one["type"] == "enum") {
+      EXPECT_EQ(json(std::vector<std::string>(spec->values.begin(), spec->values.end())), one["values"]);
+    }
+  }
+}
+
+TEST(Parameters, OnlyWhatIsNotLiveNeedsARestart) {
+  StreamParameters from;
+  StreamParameters live = from;
+  live.group_size = 1;
+  EXPECT_FALSE(needs_restart(from, live));
+  StreamParameters fixed = from;
+  fixed.queue_size = 64;
+  EXPECT_TRUE(needs_restart(from, fixed));
+}
+
+}  // namespace
+}  // namespace thalweg::control

@@ -1,0 +1,245 @@
+#include "control/http_server.h"
+
+#include <gtest/gtest.h>
+#include <httplib.h>
+
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/file.h"
+#include "control/metrics.h"
+
+namespace thalweg::control {
+namespace {
+
+using nlohmann::json;
+
+json contract(const std::string& name) {
+  return json::parse(*base::read_file(std::string(THALWEG_ENGINE_DIR) + "/contract/" + name));
+}
+
+constexpr std::string_view kActivities[] = {"busy", "idle", "flow_control", "network", "execute", "commit", "dependency", "commit_order", "lock", "disk"};
+
+// Streams that show what the contract's examples show, so that the answers can be compared with the example files.
+class ExampleStreams final : public ManagedStreams {
+ public:
+  base::Result<void> put_desired(DesiredState desired) override {
+    std::lock_guard lock(mutex_);
+    if (desired.revision < revision_) return base::fail(base::ErrorCode::desired_state_conflict, "older");
+    revision_ = desired.revision;
+    return {};
+  }
+  EngineStatus engine() const override {
+    std::lock_guard lock(mutex_);
+    return {.version = "0.1.0", .started_at = {1}, .hostname = "host", .pid = 1, .desired_revision = revision_};
+  }
+  std::vector<StreamStatus> status() const override {
+    StreamStatus copying{.id = "k3j2h1g4", .status = "ENABLED", .phase = "INSTANTIATING"};
+    copying.instantiation = InstantiationStatus{.started_at = {1}, .finished_at = {}, .tables = {}, .warnings = {"w"}};
+    copying.instantiation->tables.push_back({.table = {"public", "pgbench_accounts"}, .state = "COPYING"});
+    copying.tables.push_back({.state = "COPYING", .changes = {.schema_name = "public", .table_name = "pgbench_accounts"}});
+    StreamStatus aborted{.id = "m5n6p7q8", .status = "ABORTED", .phase = "STOPPED"};
+    aborted.error = ReportedError{base::fail(base::ErrorCode::replica_identity_missing, "bytes \xff that are no text").error(), {2}};
+    return {copying, aborted};
+  }
+  EngineStats stats() const override {
+    EngineStats out;
+    for (const json& stream : example_["streams"]) {
+      StreamStats one{.id = stream["id"].get<std::string>(), .components = {}, .latency = {{1024, 5}, {4096, 53}}, .tables = {}};
+      for (const json& component : stream["components"]) one.components.push_back(sample(component));
+      one.tables.push_back({.schema_name = "public", .table_name = "pgbench_accounts"});
+      out.streams.push_back(std::move(one));
+    }
+    return out;
+  }
+  base::Result<void> retry(std::string_view id) override { return known(id); }
+  base::Result<std::vector<ParkedTransactionView>> errors(std::string_view id) override {
+    THALWEG_TRY(known(id));
+    return std::vector<ParkedTransactionView>{{.id = 1, .commit_lsn = {1}, .xid = {7}, .lcrs = 3, .tables = {"public.t"}, .code = "apply_failed", .message = "m", .sqlstate = "23505", .parked_at = "2026-11-21T00:00:00Z"}};
+  }
+  base::Result<void> execute_error(std::string_view id, int64_t) override { return known(id); }
+  base::Result<void> drop_error(std::string_view id, int64_t error_id) override {
+    if (error_id == 404) return base::fail(base::ErrorCode::unknown_error_transaction, "none");
+    return known(id);
+  }
+
+ private:
+  static base::Result<void> known(std::string_view id) {
+    if (id == "k3j2h1g4") return {};
+    return base::fail(base::ErrorCode::unknown_stream, "none");
+  }
+  // Keeps pointers into example_: it lives as long as the object and is never changed.
+  telemetry::ComponentSample sample(const json& component) const {
+    auto view = [](const json& text) { return text.is_null() ? std::string_view{} : std::string_view(text.get_ref<const std::string&>()); };
+    telemetry::ComponentSample out{.type = view(component["type"]), .name = view(component["name"]), .sub_component = view(component["sub_component"]), .server = component.value("server", 0), .state = view(component["state"]), .time_ns = {}, .counters = {}, .gauges = {}};
+    if (!component["time_ns"].is_null()) {
+      out.time_ns.emplace();
+      for (size_t i = 0; i < telemetry::kActivityCount; ++i) (*out.time_ns)[i] = component["time_ns"][std::string(kActivities[i])].get<uint64_t>();
+    }
+    for (const auto& [name, value] : component["counters"].items()) out.counters.emplace_back(interned(name), value.get<uint64_t>());
+    for (const auto& [name, value] : component["gauges"].items()) out.gauges.emplace_back(interned(name), value.get<int64_t>());
+    return out;
+  }
+  std::string_view interned(const std::string& name) const {
+    std::lock_guard lock(mutex_);
+    return *names_.insert(name).first;
+  }
+
+  const json example_ = contract("stats.example.json");
+  mutable std::mutex mutex_;
+  mutable std::set<std::string> names_;
+  uint64_t revision_ = 42;
+};
+
+// The keys of a document, with arrays seen through their first element.
+void keys_of(const json& value, const std::string& at, std::set<std::string>& out) {
+  if (value.is_object()) {
+    for (const auto& [name, member] : value.items()) {
+      out.insert(at + "/" + name);
+      keys_of(member, at + "/" + name, out);
+    }
+  } else if (value.is_array()) {
+    for (const json& item : value) keys_of(item, at + "/*", out);
+  }
+}
+std::set<std::string> keys_of(const json& value) {
+  std::set<std::string> out;
+  keys_of(value, "", out);
+  return out;
+}
+
+class HttpServerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto started = HttpServer::start({.host = "127.0.0.1", .port = 0, .token = token_, .tls_certificate = "", .tls_key = ""}, streams_);
+    ASSERT_TRUE(started) << started.error().message;
+    server_ = std::move(*started);
+    client_.emplace("127.0.0.1", server_->port());
+    client_->set_bearer_token_auth(token_.c_str());
+  }
+  void expect_failure(const httplib::Result& answer, int status, const std::string& code) {
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->status, status);
+    json body = json::parse(answer->body, nullptr, false);
+    ASSERT_TRUE(body.is_object()) << answer->body;
+    EXPECT_EQ(keys_of(body), (std::set<std::string>{"/error", "/error/code", "/error/class", "/error/title", "/error/message", "/error/cure"}));
+    EXPECT_EQ(body["error"]["code"], code);
+  }
+
+  const std::string token_ = "0123456789abcdef0123456789abcdef";
+  ExampleStreams streams_;
+  std::unique_ptr<HttpServer> server_;
+  std::optional<httplib::Client> client_;
+};
+
+TEST_F(HttpServerTest, ReadsRevisionsAndRefusesOlderOnes) {
+  json example = contract("desired.example.json");
+  auto put = client_->Put("/v1/desired", example.dump(), "application/json");
+  ASSERT_TRUE(put);
+  EXPECT_EQ(put->status, 200);
+  EXPECT_EQ(json::parse(put->body), (json{{"revision", 42}}));
+  EXPECT_EQ(json::parse(client_->Get("/v1/desired")->body), (json{{"revision", 42}}));
+  example["revision"] = 41;
+  expect_failure(client_->Put("/v1/desired", example.dump(), "application/json"), 409, "desired_state_conflict");
+  example["streams"][0]["surprise"] = true;
+  auto refused = client_->Put("/v1/desired", example.dump(), "application/json");
+  expect_failure(refused, 400, "invalid_request");
+  EXPECT_NE(refused->body.find("/streams/0/surprise"), std::string::npos);
+}
+
+TEST_F(HttpServerTest, AnswersHaveTheKeysOfTheContractsExamples) {
+  EXPECT_EQ(keys_of(json::parse(client_->Get("/v1/status")->body)), keys_of(contract("status.example.json")));
+  EXPECT_EQ(keys_of(json::parse(client_->Get("/v1/stats")->body)), keys_of(contract("stats.example.json")));
+}
+
+TEST_F(HttpServerTest, NeedsTheToken) {
+  httplib::Client stranger("127.0.0.1", server_->port());
+  EXPECT_EQ(stranger.Get("/healthz")->status, 200);
+  EXPECT_EQ(stranger.Get("/metrics")->status, 200);  // loopback
+  expect_failure(stranger.Get("/v1/status"), 401, "unauthorized");
+  expect_failure(stranger.Put("/v1/desired", "{}", "application/json"), 401, "unauthorized");
+  stranger.set_bearer_token_auth((token_ + "0").c_str());
+  expect_failure(stranger.Get("/v1/stats"), 401, "unauthorized");
+  stranger.set_bearer_token_auth("");
+  expect_failure(stranger.Get("/v1/stats"), 401, "unauthorized");
+}
+
+TEST_F(HttpServerTest, StreamActions) {
+  EXPECT_EQ(client_->Post("/v1/streams/k3j2h1g4/retry")->status, 202);
+  expect_failure(client_->Post("/v1/streams/unknown1/retry"), 404, "unknown_stream");
+  json errors = json::parse(client_->Get("/v1/streams/k3j2h1g4/errors")->body);
+  EXPECT_EQ(keys_of(errors), (std::set<std::string>{"/errors", "/errors/*/id", "/errors/*/commit_lsn", "/errors/*/xid", "/errors/*/lcrs", "/errors/*/tables", "/errors/*/code", "/errors/*/message", "/errors/*/sqlstate", "/errors/*/parked_at"}));
+  EXPECT_EQ(client_->Post("/v1/streams/k3j2h1g4/errors/1/execute")->status, 202);
+  EXPECT_EQ(client_->Delete("/v1/streams/k3j2h1g4/errors/1")->status, 204);
+  expect_failure(client_->Delete("/v1/streams/k3j2h1g4/errors/404"), 404, "unknown_error_transaction");
+  expect_failure(client_->Delete("/v1/streams/k3j2h1g4/errors/99999999999999999999"), 400, "invalid_request");
+}
+
+TEST_F(HttpServerTest, WhatItDoesNotKnowIsNotFound) {
+  expect_failure(client_->Get("/v2/status"), 404, "not_found");
+  expect_failure(client_->Get("/v1/streams/../../etc"), 404, "not_found");
+  expect_failure(client_->Delete("/v1/desired"), 404, "not_found");
+  expect_failure(client_->Get(("/" + std::string(4000, 'a')).c_str()), 404, "not_found");
+}
+
+TEST_F(HttpServerTest, BodiesAreBounded) {
+  expect_failure(client_->Put("/v1/desired", std::string(kDesiredBytesMax + 1, ' '), "application/json"), 413, "request_too_large");
+  // Without an announced length.
+  size_t sent = 0;
+  auto chunked = client_->Put("/v1/desired", [&](size_t, httplib::DataSink& sink) {
+    std::string part(1024 * 1024, ' ');
+    sent += part.size();
+    if (sent > kDesiredBytesMax + 2 * part.size()) {
+      sink.done();
+      return true;
+    }
+    return sink.write(part.data(), part.size());
+  }, "application/json");
+  // The server may close while the client still writes; it never takes the document.
+  if (chunked) EXPECT_EQ(chunked->status, 413);
+  EXPECT_EQ(client_->Get("/healthz")->status, 200);
+}
+
+TEST_F(HttpServerTest, MetricsAreThoseOfTheContract) {
+  std::set<std::string> listed;
+  json metrics = contract("metrics.json")["metrics"];
+  for (const json& one : metrics) listed.insert(one["name"].get<std::string>());
+  std::set<std::string> specified;
+  for (const MetricSpec& spec : metric_specs()) specified.insert(std::string(spec.name));
+  EXPECT_EQ(listed, specified);
+
+  // Every one of them is exposed for streams that have everything, each with its labels.
+  std::istringstream text(client_->Get("/metrics")->body);
+  std::set<std::string> exposed;
+  for (std::string line; std::getline(text, line);) {
+    if (line.starts_with("# TYPE ")) exposed.insert(line.substr(7, line.find(' ', 7) - 7));
+  }
+  EXPECT_EQ(exposed, listed);
+}
+
+TEST(HttpServer, RefusesToListenToTheNetworkWithoutTls) {
+  ExampleStreams streams;
+  auto started = HttpServer::start({.host = "0.0.0.0", .port = 0, .token = "0123456789abcdef", .tls_certificate = "", .tls_key = ""}, streams);
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().code, base::ErrorCode::invalid_request);
+  EXPECT_FALSE(HttpServer::start({.host = "127.0.0.1", .port = 0, .token = "", .tls_certificate = "", .tls_key = ""}, streams));
+}
+
+TEST(HttpServer, OnePortServesOneEngine) {
+  ExampleStreams streams;
+  auto first = HttpServer::start({.host = "127.0.0.1", .port = 0, .token = "0123456789abcdef", .tls_certificate = "", .tls_key = ""}, streams);
+  ASSERT_TRUE(first);
+  EXPECT_FALSE(HttpServer::start({.host = "127.0.0.1", .port = (*first)->port(), .token = "0123456789abcdef", .tls_certificate = "", .tls_key = ""}, streams));
+}
+
+TEST(ListenAddress, Forms) {
+  EXPECT_EQ(*parse_listen_address("127.0.0.1:8643"), (std::pair<std::string, int>{"127.0.0.1", 8643}));
+  EXPECT_EQ(*parse_listen_address("[::1]:0"), (std::pair<std::string, int>{"::1", 0}));
+  for (const char* wrong : {"", ":1", "host", "host:", "host:70000", "host:12x", "::1:80"}) EXPECT_FALSE(parse_listen_address(wrong)) << wrong;
+  EXPECT_TRUE(is_loopback("127.8.0.1"));
+  EXPECT_FALSE(is_loopback("127.0.0.1.example.org"));
+}
+
+}  // namespace
+}  // namespace thalweg::control
