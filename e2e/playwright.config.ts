@@ -50,7 +50,13 @@ export default defineConfig({
     {
       name: "a11y",
       testMatch: "a11y/*.spec.ts",
-      dependencies: ["journeys"],
+      dependencies: ["login"],
+      use: { storageState: SESSION_FILE },
+    },
+    {
+      name: "pictures",
+      testMatch: "pictures/*.spec.ts",
+      dependencies: ["login"],
       use: { storageState: SESSION_FILE },
     },
   ],

@@ -48,27 +48,24 @@ end() {
   exit "$status"
 }
 
-# The first time the password is printed; on a stack that was kept, a new one is made.
+# A new one, known to nobody else; 'make admin-password' prints it in words.
 admin_password() {
-  local password
-  password=$(sed -n 's/^  password  *\([^ ]*\)  *(shown this once.*/\1/p' "$THALWEG_LOG/up.out")
-  [[ -n $password ]] || password=$("$root/scripts/admin_password.sh" | sed -n 's/^  password  *\([^ ]*\)  *(shown this once.*/\1/p')
-  printf '%s\n' "$password"
+  "$root/scripts/admin_password.sh" | sed -n 's/^  password  *\([^ ]*\)  *(shown this once.*/\1/p'
 }
 
 if [[ ${E2E_KEEP:-} != 1 && -e $THALWEG_HOME ]]; then
   echo "an earlier run was killed; removing its stack"
   "$root/scripts/down.sh" >/dev/null && remove_data
 fi
-mkdir -p "$THALWEG_LOG"
 trap end EXIT
 trap 'exit 130' INT TERM
-"$root/scripts/up.sh" | tee "$THALWEG_LOG/up.out" | grep -v '^  password'
+"$root/scripts/up.sh" | grep -v '^  password'
 
 use_node
 install_node_modules "$here"
 rm -rf "$here/test-results"
 E2E_ADMIN_PASSWORD=$(admin_password)
+[[ -n $E2E_ADMIN_PASSWORD ]] || { echo "no password for admin" >&2; exit 1; }
 E2E_RUN=$(printf '%x' "$(($(date +%s) % 1000000))")
 export E2E_ADMIN_PASSWORD E2E_RUN THALWEG_SECRETS THALWEG_PG_BIN THALWEG_SOURCE_PORT THALWEG_DESTINATION_PORT
 (cd "$here" && NO_PROXY='*' no_proxy='*' npx playwright test "$@")

@@ -85,7 +85,7 @@ for (const scheme of ["light", "dark"] as const) {
       ).toBeVisible();
       await check(page, "Database");
       await page.goto("/databases");
-      await page.getByRole("button", { name: "Add database" }).click();
+      await page.getByRole("button", { name: "Add database" }).first().click();
       const form = page.getByRole("dialog", { name: "Add database" });
       await form.getByRole("button", { name: "Test connection" }).click();
       await expect(form.getByText("Needed.").first()).toBeVisible();

@@ -7,5 +7,7 @@ INSERT INTO sales.orders (customer_id, total, tags) VALUES (:customer, :total / 
 UPDATE sales.orders SET total = total + 1, state = 'paid', note = 'changed under load' WHERE id = :order;
 UPDATE sales.customers SET preferences = preferences || '{"seen": true}' WHERE id = :customer;
 INSERT INTO sales.visits (customer_id, page) VALUES (:customer, '/order/' || :order);
-DELETE FROM sales.orders WHERE id = :order + 200000;
+\if :order % 4 = 0
+DELETE FROM sales.orders WHERE id = (SELECT min(id) FROM sales.orders WHERE id > 200000);
+\endif
 END;

@@ -74,7 +74,7 @@ test("registers a source and a destination", async ({ page }) => {
 test("the wizard finds a table without a key, shows its cure, and creates the stream", async ({ page }) => {
   const wizard = new Wizard(page);
   await page.goto("/");
-  await page.getByRole("link", { name: "Create stream" }).click();
+  await page.getByRole("link", { name: "Create stream" }).first().click();
   await wizard.choose(sales.source.name);
   await wizard.goOnTo("Destination");
   await expect(page.getByRole("radio", { name: sales.source.name, exact: true })).toBeDisabled();
