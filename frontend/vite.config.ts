@@ -11,9 +11,20 @@ export default defineConfig({
   server: { proxy: { "/api": { target: api, changeOrigin: true } } },
   build: { outDir: "dist", sourcemap: false, chunkSizeWarningLimit: 900 },
   test: {
-    environment: "jsdom",
-    setupFiles: ["src/test/setup.ts"],
-    css: false,
-    testTimeout: 20_000,
+    testTimeout: 30_000,
+    projects: [
+      // A document costs a second for each file: only what draws gets one.
+      { extends: true, test: { name: "logic", environment: "node", include: ["src/**/*.test.ts"] } },
+      {
+        extends: true,
+        test: {
+          name: "views",
+          environment: "jsdom",
+          include: ["src/**/*.test.tsx"],
+          setupFiles: ["src/test/setup.ts"],
+          css: false,
+        },
+      },
+    ],
   },
 });

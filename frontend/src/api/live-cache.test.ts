@@ -1,0 +1,68 @@
+import { QueryClient } from "@tanstack/react-query";
+import { beforeEach, describe, expect, it } from "vitest";
+import { sample, stream } from "@/test/data";
+import { keys } from "./keys";
+import { appendSample, SAMPLES_MAX, takeEvent } from "./live-cache";
+import type { Overview, Sample, Stream } from "./types";
+
+const at = (second: number) => new Date(Date.UTC(2026, 10, 21, 0, 0, second)).toISOString();
+
+describe("appendSample", () => {
+  it("keeps the order and takes no sample twice", () => {
+    const one = [sample(at(1))];
+    expect(appendSample(one, sample(at(2)))).toHaveLength(2);
+    expect(appendSample(one, sample(at(1)))).toBe(one);
+    expect(appendSample(one, sample(at(0)))).toBe(one);
+  });
+
+  it("is bounded", () => {
+    let samples: Sample[] = Array.from({ length: SAMPLES_MAX }, (_, second) => sample(at(second)));
+    samples = appendSample(samples, sample(at(SAMPLES_MAX)));
+    expect(samples).toHaveLength(SAMPLES_MAX);
+    expect(samples.at(-1)?.at).toBe(at(SAMPLES_MAX));
+  });
+});
+
+describe("takeEvent", () => {
+  let cache: QueryClient;
+  const overview = (): Overview => ({ streams: [stream()], engines_online: 1, engines_total: 1, live: true });
+
+  beforeEach(() => {
+    cache = new QueryClient();
+    cache.setQueryData(keys.overview, overview());
+    cache.setQueryData(keys.stream("stream01"), stream());
+  });
+
+  it("brings a sample's numbers to the overview and the stream's page", () => {
+    const data = sample(at(9), {
+      lcrs_per_second: 500,
+      latency: { p50_ms: 2, p99_ms: 9, transactions: 50 },
+      backlog: { bytes: 10, seconds: 0 },
+    });
+    takeEvent(cache, { name: "stream.sample", data });
+    const inOverview = cache.getQueryData<Overview>(keys.overview)?.streams[0];
+    const onPage = cache.getQueryData<Stream>(keys.stream("stream01"));
+    for (const seen of [inOverview, onPage])
+      expect(seen).toMatchObject({ lcrs_per_second: 500, latency: { p99_ms: 9 }, sampled_at: at(9) });
+    expect(onPage?.etag).toBe('"7"');
+  });
+
+  it("keeps a history only when a page has asked for one", () => {
+    takeEvent(cache, { name: "stream.sample", data: sample(at(9)) });
+    expect(cache.getQueryData(keys.samples("stream01"))).toBeUndefined();
+    cache.setQueryData(keys.samples("stream01"), [sample(at(8))]);
+    takeEvent(cache, { name: "stream.sample", data: sample(at(9)) });
+    expect(cache.getQueryData<Sample[]>(keys.samples("stream01"))).toHaveLength(2);
+  });
+
+  it("reads again what a change of status touches", () => {
+    takeEvent(cache, { name: "stream.status", data: { stream_id: "stream01" } });
+    expect(cache.getQueryState(keys.overview)?.isInvalidated).toBe(true);
+    expect(cache.getQueryState(keys.stream("stream01"))?.isInvalidated).toBe(true);
+  });
+
+  it("reads everything again after missed events", () => {
+    takeEvent(cache, { name: "reset", data: {} });
+    expect(cache.getQueryState(keys.stream("stream01"))?.isInvalidated).toBe(true);
+  });
+});

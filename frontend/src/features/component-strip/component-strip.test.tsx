@@ -1,0 +1,80 @@
+import { screen, within } from "@testing-library/react";
+import { describe, expect, it } from "vitest";
+import { component, components, sample } from "@/test/data";
+import { expectNoAxeViolations, renderUi } from "@/test/render";
+import { ComponentStrip } from "./component-strip";
+import { ComponentTable } from "./component-table";
+import { arrange, sumRate } from "./components";
+
+const AT = "2026-11-21T00:00:05Z";
+
+describe("arrange", () => {
+  it("finds each component and sorts the appliers", () => {
+    const strip = arrange(components);
+    expect(strip.capture?.id).toBe("capture");
+    expect(strip.reader?.id).toBe("reader");
+    expect(strip.coordinator?.id).toBe("coordinator");
+    expect(strip.appliers.map(({ server }) => server)).toEqual([1, 2]);
+  });
+});
+
+describe("sumRate", () => {
+  it("is unknown as long as one part is unknown", () => {
+    const known = component("a", { lcrs_per_second: 5 });
+    expect(sumRate([known, component("b")], "lcrs_per_second")).toBeNull();
+    expect(sumRate([known, known], "lcrs_per_second")).toBe(10);
+    expect(sumRate([], "lcrs_per_second")).toBeNull();
+  });
+});
+
+describe("ComponentStrip", () => {
+  it("shows the first sample's rates as unknown, not as zero", async () => {
+    renderUi(<ComponentStrip sample={sample(AT)} />);
+    const cards = within(screen.getByRole("list", { name: "Components" })).getAllByRole("listitem");
+    expect(cards.map((card) => card.getAttribute("aria-label"))).toEqual([
+      "Capture",
+      "Queue",
+      "Apply reader",
+      "Coordinator",
+      "Appliers",
+    ]);
+    const capture = screen.getByRole("listitem", { name: "Capture" });
+    expect(capture).toHaveTextContent("Capturing changes");
+    expect(capture).toHaveTextContent("LCRs–");
+    expect(capture).not.toHaveTextContent("0 LCR/s");
+    expect(within(capture).getByRole("img", { name: "Capture, time: time not known yet" })).toBeVisible();
+    await expectNoAxeViolations();
+  });
+
+  it("shows rates with units, the queue's depth and where the time went", () => {
+    const time = {
+      busy: 25,
+      idle: 75,
+      flow_control: 0,
+      network: 0,
+      execute: 0,
+      commit: 0,
+      dependency: 0,
+      commit_order: 0,
+      lock: 0,
+      disk: 0,
+    };
+    const known = components.map((one) => ({ ...one, lcrs_per_second: 1500, time_percent: time }));
+    renderUi(<ComponentStrip sample={sample(AT, { components: known })} />);
+    const reader = screen.getByRole("listitem", { name: "Apply reader" });
+    expect(reader.textContent?.replace(/[\u00a0\u202f]/g, " ")).toContain("1.5 k LCR/s");
+    const bar = within(reader).getByRole("img").getAttribute("aria-label");
+    expect(bar?.replaceAll("\u00a0", " ")).toBe("Apply reader, time: Busy 25 %, Idle 75 %");
+    expect(screen.getByRole("meter", { name: "Queue depth" })).toHaveAttribute("aria-valuenow", "0");
+    expect(screen.getByRole("listitem", { name: "Appliers" }).textContent).toContain("3\u202fk");
+  });
+});
+
+describe("ComponentTable", () => {
+  it("has a row for every component", async () => {
+    renderUi(<ComponentTable sample={sample(AT)} />);
+    expect(screen.getAllByRole("row")).toHaveLength(components.length + 1);
+    expect(screen.getByRole("cell", { name: "Applier 1" })).toBeVisible();
+    await expectNoAxeViolations();
+  });
+});

@@ -1,0 +1,33 @@
+import { describe, expect, it } from "vitest";
+import { database } from "@/test/data";
+import { emptyForm, formFaults, toCreate, toFormValues, toTest, toUpdate } from "./form-values";
+
+const known = database("source01", "orders");
+
+describe("the database form", () => {
+  it("names what is missing", () => {
+    expect(Object.keys(formFaults(emptyForm)).sort()).toEqual(["dbname", "host", "name", "user"]);
+    expect(formFaults({ ...toFormValues(known), port: 70000 })).toEqual({
+      port: "A number from 1 to 65535.",
+    });
+    expect(formFaults(toFormValues(known))).toEqual({});
+  });
+
+  it("sends only what changed and never an empty password", () => {
+    const values = toFormValues(known);
+    expect(toUpdate(values, known)).toEqual({});
+    expect(toUpdate({ ...values, port: 5433, password: "new" }, known)).toEqual({
+      port: 5433,
+      password: "new",
+    });
+  });
+
+  it("tests with the stored password when none is typed", () => {
+    expect(toTest(toFormValues(known), known)).toMatchObject({ password: "", database_id: "source01" });
+    expect(toTest({ ...emptyForm, host: " h " }, null)).toMatchObject({ host: "h", database_id: null });
+  });
+
+  it("creates with numbers as numbers", () => {
+    expect(toCreate({ ...toFormValues(known), port: "5433" }).port).toBe(5433);
+  });
+});

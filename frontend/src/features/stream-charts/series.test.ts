@@ -1,0 +1,25 @@
+import { describe, expect, it } from "vitest";
+import { sample } from "@/test/data";
+import { chartSeries } from "./series";
+
+const at = (second: number) => new Date(Date.UTC(2026, 10, 21, 0, 0, second)).toISOString();
+
+describe("chartSeries", () => {
+  it("shows the window that ends with the newest sample, with gaps for what is unknown", () => {
+    const samples = [sample(at(0)), sample(at(100)), sample(at(150), { lcrs_per_second: 7 })];
+    const series = chartSeries(samples, 1);
+    expect(series.times).toEqual([Date.parse(at(100)), Date.parse(at(150))]);
+    expect(series.rates.find(({ label }) => label === "Applied")?.values).toEqual([null, 7]);
+  });
+
+  it("is empty without samples", () => {
+    expect(chartSeries([], 5).times).toEqual([]);
+  });
+
+  it("thins long histories and keeps the newest sample", () => {
+    const samples = Array.from({ length: 3600 }, (_, second) => sample(at(second)));
+    const { times } = chartSeries(samples, 60);
+    expect(times.length).toBeLessThanOrEqual(900);
+    expect(times.at(-1)).toBe(Date.parse(at(3599)));
+  });
+});

@@ -1,0 +1,65 @@
+import { describe, expect, it } from "vitest";
+import { completeRules, isSelected, patternMatches, toggled } from "./matching";
+
+describe("patternMatches", () => {
+  it.each([
+    ["*", "", true],
+    ["*", "anything", true],
+    ["orders", "orders", true],
+    ["orders", "Orders", false],
+    ["orders_?", "orders_1", true],
+    ["orders_?", "orders_12", false],
+    ["*_tmp", "a_tmp_tmp", true],
+    ["a*b*c", "aXXbYYc", true],
+    ["a*b*c", "aXXbYY", false],
+    ["gr?e", "größe", false],
+    ["?", "😀", true],
+    ["gr??e", "grüne", true],
+    ["[a-z]", "b", false],
+  ])("%s against %s is %s", (pattern, name, matches) => {
+    expect(patternMatches(pattern, name)).toBe(matches);
+  });
+
+  it("does not blow up on a hostile pattern", () => {
+    expect(patternMatches("*a".repeat(60), "a".repeat(59))).toBe(false);
+  });
+});
+
+describe("switching a table", () => {
+  const orders = { schema: "public", table: "orders" };
+  const everything = { include: [{ schema: "public", table: "*" }], exclude: [] };
+
+  it("off adds an exact exclude rule below a pattern", () => {
+    const rules = toggled(everything, orders);
+    expect(rules.exclude).toEqual([orders]);
+    expect(isSelected(rules, orders)).toBe(false);
+  });
+
+  it("on again removes it", () => {
+    expect(toggled(toggled(everything, orders), orders)).toEqual(everything);
+  });
+
+  it("on adds an exact include rule when nothing matches", () => {
+    const rules = toggled({ include: [], exclude: [] }, orders);
+    expect(rules.include).toEqual([orders]);
+    expect(toggled(rules, orders).include).toEqual([]);
+  });
+
+  it("never drops an exclude pattern that somebody wrote", () => {
+    const rules = { include: [{ schema: "*", table: "*" }], exclude: [{ schema: "public", table: "ord*" }] };
+    expect(toggled(rules, orders)).toEqual(rules);
+  });
+});
+
+describe("completeRules", () => {
+  it("leaves out what is not filled in yet", () => {
+    const rules = {
+      include: [
+        { schema: "", table: "*" },
+        { schema: "a", table: "b" },
+      ],
+      exclude: [],
+    };
+    expect(completeRules(rules).include).toEqual([{ schema: "a", table: "b" }]);
+  });
+});

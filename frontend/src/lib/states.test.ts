@@ -1,0 +1,65 @@
+import { describe, expect, it } from "vitest";
+import { healthInWords, sentenceCase, stateInWords } from "./states";
+
+describe("states of the engine's contract", () => {
+  it.each([
+    ["INITIALIZING", "busy"],
+    ["CAPTURING CHANGES", "good"],
+    ["WAITING FOR WAL", "quiet"],
+    ["PAUSED FOR FLOW CONTROL", "warning"],
+    ["SHUTTING DOWN", "busy"],
+    ["ABORTING", "bad"],
+    ["NORMAL", "good"],
+    ["IN FLOW CONTROL: TOO MANY UNBROWSED MESSAGES", "warning"],
+    ["IN FLOW CONTROL: INSUFFICIENT MEMORY", "warning"],
+    ["IDLE", "quiet"],
+    ["DEQUEUE MESSAGES", "good"],
+    ["SCHEDULE MESSAGES", "good"],
+    ["SPILLING", "warning"],
+    ["APPLYING", "good"],
+    ["SHUTTING DOWN CLEANLY", "busy"],
+    ["EXECUTE TRANSACTION", "good"],
+    ["WAIT DEPENDENCY", "warning"],
+    ["WAIT COMMIT", "quiet"],
+    ["ROLLBACK TRANSACTION", "bad"],
+    ["RECORD LOW-WATERMARK", "quiet"],
+    ["INSTANTIATING", "busy"],
+    ["CATCHING UP", "busy"],
+    ["RETRYING", "warning"],
+    ["ABORTED", "bad"],
+  ])("%s has a tone, a label and a definition", (state, tone) => {
+    const words = stateInWords(state);
+    expect(words.tone).toBe(tone);
+    expect(words.label.toUpperCase()).toBe(state);
+    expect(words.definition).not.toMatch(/does not know/);
+  });
+
+  it("keeps abbreviations", () => {
+    expect(stateInWords("WAITING FOR WAL").label).toBe("Waiting for WAL");
+    expect(sentenceCase("database_unreachable")).toBe("Database unreachable");
+  });
+
+  it("shows a state that it does not know instead of hiding it", () => {
+    expect(stateInWords("DREAMING")).toMatchObject({ label: "Dreaming", tone: "quiet" });
+  });
+
+  it("says unknown when nothing was reported", () => {
+    expect(stateInWords(null).label).toBe("Unknown");
+  });
+
+  it("reads operations' states, which are lower case", () => {
+    expect(stateInWords("running").tone).toBe("busy");
+    expect(stateInWords("failed").tone).toBe("bad");
+  });
+});
+
+describe("health", () => {
+  it.each([
+    ["ok", "Healthy", "good"],
+    ["warning", "Attention", "warning"],
+    ["error", "Failed", "bad"],
+    ["unknown", "Unknown", "quiet"],
+  ])("%s is %s", (level, label, tone) => {
+    expect(healthInWords(level)).toMatchObject({ label, tone });
+  });
+});

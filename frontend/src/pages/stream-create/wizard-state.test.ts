@@ -1,0 +1,72 @@
+import { describe, expect, it } from "vitest";
+import { initialCopy, parallelism } from "@/test/data";
+import {
+  emptyWizard,
+  furthestStep,
+  stepFault,
+  steps,
+  toStreamCreate,
+  type WizardFacts,
+  type WizardState,
+  withSource,
+} from "./wizard-state";
+
+const facts: WizardFacts = {
+  engines: 1,
+  replicable: 3,
+  preflightReady: true,
+  definitions: [parallelism, initialCopy],
+};
+const done: WizardState = { ...emptyWizard, sourceId: "source01", destinationId: "dest0001", name: "a to b" };
+
+describe("the wizard goes on", () => {
+  it("from every step when all is answered", () => {
+    for (const step of steps) expect(stepFault(step, done, facts)).toBeNull();
+    expect(furthestStep(done, facts)).toBe(steps.length - 1);
+  });
+
+  it.each([
+    ["source", { sourceId: null }, {}, /source/],
+    ["destination", { destinationId: null }, {}, /destination/],
+    ["destination", { destinationId: "source01" }, {}, /two databases/],
+    ["destination", {}, { engines: 0 }, /No engine/],
+    ["destination", {}, { engines: 2 }, /Choose the engine/],
+    ["tables", { rules: { include: [], exclude: [] } }, {}, /include rule/],
+    ["tables", {}, { replicable: null }, /Wait/],
+    ["tables", {}, { replicable: 0 }, /no table/],
+    ["preflight", {}, { preflightReady: null }, /Wait/],
+    ["preflight", {}, { preflightReady: false }, /Cure/],
+    ["parameters", { parameters: { parallelism: 1000 } }, {}, /range/],
+    ["review", { name: "  " }, {}, /name/],
+  ] as const)("not from %s with %o and %o", (step, answer, fact, reason) => {
+    const state = { ...done, ...answer } as WizardState;
+    expect(stepFault(step, state, { ...facts, ...fact })).toMatch(reason);
+    expect(furthestStep(state, { ...facts, ...fact })).toBeLessThanOrEqual(steps.indexOf(step));
+  });
+
+  it("with the engine chosen when there are several", () => {
+    expect(stepFault("destination", { ...done, engineId: "engine02" }, { ...facts, engines: 2 })).toBeNull();
+  });
+});
+
+describe("changing the source", () => {
+  it("forgets what belonged to the old one", () => {
+    const changed = withSource({ ...done, rules: { include: [], exclude: [] } }, "dest0001");
+    expect(changed).toMatchObject({ sourceId: "dest0001", destinationId: null, rules: emptyWizard.rules });
+    expect(withSource(done, "source01")).toBe(done);
+  });
+});
+
+describe("the request", () => {
+  it("carries only parameters that differ from their defaults", () => {
+    const state = { ...done, parameters: { parallelism: 8, initial_copy: true } };
+    expect(toStreamCreate(state, facts.definitions)).toEqual({
+      name: "a to b",
+      source_id: "source01",
+      destination_id: "dest0001",
+      rules: emptyWizard.rules,
+      parameters: { parallelism: 8 },
+      start: true,
+    });
+  });
+});

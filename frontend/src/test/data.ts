@@ -1,0 +1,195 @@
+// Resources as the API answers them, for tests.
+import type {
+  ComponentSample,
+  Database,
+  Engine,
+  Sample,
+  Session,
+  Stream,
+  StreamParameter,
+} from "@/api/types";
+
+const AT = "2026-11-21T00:00:05Z";
+
+export const session: Session = {
+  user: {
+    id: "user0001",
+    name: "admin",
+    role: "admin",
+    enabled: true,
+    created_at: AT,
+    updated_at: AT,
+    etag: '"1"',
+  },
+  csrf_token: "csrf",
+  expires_at: null,
+};
+
+export function database(id: string, name: string): Database {
+  return {
+    id,
+    name,
+    host: "127.0.0.1",
+    port: 5432,
+    dbname: "demo",
+    user: "thalweg",
+    sslmode: "prefer",
+    options: {},
+    has_password: true,
+    version: "15.20",
+    tested_at: AT,
+    test_code: null,
+    source_of: [],
+    destination_of: [],
+    created_at: AT,
+    updated_at: AT,
+    etag: '"1"',
+  };
+}
+
+export const engine: Engine = {
+  id: "engine01",
+  name: "engine-1",
+  url: "http://127.0.0.1:8643",
+  state: "ONLINE",
+  message: null,
+  version: "0.1.0",
+  hostname: "host",
+  pid: 1,
+  started_at: AT,
+  last_seen_at: AT,
+  resident_bytes: 1024,
+  cpu_percent: 1,
+  desired_revision: 1,
+  acknowledged_revision: 1,
+  streams: [],
+  created_at: AT,
+};
+
+export function component(id: string, values: Partial<ComponentSample> = {}): ComponentSample {
+  return {
+    id,
+    type: "APPLY",
+    name: "apply",
+    sub_component: null,
+    server: null,
+    state: "IDLE",
+    lcrs_per_second: null,
+    transactions_per_second: null,
+    bytes_per_second: null,
+    time_percent: null,
+    counters: { lcrs: 0, transactions: 0, bytes: 0 },
+    gauges: {},
+    counter_rates: null,
+    ...values,
+  };
+}
+
+export const components: ComponentSample[] = [
+  component("capture", { type: "CAPTURE", state: "CAPTURING CHANGES" }),
+  component("queue", {
+    type: "QUEUE",
+    state: "NORMAL",
+    counters: { lcrs: 0, bytes: 0 },
+    gauges: { depth: 4, capacity: 16383 },
+  }),
+  component("reader", { sub_component: "APPLY READER" }),
+  component("coordinator", { sub_component: "APPLY COORDINATOR", counters: { transactions: 0 } }),
+  component("server-2", { sub_component: "APPLY SERVER", server: 2 }),
+  component("server-1", { sub_component: "APPLY SERVER", server: 1, state: "EXECUTE TRANSACTION" }),
+];
+
+/** The first sample of a stream: no rate is known yet. */
+export function sample(at: string, values: Partial<Sample> = {}): Sample {
+  return {
+    stream_id: "stream01",
+    at,
+    interval_seconds: null,
+    status: "ENABLED",
+    phase: "REPLICATING",
+    lcrs_per_second: null,
+    transactions_per_second: null,
+    bytes_per_second: null,
+    latency: { p50_ms: null, p99_ms: null, transactions: null },
+    backlog: { bytes: null, seconds: null },
+    error_queue_transactions: 0,
+    components,
+    ...values,
+  };
+}
+
+export function stream(values: Partial<Stream> = {}): Stream {
+  return {
+    id: "stream01",
+    name: "orders to warehouse",
+    source: { id: "source01", name: "orders", address: "127.0.0.1:5432/demo" },
+    destination: { id: "dest0001", name: "warehouse", address: "127.0.0.1:5433/demo" },
+    engine: { id: "engine01", name: "engine-1", state: "ONLINE" },
+    desired_status: "ENABLED",
+    status: "ENABLED",
+    phase: "REPLICATING",
+    observed_at: AT,
+    health: { level: "ok", reason: "Replicating." },
+    error: null,
+    retry_at: null,
+    lcrs_per_second: null,
+    transactions_per_second: null,
+    bytes_per_second: null,
+    latency: { p50_ms: null, p99_ms: null, transactions: null },
+    backlog: { bytes: null, seconds: null },
+    sampled_at: null,
+    error_queue_transactions: 0,
+    table_count: 1,
+    rows_copied: null,
+    rows_to_copy: null,
+    created_at: AT,
+    updated_at: AT,
+    etag: '"7"',
+    mode: "COMBINED CAPTURE AND APPLY",
+    rules: { include: [{ schema: "public", table: "*" }], exclude: [] },
+    parameters: {},
+    effective_parameters: { parallelism: 4 },
+    restart_needed: false,
+    positions: null,
+    instantiation: null,
+    tables: [
+      {
+        schema: "public",
+        table: "orders",
+        state: "REPLICATING",
+        inserts: 12,
+        updates: 3,
+        deletes: 1,
+        truncates: 0,
+      },
+    ],
+    actions: ["stop", "delete"],
+    ...values,
+  };
+}
+
+export const parallelism: StreamParameter = {
+  name: "parallelism",
+  component: "APPLY",
+  type: "integer",
+  default: 4,
+  minimum: 1,
+  maximum: 64,
+  values: null,
+  unit: "appliers",
+  live: true,
+  description: "Appliers that execute transactions at the same time.",
+};
+
+export const initialCopy: StreamParameter = {
+  name: "initial_copy",
+  component: "INSTANTIATION",
+  type: "boolean",
+  default: true,
+  minimum: null,
+  maximum: null,
+  values: null,
+  unit: null,
+  live: false,
+  description: "On: rows that exist are copied first.",
+};

@@ -1,0 +1,237 @@
+// The console as a user opens it, with the network answered by the test.
+import { act, screen, waitFor, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { database, engine, initialCopy, parallelism, sample, session, stream } from "./data";
+import { EventSourceStub, expectNoAxeViolations, type Routes, renderAt, stubApi, stubEvents } from "./render";
+
+vi.mock("uplot", () => ({
+  default: class {
+    setData() {}
+    setSize() {}
+    destroy() {}
+  },
+}));
+
+const page = (items: unknown[]) => ({ body: { items, next_cursor: null } });
+const problem = (status: number, code: string, title: string, cure: string) => ({
+  status,
+  body: {
+    type: `urn:thalweg:problem:${code}`,
+    title,
+    status,
+    detail: title,
+    instance: "/",
+    code,
+    cure,
+    sql: null,
+    errors: [],
+  },
+});
+const overview = (streams: unknown[]) => ({
+  body: { streams, engines_online: 1, engines_total: 1, live: true },
+});
+const AT = new Date().toISOString();
+
+const routes: Routes = {
+  "GET /api/v1/session": { body: session },
+  "GET /api/v1/overview": overview([stream({ sampled_at: AT })]),
+  "GET /api/v1/streams/stream01": { body: stream({ sampled_at: AT }) },
+  "GET /api/v1/streams/stream01/samples": {
+    body: { stream_id: "stream01", samples: [sample(AT)], live: true },
+  },
+  "GET /api/v1/streams/stream01/errors": { body: { errors: [] } },
+  "GET /api/v1/stream-parameters": { body: { parameters: [parallelism, initialCopy] } },
+  "GET /api/v1/databases": page([database("source01", "orders"), database("dest0001", "warehouse")]),
+  "GET /api/v1/engines": page([engine]),
+  "GET /api/v1/operations": page([]),
+  "GET /api/v1/audit": page([]),
+};
+
+beforeEach(stubEvents);
+
+describe("logging in", () => {
+  it("shows a bad password's problem with its cure", async () => {
+    stubApi({
+      "GET /api/v1/session": problem(401, "authentication_required", "You are not logged in", "Log in."),
+      "POST /api/v1/session": problem(
+        401,
+        "wrong_credentials",
+        "The name or the password is wrong",
+        "Try another.",
+      ),
+    });
+    const { history } = renderAt("/databases");
+    await waitFor(() => expect(history.location.pathname).toBe("/login"));
+    await userEvent.type(await screen.findByLabelText("User name"), "admin");
+    await userEvent.type(screen.getByLabelText("Password"), "wrong");
+    await userEvent.click(screen.getByRole("button", { name: "Log in" }));
+    const alert = await screen.findByRole("alert");
+    expect(alert).toHaveTextContent("The name or the password is wrong");
+    expect(alert).toHaveTextContent("Cure: Try another.");
+    await expectNoAxeViolations();
+  });
+
+  it("leads to the page that was asked for", async () => {
+    stubApi({
+      ...routes,
+      "GET /api/v1/session": problem(401, "authentication_required", "You are not logged in", "Log in."),
+      "POST /api/v1/session": { status: 201, body: session },
+    });
+    renderAt("/engines");
+    await userEvent.type(await screen.findByLabelText("User name"), "admin");
+    await userEvent.type(screen.getByLabelText("Password"), "right");
+    await userEvent.click(screen.getByRole("button", { name: "Log in" }));
+    expect(await screen.findByRole("heading", { level: 1, name: "Engines" })).toBeVisible();
+  });
+});
+
+describe("the overview", () => {
+  it("leads to the wizard when there is no stream", async () => {
+    stubApi({ ...routes, "GET /api/v1/overview": overview([]) });
+    const { history } = renderAt("/");
+    expect(await screen.findByRole("heading", { name: "No streams yet" })).toBeVisible();
+    const [, link] = screen.getAllByRole("link", { name: "Create stream" });
+    await userEvent.click(link as HTMLElement);
+    expect(history.location.pathname).toBe("/streams/new");
+  });
+
+  it("shows health in words, and numbers as they arrive", async () => {
+    stubApi(routes);
+    renderAt("/");
+    const table = await screen.findByRole("table", { name: "Streams" });
+    const row = within(table).getByRole("row", { name: /orders to warehouse/ });
+    expect(row).toHaveTextContent("Healthy");
+    expect(row).toHaveTextContent("Replicating.");
+    expect(row).not.toHaveTextContent("LCR/s");
+    act(() => {
+      EventSourceStub.latest?.onopen?.();
+      EventSourceStub.latest?.emit("stream.sample", sample(AT, { lcrs_per_second: 1200 }));
+    });
+    await waitFor(() => expect(row).toHaveTextContent("LCR/s"));
+    expect(screen.getByText("Live")).toBeVisible();
+    await expectNoAxeViolations();
+  });
+
+  it("says that its numbers are stale when the connection is lost", async () => {
+    stubApi(routes);
+    renderAt("/");
+    await screen.findByRole("table", { name: "Streams" });
+    act(() => EventSourceStub.latest?.onerror?.());
+    expect(await screen.findByText("Stale")).toBeVisible();
+    expect(screen.getByRole("alert")).toHaveTextContent("These numbers are stale");
+  });
+
+  it("shows a failed read with a way to try again", async () => {
+    let broken = true;
+    stubApi({
+      ...routes,
+      "GET /api/v1/overview": () =>
+        broken
+          ? problem(503, "store_unreachable", "The control store cannot be reached", "Start it.")
+          : overview([stream()]),
+    });
+    renderAt("/");
+    expect(await screen.findByRole("alert")).toHaveTextContent("The control store cannot be reached");
+    broken = false;
+    await userEvent.click(screen.getByRole("button", { name: "Try again" }));
+    expect(await screen.findByRole("table", { name: "Streams" })).toBeVisible();
+  });
+});
+
+describe("a stream's page", () => {
+  it("shows the strip without axe violations", async () => {
+    stubApi(routes);
+    renderAt("/streams/stream01");
+    expect(await screen.findByRole("heading", { level: 1, name: "orders to warehouse" })).toBeVisible();
+    expect(await screen.findByRole("list", { name: "Components" })).toBeVisible();
+    expect(screen.getByRole("button", { name: "Start" })).toBeDisabled();
+    expect(screen.getByRole("button", { name: "Stop" })).toBeEnabled();
+    await expectNoAxeViolations();
+  });
+
+  it("shows why it stopped, and the cure", async () => {
+    const error = {
+      code: "replica_identity_missing",
+      class: "operator_action",
+      title: "A table has no replica identity",
+      message: "public.notes has neither a primary key nor a replica identity.",
+      cure: "Add a primary key.",
+      sqlstate: "",
+      table: "public.notes",
+      lsn: "0/0",
+      xid: 0,
+      at: AT,
+    };
+    const aborted = stream({ status: "ABORTED", phase: "STOPPED", error, actions: ["retry", "delete"] });
+    stubApi({ ...routes, "GET /api/v1/streams/stream01": { body: aborted } });
+    renderAt("/streams/stream01");
+    const alert = await screen.findByRole("alert");
+    expect(alert).toHaveTextContent("A table has no replica identity");
+    expect(alert).toHaveTextContent("Cure: Add a primary key.");
+    expect(alert).toHaveTextContent("table public.notes");
+    expect(alert).not.toHaveTextContent("0/0");
+    expect(screen.getByRole("button", { name: "Retry" })).toBeEnabled();
+  });
+
+  it("is deleted only after its name is typed, and says so by REST", async () => {
+    const requests = stubApi({
+      ...routes,
+      "DELETE /api/v1/streams/stream01": {
+        status: 202,
+        body: { operation_id: "op000001", stream_id: "stream01", state: "pending" },
+      },
+    });
+    const { history } = renderAt("/streams/stream01");
+    await userEvent.click(await screen.findByRole("button", { name: "Delete" }));
+    const dialog = await screen.findByRole("dialog", { name: "Delete stream" });
+    const confirm = within(dialog).getByRole("button", { name: "Delete" });
+    expect(confirm).toBeDisabled();
+    await userEvent.click(within(dialog).getByRole("checkbox", { name: "Force" }));
+    expect(dialog).toHaveTextContent("/api/v1/streams/stream01?force=true");
+    await userEvent.type(
+      within(dialog).getByLabelText("Type orders to warehouse to confirm"),
+      "orders to warehouse",
+    );
+    await userEvent.click(confirm);
+    await waitFor(() => expect(history.location.pathname).toBe("/"));
+    const sent = requests.find((request) => request.method === "DELETE");
+    expect(new URL(sent?.url ?? "").search).toBe("?force=true");
+  });
+
+  it("saves changed parameters with If-Match, and only those", async () => {
+    let sent: { ifMatch: string | null; body: unknown } | null = null;
+    stubApi({
+      ...routes,
+      "PATCH /api/v1/streams/stream01": async (request) => {
+        sent = { ifMatch: request.headers.get("If-Match"), body: await request.json() };
+        return { body: stream({ effective_parameters: { parallelism: 8 }, etag: '"8"' }) };
+      },
+    });
+    renderAt("/streams/stream01?tab=parameters");
+    const field = await screen.findByRole("textbox", { name: "parallelism" });
+    await userEvent.clear(field);
+    expect(screen.getByRole("button", { name: "Save parameters" })).toBeDisabled();
+    await userEvent.type(field, "8");
+    await userEvent.click(screen.getByRole("button", { name: "Save parameters" }));
+    await waitFor(() => expect(sent).toEqual({ ifMatch: '"7"', body: { parameters: { parallelism: 8 } } }));
+  });
+});
+
+describe("other pages have no axe violations", () => {
+  it.each([
+    ["/databases", "Databases"],
+    ["/engines", "Engines"],
+    ["/operations", "Operations"],
+    ["/audit", "Audit"],
+    ["/settings", "Settings"],
+    ["/streams/new", "Create stream"],
+    ["/nowhere", "There is no such page"],
+  ])("%s", async (path, heading) => {
+    stubApi(routes);
+    renderAt(path);
+    expect(await screen.findByRole("heading", { name: heading })).toBeVisible();
+    await waitFor(() => expect(screen.queryByText(/^Loading/)).toBeNull());
+    await expectNoAxeViolations();
+  });
+});

@@ -1,0 +1,41 @@
+import { screen, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { describe, expect, it, vi } from "vitest";
+import { latencyMs } from "@/lib/format";
+import { expectNoAxeViolations, renderUi } from "@/test/render";
+import { TimeChart } from "./time-chart";
+
+// A canvas is not drawn in jsdom; what is tested is what stands around it.
+vi.mock("uplot", () => ({
+  default: class {
+    setData() {}
+    setSize() {}
+    destroy() {}
+  },
+}));
+
+describe("TimeChart", () => {
+  it("tells its newest values to a screen reader and shows all as a table", async () => {
+    renderUi(
+      <TimeChart
+        title="Latency"
+        times={[0, 1000]}
+        series={[
+          { label: "p50", colour: 1, values: [null, 3] },
+          { label: "p99", colour: 3, values: [null, null] },
+        ]}
+        format={latencyMs}
+      />,
+    );
+    const picture = screen.getByRole("img", { name: /Latency/ });
+    expect(picture.getAttribute("aria-label")?.replaceAll("\u00a0", " ")).toBe(
+      "Latency, now: p50 3 ms, p99 –",
+    );
+    await userEvent.click(screen.getByRole("button", { name: "Latency: show as table" }));
+    const rows = within(screen.getByRole("table", { name: "Latency" })).getAllByRole("row");
+    expect(rows).toHaveLength(3);
+    expect(rows[1]).toHaveTextContent("3 ms");
+    expect(rows[2]).toHaveTextContent("––");
+    await expectNoAxeViolations();
+  });
+});
