@@ -172,7 +172,7 @@ base::Result<void> Stream::run_once(const StreamDefinition& definition) {
   in_use_since_.reset();
   set_phase("CATCHING UP");
   auto begun = std::chrono::steady_clock::now();
-  auto watched = watch(definition, started.source_end, started.constraints_from);
+  auto watched = watch(definition, started.constraints_from);
   backoff_.worked(std::chrono::steady_clock::now() - begun);
   base::Lsn applied = pipeline_->apply_status().applied;
   if (watched) {
@@ -187,12 +187,15 @@ base::Result<void> Stream::run_once(const StreamDefinition& definition) {
 }
 
 // Returns when interrupted or when late constraints can be added; fails when the pipeline does.
-base::Result<void> Stream::watch(const StreamDefinition& definition, base::Lsn catch_up_to, base::Lsn constraints_from) {
+base::Result<void> Stream::watch(const StreamDefinition& definition, base::Lsn constraints_from) {
+  base::Lsn catch_up_to;  // the source's WAL end when capture first saw it: what is before it is backlog
   control::StreamParameters in_effect = definition.parameters;
   while (!is_interrupted()) {
     if (auto failed = pipeline_->failure()) return std::unexpected(*failed);
     base::Lsn applied = pipeline_->apply_status().applied;
-    bool caught_up = applied >= catch_up_to && pipeline_->capture_status().captured >= catch_up_to;
+    capture::CaptureStatus capture = pipeline_->capture_status();
+    if (!catch_up_to) catch_up_to = capture.source_end;
+    bool caught_up = catch_up_to && applied >= catch_up_to && capture.captured >= catch_up_to;
     if (caught_up) set_phase("REPLICATING");
     if (constraints_from && applied >= constraints_from) return {};
 

@@ -58,7 +58,7 @@ class Stream {
   void be_dropped(const control::StreamDefinition& definition);
 
   base::Result<void> run_once(const control::StreamDefinition& definition);
-  base::Result<void> watch(const control::StreamDefinition& definition, base::Lsn catch_up_to, base::Lsn constraints_from);
+  base::Result<void> watch(const control::StreamDefinition& definition, base::Lsn constraints_from);
   void stop_pipeline(bool drain);
   void wait_to_retry(const base::Error& error);
   void abort_with(const control::StreamDefinition& definition, const base::Error& error);

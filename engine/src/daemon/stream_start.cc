@@ -158,7 +158,6 @@ base::Result<StartedStream> Starter::run() {
     if (assessment.needs_snapshot) THALWEG_TRY(resume());
   }
   StartedStream started;
-  started.source_end = identity_.flushed;
   if (assessment.needs_snapshot || assessment.needs_constraints) {
     THALWEG_ASSIGN(started.constraints_from, instantiation_.add_constraints(record_->low_watermark));
   }

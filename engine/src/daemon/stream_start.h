@@ -25,7 +25,6 @@ struct StartContext {
 
 struct StartedStream {
   std::unique_ptr<Pipeline> pipeline;  // started
-  base::Lsn source_end;                // the source's WAL end when the start began: what is before it is backlog
   base::Lsn constraints_from;          // once apply has passed it, constraints can be added; zero: none are missing
 };
 

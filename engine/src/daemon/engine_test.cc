@@ -1,0 +1,256 @@
+#include "daemon/engine.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <fstream>
+#include <functional>
+#include <optional>
+#include <thread>
+
+#include "base/clock.h"
+#include "pg/connection.h"
+#include "support/test_cluster.h"
+
+// Streams from their desired state to rows at the destination, between two databases of a real cluster.
+
+namespace thalweg::daemon {
+namespace {
+
+using base::ErrorCode;
+using control::DesiredStatus;
+namespace fs = std::filesystem;
+
+class EngineTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "thalweg-engine-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    state_ = name;
+    static int number = 0;
+    ++number;
+    definition_.id = "enginetest" + std::to_string(number);
+    definition_.name = "test";
+    definition_.status = DesiredStatus::enabled;
+    definition_.tables = {{"public", "t"}};
+    definition_.parameters.parallelism = 2;
+    std::string source = "engine_source_" + std::to_string(number);
+    std::string destination = "engine_destination_" + std::to_string(number);
+    pg::Connection admin = connect("postgres");
+    run(admin, "CREATE DATABASE " + source);
+    run(admin, "CREATE DATABASE " + destination);
+    definition_.source = {source, test::shared_cluster().conninfo(source)};
+    definition_.destination = {destination, test::shared_cluster().conninfo(destination)};
+    source_.emplace(connect(source));
+    destination_.emplace(connect(destination));
+    run(*source_, "CREATE TABLE t (id int PRIMARY KEY, v text); INSERT INTO t SELECT g, 'v' || g FROM generate_series(1, 100) g");
+    start();
+  }
+  void TearDown() override {
+    if (engine_) {
+      // Slots of one test must not hold the cluster's WAL, nor its slots, for the next.
+      definition_.status = DesiredStatus::dropped;
+      definition_.force = true;
+      if (put()) wait_for_status("DROPPED");
+      engine_.reset();
+    }
+    fs::remove_all(state_);
+  }
+
+  static pg::Connection connect(const std::string& database) {
+    auto connection = pg::Connection::open(test::shared_cluster().conninfo(database), {});
+    if (!connection) throw std::runtime_error(connection.error().message);
+    return std::move(*connection);
+  }
+  static pg::Rows run(pg::Connection& connection, const std::string& sql) {
+    auto rows = connection.script(sql);
+    if (!rows) throw std::runtime_error(sql + ": " + rows.error().message);
+    return std::move(*rows);
+  }
+  static std::string value(pg::Connection& connection, const std::string& sql) { return std::string(run(connection, sql).text(0, 0)); }
+
+  void start() {
+    auto opened = Engine::open(state_, clock_);
+    ASSERT_TRUE(opened) << opened.error().message;
+    engine_ = std::move(*opened);
+  }
+  bool put() {
+    auto stored = engine_->put_desired({.revision = ++revision_, .streams = {definition_}});
+    EXPECT_TRUE(stored) << stored.error().message;
+    return stored.has_value();
+  }
+  control::StreamStatus status() { return engine_->status().at(0); }
+  static std::string describe(const control::StreamStatus& status) {
+    return std::string(status.status) + " " + std::string(status.phase) + (status.error ? ": " + status.error->error.message : "");
+  }
+  // Polls; the limit only ends a test that has failed.
+  void wait_until(const std::string& what, const std::function<bool()>& condition) {
+    auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!condition()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "never came: " << what << "; is " << describe(status());
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+  void wait_for_status(const std::string& wanted) {
+    wait_until(wanted, [&] { return status().status == wanted && status().phase == "STOPPED"; });
+  }
+  void wait_for_phase(const std::string& phase) {
+    wait_until(phase, [&] { return status().phase == phase; });
+  }
+  std::string content(pg::Connection& connection) {
+    return value(connection, "SELECT count(*) || coalesce(md5(string_agg(t::text, ',' ORDER BY id)), '') FROM t");
+  }
+  void wait_for_equality() {
+    wait_until("equality", [&] { return content(*source_) == content(*destination_); });
+  }
+  std::string slots() { return value(*source_, "SELECT count(*) FROM pg_replication_slots WHERE slot_name = 'thalweg_" + definition_.id + "'"); }
+
+  fs::path state_;
+  base::SystemClock clock_;
+  control::StreamDefinition definition_;
+  uint64_t revision_ = 0;
+  std::optional<pg::Connection> source_, destination_;
+  std::unique_ptr<Engine> engine_;
+};
+
+TEST_F(EngineTest, AStreamLivesFromItsCopyToItsDrop) {
+  ASSERT_TRUE(put());
+  wait_for_phase("REPLICATING");
+  wait_for_equality();
+  run(*source_, "INSERT INTO t VALUES (1000, 'new'); UPDATE t SET v = 'changed' WHERE id = 5; DELETE FROM t WHERE id = 6");
+  wait_for_equality();
+  control::StreamStatus running = status();
+  ASSERT_TRUE(running.instantiation);
+  EXPECT_EQ(running.instantiation->tables.at(0).rows_copied, 100);
+  EXPECT_EQ(running.tables.at(0).state, "REPLICATING");
+  EXPECT_TRUE(running.applied);
+  EXPECT_EQ(engine_->stats().streams.at(0).components.size(), 2 + 2 + 2u);  // capture, queue, reader, coordinator, appliers
+
+  // A live parameter does not rebuild the pipeline: its counters go on.
+  definition_.parameters.group_size = 1;
+  ASSERT_TRUE(put());
+  run(*source_, "INSERT INTO t VALUES (1001, 'live')");
+  wait_for_equality();
+  wait_until("counters", [&] { return status().tables.at(0).changes.inserts == 2; });
+
+  definition_.status = DesiredStatus::disabled;
+  ASSERT_TRUE(put());
+  wait_for_status("DISABLED");
+  run(*source_, "INSERT INTO t VALUES (1002, 'while disabled')");
+  engine_.reset();
+  start();
+  wait_for_status("DISABLED");
+  definition_.status = DesiredStatus::enabled;
+  ASSERT_TRUE(put());
+  wait_for_equality();
+
+  auto forgotten = engine_->put_desired({.revision = revision_ + 1, .streams = {}});
+  ASSERT_FALSE(forgotten);
+  EXPECT_EQ(forgotten.error().code, ErrorCode::desired_state_conflict);
+  definition_.status = DesiredStatus::dropped;
+  ASSERT_TRUE(put());
+  wait_for_status("DROPPED");
+  EXPECT_EQ(slots(), "0");
+  EXPECT_EQ(value(*source_, "SELECT count(*) FROM pg_publication"), "0");
+  EXPECT_EQ(value(*destination_, "SELECT count(*) FROM pg_namespace WHERE nspname = 'thalweg'"), "0");
+  EXPECT_NE(value(*destination_, "SELECT count(*) FROM t"), "0");
+  ASSERT_TRUE(engine_->put_desired({.revision = ++revision_, .streams = {}}));
+  EXPECT_TRUE(engine_->status().empty());
+  engine_.reset();
+}
+
+TEST_F(EngineTest, ChangesDuringTheCopyArriveOnce) {
+  run(*source_, "INSERT INTO t SELECT g, 'v' || g FROM generate_series(101, 60000) g; ANALYZE t");
+  definition_.parameters.copy_range_rows = 1000;
+  std::atomic<bool> done{false};
+  std::jthread writer([&] {
+    pg::Connection connection = connect(definition_.source.name);
+    for (int i = 0; !done; ++i) {
+      run(connection, "UPDATE t SET id = id + 100000 WHERE id = " + std::to_string(1 + i * 7));
+      run(connection, "INSERT INTO t VALUES (" + std::to_string(-1 - i) + ", 'during')");
+      run(connection, "DELETE FROM t WHERE id = " + std::to_string(3 + i * 11));
+    }
+  });
+  ASSERT_TRUE(put());
+  wait_until("some ranges", [&] { return status().instantiation && status().instantiation->tables.at(0).ranges_copied > 5; });
+  // The engine goes in the middle of the copy, and comes back.
+  engine_.reset();
+  start();
+  wait_for_phase("REPLICATING");
+  done = true;
+  writer.join();
+  wait_for_equality();
+  EXPECT_NE(status().status, "ABORTED");
+}
+
+TEST_F(EngineTest, AnAbortedStreamSaysWhyAndStaysSoOverARestart) {
+  run(*source_, "ALTER TABLE t DROP CONSTRAINT t_pkey");
+  ASSERT_TRUE(put());
+  wait_for_status("ABORTED");
+  ASSERT_TRUE(status().error);
+  EXPECT_EQ(status().error->error.code, ErrorCode::replica_identity_missing);
+  EXPECT_EQ(slots(), "0");
+  EXPECT_EQ(value(*source_, "SELECT count(*) FROM pg_publication"), "0");
+  EXPECT_EQ(value(*destination_, "SELECT count(*) FROM pg_namespace WHERE nspname = 'thalweg'"), "0");
+  engine_.reset();
+  run(*source_, "ALTER TABLE t ADD PRIMARY KEY (id)");
+  start();
+  EXPECT_EQ(status().status, "ABORTED");
+  EXPECT_EQ(status().error->error.code, ErrorCode::replica_identity_missing);
+  ASSERT_TRUE(engine_->retry(definition_.id));
+  wait_for_phase("REPLICATING");
+  EXPECT_FALSE(status().error);
+  wait_for_equality();
+}
+
+TEST_F(EngineTest, ASlotDroppedBehindOurBackIsNeverSteppedOver) {
+  ASSERT_TRUE(put());
+  wait_for_phase("REPLICATING");
+  definition_.status = DesiredStatus::disabled;
+  ASSERT_TRUE(put());
+  wait_for_status("DISABLED");
+  run(*source_, "SELECT pg_drop_replication_slot('thalweg_" + definition_.id + "')");
+  run(*source_, "INSERT INTO t VALUES (1000, 'lost')");
+  definition_.status = DesiredStatus::enabled;
+  ASSERT_TRUE(put());
+  wait_for_status("ABORTED");
+  EXPECT_EQ(status().error->error.code, ErrorCode::slot_lost);
+}
+
+TEST_F(EngineTest, ADatabaseThatCannotBeReachedIsRetriedAndCanBeGivenUp) {
+  definition_.source.conninfo = "host=127.0.0.1 port=1 dbname=x";
+  ASSERT_TRUE(put());
+  wait_for_phase("RETRYING");
+  ASSERT_TRUE(status().error);
+  EXPECT_EQ(status().error->error.code, ErrorCode::database_unreachable);
+  EXPECT_TRUE(status().retry_at);
+  EXPECT_EQ(status().status, "ENABLED");
+  definition_.status = DesiredStatus::dropped;
+  definition_.force = true;
+  ASSERT_TRUE(put());
+  wait_for_status("DROPPED");
+  ASSERT_TRUE(status().error);
+  EXPECT_NE(status().error->error.message.find("pg_drop_replication_slot('thalweg_" + definition_.id), std::string::npos);
+}
+
+TEST_F(EngineTest, TheDesiredStateIsKeptAndGuarded) {
+  definition_.status = DesiredStatus::disabled;
+  revision_ = 9;
+  ASSERT_TRUE(put());
+  auto older = engine_->put_desired({.revision = 9, .streams = {definition_}});
+  ASSERT_FALSE(older);
+  EXPECT_EQ(older.error().code, ErrorCode::desired_state_conflict);
+  EXPECT_EQ(fs::status(state_ / "desired.json").permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  engine_.reset();
+  start();
+  EXPECT_EQ(engine_->engine().desired_revision, 10u);
+  engine_.reset();
+  std::ofstream(state_ / "desired.json") << "{\"format\": 1, \"revi";
+  auto opened = Engine::open(state_, clock_);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, ErrorCode::state_directory_failed);
+  EXPECT_NE(opened.error().message.find("desired.json"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace thalweg::daemon
