@@ -110,6 +110,9 @@ class Execution {
     static constexpr std::array kTypes{base::TypeId{20}};
     const std::string id_text = std::to_string(id);
     const std::array parameters{pg::text_parameter(id_text)};
+    // The session's replica role keeps the foreign key's cascade from firing.
+    THALWEG_TRY(session_.run(session_.prepared("DELETE FROM thalweg.error_queue_chunk WHERE error_id = $1", kTypes), parameters,
+                             {.rows = 0, .any = true}));
     THALWEG_TRY(session_.run(session_.prepared("DELETE FROM thalweg.error_queue WHERE id = $1", kTypes), parameters, {.rows = 1}));
     return session_.sync();
   }

@@ -41,7 +41,7 @@ class Builder {
     // column's type, but the very same type on both sides.
     for (uint16_t column = 0; column < table_.columns.size(); ++column) {
       if (!table_.columns[column].written) continue;
-      condition += fmt::format("{}ROW({}) *= ROW({})", condition.empty() ? "" : " AND ",
+      condition += fmt::format("{}record_image_eq(ROW({}), ROW({}))", condition.empty() ? "" : " AND ",
                                table_.columns[column].quoted_name, parameter(column, true, true));
     }
     const char* const place = table_.is_partitioned ? "(tableoid, ctid)" : "ctid";

@@ -18,11 +18,14 @@ namespace {
 
 constexpr size_t kWindowGroupsPerApplier = 8;  // how far commits may run ahead of the low watermark
 constexpr size_t kWaitingGroupsOver = 2;       // formed ahead of time, besides one an applier
-constexpr uint64_t kHoldLcrs = 1000;           // while others run, a smaller group waits a moment for company
-constexpr std::chrono::microseconds kHoldTime{2000};
-constexpr std::chrono::microseconds kHoldWait{400};
+constexpr uint64_t kHoldLcrs = 2000;           // a smaller group may wait a moment for company:
+constexpr std::chrono::milliseconds kHoldTime{2};       // while others run,
+constexpr std::chrono::milliseconds kFlowHoldTime{10};  // and in a steady flow of
+constexpr uint64_t kFlowLcrsPerMs = 20;                 // at least so many LCRs
+constexpr std::chrono::milliseconds kFlowWindow{20};    // measured over this time
+constexpr std::chrono::microseconds kHoldWait{1000};
 constexpr std::chrono::milliseconds kIdleWait{100};
-constexpr std::chrono::milliseconds kWatchPause{100};
+constexpr std::chrono::milliseconds kWatchPause{20};
 
 }  // namespace
 
@@ -67,11 +70,23 @@ bool Coordinator::is_ready(const Group& group) const {
   return std::ranges::all_of(group.predecessors, [this](uint64_t number) { return has_committed(number); });
 }
 
-// A moment's patience makes larger, cheaper groups; with nothing running there is nothing to be patient for.
+// A moment's patience makes larger, cheaper groups. An idle path, or one with a trickle of changes, never waits.
 bool Coordinator::is_held(const Group& group) const {
-  return running_ > 0 && &group == window_.back().get() && !in_.closed() && group.mode == GroupMode::together &&
-         group.lcrs < std::min<uint64_t>(kHoldLcrs, shared_.parameters.group_size.load(std::memory_order_relaxed)) &&
-         Clock::now() - tail_since_ < kHoldTime;
+  if (&group != window_.back().get() || in_.closed() || group.mode != GroupMode::together || group.barrier) return false;
+  if (group.lcrs >= std::min<uint64_t>(kHoldLcrs, shared_.parameters.group_size.load(std::memory_order_relaxed))) return false;
+  const auto age = Clock::now() - tail_since_;
+  return (running_ > 0 && age < kHoldTime) || (in_steady_flow_ && age < kFlowHoldTime);
+}
+
+void Coordinator::measure_flow() {
+  const auto now = Clock::now();
+  const auto elapsed = now - flow_since_;
+  if (elapsed < kFlowWindow) return;
+  const uint64_t lcrs = in_.pushed_lcrs();
+  const auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(elapsed).count();
+  in_steady_flow_ = lcrs - flow_lcrs_ >= kFlowLcrsPerMs * static_cast<uint64_t>(millis);
+  flow_since_ = now;
+  flow_lcrs_ = lcrs;
 }
 
 void Coordinator::run() {
@@ -80,6 +95,7 @@ void Coordinator::run() {
   while (true) {
     const uint32_t ticket = shared_.coordinator_bell.ticket();
     bool moved = take_finished();
+    measure_flow();
     const bool ending = shared_.ending();
     if (ending && running_ == 0) break;
     if (!ending) {
@@ -103,7 +119,8 @@ void Coordinator::run() {
     in_.want(wants);
     if (wants && waiting_ == 0 && in_.peek() != nullptr) continue;
     const ActivityScope idle(time_, window_.empty() ? Activity::idle : Activity::execute);
-    shared_.coordinator_bell.wait(ticket, held ? kHoldWait : std::chrono::microseconds(kIdleWait));
+    const bool watches = running_ > 1 && shared_.parameters.commit_serialization.load(std::memory_order_relaxed) == CommitSerialization::full;
+    shared_.coordinator_bell.wait(ticket, held ? kHoldWait : std::chrono::microseconds(watches ? kWatchPause : kIdleWait));
   }
   state_.set(shared_.error.is_set() ? "ABORTING" : "SHUTTING DOWN CLEANLY");
   shared_.commits_ended.store(true, std::memory_order_release);

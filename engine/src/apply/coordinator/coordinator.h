@@ -52,6 +52,7 @@ class Coordinator {
   bool dispatch();
   bool is_ready(const Group& group) const;
   bool is_held(const Group& group) const;
+  void measure_flow();
   bool has_committed(uint64_t number) const;
   void mark_parked(Group& group);
   void reload_parked();
@@ -71,6 +72,9 @@ class Coordinator {
   int running_ = 0;
   std::array<Group*, kAppliersMax> busy_with_{};
   Clock::time_point tail_since_;
+  Clock::time_point flow_since_;               // measure_flow's window
+  uint64_t flow_lcrs_ = 0;
+  bool in_steady_flow_ = false;
   Clock::time_point watched_at_;
   std::optional<pg::Connection> watch_;        // looks for blocked backends; opened when it is needed
 

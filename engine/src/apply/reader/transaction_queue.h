@@ -59,6 +59,7 @@ class TransactionQueue {
   }
   // LCRs of the transactions that wait.
   uint64_t waiting_lcrs() const { return pushed_lcrs_.load(std::memory_order_seq_cst) - popped_lcrs_; }
+  uint64_t pushed_lcrs() const { return pushed_lcrs_.load(std::memory_order_relaxed); }
   bool closed() const { return closed_.load(std::memory_order_acquire); }
   // Once closed.
   const std::optional<base::Error>& failure() const { return failure_; }

@@ -1,0 +1,247 @@
+#include "apply/apply.h"
+
+#include <gtest/gtest.h>
+
+#include "apply/apply_harness.h"
+
+// The whole component: frames in, rows at a real destination out.
+
+namespace thalweg::apply {
+namespace {
+
+using base::ErrorCode;
+
+constexpr const char* kItems = "CREATE TABLE items (id int PRIMARY KEY, name text, amount bigint)";
+
+TEST(Apply, AppliesATransactionOfEachOperation) {
+  ApplyHarness h;
+  h.run(kItems);
+  h.describe("items");
+  h.begin();
+  h.insert("items", {1, "one", 10});
+  h.insert("items", {2, "two", 20});
+  h.insert("items", {3, nullptr, nullptr});
+  h.commit();
+  h.begin();
+  h.update("items", {2, "zwei", 21});
+  h.remove("items", {1, nullptr, nullptr});
+  h.commit();
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT * FROM items ORDER BY id"), "2|zwei|21,3|NULL|NULL");
+  EXPECT_EQ(h.apply().status().applied, h.end());
+  EXPECT_EQ(h.apply().status().confirmed, h.end());
+  const auto tables = h.apply().tables();
+  ASSERT_EQ(tables.size(), 1U);
+  EXPECT_EQ(tables[0].table_name, "items");
+  EXPECT_EQ(tables[0].inserts, 3U);
+  EXPECT_EQ(tables[0].updates, 1U);
+  EXPECT_EQ(tables[0].deletes, 1U);
+}
+
+TEST(Apply, CommitsASingleTransactionAtOnce) {
+  ApplyHarness h;
+  h.run(kItems);
+  h.describe("items");
+  ASSERT_TRUE(h.start());
+  for (int i = 1; i <= 5; ++i) {
+    h.insert_one("items", {i, "x", i});
+    h.feed();
+    ASSERT_TRUE(h.wait_until_applied(h.end()));
+    EXPECT_EQ(h.select("SELECT count(*) FROM items"), std::to_string(i));
+  }
+  EXPECT_EQ(h.counter("APPLY SERVER", "groups"), 5U);
+}
+
+TEST(Apply, ExecutesABacklogInSets) {
+  ApplyHarness h;
+  h.run(kItems);
+  h.describe("items");
+  for (int i = 0; i < 3000; ++i) {
+    h.begin();
+    h.insert("items", {i, "n" + std::to_string(i), i});
+    if (i >= 10) h.update("items", {i - 10, "u" + std::to_string(i), i});
+    if (i >= 20 && i % 10 == 0) h.remove("items", {i - 20, nullptr, nullptr});
+    h.commit();
+  }
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT count(*), min(id), max(id), sum(amount) FROM items"),
+            h.select("SELECT count(*), min(id), max(id), sum(CASE WHEN id < 2990 THEN id + 10 ELSE id END) FROM "
+                     "generate_series(0, 2999) id WHERE NOT (id % 10 = 0 AND id + 20 <= 2999)"));
+  EXPECT_GT(h.counter("APPLY SERVER", "sets"), 0U);
+  EXPECT_EQ(h.counter("APPLY SERVER", "fallbacks"), 0U);
+  EXPECT_EQ(h.counter("APPLY SERVER", "transactions"), 3000U);
+}
+
+TEST(Apply, KeepsUnchangedColumns) {
+  ApplyHarness h;
+  h.run(kItems);
+  h.describe("items");
+  for (const int rows : {1, 40}) {  // by row and in sets
+    const int base = rows * 1000;
+    h.begin();
+    for (int i = 0; i < rows; ++i) h.insert("items", {base + i, "kept", 1});
+    h.commit();
+    h.begin();
+    for (int i = 0; i < rows; ++i) h.update("items", {base + i, Unchanged{}, 2});
+    h.commit();
+  }
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT name, amount, count(*) FROM items GROUP BY 1, 2"), "kept|2|41");
+}
+
+TEST(Apply, UpdatesKeys) {
+  ApplyHarness h;
+  h.run(kItems);
+  h.describe("items");
+  h.begin();
+  for (int i = 0; i < 30; ++i) h.insert("items", {i, "n", i});
+  for (int i = 29; i >= 0; --i) h.update_key("items", {i, nullptr, nullptr}, {i + 1, "moved", i});
+  h.commit();
+  h.begin();
+  h.update_key("items", {1, nullptr, nullptr}, {100, Unchanged{}, 7});
+  h.commit();
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT count(*), min(id), max(id) FROM items"), "30|2|100");
+  EXPECT_EQ(h.select("SELECT * FROM items WHERE id = 100"), "100|moved|7");
+}
+
+TEST(Apply, DiscardsAbortedSubtransactions) {
+  ApplyHarness h;
+  h.run(kItems);
+  h.describe("items");
+  h.begin(true);
+  const auto first = h.xid();
+  h.insert("items", {1, "kept", 1});
+  h.insert("items", {2, "gone", 1}, {901});
+  h.begin(true);
+  const auto second = h.xid();
+  h.insert("items", {3, "gone", 1});
+  h.switch_to(first);
+  h.insert("items", {4, "kept", 1}, {902});
+  h.abort({901});
+  h.switch_to(second);
+  h.abort(second);
+  h.commit_streamed(first);
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT id, name FROM items ORDER BY id"), "1|kept,4|kept");
+  EXPECT_EQ(h.counter("APPLY READER", "aborted_transactions"), 1U);
+}
+
+TEST(Apply, SpillsLargeTransactions) {
+  ApplyHarness h;
+  h.parameters.txn_lcr_spill_threshold = 100;
+  h.run(kItems);
+  h.describe("items");
+  h.begin(true);
+  const auto large = h.xid();
+  for (int i = 0; i < 5000; ++i) h.insert("items", {i, std::string(100, 'x'), i}, i % 2 == 0 ? base::Xid{} : base::Xid{901});
+  h.abort({901});
+  h.begin(true);
+  const auto aborted = h.xid();
+  for (int i = 0; i < 500; ++i) h.insert("items", {i, "aborted", i});
+  h.abort(aborted);
+  h.commit_streamed(large);
+  h.insert_one("items", {9999, "after", 1});
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT count(*), max(id) FROM items"), "2501|9999");
+  EXPECT_EQ(h.counter("APPLY READER", "spilled_transactions"), 2U);
+  for (const auto& sample : h.apply().sample()) {
+    for (const auto& [name, value] : sample.gauges) {
+      EXPECT_TRUE(name != "spill_bytes" || value == 0) << value;
+    }
+  }
+}
+
+TEST(Apply, TruncatesInOrder) {
+  ApplyHarness h;
+  h.run(kItems);
+  h.describe("items");
+  for (int i = 0; i < 100; ++i) h.insert_one("items", {i, "before", i});
+  h.begin();
+  h.truncate("items");
+  h.insert("items", {1, "after", 1});
+  h.commit();
+  h.insert_one("items", {2, "after", 1});
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT id, name FROM items ORDER BY id"), "1|after,2|after");
+}
+
+TEST(Apply, FindsOneOfManyEqualRowsWithoutAKey) {
+  ApplyHarness h;
+  h.run("CREATE TABLE notes (a int, b text, c jsonb)");
+  h.describe("notes", 'f');
+  h.begin();
+  for (int i = 0; i < 3; ++i) h.insert("notes", {1, nullptr, nullptr});
+  h.insert("notes", {2, "x", nullptr});
+  h.commit();
+  h.begin();
+  h.remove_full("notes", {1, nullptr, nullptr});
+  h.update_full("notes", {1, nullptr, nullptr}, {5, "y", nullptr});
+  h.commit();
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT a, b FROM notes ORDER BY a"), "1|NULL,2|x,5|y");
+}
+
+TEST(Apply, FallsBackWhenUniqueValuesSwap) {
+  ApplyHarness h;
+  h.run("CREATE TABLE seats (id int PRIMARY KEY, seat int UNIQUE)");
+  h.run("INSERT INTO seats SELECT i, i FROM generate_series(1, 40) i");
+  h.describe("seats");
+  h.begin();
+  // Each step is free when it is taken in order; as one UPDATE the rows collide.
+  h.update("seats", {1, 1000});
+  for (int i = 2; i <= 40; ++i) h.update("seats", {i, i - 1});
+  h.update("seats", {1, 40});
+  h.commit();
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT count(*) FROM seats WHERE seat = CASE WHEN id = 1 THEN 40 ELSE id - 1 END"), "40");
+}
+
+TEST(Apply, StopsAtAConflictWithEverythingBeforeItCommitted) {
+  ApplyHarness h;
+  h.run(kItems);
+  h.describe("items");
+  for (int i = 0; i < 50; ++i) h.insert_one("items", {i, "x", i});
+  h.begin();
+  h.update("items", {777, "missing", 1});
+  const base::Lsn conflict = h.commit();
+  h.insert_one("items", {777, "after", 1});
+  const auto error = h.start_and_finish();
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code, ErrorCode::apply_conflict);
+  EXPECT_EQ(error->lsn, conflict);
+  EXPECT_NE(error->message.find("\"id\" = 777"), std::string::npos) << error->message;
+  EXPECT_EQ(h.select("SELECT count(*) FROM items"), "50");
+  // The destination's row is repaired: the next run goes on.
+  h.run("INSERT INTO items VALUES (777, 'repaired', 0)");
+  const auto again = h.start_and_finish();
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->code, ErrorCode::apply_conflict);  // the insert of 777, which is there now
+  EXPECT_EQ(h.select("SELECT name FROM items WHERE id = 777"), "missing");
+}
+
+TEST(Apply, ConflictInASmallGroupLeavesNothingHalfDone) {
+  ApplyHarness h;
+  h.run(kItems);
+  h.describe("items");
+  h.begin();
+  h.insert("items", {1, "x", 1});
+  h.remove("items", {2, nullptr, nullptr});
+  h.commit();
+  const auto error = h.start_and_finish();
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code, ErrorCode::apply_conflict);
+  EXPECT_EQ(h.select("SELECT count(*) FROM items"), "0");
+}
+
+}  // namespace
+}  // namespace thalweg::apply

@@ -1,0 +1,302 @@
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "apply/apply.h"
+#include "apply/apply_harness.h"
+
+// Exactly once, whatever ends an apply; order under each commit_serialization; the error queue; catch-up.
+
+namespace thalweg::apply {
+namespace {
+
+using base::ErrorCode;
+
+constexpr const char* kItems = "CREATE TABLE items (id int PRIMARY KEY, name text, amount bigint)";
+
+// Inserts, updates and deletes of few rows, so that transactions depend on each other. Nothing in it may be applied
+// twice or left out without a conflict: every update and delete needs its row, every insert its absence.
+void write_history(ApplyHarness& h, int transactions, unsigned seed) {
+  std::mt19937 random(seed);
+  std::map<int, int> rows;
+  for (int i = 0; i < transactions; ++i) {
+    h.begin();
+    const int changes = 1 + static_cast<int>(random() % 5);
+    for (int change = 0; change < changes; ++change) {
+      const int id = static_cast<int>(random() % 200);
+      if (!rows.contains(id)) {
+        rows[id] = i;
+        h.insert("items", {id, "i", i});
+      } else if (random() % 3 == 0) {
+        rows.erase(id);
+        h.remove("items", {id, nullptr, nullptr});
+      } else {
+        rows[id] = i;
+        h.update("items", {id, Unchanged{}, i});
+      }
+    }
+    h.insert("log", {i, i});
+    h.commit();
+  }
+  h.begin();
+  for (int i = 0; i < 10; ++i) h.insert("log", {1'000'000 + i, i});
+  h.commit();
+}
+
+void expect_same_as_source(ApplyHarness& h, int transactions, unsigned seed) {
+  std::mt19937 random(seed);
+  std::map<int, int> rows;
+  for (int i = 0; i < transactions; ++i) {
+    const int changes = 1 + static_cast<int>(random() % 5);
+    for (int change = 0; change < changes; ++change) {
+      const int id = static_cast<int>(random() % 200);
+      if (!rows.contains(id)) {
+        rows[id] = i;
+      } else if (random() % 3 == 0) {
+        rows.erase(id);
+      } else {
+        rows[id] = i;
+      }
+    }
+  }
+  std::string expected;
+  for (const auto& [id, amount] : rows) expected += (expected.empty() ? "" : ",") + std::to_string(id) + "|" + std::to_string(amount);
+  EXPECT_EQ(h.select("SELECT id, amount FROM items ORDER BY id"), expected);
+  EXPECT_EQ(h.select("SELECT count(*) FROM log"), std::to_string(transactions + 10));
+}
+
+class CommitSerializations : public testing::TestWithParam<CommitSerialization> {};
+
+TEST_P(CommitSerializations, SurviveAbruptEnds) {
+  constexpr int kTransactions = 1500;
+  ApplyHarness h;
+  h.parameters.commit_serialization = GetParam();
+  h.parameters.group_size = 40;
+  h.run(kItems);
+  h.run("CREATE TABLE log (id int PRIMARY KEY, x int)");
+  h.describe("items");
+  h.describe("log");
+  const unsigned seed = 7;
+  write_history(h, kTransactions, seed);
+  std::mt19937 random(seed);
+  base::Lsn last{};
+  for (int round = 0; round < 6; ++round) {
+    const auto started = h.start();
+    ASSERT_TRUE(started) << started.error().message;
+    EXPECT_GE(*started, last);
+    last = *started;
+    h.feed(random() % h.history_size());
+    std::this_thread::sleep_for(std::chrono::milliseconds(random() % 20));
+    EXPECT_FALSE(h.apply().status().error) << h.apply().status().error->message;
+    EXPECT_LE(h.apply().status().confirmed, h.apply().status().applied);
+    h.stop_abruptly();
+  }
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  expect_same_as_source(h, kTransactions, seed);
+}
+
+TEST_P(CommitSerializations, SurviveKilledBackends) {
+  constexpr int kTransactions = 1000;
+  ApplyHarness h;
+  h.parameters.commit_serialization = GetParam();
+  h.parameters.group_size = 30;
+  h.run(kItems);
+  h.run("CREATE TABLE log (id int PRIMARY KEY, x int)");
+  h.describe("items");
+  h.describe("log");
+  write_history(h, kTransactions, 11);
+  for (int round = 0; round < 4; ++round) {
+    const auto started = h.start();
+    ASSERT_TRUE(started) << started.error().message;
+    h.feed(h.history_size() / 5 * static_cast<size_t>(round + 1));
+    h.select("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()");
+    for (int i = 0; i < 1000 && h.apply().status().running; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    EXPECT_FALSE(h.apply().status().running);
+    ASSERT_TRUE(h.apply().status().error);
+    EXPECT_EQ(base::class_of(h.apply().status().error->code), base::ErrorClass::transient) << h.apply().status().error->message;
+  }
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  expect_same_as_source(h, kTransactions, 11);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CommitSerializations,
+                         testing::Values(CommitSerialization::full, CommitSerialization::dependent_transactions, CommitSerialization::none));
+
+TEST(CommitOrder, FullCommitsInTheSourcesOrder) {
+  ApplyHarness h;
+  h.parameters.commit_serialization = CommitSerialization::full;
+  h.parameters.group_size = 5;
+  h.run("CREATE TABLE log (id int PRIMARY KEY, committed_by xid8)");
+  h.run("CREATE TABLE seen (at serial, id int)");
+  h.describe("log");
+  for (int i = 0; i < 300; ++i) h.insert_one("log", {i, nullptr});
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT count(*) FROM log"), "300");
+  // Among any two rows, the later one's transaction never committed before the earlier one's.
+  EXPECT_EQ(h.select("SELECT count(DISTINCT xmin::text) > 1 FROM log"), "t");
+}
+
+TEST(CommitOrder, ALockHeldByALaterGroupIsGivenBack) {
+  // A unique value that no hash covers (an expression index): the second group takes it while the first still runs.
+  ApplyHarness h;
+  h.parameters.commit_serialization = CommitSerialization::full;
+  h.parameters.group_size = 1;
+  h.run("CREATE TABLE words (id int PRIMARY KEY, word text)");
+  h.run("CREATE UNIQUE INDEX ON words (lower(word))");
+  h.describe("words");
+  for (int i = 0; i < 200; ++i) {
+    h.begin();
+    h.insert("words", {i, "word"});
+    h.commit();
+    h.begin();
+    h.remove("words", {i, nullptr});
+    h.commit();
+  }
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT count(*) FROM words"), "0");
+}
+
+TEST(StreamLock, ASecondApplyIsRefused) {
+  ApplyHarness h;
+  ASSERT_TRUE(h.start());
+  base::SystemClock clock;
+  queue::LcrQueue queue({});
+  Apply second({.stream_id = "teststream", .destination_conninfo = h.conninfo(), .queue = &queue, .consumer = 0, .parameters = {},
+                .spill_directory = std::filesystem::temp_directory_path() / "thalweg_second_apply", .catch_up = {}, .clock = &clock});
+  const auto started = second.start();
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().code, ErrorCode::stream_in_use);
+}
+
+TEST(StreamLock, AnUnregisteredStreamIsRefused) {
+  ApplyHarness h;
+  ASSERT_TRUE(forget_stream(h.connection(), "teststream"));
+  EXPECT_EQ(h.select("SELECT count(*) FROM pg_namespace WHERE nspname = 'thalweg'"), "0");
+  const auto started = h.start();
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().code, ErrorCode::unknown_stream);
+}
+
+TEST(ErrorQueue, ParksWithDependantsAndExecutesAgain) {
+  ApplyHarness h;
+  h.parameters.disable_on_error = false;
+  h.run(kItems);
+  h.describe("items");
+  h.insert_one("items", {1, "one", 1});
+  h.begin();
+  h.update("items", {5, "missing", 5});  // no such row
+  h.insert("items", {6, "six", 6});
+  h.commit();
+  h.begin();
+  h.update("items", {6, "six again", 66});  // depends on the parked one
+  h.commit();
+  h.begin();
+  h.update("items", {1, "uno", 11});  // does not
+  h.commit();
+  auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT * FROM items ORDER BY id"), "1|uno|11");
+  EXPECT_EQ(h.apply().parked_transactions(), 2U);
+  auto parked = list_parked(h.connection(), "teststream");
+  ASSERT_TRUE(parked) << parked.error().message;
+  ASSERT_EQ(parked->size(), 2U);
+  EXPECT_EQ((*parked)[0].code, "apply_conflict");
+  EXPECT_EQ((*parked)[0].lcrs, 2U);
+  EXPECT_EQ((*parked)[0].tables, std::vector<std::string>{"\"public\".\"items\""});
+  EXPECT_EQ((*parked)[1].code, "parked_behind");
+
+  // After a restart the rest of the chain is still held back.
+  h.begin();
+  h.update("items", {6, "third", 666});
+  h.commit();
+  ASSERT_TRUE(h.start());
+  h.feed();
+  ASSERT_TRUE(h.wait_until_applied(h.end()));
+  EXPECT_EQ(h.apply().parked_transactions(), 3U);
+  const auto refused = h.apply().execute_error((*parked)[0].id);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::apply_conflict);
+  const auto behind = h.apply().execute_error((*parked)[1].id);
+  ASSERT_FALSE(behind);
+  EXPECT_EQ(behind.error().code, ErrorCode::parked_behind);
+  h.run("INSERT INTO items VALUES (5, 'here now', 0)");
+  const auto executed = h.apply().execute_error((*parked)[0].id);
+  ASSERT_TRUE(executed) << executed.error().message;
+  EXPECT_EQ(h.select("SELECT * FROM items ORDER BY id"), "1|uno|11,5|missing|5,6|third|666");
+  EXPECT_EQ(h.select("SELECT count(*) FROM thalweg.error_queue"), "0");
+  EXPECT_EQ(h.select("SELECT count(*) FROM thalweg.error_queue_chunk"), "0");
+  // And what comes then is applied again.
+  h.begin();
+  h.update("items", {6, "fourth", 6});
+  h.commit();
+  error = h.finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT name FROM items WHERE id = 6"), "fourth");
+  EXPECT_EQ(h.apply().remove_error(12345).error().code, ErrorCode::unknown_error_transaction);
+}
+
+TEST(CatchUp, AppliesWhatTheCopyMayHaveIdempotently) {
+  ApplyHarness h;
+  h.run(kItems);
+  h.describe("items");
+  const base::Lsn before = h.insert_one("items", {1, "copied", 1});
+  const base::Lsn from = h.insert_one("items", {2, "v1", 1});
+  h.begin();
+  h.update("items", {2, "v2", 2});
+  h.update_key("items", {2, nullptr, nullptr}, {3, "v3", 3});
+  h.insert("items", {4, "short-lived", 4});
+  h.commit();
+  h.begin();
+  h.update("items", {4, Unchanged{}, 44});
+  h.remove("items", {4, nullptr, nullptr});
+  h.remove("items", {1, nullptr, nullptr});
+  h.commit();
+  const base::Lsn to = h.insert_one("items", {7, "after", 7});
+  // The copy was taken somewhere in between: it has all of the span, or nothing of it.
+  ASSERT_LT(before, from);
+  h.catch_up = {{.schema_name = "public", .table_name = "items", .copied_from = from, .copied_to = to}};
+  h.run("INSERT INTO items VALUES (3, 'v3', 3)");
+  auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT * FROM items ORDER BY id"), "3|v3|3,7|after|7");
+}
+
+TEST(CatchUp, AppliesASpanThatTheCopyHasNothingOf) {
+  ApplyHarness h;
+  h.run(kItems);
+  h.describe("items");
+  const base::Lsn from = h.insert_one("items", {2, "v1", 1});
+  h.begin();
+  h.update_key("items", {2, nullptr, nullptr}, {3, Unchanged{}, 3});
+  h.remove("items", {1, nullptr, nullptr});
+  const base::Lsn last = h.commit();
+  h.catch_up = {{.schema_name = "public", .table_name = "items", .copied_from = from, .copied_to = {last.value + 1}}};
+  h.run("INSERT INTO items VALUES (1, 'copied', 1)");
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT * FROM items ORDER BY id"), "3|v1|3");
+}
+
+TEST(Progress, FollowsAnIdleSource) {
+  ApplyHarness h;
+  h.run(kItems);
+  h.describe("items");
+  ASSERT_TRUE(h.start());
+  h.insert_one("items", {1, "x", 1});
+  h.progress();
+  h.feed();
+  ASSERT_TRUE(h.wait_until_applied(h.end()));
+  const auto error = h.finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.apply().status().confirmed, h.end());
+  const auto record = find_stream(h.connection(), "teststream");
+  ASSERT_TRUE(record && *record);
+  EXPECT_EQ((*record)->low_watermark, h.end());
+}
+
+}  // namespace
+}  // namespace thalweg::apply
