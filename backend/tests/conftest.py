@@ -10,10 +10,10 @@ import httpx
 import pytest
 from cryptography.fernet import Fernet
 from fastapi import FastAPI
+
 from tests.support.engine_double import TOKEN, EngineDouble
 from tests.support.servers import Cluster, RedisServer, free_port, start_cluster
 from tests.support.serving import serve
-
 from thalweg.api import create_app
 from thalweg.cli import administration
 from thalweg.db.models import UserRow

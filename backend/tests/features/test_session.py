@@ -3,8 +3,8 @@
 import httpx
 import pytest
 from fastapi import FastAPI
-from tests.conftest import PASSWORD, Users, make_client
 
+from tests.conftest import PASSWORD, Users, make_client
 from thalweg.kernel.context import Resources
 from thalweg.kernel.principal import Role
 

@@ -44,7 +44,9 @@ class EngineDouble:
             Route("/v1/streams/{id}/errors/{error}/execute", self._execute, methods=["POST"]),
             Route("/v1/streams/{id}/errors/{error}", self._delete, methods=["DELETE"]),
         ]
-        return Starlette(routes=[Route(r.path, self._guarded(r.endpoint), methods=list(r.methods or [])) for r in routes])
+        return Starlette(
+            routes=[Route(r.path, self._guarded(r.endpoint), methods=list(r.methods or [])) for r in routes]
+        )
 
     def _guarded(self, endpoint: Any) -> Any:
         async def guarded(request: Request) -> Response:

@@ -71,7 +71,7 @@ def create_admin(name: Annotated[str, typer.Argument()] = "admin") -> None:
 
 @app.command()
 def set_password(name: Annotated[str, typer.Argument()] = "admin") -> None:
-    """Set a password, read from standard input, and end the user's sessions. Makes an admin when there is no such user."""
+    """Set a password, read from standard input, and end the user's sessions. Makes an admin when there is none."""
     password = typer.get_text_stream("stdin").readline().rstrip("\n")
     if len(password) < administration.PASSWORD_MIN:
         raise _fail("The password is too short.", f"Use at least {administration.PASSWORD_MIN} characters.")

@@ -4,14 +4,14 @@ Losing Redis ends nothing: subscribers hear nothing until it is back, then `rese
 """
 
 import asyncio
-import contextlib
 from collections.abc import AsyncGenerator, Generator
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 
 import structlog
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from thalweg.kernel.tasks import stop_task
 from thalweg.live.bus import Bus, Event
 
 QUEUE_MAX = 1000
@@ -99,12 +99,10 @@ def _number(event_id: str) -> tuple[int, int]:
     return int(milliseconds), int(sequence or 0)
 
 
-@contextlib.asynccontextmanager
+@asynccontextmanager
 async def running(hub: EventHub) -> AsyncGenerator[None, None]:
     task = asyncio.create_task(hub.run(), name="event hub")
     try:
         yield
     finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+        await stop_task(task)

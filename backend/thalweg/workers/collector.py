@@ -5,7 +5,6 @@ to wait out, not an end: it is logged once, shown where it can be, and what was 
 """
 
 import asyncio
-import contextlib
 import signal
 import time
 
@@ -25,6 +24,7 @@ from thalweg.kernel.context import Resources
 from thalweg.kernel.logging import configure_logging
 from thalweg.kernel.secret_box import SecretKeyError
 from thalweg.kernel.settings import Settings
+from thalweg.kernel.tasks import stop_task
 from thalweg.live.bus import Bus
 from thalweg.workers import repository
 from thalweg.workers.polling import EngineMemory, poll
@@ -152,10 +152,7 @@ class Collector:
             log.info("outage is over", of=what)
 
     async def _stop_loop(self, engine_id: str) -> None:
-        task = self._loops.pop(engine_id)
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+        await stop_task(self._loops.pop(engine_id))
 
     async def _stop_loops(self) -> None:
         for engine_id in list(self._loops):
@@ -170,13 +167,18 @@ async def collect(settings: Settings) -> None:
     """Until SIGTERM or SIGINT."""
     resources = make_resources(settings, "thalweg collector")
     task = asyncio.create_task(Collector(resources).run())
+    asked_to_stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, task.cancel)
+        loop.add_signal_handler(number, asked_to_stop.set)
+    task.add_done_callback(lambda _: asked_to_stop.set())
     log.info("collector started")
     try:
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+        await asked_to_stop.wait()
+        ended_by_itself = task.done()
+        await stop_task(task)
+        if ended_by_itself:
+            task.result()
     finally:
         await close_resources(resources)
         log.info("collector stopped")

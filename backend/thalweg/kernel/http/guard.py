@@ -23,6 +23,7 @@ SECURITY_HEADERS = {
 }
 REQUESTS = Counter("thalweg_api_requests_total", "Requests answered.", ["method", "route", "status"])
 SECONDS = Histogram("thalweg_api_request_seconds", "Time until an answer began.", ["method", "route"])
+API_PREFIX = "/api/v1"
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 log = structlog.get_logger("thalweg.access")
 
@@ -98,6 +99,8 @@ def _complete_headers(message: Message, request_id: str, path: str) -> None:
 def _measure(scope: Scope, status: int, seconds: float) -> None:
     """Labels come from the route's template: paths of strangers would make endless series."""
     route = getattr(scope.get("route"), "path", "other")
+    if route != "other" and scope["path"].startswith(API_PREFIX) and not route.startswith(API_PREFIX):
+        route = API_PREFIX + route
     method = scope["method"] if scope["method"] in METHODS else "OTHER"
     REQUESTS.labels(method, route, str(status)).inc()
     SECONDS.labels(method, route).observe(seconds)

@@ -1,0 +1,81 @@
+"""Writes docs/reference/cli.md from the command line itself. `--check` fails when it is stale."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import typer.main
+
+from thalweg.cli.admin import app as admin
+from thalweg.cli.main import commands
+
+TARGET = Path(__file__).resolve().parents[2] / "docs" / "reference" / "cli.md"
+INTRODUCTION = """<!-- Written by backend/scripts/export_cli.py from the command line itself. Do not edit. -->
+
+# Command line
+
+`thalweg` does what the console does, over the same REST API. `thalweg-admin` does what must work before anybody can
+log in; it runs on the control plane's host and needs its settings.
+
+The control plane's address comes from `THALWEG_URL`, the API token from `THALWEG_TOKEN` or the file that
+`THALWEG_TOKEN_FILE` names; else both come from the file that `thalweg login` writes.
+
+| exit code | meaning |
+|---|---|
+| 0 | done |
+| 1 | refused or failed; the cure is on standard error |
+| 2 | wrong usage |
+| 3 | not logged in |
+| 4 | the control plane cannot be reached |
+"""
+
+
+def sections(command: Any, name: str, level: int) -> list[str]:
+    text = [f"{'#' * level} {name}", (command.help or "").strip()]
+    if hasattr(command, "commands"):
+        for child in sorted(command.commands):
+            text += sections(command.commands[child], f"{name} {child}", level + (level < 3))
+        return text
+    rows = [row for parameter in command.params if (row := _row(parameter))]
+    if rows:
+        text.append("\n".join(["| argument or option | default | meaning |", "|---|---|---|", *rows]))
+    return text
+
+
+def _row(parameter: Any) -> str | None:
+    if parameter.name in ("help", None):
+        return None
+    is_option = parameter.param_type_name == "option"
+    names = ", ".join(parameter.opts + parameter.secondary_opts) if is_option else str(parameter.name).upper()
+    default = "required" if parameter.required else _shown(parameter.default)
+    return f"| `{names}` | {default} | {getattr(parameter, 'help', None) or ''} |"
+
+
+def _shown(value: object) -> str:
+    if value is None or value == ():
+        return ""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"`{getattr(value, 'value', value)}`"
+
+
+def rendered() -> str:
+    parts = [INTRODUCTION.strip()]
+    for app, name in ((commands, "thalweg"), (admin, "thalweg-admin")):
+        parts += sections(typer.main.get_command(app), name, 2)
+    return "\n\n".join(parts) + "\n"
+
+
+def main() -> int:
+    text = rendered()
+    if "--check" in sys.argv:
+        if not TARGET.exists() or TARGET.read_text() != text:
+            print("docs/reference/cli.md is stale: run backend/scripts/export_cli.py", file=sys.stderr)
+            return 1
+        return 0
+    TARGET.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

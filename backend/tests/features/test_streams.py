@@ -1,0 +1,213 @@
+"""Streams: created whole or not at all, changed under If-Match, moved along their lifecycle."""
+
+from typing import Any
+
+import httpx
+from sqlalchemy import text
+
+from tests.conftest import Sides
+from tests.support.engine_double import CONTRACT, EngineDouble
+from thalweg.kernel.context import Resources
+from thalweg.kernel.settings import PACKAGE
+
+STREAMS = "/api/v1/streams"
+
+
+def body_of(ids: dict[str, str], **changes: Any) -> dict[str, Any]:
+    return {
+        "name": "shop to warehouse",
+        "source_id": ids["source"],
+        "destination_id": ids["destination"],
+        "rules": {"include": [{"schema": "public", "table": "*"}]},
+        **changes,
+    }
+
+
+async def created(client: httpx.AsyncClient, ids: dict[str, str], **changes: Any) -> dict[str, Any]:
+    answer = await client.post(STREAMS, json=body_of(ids, **changes))
+    assert answer.status_code == 202, answer.text
+    return dict((await client.get(f"{STREAMS}/{answer.json()['stream_id']}")).json())
+
+
+async def counts(resources: Resources) -> tuple[int, int]:
+    async with resources.sessions() as session:
+        row = (
+            await session.execute(text("SELECT (SELECT count(*) FROM streams), (SELECT count(*) FROM operations)"))
+        ).one()
+    return row[0], row[1]
+
+
+async def test_create(operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble) -> None:
+    answer = await operator.post(STREAMS, json=body_of(registered, parameters={"parallelism": 8}))
+    assert answer.status_code == 202
+    accepted = answer.json()
+    assert answer.headers["location"] == f"{STREAMS}/{accepted['stream_id']}"
+    stream = (await operator.get(answer.headers["location"])).json()
+    assert (stream["desired_status"], stream["status"], stream["phase"]) == ("ENABLED", "UNKNOWN", "UNKNOWN")
+    assert [table["table"] for table in stream["tables"]] == ["customers", "orders"]
+    assert stream["effective_parameters"]["parallelism"] == 8
+    assert stream["effective_parameters"]["group_size"] == 4000
+    assert stream["parameters"] == {"parallelism": 8}
+    assert stream["lcrs_per_second"] is None
+    assert stream["health"]["level"] == "unknown"
+    operation = (await operator.get(f"/api/v1/operations/{accepted['operation_id']}")).json()
+    assert (operation["kind"], operation["state"]) == ("stream.create", "pending")
+    assert operation["target"] == {"type": "stream", "id": stream["id"], "name": "shop to warehouse"}
+
+
+async def test_failed_checks_leave_nothing_behind(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, sides: Sides, resources: Resources
+) -> None:
+    sides.on_source("CREATE TABLE notes (body text)", f"ALTER TABLE notes OWNER TO {sides.source['user']}")
+    headers = {"Idempotency-Key": "key-of-this-test"}
+    answer = await operator.post(STREAMS, json=body_of(registered), headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (409, "preflight_failed")
+    error = answer.json()["errors"][0]
+    assert (error["code"], error["pointer"]) == ("table_keys", "/source_id")
+    assert "REPLICA IDENTITY FULL" in error["sql"]
+    assert error["cure"]
+    assert await counts(resources) == (0, 0)
+    sides.on_source(error["sql"])
+    assert (await operator.post(STREAMS, json=body_of(registered), headers=headers)).status_code == 202
+
+
+async def test_create_needs_an_engine(operator: httpx.AsyncClient, registered: dict[str, str]) -> None:
+    answer = await operator.post(STREAMS, json=body_of(registered))
+    assert (answer.status_code, answer.json()["code"]) == (409, "no_engine")
+
+
+async def test_unknown_ids_are_named(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    for field in ("source_id", "destination_id", "engine_id"):
+        answer = await operator.post(STREAMS, json=body_of(registered, **{field: "nosuchid"}))
+        assert answer.status_code == 422
+        assert answer.json()["errors"][0]["pointer"] == f"/{field}"
+
+
+async def test_parameters_are_checked(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    parameters = {"parallelism": 65, "commit_serialization": "some", "initial_copy": 1, "warp": 9, "group_size": "1"}
+    answer = await operator.post(STREAMS, json=body_of(registered, parameters=parameters))
+    assert answer.status_code == 422
+    problems = {error["pointer"]: error["message"] for error in answer.json()["errors"]}
+    assert set(problems) == {f"/parameters/{name}" for name in parameters}
+    assert problems["/parameters/parallelism"] == "It must be from 1 to 64 appliers."
+
+
+async def test_two_streams_may_not_write_one_table(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    await created(operator, registered)
+    answer = await operator.post(STREAMS, json=body_of(registered, name="another"))
+    assert answer.status_code == 409
+    assert [error["code"] for error in answer.json()["errors"]] == ["other_streams"]
+
+
+async def test_update_parameters(operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble) -> None:
+    stream = await created(operator, registered)
+    path = f"{STREAMS}/{stream['id']}"
+    live = await operator.patch(path, json={"parameters": {"parallelism": 2}}, headers={"If-Match": stream["etag"]})
+    assert live.json()["parameters"] == {"parallelism": 2}
+    assert live.json()["restart_needed"] is False
+    stale = await operator.patch(path, json={"parameters": {"parallelism": 3}}, headers={"If-Match": stream["etag"]})
+    assert stale.status_code == 412
+    later = await operator.patch(
+        path, json={"parameters": {"queue_size": 1024}}, headers={"If-Match": live.headers["etag"]}
+    )
+    assert later.json()["parameters"] == {"parallelism": 2, "queue_size": 1024}
+    assert later.json()["restart_needed"] is True
+
+
+async def test_lifecycle_refuses_what_makes_no_sense(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    stream = await created(operator, registered)
+    path = f"{STREAMS}/{stream['id']}"
+    assert (await operator.post(f"{path}:stop")).json()["state"] == "pending"
+    assert (await operator.post(f"{path}:stop")).json()["state"] == "succeeded"
+    refused = await operator.post(f"{path}:retry")
+    assert (refused.status_code, refused.json()["code"]) == (409, "invalid_transition")
+    assert (await operator.post(f"{path}:start")).json()["state"] == "pending"
+    deleted = await operator.delete(path)
+    assert deleted.status_code == 202
+    for action in ("start", "stop", "retry"):
+        assert (await operator.post(f"{path}:{action}")).status_code == 409
+    assert (await operator.patch(path, json={"name": "x"}, headers={"If-Match": "*"})).status_code == 409
+    listed = (await operator.get("/api/v1/operations", params={"target_id": stream["id"]})).json()["items"]
+    assert [(operation["kind"], operation["state"]) for operation in listed] == [
+        ("stream.delete", "pending"), ("stream.start", "failed"), ("stream.stop", "succeeded"),
+        ("stream.stop", "failed"), ("stream.create", "failed"),
+    ]  # fmt: skip
+    assert listed[1]["error"]["code"] == "superseded"
+
+
+async def test_database_in_use_is_not_deleted(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    await created(operator, registered)
+    for database_id in registered.values():
+        answer = await operator.delete(f"/api/v1/databases/{database_id}")
+        assert (answer.status_code, answer.json()["code"]) == (409, "database_in_use")
+        assert "shop to warehouse" in answer.json()["detail"]
+
+
+async def test_every_change_raises_the_desired_revision(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    async def revision() -> int:
+        return int((await operator.get("/api/v1/engines")).json()["items"][0]["desired_revision"])
+
+    seen = [await revision()]
+    stream = await created(operator, registered)
+    seen.append(await revision())
+    await operator.post(f"{STREAMS}/{stream['id']}:stop")
+    seen.append(await revision())
+    path = f"/api/v1/databases/{registered['source']}"
+    await operator.patch(path, json={"password": "new"}, headers={"If-Match": "*"})
+    seen.append(await revision())
+    assert seen == sorted(set(seen))
+
+
+async def test_changes_are_audited(
+    operator: httpx.AsyncClient, admin: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    stream = await created(operator, registered)
+    await operator.post(f"{STREAMS}/{stream['id']}:stop")
+    entries = (await admin.get("/api/v1/audit", params={"target_id": stream["id"]})).json()["items"]
+    assert [entry["action"] for entry in entries] == ["streams_stop", "streams_create"]
+    assert entries[0]["before"]["desired_status"] == "ENABLED"
+    assert entries[0]["after"]["desired_status"] == "DISABLED"
+    assert entries[0]["actor_name"] == "operator"
+
+
+async def test_error_queue_is_read_through_the_engine(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    path = f"{STREAMS}/{(await created(operator, registered))['id']}/errors"
+    parked = (await operator.get(path)).json()["errors"]
+    assert parked[0]["sqlstate"] == "23505"
+    assert (await operator.post(f"{path}/1/execute")).status_code == 202
+    assert (await operator.delete(f"{path}/1")).status_code == 204
+    assert (engine.executed, engine.deleted) == ([1], [1])
+
+
+async def test_parameters_are_those_of_the_contract(viewer: httpx.AsyncClient) -> None:
+    assert (PACKAGE / "contract" / "parameters.json").read_text() == (CONTRACT / "parameters.json").read_text()
+    served = (await viewer.get("/api/v1/stream-parameters")).json()["parameters"]
+    assert {parameter["name"] for parameter in served} >= {"parallelism", "commit_serialization", "disable_on_error"}
+    assert all(parameter["description"] for parameter in served)
+
+
+async def test_topology(operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble) -> None:
+    stream = await created(operator, registered)
+    topology = (await operator.get("/api/v1/topology")).json()
+    kinds = {node["id"]: node["kind"] for node in topology["nodes"]}
+    assert sorted(kinds.values()) == ["APPLY", "CAPTURE", "DATABASE", "DATABASE", "QUEUE"]
+    chain = {edge["source"]: edge["target"] for edge in topology["edges"]}
+    at, seen = f"database:{stream['source']['id']}", []
+    while at in chain:
+        seen.append(kinds[at])
+        at = chain[at]
+    assert [*seen, kinds[at]] == ["DATABASE", "CAPTURE", "QUEUE", "APPLY", "DATABASE"]

@@ -1,0 +1,127 @@
+"""Users, their roles and API tokens."""
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from tests.conftest import PASSWORD, Users, make_client
+from thalweg.kernel.principal import Role
+
+NEW = {"name": "Ada", "role": "operator", "password": "a password of hers"}
+
+
+async def test_admin_makes_changes_and_deletes_a_user(admin: httpx.AsyncClient) -> None:
+    made = await admin.post("/api/v1/users", json=NEW)
+    assert made.status_code == 201
+    path = made.headers["location"]
+    assert made.json()["role"] == "operator"
+    changed = await admin.patch(path, json={"role": "viewer"}, headers={"If-Match": made.json()["etag"]})
+    assert changed.json()["role"] == "viewer"
+    assert changed.headers["etag"] != made.headers["etag"]
+    assert (await admin.delete(path)).status_code == 204
+    assert (await admin.get(path)).status_code == 404
+
+
+async def test_name_is_unique(admin: httpx.AsyncClient) -> None:
+    await admin.post("/api/v1/users", json=NEW)
+    again = await admin.post("/api/v1/users", json=NEW)
+    assert (again.status_code, again.json()["code"]) == (409, "name_taken")
+
+
+async def test_update_needs_the_current_etag(admin: httpx.AsyncClient) -> None:
+    user = (await admin.post("/api/v1/users", json=NEW)).json()
+    path = f"/api/v1/users/{user['id']}"
+    missing = await admin.patch(path, json={"role": "admin"})
+    assert (missing.status_code, missing.json()["code"]) == (428, "if_match_required")
+    await admin.patch(path, json={"role": "admin"}, headers={"If-Match": user["etag"]})
+    stale = await admin.patch(path, json={"role": "viewer"}, headers={"If-Match": user["etag"]})
+    assert (stale.status_code, stale.json()["code"]) == (412, "stale_resource")
+
+
+@pytest.mark.parametrize("change", [{"role": "viewer"}, {"enabled": False}])
+async def test_last_admin_stays(admin: httpx.AsyncClient, users: Users, change: dict[str, object]) -> None:
+    path = f"/api/v1/users/{users.ids[Role.ADMIN]}"
+    answer = await admin.patch(path, json=change, headers={"If-Match": "*"})
+    assert answer.status_code == 409
+    assert "Make another user an admin" in answer.json()["cure"]
+
+
+async def test_nobody_deletes_themselves(admin: httpx.AsyncClient, users: Users) -> None:
+    assert (await admin.delete(f"/api/v1/users/{users.ids[Role.ADMIN]}")).status_code == 409
+
+
+async def test_roles(viewer: httpx.AsyncClient, operator: httpx.AsyncClient) -> None:
+    assert (await viewer.get("/api/v1/databases")).status_code == 200
+    refused = await viewer.post("/api/v1/databases", json={})
+    assert refused.status_code in (403, 422)
+    refused = await viewer.delete("/api/v1/databases/abcdefgh")
+    assert refused.json()["code"] == "permission_denied"
+    assert (await operator.delete("/api/v1/databases/abcdefgh")).status_code == 404
+    assert (await operator.get("/api/v1/users")).status_code == 403
+    assert (await operator.get("/api/v1/audit")).status_code == 403
+
+
+async def test_own_password_needs_the_current_one(viewer: httpx.AsyncClient, users: Users, app: FastAPI) -> None:
+    path = f"/api/v1/users/{users.ids[Role.VIEWER]}:change-password"
+    wrong = await viewer.post(path, json={"current_password": "no", "new_password": "a new password"})
+    assert wrong.status_code == 403
+    right = await viewer.post(path, json={"current_password": PASSWORD, "new_password": "a new password"})
+    assert right.status_code == 204
+    async with make_client(app) as browser:
+        login = await browser.post("/api/v1/session", json={"name": "viewer", "password": "a new password"})
+    assert login.status_code == 201
+
+
+async def test_others_password_needs_an_admin(
+    operator: httpx.AsyncClient, admin: httpx.AsyncClient, users: Users
+) -> None:
+    path = f"/api/v1/users/{users.ids[Role.VIEWER]}:change-password"
+    body = {"new_password": "a new password"}
+    assert (await operator.post(path, json=body)).status_code == 403
+    assert (await admin.post(path, json=body)).status_code == 204
+
+
+async def test_token_is_shown_once_and_works_until_revoked(operator: httpx.AsyncClient, app: FastAPI) -> None:
+    made = (await operator.post("/api/v1/tokens", json={"name": "ci", "role": "operator"})).json()
+    async with make_client(app, {"Authorization": f"Bearer {made['secret']}"}) as client:
+        assert (await client.get("/api/v1/session")).json()["user"]["name"] == "operator"
+        listed = await operator.get("/api/v1/tokens")
+        assert made["secret"] not in listed.text
+        assert made["secret"].startswith(made["token"]["prefix"])
+        assert (await operator.delete(f"/api/v1/tokens/{made['token']['id']}")).status_code == 204
+        assert (await client.get("/api/v1/session")).status_code == 401
+
+
+async def test_token_never_outranks_its_owner(operator: httpx.AsyncClient) -> None:
+    answer = await operator.post("/api/v1/tokens", json={"name": "ci", "role": "admin"})
+    assert (answer.status_code, answer.json()["code"]) == (403, "permission_denied")
+
+
+async def test_token_falls_with_its_owner(admin: httpx.AsyncClient, operator: httpx.AsyncClient, users: Users) -> None:
+    path = f"/api/v1/users/{users.ids[Role.OPERATOR]}"
+    await admin.patch(path, json={"role": "viewer"}, headers={"If-Match": "*"})
+    assert (await operator.delete("/api/v1/databases/abcdefgh")).status_code == 403
+
+
+async def test_tokens_of_others_are_hidden(viewer: httpx.AsyncClient, operator: httpx.AsyncClient) -> None:
+    mine = (await operator.get("/api/v1/tokens")).json()["items"]
+    assert {token["user_name"] for token in mine} == {"operator"}
+    assert (await viewer.delete(f"/api/v1/tokens/{mine[0]['id']}")).status_code == 404
+
+
+async def test_list_comes_in_parts(admin: httpx.AsyncClient) -> None:
+    names, cursor = [], None
+    while True:
+        query = {"limit": 2} | ({"cursor": cursor} if cursor else {})
+        page = (await admin.get("/api/v1/users", params=query)).json()
+        names += [user["name"] for user in page["items"]]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            break
+    assert names == ["admin", "operator", "viewer"]
+
+
+async def test_foreign_cursor_is_refused(admin: httpx.AsyncClient) -> None:
+    for cursor in ("nonsense", "W10", "WyJhIl0", "eyJhIjoxfQ"):
+        answer = await admin.get("/api/v1/users", params={"cursor": cursor})
+        assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/query/cursor")

@@ -1,0 +1,280 @@
+"""The collector against an engine at the HTTP boundary: reconciles, observes, samples, survives outages."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from tests.conftest import Sides
+from tests.features.test_streams import STREAMS, created
+from tests.support.engine_double import TOKEN, EngineDouble, example
+from tests.support.servers import RedisServer, free_port
+from tests.support.serving import eventually, serve
+from thalweg.composition import close_resources, make_resources
+from thalweg.db.election import Election
+from thalweg.kernel.settings import Settings
+from thalweg.kernel.tasks import stop_task
+from thalweg.workers.collector import Collector
+
+
+@pytest.fixture
+async def collector(app: FastAPI, settings: Settings) -> AsyncGenerator[Collector, None]:
+    resources = make_resources(settings, "thalweg collector")
+    running = Collector(resources)
+    task = asyncio.create_task(running.run())
+    yield running
+    await stop_task(task)
+    await close_resources(resources)
+
+
+async def wait_for(client: httpx.AsyncClient, path: str, **wanted: Any) -> dict[str, Any]:
+    async def check() -> dict[str, Any] | None:
+        answer = await client.get(path)
+        document = dict(answer.json())
+        fits = answer.status_code == 200 and all(document[name] == value for name, value in wanted.items())
+        return document if fits else None
+
+    return dict(await eventually(check))
+
+
+async def test_desired_document_has_the_shape_of_the_contract(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, collector: Collector, sides: Sides
+) -> None:
+    stream = await created(operator, registered, parameters={"parallelism": 4})
+    await wait_for(operator, f"{STREAMS}/{stream['id']}", phase="REPLICATING")
+    sent, pattern = engine.documents[-1], example("desired")
+    assert set(sent) == set(pattern)
+    assert set(sent["streams"][0]) == set(pattern["streams"][0])
+    assert set(sent["streams"][0]["source"]) == set(pattern["streams"][0]["source"])
+    assert set(sent["streams"][0]["tables"][0]) == set(pattern["streams"][0]["tables"][0])
+    assert "password='secret of reader'" in sent["streams"][0]["source"]["conninfo"]
+    assert f"dbname={sides.destination['dbname']}" in sent["streams"][0]["destination"]["conninfo"]
+
+
+async def test_life_of_a_stream(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, collector: Collector
+) -> None:
+    engine.phase, engine.copy_finished = "INSTANTIATING", False
+    answer = (await operator.post(STREAMS, json={
+        "name": "s", "source_id": registered["source"], "destination_id": registered["destination"],
+        "rules": {"include": [{"schema": "public", "table": "*"}]},
+    })).json()  # fmt: skip
+    path, operation = f"{STREAMS}/{answer['stream_id']}", f"/api/v1/operations/{answer['operation_id']}"
+    copying = await wait_for(operator, path, phase="INSTANTIATING")
+    assert copying["instantiation"]["rows_copied"] == 50000
+    assert copying["instantiation"]["tables"][0]["rows_per_second"] == pytest.approx(50000 / 1.5)
+    assert copying["instantiation"]["tables"][0]["seconds_left"] == pytest.approx(1.5)
+    assert copying["health"] == {"level": "ok", "reason": "Copying the tables: 50 % of the rows."}
+    progress = (await wait_for(operator, operation, state="running"))["progress"]
+    assert progress == {"done": 50000, "total": 100000, "unit": "rows"}
+
+    engine.phase, engine.copy_finished = "REPLICATING", True
+    await wait_for(operator, operation, state="succeeded")
+    running = await wait_for(operator, path, phase="REPLICATING")
+    assert running["actions"] == ["stop", "delete"]
+
+    stop = (await operator.post(f"{path}:stop")).json()["operation_id"]
+    await wait_for(operator, f"/api/v1/operations/{stop}", state="succeeded")
+    assert (await wait_for(operator, path, status="DISABLED"))["actions"] == ["start", "delete"]
+
+    start = (await operator.post(f"{path}:start")).json()["operation_id"]
+    await wait_for(operator, f"/api/v1/operations/{start}", state="succeeded")
+
+    delete = (await operator.delete(path)).json()["operation_id"]
+    await wait_for(operator, f"/api/v1/operations/{delete}", state="succeeded")
+    assert (await operator.get(path)).status_code == 404
+
+    async def forgotten() -> bool:
+        return engine.desired["streams"] == []
+
+    await eventually(forgotten)
+    assert (await operator.delete(f"/api/v1/databases/{registered['source']}")).status_code == 204
+
+
+async def test_aborted_stream_shows_its_error_and_cure_and_can_be_retried(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, collector: Collector
+) -> None:
+    failed = example("status")["streams"][1]
+    engine.status, engine.phase, engine.error = "ABORTED", "STOPPED", failed["error"]
+    stream = await created(operator, registered)
+    path = f"{STREAMS}/{stream['id']}"
+    aborted = await wait_for(operator, path, status="ABORTED")
+    assert aborted["error"]["code"] == "replica_identity_missing"
+    assert "ALTER TABLE" in aborted["error"]["cure"]
+    assert aborted["health"]["level"] == "error"
+    assert aborted["health"]["reason"].startswith("A table has no replica identity")
+    assert "retry" in aborted["actions"]
+    operations = (await operator.get("/api/v1/operations", params={"target_id": stream["id"]})).json()["items"]
+    assert (operations[0]["state"], operations[0]["error"]["code"]) == ("failed", "replica_identity_missing")
+
+    retry = (await operator.post(f"{path}:retry")).json()["operation_id"]
+    await wait_for(operator, f"/api/v1/operations/{retry}", state="succeeded")
+    assert engine.retried == [stream["id"]]
+    assert (await wait_for(operator, path, status="ENABLED"))["error"] is None
+
+
+async def test_delete_that_hangs_can_be_forced(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, collector: Collector
+) -> None:
+    stream = await created(operator, registered)
+    path = f"{STREAMS}/{stream['id']}"
+    await wait_for(operator, path, status="ENABLED")
+    engine.drop_hangs, engine.error = True, example("status")["streams"][1]["error"]
+    hanging = (await operator.delete(path)).json()["operation_id"]
+    shown = await wait_for(operator, f"/api/v1/operations/{hanging}", state="running")
+    assert shown["error"]["code"] == "replica_identity_missing"
+    forced = (await operator.delete(path, params={"force": True})).json()["operation_id"]
+    await wait_for(operator, f"/api/v1/operations/{forced}", state="succeeded")
+    assert (await operator.get(path)).status_code == 404
+
+
+async def test_samples_begin_with_unknown_rates(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, collector: Collector
+) -> None:
+    stream = await created(operator, registered)
+
+    async def three() -> list[dict[str, Any]] | None:
+        samples = (await operator.get(f"{STREAMS}/{stream['id']}/samples")).json()["samples"]
+        return list(samples) if len(samples) >= 3 else None
+
+    samples = await eventually(three)
+    assert samples[0]["interval_seconds"] is None
+    assert samples[0]["lcrs_per_second"] is None
+    assert samples[0]["latency"]["p50_ms"] is None
+    assert all(part["time_percent"] is None for part in samples[0]["components"])
+    assert samples[1]["lcrs_per_second"] == pytest.approx(1190)
+    assert samples[1]["latency"] == {"p50_ms": 2.048, "p99_ms": 4.096, "transactions": 118}
+    identifiers = [part["id"] for part in samples[1]["components"]]
+    assert identifiers == ["capture", "queue", "reader", "coordinator", "server-1"]
+    server = samples[1]["components"][-1]
+    assert sum(server["time_percent"].values()) == pytest.approx(100, abs=0.1)
+    assert server["time_percent"]["execute"] == pytest.approx(100 * 5 / 9, abs=0.01)
+    overview = await wait_for(operator, "/api/v1/overview", live=True)
+    assert overview["engines_online"] == 1
+
+
+async def test_lost_engine_is_shown_and_recovers(
+    admin: httpx.AsyncClient, registered: dict[str, str], app: FastAPI, settings: Settings
+) -> None:
+    port, double = free_port(), EngineDouble()
+    resources = make_resources(settings, "thalweg collector")
+    async with serve(double.app(), port) as url:
+        token = (await admin.post("/api/v1/engines/enrolments", json={})).json()["token"]
+        body = {"token": token, "name": "local", "url": url, "control_token": TOKEN}
+        path = f"/api/v1/engines/{(await admin.post('/api/v1/engines/enrol', json=body)).json()['id']}"
+        stream = await created(admin, registered)
+        task = asyncio.create_task(Collector(resources).run())
+        await wait_for(admin, f"{STREAMS}/{stream['id']}", status="ENABLED")
+    try:
+        lost = await wait_for(admin, path, state="UNREACHABLE")
+        assert "thalwegd" in lost["message"]
+        shown = (await admin.get(f"{STREAMS}/{stream['id']}")).json()
+        assert shown["health"]["level"] == "unknown"
+        double.desired = {"revision": 0, "streams": []}
+        async with serve(double.app(), port):
+            back = await wait_for(admin, path, state="ONLINE", message=None)
+            assert back["acknowledged_revision"] == back["desired_revision"]
+            assert [sent["id"] for sent in double.desired["streams"]] == [stream["id"]]
+    finally:
+        await stop_task(task)
+        await close_resources(resources)
+
+
+async def test_engine_with_a_higher_revision_is_overtaken(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, collector: Collector
+) -> None:
+    stream = await created(operator, registered)
+    await wait_for(operator, f"{STREAMS}/{stream['id']}", status="ENABLED")
+    engine.desired["revision"] = 1000
+    await operator.post(f"{STREAMS}/{stream['id']}:stop")
+    await wait_for(operator, f"{STREAMS}/{stream['id']}", status="DISABLED")
+    assert engine.desired["revision"] > 1000
+
+
+async def test_wrong_control_token_is_refused_at_enrolment(
+    admin: httpx.AsyncClient, double: tuple[EngineDouble, str]
+) -> None:
+    token = (await admin.post("/api/v1/engines/enrolments", json={})).json()["token"]
+    body = {"token": token, "name": "local", "url": double[1], "control_token": "not the engine's token"}
+    answer = await admin.post("/api/v1/engines/enrol", json=body)
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["pointer"] == "/url"
+    good = {**body, "control_token": TOKEN}
+    assert (await admin.post("/api/v1/engines/enrol", json=good)).status_code == 201
+    again = await admin.post("/api/v1/engines/enrol", json={**good, "name": "another"})
+    assert (again.status_code, again.json()["code"]) == (403, "enrolment_refused")
+
+
+async def test_one_collector_leads(settings: Settings) -> None:
+    first, second = Election(settings.store_url), Election(settings.store_url)
+    try:
+        assert await first.leads() is True
+        assert await second.leads() is False
+        assert await first.leads() is True
+        await first.resign()
+        assert await second.leads() is True
+    finally:
+        await first.resign()
+        await second.resign()
+
+
+async def test_leader_that_loses_its_connection_leads_no_more(settings: Settings, sides: Sides) -> None:
+    first, second = Election(settings.store_url), Election(settings.store_url)
+    try:
+        assert await first.leads() is True
+        sides.cluster.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE application_name = 'thalweg collector election'"
+        )
+        assert await second.leads() is True
+        with pytest.raises(Exception, match=r"terminating connection|closed"):
+            await first.leads()
+        assert await first.leads() is False
+    finally:
+        await first.resign()
+        await second.resign()
+
+
+async def test_readiness_says_who_is_missing(anonymous: httpx.AsyncClient, settings: Settings) -> None:
+    before = await anonymous.get("/readyz")
+    assert (before.status_code, before.json()["status"], before.json()["collector"]) == (200, "degraded", "absent")
+    election = Election(settings.store_url)
+    await election.leads()
+    try:
+        assert (await anonymous.get("/readyz")).json() == {
+            "status": "ready", "store": "ok", "redis": "ok", "collector": "ok",
+        }  # fmt: skip
+    finally:
+        await election.resign()
+
+
+async def test_losing_redis_loses_pictures_only(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Collector,
+    redis_server: RedisServer,
+    anonymous: httpx.AsyncClient,
+) -> None:
+    stream = await created(operator, registered)
+    path = f"{STREAMS}/{stream['id']}"
+    await wait_for(operator, path, phase="REPLICATING")
+    redis_server.stop()
+    try:
+        assert (await anonymous.get("/readyz")).json()["status"] == "degraded"
+        overview = (await operator.get("/api/v1/overview")).json()
+        assert (overview["live"], overview["streams"][0]["phase"]) == (False, "REPLICATING")
+        assert (await operator.get(f"{path}/samples")).json()["live"] is False
+        assert (await operator.post(f"{path}:stop")).status_code == 202
+        await wait_for(operator, path, status="DISABLED")
+    finally:
+        redis_server.start()
+    assert (await operator.post(f"{path}:start")).status_code == 202
+
+    async def live_again() -> bool:
+        return bool((await operator.get(f"{path}/samples", params={"seconds": 5})).json()["samples"])
+
+    await eventually(live_again)

@@ -1,0 +1,118 @@
+"""Server-sent events over a real connection: login, samples, resumption, outage of Redis."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from tests.conftest import Users
+from tests.support.servers import RedisServer
+from tests.support.serving import serve
+from thalweg.kernel.clock import now
+from thalweg.kernel.context import Resources
+from thalweg.kernel.principal import Role
+from thalweg.live.bus import Bus
+from thalweg.live.schemas import EngineEvent
+
+
+@pytest.fixture
+async def address(app: FastAPI) -> AsyncGenerator[str, None]:
+    """The application on a port: an in-process transport would wait for the stream's end."""
+
+    async def without_lifespan(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            await app(scope, receive, send)
+
+    async with serve(without_lifespan) as url:
+        yield url
+
+
+class Tab:
+    """A browser tab: reads events as they come."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        self._lines = response.aiter_lines()
+
+    async def next(self) -> tuple[str, str | None, dict[str, Any]]:
+        """(name, id, data)"""
+        name, identifier, data = "", None, ""
+        async with asyncio.timeout(10):
+            async for line in self._lines:
+                field, _, value = line.partition(": ")
+                if field == "event":
+                    name = value
+                elif field == "id":
+                    identifier = value
+                elif field == "data":
+                    data = value
+                elif not line and name:
+                    return name, identifier, json.loads(data)
+        raise AssertionError("the stream ended")
+
+
+@asynccontextmanager
+async def tab(address: str, users: Users, last_event_id: str | None = None) -> AsyncGenerator[Tab, None]:
+    headers = {"Authorization": f"Bearer {users.tokens[Role.VIEWER]}"}
+    if last_event_id is not None:
+        headers["Last-Event-ID"] = last_event_id
+    async with (
+        httpx.AsyncClient(base_url=address, headers=headers) as client,
+        client.stream("GET", "/api/v1/events") as response,
+    ):
+        assert response.status_code == 200
+        assert response.headers["content-type"].startswith("text/event-stream")
+        opened = Tab(response)
+        assert (await opened.next())[0] == "hello"
+        yield opened
+
+
+def event(engine_id: str) -> tuple[str, EngineEvent]:
+    return "engine", EngineEvent(engine_id=engine_id, state="ONLINE", at=now())
+
+
+async def test_needs_login(address: str, users: Users) -> None:
+    async with httpx.AsyncClient(base_url=address) as client:
+        answer = await client.get("/api/v1/events")
+    assert (answer.status_code, answer.json()["code"]) == (401, "authentication_required")
+
+
+async def test_every_tab_gets_every_event(address: str, users: Users, resources: Resources) -> None:
+    async with tab(address, users) as one, tab(address, users) as other:
+        await Bus(resources.redis).publish([event("first"), event("second")])
+        for opened in (one, other):
+            assert [(await opened.next())[2]["engine_id"] for _ in range(2)] == ["first", "second"]
+
+
+async def test_resumes_after_the_last_event_id(address: str, users: Users, resources: Resources) -> None:
+    bus = Bus(resources.redis)
+    async with tab(address, users) as opened:
+        await bus.publish([event("seen")])
+        identifier = (await opened.next())[1]
+    await bus.publish([event("missed")])
+    async with tab(address, users, identifier) as opened:
+        await bus.publish([event("new")])
+        assert [(await opened.next())[2]["engine_id"] for _ in range(2)] == ["missed", "new"]
+
+
+async def test_reset_when_events_may_be_gone(address: str, users: Users, resources: Resources) -> None:
+    await Bus(resources.redis).publish([event("kept")])
+    for identifier in ("1-1", "nonsense"):
+        async with tab(address, users, identifier) as opened:
+            assert (await opened.next())[0] == "reset"
+
+
+async def test_outage_of_redis_ends_nothing(
+    address: str, users: Users, resources: Resources, redis_server: RedisServer
+) -> None:
+    async with tab(address, users) as opened:
+        redis_server.stop()
+        await asyncio.sleep(0.3)
+        redis_server.start()
+        assert (await opened.next())[0] == "reset"
+        await Bus(resources.redis).publish([event("after")])
+        assert (await opened.next())[2]["engine_id"] == "after"

@@ -1,0 +1,128 @@
+"""Every failure is problem details with a stable type and a cure; large and odd requests are refused in time."""
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from tests.conftest import make_client
+from tests.support.servers import Cluster
+from thalweg.kernel.context import Resources
+
+FIELDS = {"type", "title", "status", "detail", "instance", "code", "cure", "sql", "errors"}
+
+
+def check_problem(answer: httpx.Response, status: int, code: str) -> None:
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem = answer.json()
+    assert set(problem) == FIELDS
+    assert (problem["type"], problem["code"]) == (f"urn:thalweg:problem:{code}", code)
+    assert problem["status"] == status
+    assert problem["cure"]
+
+
+async def test_unknown_address(admin: httpx.AsyncClient) -> None:
+    check_problem(await admin.get("/api/v1/nothing"), 404, "not_found")
+    check_problem(await admin.post("/api/v1/nothing"), 404, "not_found")
+
+
+async def test_unknown_id(admin: httpx.AsyncClient) -> None:
+    check_problem(await admin.get("/api/v1/streams/abcdefgh"), 404, "not_found")
+
+
+async def test_wrong_method(admin: httpx.AsyncClient) -> None:
+    answer = await admin.put("/api/v1/overview")
+    check_problem(answer, 405, "method_not_allowed")
+    assert answer.headers["allow"] == "GET"
+
+
+async def test_unknown_field(admin: httpx.AsyncClient) -> None:
+    answer = await admin.post("/api/v1/users", json={"name": "a", "password": "0123456789", "rolle": "admin"})
+    check_problem(answer, 422, "invalid_request")
+    assert answer.json()["errors"] == [
+        {
+            "pointer": "/rolle", "code": "extra_forbidden", "message": "Extra inputs are not permitted",
+            "cure": None, "sql": None,
+        }
+    ]  # fmt: skip
+
+
+async def test_refused_secret_is_not_repeated(admin: httpx.AsyncClient) -> None:
+    answer = await admin.post("/api/v1/users", json={"name": "a", "password": "short one"})
+    check_problem(answer, 422, "invalid_request")
+    assert "short one" not in answer.text
+
+
+@pytest.mark.parametrize("body", [b"{", b'{"name": "\\ud800", "password": "x"}', b"\xff\xfe", b"[" * 100_000, b"null"])
+async def test_malformed_json(anonymous: httpx.AsyncClient, body: bytes) -> None:
+    answer = await anonymous.post("/api/v1/session", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code in (400, 422)
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+async def test_pattern_of_ten_megabytes(admin: httpx.AsyncClient, registered: dict[str, str]) -> None:
+    rules = {"include": [{"schema": "public", "table": "*" * 10_000_000}]}
+    body = {"source_id": registered["source"], "rules": rules}
+    check_problem(await admin.post("/api/v1/streams:preview-tables", json=body), 413, "body_too_large")
+
+
+async def test_body_that_hides_its_size(app: FastAPI, admin: httpx.AsyncClient) -> None:
+    async def endless():  # type: ignore[no-untyped-def]
+        for _ in range(40):
+            yield b" " * 100_000
+
+    headers = {"Content-Type": "application/json"}
+    answer = await admin.post("/api/v1/users", content=endless(), headers=headers)  # type: ignore[no-untyped-call]
+    check_problem(answer, 413, "body_too_large")
+
+
+async def test_pattern_and_list_limits(admin: httpx.AsyncClient, registered: dict[str, str]) -> None:
+    for include in ([{"schema": "public", "table": "a" * 129}], [{"schema": "a", "table": "b"}] * 1001, []):
+        body = {"source_id": registered["source"], "rules": {"include": include}}
+        answer = await admin.post("/api/v1/streams:preview-tables", json=body)
+        check_problem(answer, 422, "invalid_request")
+        assert answer.json()["errors"][0]["pointer"].startswith("/rules/include")
+
+
+async def test_lost_store(admin: httpx.AsyncClient, resources: Resources, cluster: Cluster) -> None:
+    """Without the store nothing can be answered, and the process says so instead of ending."""
+    name = resources.engine.url.database
+    cluster.execute(
+        f"ALTER DATABASE {name} ALLOW_CONNECTIONS false",
+        f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'",
+    )
+    check_problem(await admin.get("/api/v1/overview"), 503, "store_unreachable")
+    assert (await admin.get("/readyz")).status_code == 503
+    assert (await admin.get("/healthz")).status_code == 200
+
+
+async def test_security_headers(anonymous: httpx.AsyncClient) -> None:
+    headers = (await anonymous.get("/api/v1/session", headers={"X-Request-Id": "abc"})).headers
+    assert "default-src 'self'" in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["cache-control"] == "no-store"
+    assert headers["x-request-id"] == "abc"
+
+
+async def test_metrics_name_routes_and_not_addresses(anonymous: httpx.AsyncClient) -> None:
+    await anonymous.get("/api/v1/streams/abcdefgh")
+    metrics = (await anonymous.get("/metrics")).text
+    assert 'route="/api/v1/streams/{stream_id}"' in metrics
+    assert "abcdefgh" not in metrics
+
+
+async def test_console_and_its_caching(app: FastAPI, anonymous: httpx.AsyncClient) -> None:
+    missing = await anonymous.get("/streams")
+    check_problem(missing, 404, "not_found")
+    root = app.state.settings.console_directory
+    (root / "assets").mkdir(parents=True)
+    (root / "index.html").write_text("<html>")
+    (root / "assets" / "a.js").write_text("1")
+    (root.parent / "secret").write_text("s")
+    page = await anonymous.get("/streams/abc/parameters")
+    assert (page.text, page.headers["cache-control"]) == ("<html>", "no-cache")
+    assert "immutable" in (await anonymous.get("/assets/a.js")).headers["cache-control"]
+    check_problem(await anonymous.get("/assets/b.js"), 404, "not_found")
+    async with make_client(app) as client:
+        for path in ("/..%2fsecret", "/%2e%2e/secret", "/assets/../../secret"):
+            assert (await client.get(path)).text != "s"

@@ -1,0 +1,111 @@
+"""databases list, add, test, tables, remove; preflight."""
+
+import os
+from typing import Annotated
+
+import typer
+
+from thalweg.cli.client import CommandError, Json, connect
+from thalweg.cli.output import SIGNS, number, out, print_json, print_table, size
+
+app = typer.Typer(no_args_is_help=True, help="Databases that streams capture from and apply to.")
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Name = Annotated[str, typer.Argument(help="The database's name or id.")]
+
+
+@app.command("list")
+def list_databases(as_json: AsJson = False) -> None:
+    """All registered databases."""
+    items = list(connect().items("/databases"))
+    if as_json:
+        print_json(items)
+        return
+    print_table(
+        ["NAME", "ADDRESS", "USER", "VERSION", "SOURCE OF", "DESTINATION OF"],
+        [
+            [
+                item["name"], f"{item['host']}:{item['port']}/{item['dbname']}", item["user"], item["version"] or "–",
+                str(len(item["source_of"])), str(len(item["destination_of"])),
+            ]
+            for item in items
+        ],
+    )  # fmt: skip
+
+
+@app.command()
+def add(
+    name: Annotated[str, typer.Argument(help="What to call it.")],
+    host: Annotated[str, typer.Option()],
+    dbname: Annotated[str, typer.Option()],
+    user: Annotated[str, typer.Option()],
+    port: Annotated[int, typer.Option()] = 5432,
+    sslmode: Annotated[str, typer.Option()] = "prefer",
+    password_stdin: Annotated[bool, typer.Option(help="Read the password from standard input.")] = False,
+) -> None:
+    """Register a database, after a connection test. The password comes from a prompt, standard input or PGPASSWORD."""
+    if password_stdin:
+        password = typer.get_text_stream("stdin").readline().rstrip("\n")
+    else:
+        password = os.environ.get("PGPASSWORD") or typer.prompt("Password", hide_input=True, default="")
+    body: Json = {"host": host, "port": port, "dbname": dbname, "user": user, "password": password, "sslmode": sslmode}
+    api = connect()
+    _show_test(api.post("/databases:test", body))
+    created = api.create("/databases", {**body, "name": name})
+    out.print(f"Registered {created['name']} as {created['id']}.")
+
+
+@app.command()
+def test(name: Name) -> None:
+    """Connect to a registered database."""
+    api = connect()
+    _show_test(api.post(f"/databases/{api.find('/databases', 'database', name)['id']}/test"))
+
+
+def _show_test(result: Json) -> None:
+    if result["code"] is not None:
+        details = (result["sql"],) if result["sql"] else ()
+        raise CommandError(f"{result['code']}: {result['message']}", result["cure"] or "", details)
+    tls = "with TLS" if result["tls"] else "without TLS"
+    out.print(f"Connected {tls} in {result['connect_ms']:.0f} ms to PostgreSQL {result['version']}.")
+
+
+@app.command()
+def tables(name: Name, search: str | None = None, as_json: AsJson = False) -> None:
+    """The database's tables with sizes and keys."""
+    api = connect()
+    database = api.find("/databases", "database", name)
+    items = list(api.items(f"/databases/{database['id']}/tables", search=search))
+    if as_json:
+        print_json(items)
+        return
+    print_table(
+        ["TABLE", "KIND", ">ROWS", ">SIZE", "KEY", "REMARK"],
+        [
+            [
+                f"{item['schema']}.{item['table']}", item["kind"], number(item["rows_estimated"]), size(item["bytes"]),
+                ", ".join(item["key_columns"]) or "–", " ".join(item["unsupported"] + item["warnings"]),
+            ]
+            for item in items
+        ],
+    )  # fmt: skip
+
+
+@app.command()
+def remove(name: Name) -> None:
+    """Forget a database. Nothing in the database itself changes."""
+    api = connect()
+    database = api.find("/databases", "database", name)
+    api.delete(f"/databases/{database['id']}")
+    out.print(f"Removed {database['name']}.")
+
+
+def show_checks(result: Json) -> None:
+    """One line for each check, its cure below; fails when a check did."""
+    for check in result["checks"]:
+        out.print(f"{SIGNS[check['status']]} {check['side']:<11} {check['title']}: {check['detail']}")
+        if check["cure"]:
+            out.print(f"    cure: {check['cure']}")
+        for line in (check["sql"] or "").splitlines():
+            out.print(f"    {line}", markup=False)
+    if not result["ready"]:
+        raise CommandError("Not ready.", "Do what the failed checks say.")

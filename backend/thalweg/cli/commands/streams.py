@@ -1,0 +1,223 @@
+"""streams list, show, create, start, stop, retry, delete, set, errors; preflight."""
+
+import time
+from typing import Annotated
+
+import typer
+
+from thalweg.cli.client import Api, CommandError, Json, connect
+from thalweg.cli.commands.databases import show_checks
+from thalweg.cli.output import LEVELS, milliseconds, number, out, print_json, print_table, seconds, size, stream_state
+
+app = typer.Typer(no_args_is_help=True, help="Streams: what is replicated from where to where.")
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Name = Annotated[str, typer.Argument(help="The stream's name or id.")]
+Include = Annotated[list[str], typer.Option(help="schema.table, with * and ? as wildcards; may be repeated.")]
+Exclude = Annotated[list[str] | None, typer.Option(help="Tables to leave out; may be repeated.")]
+Set = Annotated[list[str] | None, typer.Option("--set", help="parameter=value; may be repeated.")]
+Wait = Annotated[bool, typer.Option(help="Wait until it is done.")]
+FINISHED = ("succeeded", "failed")
+Database = Annotated[str, typer.Option(help="The database's name or id.")]
+
+
+def rules_of(include: list[str], exclude: list[str] | None) -> Json:
+    return {"include": [_rule(text) for text in include], "exclude": [_rule(text) for text in exclude or []]}
+
+
+def _rule(text: str) -> Json:
+    schema, dot, table = text.partition(".")
+    if not dot:
+        raise CommandError(f"“{text}” is not schema.table.", "Write public.orders, or public.* for all.")
+    return {"schema": schema, "table": table}
+
+
+def parameters_of(api: Api, settings: list[str] | None) -> Json:
+    types = {item["name"]: item["type"] for item in api.get("/stream-parameters")["parameters"]}
+    return {name: _value(types, name, value) for name, value in (_split(text) for text in settings or [])}
+
+
+def _split(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise CommandError(f"“{text}” is not parameter=value.", "Write for example parallelism=8.")
+    return name, value
+
+
+def _value(types: dict[str, str], name: str, value: str) -> bool | int | str:
+    if types.get(name) == "boolean" and value.lower() in ("true", "on", "false", "off"):
+        return value.lower() in ("true", "on")
+    if types.get(name) == "integer" and value.lstrip("-").isdigit():
+        return int(value)
+    return value
+
+
+@app.command("list")
+def list_streams(as_json: AsJson = False) -> None:
+    """All streams."""
+    items = list(connect().items("/streams"))
+    if as_json:
+        print_json(items)
+        return
+    print_table(
+        ["NAME", "FROM", "TO", "STATE", "HEALTH", "REASON"],
+        [
+            [
+                item["name"], item["source"]["name"], item["destination"]["name"], stream_state(item),
+                LEVELS[item["health"]["level"]], item["health"]["reason"],
+            ]
+            for item in items
+        ],
+    )  # fmt: skip
+
+
+@app.command()
+def show(name: Name, as_json: AsJson = False) -> None:
+    """One stream with its tables."""
+    api = connect()
+    stream = api.get(f"/streams/{api.find('/streams', 'stream', name)['id']}")
+    if as_json:
+        print_json(stream)
+        return
+    out.print(f"[bold]{stream['name']}[/] ({stream['id']})  {stream_state(stream)}")
+    out.print(f"  {LEVELS[stream['health']['level']]}: {stream['health']['reason']}")
+    if stream["error"] and stream["error"]["cure"]:
+        out.print(f"  cure: {stream['error']['cure']}")
+    out.print(f"  {stream['source']['address']} → {stream['destination']['address']} by {stream['engine']['name']}")
+    latency, backlog = stream["latency"], stream["backlog"]
+    out.print(
+        f"  {number(stream['lcrs_per_second'])} LCR/s, {number(stream['transactions_per_second'])} transactions/s"
+    )
+    out.print(f"  latency p50 {milliseconds(latency['p50_ms'])}, p99 {milliseconds(latency['p99_ms'])}")
+    out.print(f"  backlog {size(backlog['bytes'])}, {seconds(backlog['seconds'])}")
+    print_table(
+        ["TABLE", "STATE", ">INSERTS", ">UPDATES", ">DELETES"],
+        [
+            [
+                f"{table['schema']}.{table['table']}", table["state"], number(table["inserts"]),
+                number(table["updates"]), number(table["deletes"]),
+            ]
+            for table in stream["tables"]
+        ],
+    )  # fmt: skip
+
+
+def preflight(source: Database, destination: Database, include: Include, exclude: Exclude = None) -> None:
+    """Check both databases for a stream that does not exist yet. Creates nothing."""
+    api = connect()
+    body = {
+        "source_id": api.find("/databases", "database", source)["id"],
+        "destination_id": api.find("/databases", "database", destination)["id"],
+        "rules": rules_of(include, exclude),
+    }
+    show_checks(api.post("/preflights", body))
+    out.print("Ready.")
+
+
+@app.command()
+def create(
+    name: Annotated[str, typer.Argument(help="What to call it.")],
+    source: Database,
+    destination: Database,
+    include: Include,
+    exclude: Exclude = None,
+    settings: Set = None,
+    engine: Annotated[str | None, typer.Option(help="The engine's name, when there are several.")] = None,
+    start: Annotated[bool, typer.Option(help="Start it.")] = True,
+    wait: Wait = False,
+) -> None:
+    """Create a stream, after checking both databases."""
+    api = connect()
+    body: Json = {
+        "name": name,
+        "source_id": api.find("/databases", "database", source)["id"],
+        "destination_id": api.find("/databases", "database", destination)["id"],
+        "rules": rules_of(include, exclude),
+        "parameters": parameters_of(api, settings),
+        "start": start,
+    }
+    if engine is not None:
+        body["engine_id"] = api.find("/engines", "engine", engine)["id"]
+    follow(api, api.create("/streams", body), wait, f"Creating {name}")
+
+
+def follow(api: Api, accepted: Json, wait: bool, what: str) -> None:
+    """With `wait`, until the operation has finished; fails when it did."""
+    if not wait:
+        out.print(f"{what}: operation {accepted['operation_id']} is {accepted['state']}.")
+        return
+    while True:
+        operation = api.get(f"/operations/{accepted['operation_id']}")
+        if operation["state"] in FINISHED:
+            break
+        time.sleep(0.5)
+    error = operation["error"]
+    if operation["state"] == "failed":
+        raise CommandError(f"{what} failed: {error['title']}. {error['message']}", error["cure"] or "")
+    out.print(f"{what}: done." + (f" {error['message']}" if error else ""))
+
+
+def _act(name: str, action: str, what: str, wait: bool) -> None:
+    api = connect()
+    stream = api.find("/streams", "stream", name)
+    follow(api, api.post(f"/streams/{stream['id']}:{action}"), wait, f"{what} {stream['name']}")
+
+
+@app.command()
+def start(name: Name, wait: Wait = False) -> None:
+    """Start a stopped stream."""
+    _act(name, "start", "Starting", wait)
+
+
+@app.command()
+def stop(name: Name, wait: Wait = False) -> None:
+    """Drain a stream and stop it. The source keeps its WAL from then on."""
+    _act(name, "stop", "Stopping", wait)
+
+
+@app.command()
+def retry(name: Name, wait: Wait = False) -> None:
+    """Clear the error of an aborted stream and start it again."""
+    _act(name, "retry", "Retrying", wait)
+
+
+@app.command()
+def delete(
+    name: Name,
+    force: Annotated[bool, typer.Option(help="Give up on a database that cannot be reached.")] = False,
+    wait: Wait = False,
+) -> None:
+    """Delete a stream and what it made in both databases. The destination's tables and rows stay."""
+    api = connect()
+    stream = api.find("/streams", "stream", name)
+    follow(api, api.delete(f"/streams/{stream['id']}", force=force), wait, f"Deleting {stream['name']}")
+
+
+@app.command("set")
+def set_parameters(name: Name, settings: Annotated[list[str], typer.Argument(help="parameter=value ...")]) -> None:
+    """Change parameters of a stream."""
+    api = connect()
+    stream = api.find("/streams", "stream", name)
+    changed = api.patch(f"/streams/{stream['id']}", {"parameters": parameters_of(api, settings)}, stream["etag"])
+    for key, value in changed["parameters"].items():
+        out.print(f"{key} = {value}")
+    if changed["restart_needed"]:
+        out.print("Some of it takes effect after a stop and start.")
+
+
+def errors(name: Name, as_json: AsJson = False) -> None:
+    """Transactions parked in the error queue of a stream's destination."""
+    api = connect()
+    parked = api.get(f"/streams/{api.find('/streams', 'stream', name)['id']}/errors")["errors"]
+    if as_json:
+        print_json(parked)
+        return
+    print_table(
+        [">ID", "PARKED", "COMMIT", ">LCRS", "TABLES", "MESSAGE"],
+        [
+            [
+                str(item["id"]), item["parked_at"][:19], item["commit_lsn"], str(item["lcrs"]),
+                ", ".join(item["tables"]), item["message"],
+            ]
+            for item in parked
+        ],
+    )  # fmt: skip
