@@ -104,6 +104,11 @@ void Stream::clear_error() {
   retry_at_.reset();
 }
 
+bool Stream::has_error() const {
+  std::lock_guard lock(mutex_);
+  return error_.has_value();
+}
+
 void Stream::supervise() {
   while (true) {
     StreamDefinition definition;
@@ -151,7 +156,7 @@ StartContext Stream::start_context() {
 void Stream::be_enabled() {
   while (!is_interrupted()) {
     const StreamDefinition definition = desired();
-    set_phase("INITIALIZING");
+    if (!has_error()) set_phase("INITIALIZING");  // a try after an error stays RETRYING until it works
     auto ran = run_once(definition);
     if (ran || is_interrupted()) break;
     if (!heals_by_itself(ran.error())) return abort_with(definition, ran.error());

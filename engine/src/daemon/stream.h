@@ -68,6 +68,7 @@ class Stream {
   void observe(std::string_view status, std::string_view phase);
   void set_phase(std::string_view phase);
   void clear_error();
+  bool has_error() const;
   control::StreamDefinition desired() const;
   // Whether the supervisor should leave what it does: the engine stops, or something that needs it is desired.
   bool is_interrupted() const { return interrupt_; }
