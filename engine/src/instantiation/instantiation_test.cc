@@ -125,6 +125,8 @@ class InstantiationTest : public testing::Test {
     EXPECT_EQ(indexes_here, indexes_there) << name.quoted();
     EXPECT_EQ((*here)->partition_key, (*there)->partition_key);
     EXPECT_EQ((*here)->partitions.size(), (*there)->partitions.size());
+    run(*source_, "RESET search_path");  // the catalogue empties it
+    run(*destination_, "RESET search_path");
   }
 
   std::string source_name_, destination_name_;
