@@ -35,11 +35,17 @@ class ExampleStreams final : public ManagedStreams {
     return {.version = "0.1.0", .started_at = {1}, .hostname = "host", .pid = 1, .desired_revision = revision_};
   }
   std::vector<StreamStatus> status() const override {
-    StreamStatus copying{.id = "k3j2h1g4", .status = "ENABLED", .phase = "INSTANTIATING"};
+    StreamStatus copying;
+    copying.id = "k3j2h1g4";
+    copying.status = "ENABLED";
+    copying.phase = "INSTANTIATING";
     copying.instantiation = InstantiationStatus{.started_at = {1}, .finished_at = {}, .tables = {}, .warnings = {"w"}};
     copying.instantiation->tables.push_back({.table = {"public", "pgbench_accounts"}, .state = "COPYING"});
     copying.tables.push_back({.state = "COPYING", .changes = {.schema_name = "public", .table_name = "pgbench_accounts"}});
-    StreamStatus aborted{.id = "m5n6p7q8", .status = "ABORTED", .phase = "STOPPED"};
+    StreamStatus aborted;
+    aborted.id = "m5n6p7q8";
+    aborted.status = "ABORTED";
+    aborted.phase = "STOPPED";
     aborted.error = ReportedError{base::fail(base::ErrorCode::replica_identity_missing, "bytes \xff that are no text").error(), {2}};
     return {copying, aborted};
   }
@@ -197,7 +203,7 @@ TEST_F(HttpServerTest, BodiesAreBounded) {
     return sink.write(part.data(), part.size());
   }, "application/json");
   // The server may close while the client still writes; it never takes the document.
-  if (chunked) EXPECT_EQ(chunked->status, 413);
+  EXPECT_TRUE(!chunked || chunked->status == 413);
   EXPECT_EQ(client_->Get("/healthz")->status, 200);
 }
 
