@@ -110,13 +110,18 @@ void Applier::execute(Group& group) {
     return;
   }
   const auto done = group.mode == GroupMode::together ? execute_together(group) : execute_singly(group);
-  if (!done) group.error = done.error();  // the connection, or bytes that cannot be right
+  if (!done) {
+    group.error = done.error();  // the connection, or bytes that cannot be right
+    if (session_ && !session_->broken() && !roll_back()) shared_.error.set(done.error());
+  }
   if (executor_) executor_->reset();
   if (!group.error) groups_.add();
 }
 
 base::Result<void> Applier::roll_back() {
   state_.set("ROLLBACK TRANSACTION");
+  // After a failure the server skips everything up to the next sync, a ROLLBACK too.
+  if (session_->unsynced() > 0) THALWEG_TRY(session_->sync());
   THALWEG_TRY(session_->run(kRollback));
   THALWEG_TRY(session_->sync());
   return {};
@@ -195,7 +200,7 @@ base::Result<void> Applier::execute_together(Group& group) {
   return {};
 }
 
-base::Result<Refusal> Applier::execute_one(Group& group, Transaction& transaction, const base::Error* park_why) {
+base::Result<Refusal> Applier::execute_one(const Transaction& transaction, const base::Error* park_why) {
   THALWEG_TRY(session_->run(session_->prepared(kBegin, {}), {}, {.any = true}));
   Refusal refusal;
   {
@@ -203,10 +208,12 @@ base::Result<Refusal> Applier::execute_one(Group& group, Transaction& transactio
     if (park_why != nullptr) {
       THALWEG_ASSIGN(refusal, park(*session_, shared_.stream_id, transaction, *park_why));
     } else {
-      THALWEG_ASSIGN(refusal, executor_->execute_rows(transaction));
+      auto executed = executor_->execute_rows(transaction);
+      if (!executed && !is_about_data(executed.error().code)) return std::unexpected(executed.error());
+      // A value that does not fit the destination's type is the data's fault, like what the server refuses.
+      refusal = executed ? *executed : Refusal(StatementFailure{.error = executed.error()});
     }
   }
-  static_cast<void>(group);
   if (!refusal) {
     THALWEG_ASSIGN(refusal, commit(range_of(transaction)));
   }
@@ -230,7 +237,7 @@ base::Result<void> Applier::execute_singly(Group& group) {
     if (!why && (transaction.park_behind || parked.shares(transaction.hashes()))) {
       why = base::fail(ErrorCode::parked_behind, "parked behind a transaction that changed the same rows").error();
     }
-    THALWEG_ASSIGN(const Refusal refusal, execute_one(group, transaction, why ? &*why : nullptr));
+    THALWEG_ASSIGN(const Refusal refusal, execute_one(transaction, why ? &*why : nullptr));
     if (!refusal) {
       if (why) {
         transaction.parked_with = why;

@@ -49,7 +49,7 @@ class Applier {
   void execute(Group& group);
   base::Result<void> execute_together(Group& group);
   base::Result<void> execute_singly(Group& group);
-  base::Result<Refusal> execute_one(Group& group, Transaction& transaction, const base::Error* park_why);
+  base::Result<Refusal> execute_one(const Transaction& transaction, const base::Error* park_why);
   base::Result<void> roll_back();
   base::Result<Refusal> commit(LsnRange range);
   bool is_turn(const Group& group) const;

@@ -167,7 +167,8 @@ base::Result<std::unique_ptr<Transaction>> Assembler::finish(const lcr::FrameVie
     transaction->lcrs = frames;
     transaction->bytes = transaction->spilled->bytes();
   }
-  THALWEG_TRY(write_sets_.build(*transaction));
+  const auto serialization = shared_.parameters.commit_serialization.load(std::memory_order_relaxed);
+  THALWEG_TRY(write_sets_.build(*transaction, serialization != CommitSerialization::none));
   return transaction;
 }
 

@@ -93,7 +93,7 @@ void WriteSetBuilder::add_keys(Transaction& transaction, const TableMetadata& ta
 }
 
 void WriteSetBuilder::add_row(Transaction& transaction, const TableMetadata& table, FrameKind kind) {
-  if (table.keyless()) {
+  if (table.keyless() && order_keyless_) {
     // Inserts commute with each other; whatever looks for a row must see all of them.
     (kind == FrameKind::insert ? transaction.reads : transaction.writes).push_back(table.table_hash);
   }
@@ -130,7 +130,8 @@ base::Result<void> WriteSetBuilder::add(Transaction& transaction, const lcr::Fra
   return {};
 }
 
-base::Result<void> WriteSetBuilder::build(Transaction& transaction) {
+base::Result<void> WriteSetBuilder::build(Transaction& transaction, bool order_keyless) {
+  order_keyless_ = order_keyless;
   last_table_ = nullptr;
   if (transaction.spilled) {
     transaction.barrier = true;

@@ -16,7 +16,9 @@ class WriteSetBuilder {
   // Fills writes, reads, table_hashes and lcrs, and barrier where the transaction holds a TRUNCATE. A spilled
   // transaction gets its tables only and is a barrier.
   // Fails with corrupt_frame where a row came before its table's description.
-  base::Result<void> build(Transaction& transaction);
+  // `order_keyless`: tables without a key count as one key each, which orders all their changes; without it they have
+  // no order among transactions (commit_serialization none).
+  base::Result<void> build(Transaction& transaction, bool order_keyless);
   // The same for one frame of a spilled transaction, whose `spilled` file cannot be read yet.
   base::Result<void> note_table(Transaction& transaction, const metadata::TableMap& tables, const lcr::FrameView& frame);
 
@@ -26,6 +28,7 @@ class WriteSetBuilder {
   void add_keys(Transaction& transaction, const metadata::TableMetadata& table, const std::vector<lcr::Value>& values,
                 const std::vector<lcr::Value>* other, bool is_partial);
 
+  bool order_keyless_ = true;
   std::vector<lcr::Value> old_;
   std::vector<lcr::Value> new_;
   const metadata::TableMetadata* last_table_ = nullptr;
