@@ -14,6 +14,8 @@ from harness.engine import Engine, RefusedError
 from harness.scene import Scene
 from harness.workspace import free_port, give_to_postgres
 
+STREAM = {"id": "abcdefgh", "name": "n", "status": "DISABLED", "force": False, "parameters": {}, "tables": [{"schema": "s", "table": "t"}],
+          "source": {"name": "s", "conninfo": "port=1"}, "destination": {"name": "d", "conninfo": "port=1"}}
 TABLE = "CREATE TABLE item (id integer PRIMARY KEY, body text); INSERT INTO item VALUES (1, 'one');"
 
 
@@ -28,10 +30,6 @@ def assert_nothing_at_source(scene: Scene) -> None:
     assert scene.publications() == 0, "a publication was left at the source"
 
 
-def retry(scene: Scene) -> None:
-    scene.engine.request("POST", f"/v1/streams/{scene.stream}/retry")
-
-
 def test_wrong_password_then_right(scene: Scene) -> None:
     scene.run_at_source(TABLE)
     wrong = scene.source.conninfo(scene.database, "thalweg", "not-the-password")
@@ -39,7 +37,7 @@ def test_wrong_password_then_right(scene: Scene) -> None:
     assert_clear(scene.engine.wait_aborted(scene.stream), "authentication_failed")
     assert_nothing_at_source(scene)
     scene.engine.set_stream(scene.stream, source={"name": "source", "conninfo": scene.source_conninfo})
-    retry(scene)
+    scene.engine.retry(scene.stream)
     scene.wait_replicating()
     scene.assert_same()
 
@@ -94,7 +92,8 @@ def test_wal_level_too_low(scene: Scene) -> None:
     """The destination's cluster has wal_level = replica; here it is the source."""
     scene.destination.run_script(scene.database, "SET ROLE thalweg;" + TABLE)
     scene.destination.sql("postgres", "ALTER ROLE thalweg REPLICATION")
-    scene.engine.add_stream(scene.stream, scene.destination_conninfo, scene.source_conninfo, [("public", "item")])
+    scene.engine.add_stream(scene.stream, scene.destination_conninfo, scene.source.conninfo(scene.database),
+                            [("public", "item")])
     error = scene.engine.wait_aborted(scene.stream)
     scene.destination.sql("postgres", "ALTER ROLE thalweg NOREPLICATION")
     assert_clear(error, "wal_level_too_low")
@@ -144,7 +143,7 @@ def test_table_without_identity(scene: Scene) -> None:
     assert "notes" in error["message"] and "REPLICA IDENTITY" in error["cure"]
     assert_nothing_at_source(scene)
     scene.at_source("ALTER TABLE notes REPLICA IDENTITY FULL")
-    retry(scene)
+    scene.engine.retry(scene.stream)
     scene.wait_replicating()
     scene.assert_same()
 
@@ -189,7 +188,7 @@ def test_no_free_slot(scene: Scene) -> None:
     finally:
         scene.source.sql("postgres", "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots "
                                      "WHERE slot_name LIKE 'filler%'")
-    retry(scene)
+    scene.engine.retry(scene.stream)
     scene.wait_replicating()
 
 
@@ -213,10 +212,11 @@ def test_second_engine_on_the_same_stream(scene: Scene, workspace: Path) -> None
 
 @pytest.mark.parametrize(("change", "pointer"), [
     ({"colour": "blue"}, "colour"),
-    ({"streams": [{"id": "abcdefgh", "surprise": 1}]}, "surprise"),
+    ({"streams": [STREAM | {"surprise": 1}]}, "surprise"),
+    ({"streams": [{"id": "abcdefgh"}]}, "missing"),
     ({"format": 99}, "format"),
     ({"streams": "none"}, "streams"),
-], ids=["unknown field", "unknown field within", "unknown format", "wrong type"])
+], ids=["unknown field", "unknown field within", "field missing", "unknown format", "wrong type"])
 def test_desired_state_that_does_not_fit(scene: Scene, change: dict[str, Any], pointer: str) -> None:
     with pytest.raises(RefusedError) as refused:
         scene.engine.put_desired(**change)
@@ -278,7 +278,7 @@ def test_conflicting_row_stops_and_says_which(scene: Scene) -> None:
     assert error["sqlstate"] == "23505"
     assert "item" in error["table"]
     scene.at_destination("DELETE FROM item WHERE id = 2")
-    retry(scene)
+    scene.engine.retry(scene.stream)
     scene.wait_replicating()
     scene.wait_applied()
     scene.assert_same()
@@ -317,6 +317,6 @@ def test_full_disk_at_destination(scene: Scene, small_disk: Path) -> None:
     assert_clear(status["error"], "disk_full")
     subprocess.run(["mount", "-o", "remount,size=400m", str(small_disk)], check=True)
     if scene.engine.status(scene.stream)["status"] == "ABORTED":
-        retry(scene)
+        scene.engine.retry(scene.stream)
     scene.wait_applied(90)
     scene.assert_same()

@@ -132,7 +132,7 @@ def test_partitioned_tables(scene: Scene) -> None:
     scene.run_at_source("""
         INSERT INTO measure VALUES ('2024-02-29', 500, 1), ('1999-01-01', 1, 2);
         UPDATE measure SET value = value + 1 WHERE sensor = 3;
-        UPDATE measure SET at = '2024-12-31' WHERE at = '2023-06-10';     -- moves between partitions
+        UPDATE measure SET at = '2030-12-31' WHERE at = '2023-06-10';     -- moves between partitions
         DELETE FROM measure WHERE sensor = 4;
     """)
     scene.wait_applied()

@@ -173,6 +173,18 @@ class Engine:
                          f"applied up to {lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}")
         return time.monotonic() - begun
 
+    def retry(self, stream: str) -> None:
+        """Clears an ABORTED stream's error; returns once the engine has begun again."""
+        before = self.status(stream)["error"]
+        self.request("POST", f"/v1/streams/{stream}/retry")
+
+
+        def began() -> bool:
+            status = self.status(stream)
+            return status["status"] != "ABORTED" or status["error"] != before
+
+        wait_for(began, SECONDS, "the engine tries again")
+
     def drop_stream(self, stream: str, seconds: float = SECONDS) -> None:
         self.set_stream(stream, status="DROPPED")
         self.wait_status(stream, lambda status: status["status"] == "DROPPED", seconds, "DROPPED")
