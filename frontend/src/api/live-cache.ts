@@ -1,7 +1,10 @@
 // What an event does to the query cache. Pure of the connection, so that it can be tested without one.
 import type { QueryClient } from "@tanstack/react-query";
+import type { components } from "./generated/schema";
 import { keys } from "./keys";
 import type { Overview, Sample, Stream, StreamSummary } from "./types";
+
+type Schemas = components["schemas"];
 
 /** Samples kept in the browser for each stream: an hour at one a second. */
 export const SAMPLES_MAX = 3600;
@@ -46,10 +49,10 @@ export function takeSample(cache: QueryClient, sample: Sample): void {
 
 export type LiveEvent =
   | { name: "stream.sample"; data: Sample }
-  | { name: "stream.status"; data: { stream_id: string } }
-  | { name: "stream.deleted"; data: { stream_id: string } }
-  | { name: "operation"; data: unknown }
-  | { name: "engine"; data: unknown }
+  | { name: "stream.status"; data: Pick<Schemas["StreamStatusEvent"], "stream_id"> }
+  | { name: "stream.deleted"; data: Pick<Schemas["StreamDeletedEvent"], "stream_id"> }
+  | { name: "operation"; data: Partial<Schemas["OperationEvent"]> }
+  | { name: "engine"; data: Partial<Schemas["EngineEvent"]> }
   | { name: "reset"; data: unknown };
 
 export const eventNames: LiveEvent["name"][] = [

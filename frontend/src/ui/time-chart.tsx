@@ -158,7 +158,7 @@ function Plot(props: TimeChartProps & { height: number }) {
       {
         width: element.clientWidth || 300,
         height,
-        padding: [6, 6, 0, 0],
+        padding: [6, 18, 0, 0],
         legend: { show: false },
         cursor: { y: false, points: { size: 6 } },
         scales: {

@@ -1880,6 +1880,19 @@ export interface components {
              */
             start: boolean;
         };
+        /**
+         * StreamDeletedEvent
+         * @description SSE event `stream.deleted`: the stream is gone.
+         */
+        StreamDeletedEvent: {
+            /** Stream Id */
+            stream_id: string;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+        };
         /** StreamError */
         StreamError: {
             /** Code */
@@ -2448,15 +2461,6 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDetails"];
                 };
             };
-            /** @description Not JSON */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
             /** @description Not valid */
             422: {
                 headers: {
@@ -2682,15 +2686,6 @@ export interface operations {
             };
             /** @description Too large */
             413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-            /** @description Not JSON */
-            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2949,15 +2944,6 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDetails"];
                 };
             };
-            /** @description Not JSON */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
             /** @description Not valid */
             422: {
                 headers: {
@@ -3056,15 +3042,6 @@ export interface operations {
             };
             /** @description Too large */
             413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-            /** @description Not JSON */
-            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3225,15 +3202,6 @@ export interface operations {
             };
             /** @description Too large */
             413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-            /** @description Not JSON */
-            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3475,15 +3443,6 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDetails"];
                 };
             };
-            /** @description Not JSON */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
             /** @description Not valid */
             422: {
                 headers: {
@@ -3573,15 +3532,6 @@ export interface operations {
             };
             /** @description Too large */
             413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-            /** @description Not JSON */
-            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3833,15 +3783,6 @@ export interface operations {
             };
             /** @description Too large */
             413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-            /** @description Not JSON */
-            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4378,15 +4319,6 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDetails"];
                 };
             };
-            /** @description Not JSON */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
             /** @description Not valid */
             422: {
                 headers: {
@@ -4467,15 +4399,6 @@ export interface operations {
             };
             /** @description Too large */
             413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-            /** @description Not JSON */
-            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4579,15 +4502,6 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDetails"];
                 };
             };
-            /** @description Not JSON */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
             /** @description Not valid */
             422: {
                 headers: {
@@ -4677,15 +4591,6 @@ export interface operations {
             };
             /** @description Too large */
             413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-            /** @description Not JSON */
-            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4846,15 +4751,6 @@ export interface operations {
             };
             /** @description Too large */
             413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-            /** @description Not JSON */
-            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5223,15 +5119,6 @@ export interface operations {
             };
             /** @description Too large */
             413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-            /** @description Not JSON */
-            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6018,7 +5905,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Events `stream.sample` (Sample), `stream.status` (StreamStatusEvent), `operation` (OperationEvent), `engine` (EngineEvent), `stream.deleted`, and `reset` when events may have been missed; data is JSON. */
+            /** @description Events `hello`, `stream.sample` (Sample), `stream.status` (StreamStatusEvent), `operation` (OperationEvent), `engine` (EngineEvent), `stream.deleted` (StreamDeletedEvent), and `reset` when events may have been missed; data is JSON. */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -9,11 +9,11 @@ import {
 import type { ReactNode } from "react";
 import type { ComponentSample, Sample } from "@/api/types";
 import { asText, byteRate, bytes, compactCount, latency, rate } from "@/lib/format";
-import { stateInWords } from "@/lib/states";
+import { type StateInWords, stateInWords } from "@/lib/states";
 import { Meter } from "@/ui/meter";
 import { Metric } from "@/ui/quantity";
 import { TimeBar, TimeLegend } from "@/ui/time-bar";
-import { StateBadge, ToneIcon } from "@/ui/tone";
+import { ToneBadge, ToneIcon } from "@/ui/tone";
 import classes from "./component-strip.module.css";
 import { arrange, componentName, counts, sumRate } from "./components";
 
@@ -36,6 +36,12 @@ export function ComponentStrip({ sample }: { sample: Sample }) {
   );
 }
 
+const notRunning: StateInWords = {
+  label: "Not running",
+  tone: "quiet",
+  definition: "It starts with the stream, after the initial copy.",
+};
+
 interface CardProps {
   title: string;
   icon: ReactNode;
@@ -53,7 +59,7 @@ function Card({ title, icon, component, children }: CardProps) {
         </Text>
       </Group>
       <Box className={classes.state}>
-        <StateBadge state={component?.state} compact wrap />
+        <ToneBadge state={component ? stateInWords(component.state) : notRunning} compact wrap />
       </Box>
       {component && <Numbers component={component} title={title} />}
       {children}

@@ -1,4 +1,4 @@
-import { Box, Group, Stack, Text, Title, VisuallyHidden } from "@mantine/core";
+import { Box, Stack, Text, Title, VisuallyHidden } from "@mantine/core";
 import type { Check } from "@/api/types";
 import { sentenceCase, type Tone } from "@/lib/states";
 import { CopyBlock } from "@/ui/copy-block";
@@ -37,45 +37,42 @@ export function CheckList({ checks }: { checks: Check[] }) {
 
 function CheckRow({ check }: { check: Check }) {
   const { tone, word } = faces[check.status];
+  const passed = check.status === "ok";
   return (
-    <li className={classes.check}>
-      <Group gap={8} wrap="nowrap" align="flex-start">
-        <Box pt={2}>
-          <ToneIcon tone={tone} />
-          <VisuallyHidden>{word}: </VisuallyHidden>
-        </Box>
-        <Box miw={0} flex={1}>
-          <Group gap={8}>
-            <Text size="sm" fw={600}>
-              {check.title}
+    <li className={classes.check} data-passed={passed || undefined}>
+      <Box pt={2}>
+        <ToneIcon tone={tone} />
+        <VisuallyHidden>{word}: </VisuallyHidden>
+      </Box>
+      <Box className={classes.words}>
+        <Text size="sm" fw={600}>
+          {check.title}
+          {!passed && (
+            <Text span size="xs" fw={600} ml={8} style={{ color: `var(--tone-${tone})` }} aria-hidden>
+              {word}
             </Text>
-            {check.status !== "ok" && (
-              <Text size="xs" fw={600} style={{ color: `var(--tone-${tone})` }} aria-hidden>
-                {word}
-              </Text>
-            )}
-          </Group>
-          <Text size="sm" c="dimmed">
-            {check.detail}
+          )}
+        </Text>
+        <Text size="sm" c="dimmed">
+          {check.detail}
+        </Text>
+        {!passed && check.cure && (
+          <Text size="sm" mt={2}>
+            <strong>Cure: </strong>
+            {check.cure}
           </Text>
-          {check.status !== "ok" && check.cure && (
-            <Text size="sm" mt={2}>
-              <strong>Cure: </strong>
-              {check.cure}
-            </Text>
-          )}
-          {check.status !== "ok" && check.sql && (
-            <Box mt={6}>
-              <CopyBlock
-                text={check.sql}
-                label={`SQL to run at the ${check.side}`}
-                about={check.title}
-                copyLabel="Copy SQL"
-              />
-            </Box>
-          )}
-        </Box>
-      </Group>
+        )}
+        {!passed && check.sql && (
+          <Box mt={6}>
+            <CopyBlock
+              text={check.sql}
+              label={`SQL to run at the ${check.side}`}
+              about={check.title}
+              copyLabel="Copy SQL"
+            />
+          </Box>
+        )}
+      </Box>
     </li>
   );
 }

@@ -19,7 +19,7 @@ const columns: Column<AuditEntry>[] = [
     key: "at",
     header: "Time",
     sortBy: (entry) => entry.at,
-    cell: (entry) => formatTime(entry.at),
+    cell: (entry) => <span style={{ whiteSpace: "nowrap" }}>{formatTime(entry.at)}</span>,
     width: 150,
   },
   {

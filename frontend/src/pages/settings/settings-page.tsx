@@ -5,11 +5,39 @@ import { sessionQuery } from "@/api/session";
 import { PasswordForm } from "@/features/identity/password-form";
 import { Tokens } from "@/features/identity/tokens";
 import { Users } from "@/features/identity/users";
+import type { RestCallSpec } from "@/lib/curl";
 import { covers } from "@/lib/session-role";
 import { PageHeader } from "@/ui/page-header";
 import { Panel } from "@/ui/panel";
+import { RestCallButton } from "@/ui/rest-call";
 
 const route = getRouteApi("/shell/settings");
+
+/** What the tab's actions do, by REST. */
+function restCalls(tab: string, userId: string): RestCallSpec[] {
+  if (tab === "tokens") {
+    return [
+      { method: "GET", path: "/api/v1/tokens" },
+      { method: "POST", path: "/api/v1/tokens", body: { name: "ci", role: "viewer", expires_in_days: 90 } },
+      { method: "DELETE", path: "/api/v1/tokens/TOKEN_ID" },
+    ];
+  }
+  if (tab === "users") {
+    return [
+      { method: "GET", path: "/api/v1/users" },
+      { method: "POST", path: "/api/v1/users", body: { name: "NAME", role: "viewer", password: "********" } },
+      {
+        method: "PATCH",
+        path: "/api/v1/users/USER_ID",
+        headers: { "If-Match": "ETAG" },
+        body: { role: "operator", enabled: true },
+      },
+      { method: "DELETE", path: "/api/v1/users/USER_ID" },
+    ];
+  }
+  const body = { current_password: "********", new_password: "********" };
+  return [{ method: "POST", path: `/api/v1/users/${userId}:change-password`, body }];
+}
 
 export function SettingsPage() {
   const { tab = "account" } = route.useSearch();
@@ -19,7 +47,11 @@ export function SettingsPage() {
   const isAdmin = covers(user.role, "admin");
   return (
     <>
-      <PageHeader title="Settings" description="Your account, API tokens and users." />
+      <PageHeader
+        title="Settings"
+        description="Your account, API tokens and users."
+        actions={<RestCallButton label="REST calls" calls={restCalls(tab, user.id)} />}
+      />
       <Tabs
         value={tab}
         onChange={(next) =>
