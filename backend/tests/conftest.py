@@ -3,7 +3,6 @@
 import itertools
 from collections.abc import AsyncGenerator, Generator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -52,23 +51,28 @@ def redis_server() -> Generator[RedisServer, None, None]:
 
 
 @pytest.fixture
-def settings(
-    cluster: Cluster, store_template: str, redis_server: RedisServer, tmp_path: Path
-) -> Generator[Settings, None, None]:
+def settings(cluster: Cluster, store_template: str, redis_server: RedisServer) -> Generator[Settings, None, None]:
     number = next(_numbers)
     name = f"store_{number}"
     cluster.execute(f"CREATE DATABASE {name} TEMPLATE {store_template} STRATEGY file_copy")
     yield Settings(
         store_url=cluster.url(name), redis_url=redis_server.url.replace("/0", f"/{number % 16}"),
-        secret_key=Fernet.generate_key().decode(), console_directory=tmp_path / "console", store_pool_size=5,
+        secret_key=Fernet.generate_key().decode(), store_pool_size=5,
         poll_interval=0.05, engine_timeout=2, database_connect_timeout=2, log_level="error",
     )  # fmt: skip
     cluster.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
+@pytest.fixture(scope="session")
+def application(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
+    """Built once: it takes longer than most tests. What a test changes is in its lifespan's state."""
+    return create_app(Settings(console_directory=tmp_path_factory.mktemp("built") / "console"))
+
+
 @pytest.fixture
-async def app(settings: Settings) -> AsyncGenerator[FastAPI, None]:
-    application = create_app(settings)
+async def app(application: FastAPI, settings: Settings) -> AsyncGenerator[FastAPI, None]:
+    settings.console_directory = application.state.settings.console_directory
+    application.state.settings = settings
     async with application.router.lifespan_context(application):
         await application.state.resources.redis.flushdb()
         yield application

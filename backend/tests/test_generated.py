@@ -7,8 +7,8 @@ from types import ModuleType
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import create_engine
-from tests.support.servers import Cluster
 
+from tests.support.servers import Cluster
 from thalweg.db.models import Base
 
 BACKEND = Path(__file__).resolve().parents[1]

@@ -1,6 +1,7 @@
 """status, watch, operations."""
 
 import time
+from contextlib import nullcontext
 from datetime import datetime
 from typing import Annotated
 
@@ -50,9 +51,8 @@ def watch(
     names = _names(api)
     samples: dict[str, Json] = {}
     seen = 0
-    with Live(_ticker(names, samples), console=out, auto_refresh=False, transient=False) as live:
-        if plain:
-            live.stop()
+    live = Live(_ticker(names, samples), console=out, auto_refresh=False)
+    with nullcontext() if plain else live:
         while True:
             try:
                 for name, data in api.events():

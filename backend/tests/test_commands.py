@@ -1,0 +1,167 @@
+"""The command line as a process of its own, over a real connection."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+
+from tests.conftest import PASSWORD, Sides, Users
+from tests.support.engine_double import TOKEN, EngineDouble, example
+from tests.support.servers import free_port
+from tests.support.serving import serve
+from tests.test_collector import collector  # noqa: F401
+from thalweg.kernel.principal import Role
+from thalweg.kernel.settings import Settings
+
+BACKEND = Path(__file__).resolve().parents[1]
+
+
+@dataclass
+class Answer:
+    code: int
+    out: str
+    err: str
+
+
+@dataclass
+class Shell:
+    environment: dict[str, str]
+
+    async def __call__(self, *arguments: str, module: str = "thalweg.cli.main", stdin: str = "") -> Answer:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", module, *arguments, env=self.environment, cwd=BACKEND,
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        out, err = await process.communicate(stdin.encode())
+        return Answer(process.returncode or 0, out.decode(), err.decode())
+
+
+@pytest.fixture
+async def shell(app: FastAPI, users: Users, settings: Settings, tmp_path: Path) -> AsyncGenerator[Shell, None]:
+    """Not logged in; its configuration is in the test's own folder."""
+
+    async def without_lifespan(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            await app(scope, receive, send)
+
+    assert settings.secret_key is not None
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("THALWEG_")}
+    async with serve(without_lifespan) as url:
+        yield Shell(
+            {
+                **kept, "XDG_CONFIG_HOME": str(tmp_path), "THALWEG_URL": url, "COLUMNS": "200",
+                "THALWEG_STORE_URL": settings.store_url, "THALWEG_REDIS_URL": settings.redis_url,
+                "THALWEG_SECRET_KEY": settings.secret_key.get_secret_value(),
+            }
+        )  # fmt: skip
+
+
+def with_token(shell: Shell, users: Users, role: Role = Role.OPERATOR) -> Shell:
+    return Shell({**shell.environment, "THALWEG_TOKEN": users.tokens[role]})
+
+
+async def test_login_keeps_a_token_that_logout_revokes(shell: Shell, tmp_path: Path) -> None:
+    refused = await shell("status")
+    assert (refused.code, "thalweg login" in refused.err) == (3, True)
+    wrong = await shell("login", "--user", "admin", "--password-stdin", stdin="wrong\n")
+    assert wrong.code == 3
+    done = await shell("login", "--user", "admin", "--password-stdin", stdin=f"{PASSWORD}\n")
+    assert done.code == 0, done.err
+    file = tmp_path / "thalweg" / "config.json"
+    assert file.stat().st_mode & 0o777 == 0o600
+    token = json.loads(file.read_text())["token"]
+    assert (await shell("status")).out.strip() == "No streams."
+    assert (await shell("logout")).code == 0
+    assert not file.exists()
+    assert (await Shell({**shell.environment, "THALWEG_TOKEN": token})("status")).code == 3
+
+
+async def test_unreachable_control_plane(shell: Shell, users: Users) -> None:
+    away = with_token(Shell({**shell.environment, "THALWEG_URL": f"http://127.0.0.1:{free_port()}"}), users)
+    answer = await away("status")
+    assert answer.code == 4
+    assert "make up" in answer.err
+
+
+async def test_stream_from_databases_to_deletion(
+    shell: Shell,
+    users: Users,
+    sides: Sides,
+    engine: EngineDouble,
+    collector: Any,  # noqa: F811
+) -> None:
+    run = with_token(shell, users)
+
+    async def add(body: dict[str, Any], password: str) -> Answer:
+        return await run(
+            "databases", "add", body["name"], "--host", body["host"], "--port", str(body["port"]),
+            "--dbname", body["dbname"], "--user", body["user"], "--password-stdin", stdin=password + "\n",
+        )  # fmt: skip
+
+    wrong = await add(sides.source, "wrong")
+    assert (wrong.code, "authentication_failed" in wrong.err, "cure:" in wrong.err) == (1, True, True)
+    for body in (sides.source, sides.destination):
+        assert (await add(body, body["password"])).code == 0
+    assert "public.orders" in (await run("databases", "tables", "shop")).out
+    sides.on_source("CREATE TABLE notes (body text)", f"ALTER TABLE notes OWNER TO {sides.source['user']}")
+    choice = ["--source", "shop", "--destination", "warehouse", "--include", "public.*"]
+    unready = await run("preflight", *choice)
+    assert (unready.code, "REPLICA IDENTITY FULL" in unready.out) == (1, True)
+    choice += ["--exclude", "public.notes"]
+    assert (await run("preflight", *choice)).code == 0
+    made = await run("streams", "create", "s", *choice, "--set", "parallelism=2", "--wait")
+    assert made.code == 0, made.err
+    assert engine.desired["streams"][0]["parameters"] == {"parallelism": 2}
+    ticker = await run("watch", "--plain", "--count", "2")
+    assert "REPLICATING" in ticker.out
+    assert "LCR/s" in (await run("status")).out
+    assert (await run("streams", "set", "s", "disable_on_error=off")).code == 0
+    invalid = await run("streams", "set", "s", "parallelism=0")
+    assert "from 1 to 64" in invalid.err
+    engine.status, engine.phase, engine.error = "ABORTED", "STOPPED", example("status")["streams"][1]["error"]
+    assert (await run("streams", "stop", "s", "--wait")).code == 0
+    assert (await run("streams", "start", "s", "--wait")).code == 1
+    assert (await run("status")).code == 1
+    assert (await run("streams", "retry", "s", "--wait")).code == 0
+    assert "duplicate key" in (await run("errors", "s")).out
+    assert (await run("streams", "delete", "s", "--wait")).code == 0
+    assert (await run("operations")).out.count("stream.") == 5
+    assert (await run("databases", "remove", "shop")).code == 0
+
+
+async def test_administration(shell: Shell, double: tuple[EngineDouble, str], tmp_path: Path) -> None:
+    async def admin(*arguments: str, stdin: str = "") -> Answer:
+        return await shell(*arguments, module="thalweg.cli.admin", stdin=stdin)
+
+    assert "revision" in (await admin("migrate")).out
+    made = await admin("create-admin", "grace")
+    password = made.out.split("password: ")[1].strip()
+    assert "exists already" in (await admin("create-admin", "grace")).out
+    login = ["login", "--user", "grace", "--password-stdin"]
+    assert (await shell(*login, stdin=password + "\n")).code == 0
+    assert (await admin("set-password", "grace", stdin="short\n")).code == 1
+    assert (await admin("set-password", "grace", stdin="another password\n")).code == 0
+    assert (await shell(*login, stdin="another password\n")).code == 0
+    token = (await admin("create-token", "--user", "grace", "--role", "viewer")).out.strip()
+    assert (await Shell({**shell.environment, "THALWEG_TOKEN": token})("status")).code == 0
+    file = tmp_path / "engine-token"
+    file.write_text(TOKEN + "\n")
+    enrol = ["enrol-local", "--token-file", str(file), "--url", double[1]]
+    assert "enrolled already" not in (await admin(*enrol)).out
+    assert "enrolled already" in (await admin(*enrol)).out
+
+
+async def test_administration_without_a_store(shell: Shell) -> None:
+    url = f"postgresql://postgres@127.0.0.1:{free_port()}/store"
+    away = Shell({**shell.environment, "THALWEG_STORE_URL": url})
+    for command in ("migrate", "create-admin"):
+        answer = await away(command, module="thalweg.cli.admin")
+        assert (answer.code, "cure:" in answer.err) == (1, True)
+        assert "Traceback" not in answer.err
