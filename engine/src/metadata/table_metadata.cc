@@ -58,7 +58,7 @@ base::Result<void> check_type(const TableMetadata& table, const Column& column) 
 
 base::Result<void> load_columns(pg::Connection& connection, TypeCatalog& types, TableMetadata& table) {
   THALWEG_ASSIGN(const pg::Rows rows,
-                 connection.query("SELECT attname, attnum, atttypid, attgenerated <> '' FROM pg_catalog.pg_attribute "
+                 connection.query("SELECT attname, attnum, atttypid, attgenerated <> '', attidentity = 'a' FROM pg_catalog.pg_attribute "
                                   "WHERE attrelid = $1::oid AND attnum > 0 AND NOT attisdropped",
                                   {std::to_string(table.destination.value)}));
   for (const auto& source : table.source.columns) {
@@ -75,6 +75,7 @@ base::Result<void> load_columns(pg::Connection& connection, TypeCatalog& types, 
     column.attribute = static_cast<int16_t>(rows.integer(row, 1));
     column.source_key = source.is_key;
     column.written = !rows.boolean(row, 3);
+    column.identity_always = rows.boolean(row, 4);
     THALWEG_ASSIGN(column.type, types.find(connection, {static_cast<uint32_t>(rows.integer(row, 2))}));
     column.in_sets = column.type->array_type.value != 0 && column.type->kind != TypeKind::array &&
                      column.type->kind != TypeKind::composite && column.type->has_binary_input;

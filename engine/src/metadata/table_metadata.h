@@ -25,6 +25,8 @@ struct Column {
   int16_t attribute = 0;                 // attnum at the destination
   bool source_key = false;               // part of the source's replica identity
   bool written = true;                   // false: generated at the destination, never written
+  // GENERATED ALWAYS AS IDENTITY at the destination: INSERT can override it, UPDATE cannot.
+  bool identity_always = false;
   // A value can be an element of an array parameter for unnest(): not an array itself, not a composite.
   bool in_sets = true;
 };

@@ -70,7 +70,7 @@ base::Result<void> ChangeWriter::insert(const TableMetadata& table, const lcr::V
 
 base::Result<void> ChangeWriter::upsert(const TableMetadata& table, const lcr::Value* values, const std::byte* frame) {
   return run_row(session_.prepared(table, StatementKind::upsert, {}, false), values, values,
-                 {.rows = 1, .frame = frame, .table = &table});
+                 {.rows = 1, .any = true, .frame = frame, .table = &table});
 }
 
 base::Result<void> ChangeWriter::update(const TableMetadata& table, const lcr::Value* values, const lcr::Value* key,

@@ -69,9 +69,20 @@ std::vector<uint16_t> assigned_columns(const TableMetadata& table, const ColumnM
   std::vector<uint16_t> columns;
   for (uint16_t column = 0; column < table.columns.size(); ++column) {
     if (!came.has(column) || !table.columns[column].written) continue;
+    if (table.columns[column].identity_always && !in_identity(table, column)) continue;
     if (with_identity || !in_identity(table, column)) columns.push_back(column);
   }
   return columns.empty() ? table.identity : columns;
+}
+
+// Columns that cannot be assigned, and so must be as they came: a row where they are not is a conflict, not a difference
+// that nobody sees.
+std::vector<uint16_t> required_columns(const TableMetadata& table, const ColumnMask& came) {
+  std::vector<uint16_t> columns;
+  for (uint16_t column = 0; column < table.columns.size(); ++column) {
+    if (came.has(column) && table.columns[column].identity_always && !in_identity(table, column)) columns.push_back(column);
+  }
+  return columns;
 }
 
 std::string written_columns(const TableMetadata& table) {
@@ -98,10 +109,11 @@ Statement make_insert(const TableMetadata& table, bool upsert) {
     }
     std::string assignments;
     for (const Column& column : table.columns) {
-      if (!column.written) continue;
+      if (!column.written || column.identity_always) continue;
       assignments += fmt::format("{}{} = excluded.{}", assignments.empty() ? "" : ", ", column.quoted_name, column.quoted_name);
     }
-    sql += fmt::format(" ON CONFLICT ({}) DO UPDATE SET {}", key, assignments);
+    sql += assignments.empty() ? fmt::format(" ON CONFLICT ({}) DO NOTHING", key)
+                               : fmt::format(" ON CONFLICT ({}) DO UPDATE SET {}", key, assignments);
   }
   return builder.finish(std::move(sql));
 }
@@ -113,7 +125,10 @@ Statement make_update(const TableMetadata& table, const ColumnMask& came, bool w
     assignments += fmt::format("{}{} = {}", assignments.empty() ? "" : ", ", table.columns[column].quoted_name,
                                builder.parameter(column, false));
   }
-  const std::string condition = builder.equal_identity();
+  std::string condition = builder.equal_identity();
+  for (const uint16_t column : required_columns(table, came)) {
+    condition += fmt::format(" AND {} = {}", table.columns[column].quoted_name, builder.parameter(column, false));
+  }
   return builder.finish(fmt::format("UPDATE {} SET {} WHERE {}", table.quoted_name, assignments, condition));
 }
 
@@ -149,6 +164,10 @@ Statement make_set_change(const TableMetadata& table, const ColumnMask& came, bo
   for (const uint16_t column : assigned_columns(table, came, false)) {
     add(column, "v");
     assignments += fmt::format("{}{} = s.v{}", assignments.empty() ? "" : ", ", table.columns[column].quoted_name, column);
+  }
+  for (const uint16_t column : required_columns(table, came)) {
+    add(column, "v");
+    condition += fmt::format(" AND t.{} = s.v{}", table.columns[column].quoted_name, column);
   }
   return builder.finish(fmt::format("UPDATE {} AS t SET {} FROM unnest({}) AS s({}) WHERE {}", table.quoted_name,
                                     assignments, arrays, names, condition));
