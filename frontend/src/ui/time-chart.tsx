@@ -169,7 +169,7 @@ function Plot(props: TimeChartProps & { height: number }) {
           {
             ...axis,
             size: 24,
-            space: 46,
+            space: 38,
             values: (_plot, ticks) => clockTicks(ticks),
           },
           {
