@@ -206,6 +206,31 @@ TEST(Apply, FallsBackWhenUniqueValuesSwap) {
   EXPECT_EQ(h.select("SELECT count(*) FROM seats WHERE seat = CASE WHEN id = 1 THEN 40 ELSE id - 1 END"), "40");
 }
 
+TEST(Apply, UpdatesBesideAnIdentityColumnThatIsAlwaysGenerated) {
+  ApplyHarness h;
+  h.run("CREATE TABLE orders (id int PRIMARY KEY, number int GENERATED ALWAYS AS IDENTITY, name text)");
+  h.describe("orders");
+  h.begin();
+  for (int i = 0; i < 30; ++i) h.insert("orders", {i, 100 + i, "x"});
+  h.commit();
+  h.begin();
+  for (int i = 0; i < 30; ++i) h.update("orders", {i, 100 + i, "y"});
+  h.commit();
+  h.begin();
+  h.update("orders", {0, 100, "z"});
+  h.commit();
+  auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT name, count(*), sum(number) FROM orders GROUP BY 1 ORDER BY 1"), "y|29|3335,z|1|100");
+  // A number that the destination cannot take over is a conflict, not a silent difference.
+  h.begin();
+  h.update("orders", {0, 777, "z"});
+  h.commit();
+  error = h.start_and_finish();
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code, ErrorCode::apply_conflict);
+}
+
 TEST(Apply, StopsAtAConflictWithEverythingBeforeItCommitted) {
   ApplyHarness h;
   h.run(kItems);
