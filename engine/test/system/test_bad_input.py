@@ -14,7 +14,8 @@ from harness.engine import Engine, RefusedError
 from harness.scene import Scene
 from harness.workspace import free_port, give_to_postgres
 
-STREAM = {"id": "abcdefgh", "name": "n", "status": "DISABLED", "force": False, "parameters": {}, "tables": [{"schema": "s", "table": "t"}],
+STREAM = {"id": "abcdefgh", "name": "n", "status": "DISABLED", "force": False, "parameters": {},
+          "tables": [{"schema": "s", "table": "t"}],
           "source": {"name": "s", "conninfo": "port=1"}, "destination": {"name": "d", "conninfo": "port=1"}}
 TABLE = "CREATE TABLE item (id integer PRIMARY KEY, body text); INSERT INTO item VALUES (1, 'one');"
 

@@ -34,6 +34,18 @@ def test_every_type_in_a_table_without_key(scene: Scene) -> None:
     scene.assert_same()
 
 
+@pytest.mark.parametrize("kind", type_catalogue.NOT_BINARY)
+def test_values_without_binary_form(scene: Scene, kind: str) -> None:
+    value = type_catalogue.NOT_BINARY[kind]
+    scene.run_at_source(f"CREATE TABLE odd (id integer PRIMARY KEY, value {kind});"
+                        f"INSERT INTO odd VALUES (1, {value});")
+    scene.start_stream()
+    scene.run_at_source(f"INSERT INTO odd VALUES (2, {value}), (3, NULL); UPDATE odd SET value = {value} WHERE id = 3;"
+                        "UPDATE odd SET value = NULL WHERE id = 1;")
+    scene.wait_applied()
+    scene.assert_same()
+
+
 def test_toast_unchanged_and_changed(scene: Scene) -> None:
     scene.run_at_source("""
         CREATE TABLE toast (id integer PRIMARY KEY, n integer, a text, b text, c bytea);

@@ -178,7 +178,6 @@ class Engine:
         before = self.status(stream)["error"]
         self.request("POST", f"/v1/streams/{stream}/retry")
 
-
         def began() -> bool:
             status = self.status(stream)
             return status["status"] != "ABORTED" or status["error"] != before

@@ -43,7 +43,7 @@ SCALARS: dict[str, list[str]] = {
     "bit(5)": ["B'10101'", "B'00000'"],
     "bit varying": ["B''", "B'1'", "repeat('10', 500)::bit varying"],
     "tsvector": ["''", "'a:1A fat:2B,4C cat:5D'", "'''weird '' word'':3'"],
-    "tsquery": ["''", "'fat & (rat | !cat:AB)'", "'super:*'", "'a <3> b'"],
+    "tsquery": ["'fat & (rat | !cat:AB)'", "'super:*'", "'a <3> b'"],
     "point": ["'(1,2)'", "'(NaN,-Infinity)'", "'(-0,1e-300)'"],
     "line": ["'{1,-1,0}'"],
     "lseg": ["'[(0,0),(1,1)]'"],
@@ -69,7 +69,7 @@ SCALARS: dict[str, list[str]] = {
     "regconfig": ["'english'"],
     "regdictionary": ["'simple'"],
     "regcollation": ["'\"C\"'"],
-    "int2vector": ["'1 2 3'", "''"],
+    "int2vector": ["'1 2 3'"],
     "oidvector": ["'1 2 3'"],
     "refcursor": ["'cursor'"],
     "aclitem": ["'postgres=r/postgres'"],
@@ -85,6 +85,12 @@ SCALARS: dict[str, list[str]] = {
     "datemultirange": ["'{[2020-01-01,2020-02-01),[2021-01-01,)}'"],
     "tsmultirange": ["'{}'"],
     "tstzmultirange": ["'{[\"2020-01-01 00:00+00\",)}'"],
+}
+
+# Legal values that PostgreSQL's own send and receive functions do not carry: they must travel as text.
+NOT_BINARY: dict[str, str] = {
+    "aclitem[]": "'{postgres=r/postgres,NULL}'", "tsquery": "''", "tsquery[]": "'{a,\"\"}'", "int2vector": "''",
+    "oidvector": "''",
 }
 
 # Made by the users of a database. Their numbers differ between the sides, so nothing may be sent by number.
@@ -116,6 +122,8 @@ def all_types() -> list[tuple[str, list[str]]]:
     for name, values in scalars:
         if name in ("kinds.short", "int2vector", "oidvector"):
             continue  # arrays themselves
+        if name == "aclitem":
+            continue  # has no binary form, and its array therefore none that PostgreSQL would send: a test of its own
         first, last = f"({values[0]})::{name}", f"({values[-1]})::{name}"
         arrays.append((f"{name}[]", [
             "'{}'", f"ARRAY[{first}, NULL, {last}]::{name}[]", f"ARRAY[[{first}, {last}], [NULL, {first}]]::{name}[]",
