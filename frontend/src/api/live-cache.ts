@@ -30,21 +30,24 @@ function refreshed<Summary extends StreamSummary>(summary: Summary, sample: Samp
   };
 }
 
+/** Changes what was read without making it look newly read: the rest of it is as old as before. */
+function amend<Data>(cache: QueryClient, queryKey: readonly unknown[], change: (data: Data) => Data): void {
+  cache.setQueryData<Data>(queryKey, (data) => data && change(data), {
+    updatedAt: cache.getQueryState(queryKey)?.dataUpdatedAt,
+  });
+}
+
 export function takeSample(cache: QueryClient, sample: Sample): void {
   // Only histories that a page has asked for are kept; the first read brings the rest.
   cache.setQueryData<Sample[]>(
     keys.samples(sample.stream_id),
     (samples) => samples && appendSample(samples, sample),
   );
-  cache.setQueryData<Overview>(
-    keys.overview,
-    (overview) =>
-      overview && {
-        ...overview,
-        streams: overview.streams.map((one) => (one.id === sample.stream_id ? refreshed(one, sample) : one)),
-      },
-  );
-  cache.setQueryData<Stream>(keys.stream(sample.stream_id), (stream) => stream && refreshed(stream, sample));
+  amend<Overview>(cache, keys.overview, (overview) => ({
+    ...overview,
+    streams: overview.streams.map((one) => (one.id === sample.stream_id ? refreshed(one, sample) : one)),
+  }));
+  amend<Stream>(cache, keys.stream(sample.stream_id), (stream) => refreshed(stream, sample));
 }
 
 export type LiveEvent =

@@ -6,10 +6,19 @@ import type { ParameterValue, StreamCreate, TableRules } from "./types";
 /** How far back the live charts reach at most. */
 export const HISTORY_SECONDS = 3600;
 
+/**
+ * When to read again, counted from the last read: each event that changes the cached data starts the timer of a fixed
+ * interval anew, so that with a sample a second it would never end.
+ */
+function afterLastRead(milliseconds: number) {
+  return ({ state }: { state: { dataUpdatedAt: number; errorUpdatedAt: number } }) =>
+    Math.max(200, Math.max(state.dataUpdatedAt, state.errorUpdatedAt) + milliseconds - Date.now());
+}
+
 export const overviewQuery = queryOptions({
   queryKey: keys.overview,
   queryFn: ({ signal }) => unwrap(client.GET("/api/v1/overview", { signal })),
-  refetchInterval: 5000,
+  refetchInterval: afterLastRead(5000),
 });
 
 /** Rates come by events; what the sample lacks (tables, copy progress, positions) is read again every two seconds. */
@@ -18,7 +27,7 @@ export const streamQuery = (id: string) =>
     queryKey: keys.stream(id),
     queryFn: ({ signal }) =>
       unwrap(client.GET("/api/v1/streams/{stream_id}", { params: { path: { stream_id: id } }, signal })),
-    refetchInterval: 2000,
+    refetchInterval: afterLastRead(2000),
   });
 
 /** History at first, then live.ts appends what the event stream brings. */
