@@ -180,7 +180,7 @@ class Engine:
 
         def began() -> bool:
             status = self.status(stream)
-            return status["status"] != "ABORTED" or status["error"] != before
+            return bool(status["status"] != "ABORTED" or status["error"] != before)
 
         wait_for(began, SECONDS, "the engine tries again")
 
