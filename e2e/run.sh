@@ -12,7 +12,7 @@ root=${here%/e2e}
 offset=${E2E_PORT_OFFSET:-1000}
 for name in $(compgen -e THALWEG_ || true); do
   case $name in
-    THALWEG_BUILD | THALWEG_VENV | THALWEG_JOBS | THALWEG_LOCK | THALWEG_PG_BIN | THALWEG_PG_USER) ;;
+    THALWEG_BUILD | THALWEG_VENV | THALWEG_SKIP_BUILD | THALWEG_JOBS | THALWEG_LOCK | THALWEG_PG_BIN | THALWEG_PG_USER) ;;
     *) unset "$name" ;;
   esac
 done

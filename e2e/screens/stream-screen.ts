@@ -21,7 +21,7 @@ export class StreamScreen {
     this.page = page;
     this.shell = new Shell(page);
     this.strip = page.getByRole("list", { name: "Components" });
-    this.copy = page.getByRole("region", { name: "Initial copy" });
+    this.copy = page.getByRole("region", { name: "Initial copy", exact: true });
   }
 
   async open(stream: string): Promise<void> {
