@@ -131,6 +131,24 @@ async def test_delete_that_hangs_can_be_forced(
     assert (await operator.get(path)).status_code == 404
 
 
+async def test_requests_and_collector_do_not_deadlock(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, collector: Collector
+) -> None:
+    path = f"{STREAMS}/{(await created(operator, registered))['id']}"
+    database = f"/api/v1/databases/{registered['source']}"
+
+    async def change(number: int) -> int:
+        if number % 3 == 0:
+            answer = await operator.patch(database, json={"port": 5000 + number}, headers={"If-Match": "*"})
+        else:
+            parameters = {"parameters": {"parallelism": number + 1}}
+            answer = await operator.patch(path, json=parameters, headers={"If-Match": "*"})
+        return answer.status_code
+
+    for _ in range(3):
+        assert await asyncio.gather(*(change(number) for number in range(12))) == [200] * 12
+
+
 async def test_samples_begin_with_unknown_rates(
     operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, collector: Collector
 ) -> None:

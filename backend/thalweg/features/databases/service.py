@@ -1,5 +1,7 @@
 """Registered databases: who connects where. Passwords are sealed on the way in and never read out here."""
 
+from typing import Literal
+
 from thalweg.db.audit import record, snapshot
 from thalweg.db.models import DatabaseRow, StreamRow
 from thalweg.db.pages import page_by_name
@@ -26,8 +28,13 @@ def _resource(row: DatabaseRow, streams: list[StreamRow]) -> Database:
     )  # fmt: skip
 
 
-async def existing_database(context: Context, database_id: str, *, lock: bool = False) -> DatabaseRow:
-    row = await context.session.get(DatabaseRow, database_id, with_for_update=True if lock else None)
+Lock = Literal["update", "delete"]
+
+
+async def existing_database(context: Context, database_id: str, lock: Lock | None = None) -> DatabaseRow:
+    """An update must not hold up streams that are being created on it: they lock their engine first, it last."""
+    locking = None if lock is None else {"key_share": lock == "update"}
+    row = await context.session.get(DatabaseRow, database_id, with_for_update=locking)
     if row is None:
         raise not_found("database", database_id)
     return row
@@ -63,7 +70,7 @@ async def create_database(context: Context, body: DatabaseCreate) -> Created:
 
 
 async def update_database(context: Context, database_id: str, body: DatabaseUpdate, if_match: str | None) -> Database:
-    row = await existing_database(context, database_id, lock=True)
+    row = await existing_database(context, database_id, "update")
     check_if_match(if_match, row.version)
     streams = await repository.streams_using(context.session, [row.id])
     before = snapshot(_resource(row, streams))
@@ -95,7 +102,7 @@ async def _tell_engines(context: Context, streams: list[StreamRow]) -> None:
 
 
 async def delete_database(context: Context, database_id: str) -> None:
-    row = await existing_database(context, database_id, lock=True)
+    row = await existing_database(context, database_id, "delete")
     streams = await repository.streams_using(context.session, [row.id])
     if streams:
         names = ", ".join(stream.name for stream in streams)

@@ -14,9 +14,12 @@ def all_streams() -> Select[StreamRow]:
 
 
 async def stream_by_id(session: AsyncSession, stream_id: str, *, lock: bool = False) -> StreamRow | None:
+    """Locks the engine before the stream, as the collector does: the other order would be a deadlock."""
     query = all_streams().where(StreamRow.id == stream_id)
     if lock:
-        query = query.with_for_update(of=StreamRow)
+        owner = select(EngineRow).join(StreamRow, StreamRow.engine_id == EngineRow.id).where(StreamRow.id == stream_id)
+        await session.execute(owner.with_for_update(of=EngineRow))
+        query = query.with_for_update(of=StreamRow).execution_options(populate_existing=True)
     return (await session.scalars(query)).one_or_none()
 
 

@@ -13,6 +13,7 @@ from thalweg.kernel.problems import MEDIA_TYPE, Problem
 from thalweg.kernel.secret_box import SecretKeyError
 
 ERRORS_SHOWN = 100
+COLLISIONS = ("40P01", "40001")  # deadlock_detected, serialization_failure
 CODES = {400: "malformed_request", 401: "authentication_required", 403: "permission_denied", 404: "not_found",
          405: "method_not_allowed", 413: "body_too_large", 415: "unsupported_media_type"}  # fmt: skip
 CURES = {
@@ -74,6 +75,9 @@ async def on_store(request: Request, error: Exception) -> JSONResponse:
             "Try again.",
         )
         return respond(request, problem)
+    if getattr(getattr(error, "orig", None), "sqlstate", None) in COLLISIONS:
+        log.warning("request collided with another", error=str(error))
+        return respond(request, Problem("conflict", "It collided with another request.", "Try again."))
     if isinstance(error, DBAPIError) and not isinstance(error, OperationalError | InterfaceError):
         return await on_anything(request, error)
     log.error("store cannot be reached", error=str(error))
