@@ -13,7 +13,8 @@ process_start() {
 daemon_pid() {
   local pid started
   read -r pid started 2>/dev/null <"$THALWEG_RUN/$1.pid" || return 1
-  [[ $(process_start "$pid") == "$started" ]] || return 1
+  # Without a start the process had ended before it could be read: nothing to compare with.
+  [[ -n $started && $(process_start "$pid") == "$started" ]] || return 1
   [[ $(cut -d' ' -f1 <<<"$(sed 's/.*) //' "/proc/$pid/stat")") != Z ]] || return 1
   printf '%s\n' "$pid"
 }
