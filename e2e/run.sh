@@ -54,7 +54,7 @@ admin_password() {
 }
 
 if [[ ${E2E_KEEP:-} != 1 && -e $THALWEG_HOME ]]; then
-  echo "an earlier run was killed; removing its stack"
+  echo "the stack of an earlier run is still there; removing it"
   "$root/scripts/down.sh" >/dev/null && remove_data
 fi
 trap end EXIT

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Writes the reference pages that are made from contracts. With --check: only says whether they are stale.
+# Writes the reference pages that are made from contracts and from the command line. With --check: says which are stale.
 set -euo pipefail
 source "$(dirname "$0")/settings.sh"
 
-exec python3 "$THALWEG_ROOT/scripts/docs" "$@"
+[[ -x $THALWEG_VENV/bin/python ]] || "$THALWEG_ROOT/scripts/build.sh" venv
+python3 "$THALWEG_ROOT/scripts/docs" "$@"
+"$THALWEG_VENV/bin/python" "$THALWEG_ROOT/backend/scripts/export_cli.py" "$@"

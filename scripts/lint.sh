@@ -27,6 +27,7 @@ shell_check() { shell_scripts | xargs shellcheck --source-path=SCRIPTDIR --exter
 in_backend() { (cd backend && "$@"); }
 system_types() { MYPYPATH=engine/test/system:engine/bench "$THALWEG_VENV/bin/mypy" --strict -p harness -p staged; }
 console_lint() { use_node && install_node_modules frontend && (cd frontend && npm run --silent lint); }
+journeys_lint() { use_node && install_node_modules e2e && (cd e2e && npm run --silent lint); }
 
 check "engine: layers" "$python" scripts/lint/engine_layers.py
 check "engine: format" engine_format
@@ -36,10 +37,11 @@ check "backend: format" in_backend "$THALWEG_VENV/bin/ruff" format --check .
 check "backend: mypy" in_backend "$THALWEG_VENV/bin/mypy" thalweg
 check "backend: layers" in_backend "$THALWEG_VENV/bin/lint-imports"
 check "console: biome, tsc, layers" console_lint
+check "journeys: biome, tsc" journeys_lint
 check "scripts: ruff" "$THALWEG_VENV/bin/ruff" check scripts engine
 check "scripts: mypy" system_types
 check "scripts: shellcheck" shell_check
-check "docs: reference pages" "$python" scripts/docs --check
+check "docs: reference pages" scripts/docs.sh --check
 check "deploy: compose, Dockerfiles" "$python" scripts/lint/deploy.py
 
 echo "totals: $passed passed, $failed failed"

@@ -12,7 +12,6 @@ const FOLDER = fileURLToPath(
 );
 const BYTES_MAX = 400 * 1024;
 
-test.use({ viewport: { width: 1440, height: 900 } });
 test.setTimeout(150_000);
 
 test("the demo stream under load", async ({ page }) => {
@@ -22,7 +21,9 @@ test("the demo stream under load", async ({ page }) => {
     await page.screenshot({ path, animations: "disabled", caret: "hide" });
     expect(statSync(path).size, path).toBeLessThan(BYTES_MAX);
   };
+  const overview = page.getByRole("table", { name: "Streams" });
   const stream = new StreamScreen(page);
+  await page.setViewportSize({ width: 1440, height: 1000 });
   const load = new Load(stack.source, "demo", { script: "--builtin=tpcb-like", rate: 600, seconds: 120 });
   try {
     await stream.open(stack.demo.stream);
@@ -32,8 +33,11 @@ test("the demo stream under load", async ({ page }) => {
     await picture("stream");
     await page.emulateMedia({ colorScheme: "dark" });
     await picture("stream-dark");
+    await page.setViewportSize({ width: 1440, height: 420 });
     await page.goto("/");
-    await expect(page.getByRole("table", { name: "Streams" })).toContainText("LCR/s");
+    await expect(overview).toContainText("LCR/s");
+    await page.waitForLoadState("load");
+    await page.waitForTimeout(WANTED ? 3_000 : 500);
     await picture("overview-dark");
     await page.emulateMedia({ colorScheme: "light" });
     await picture("overview");
