@@ -14,7 +14,10 @@ total_passed=0
 total_failed=0
 
 needs_packages() {
-  case " $* " in *' e2e '*) echo build runtime test ;; *' lint '* | *' fuzz '*) echo build runtime test ;; *) echo build runtime ;; esac
+  case " $* " in
+    *' e2e '* | *' lint '* | *' sanitizers '* | *' fuzz '*) echo build runtime test ;;
+    *) echo build runtime ;;
+  esac
 }
 
 run_suite() {

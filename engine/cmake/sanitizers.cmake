@@ -8,7 +8,7 @@ elseif(NOT THALWEG_SANITIZER STREQUAL "none")
 endif()
 if(flags)
   # Sanitizer builds check assertions too, whatever the build type says.
-  target_compile_options(thalweg_sanitizers INTERFACE ${flags} -g -UNDEBUG)
+  target_compile_options(thalweg_sanitizers INTERFACE -O1 -g1 ${flags} -UNDEBUG)
   target_link_options(thalweg_sanitizers INTERFACE ${flags})
 endif()
 # Coverage for libFuzzer in every library that a fuzz target reaches, not in the target alone.

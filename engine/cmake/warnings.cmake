@@ -6,3 +6,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(thalweg_warnings INTERFACE -Wno-maybe-uninitialized -Wno-null-dereference -Wno-restrict
                          -Wno-stringop-overflow -Wno-array-bounds)
 endif()
+# clang reports std::get_temporary_buffer inside gcc 12's own stable_sort and stable_partition. gcc still looks at ours.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  target_compile_options(thalweg_warnings INTERFACE -Wno-deprecated-declarations)
+endif()

@@ -1,25 +1,29 @@
 # shellcheck shell=bash
 # How each part is built; every function does nothing when its inputs have not changed. Sourced, never run.
 
-# build_engine TREE TARGET... : TREE is release, address, thread or fuzz.
+# build_engine TREE TARGET... : TREE is release, address or thread. The address tree also checks undefined behaviour and
+# holds the fuzzers. Both sanitizer trees are clang's: half of gcc's time for the same checks, and a second opinion.
 build_engine() {
   local tree=$1 directory=$THALWEG_BUILD/$1
   shift
-  local options=(-DCMAKE_BUILD_TYPE=RelWithDebInfo)
+  local options=()
   case $tree in
-    release) ;;
-    address | thread) options=(-DCMAKE_BUILD_TYPE= "-DCMAKE_CXX_FLAGS=-O1 -g1" "-DTHALWEG_SANITIZER=$tree") ;;
-    fuzz)
-      options=(-DCMAKE_BUILD_TYPE= "-DCMAKE_CXX_FLAGS=-O1 -g1 -fsanitize=fuzzer-no-link" -DTHALWEG_SANITIZER=address
-        -DTHALWEG_FUZZ=ON -DCMAKE_CXX_COMPILER=clang++-19)
-      ;;
+    release) options=(-DCMAKE_BUILD_TYPE=RelWithDebInfo) ;;
+    address) options=(-DTHALWEG_SANITIZER=address -DTHALWEG_FUZZ=ON -DCMAKE_CXX_COMPILER=clang++-19) ;;
+    thread) options=(-DTHALWEG_SANITIZER=thread -DTHALWEG_PCH=OFF -DCMAKE_CXX_COMPILER=clang++-19) ;;
     *) echo "unknown build tree '$tree'"; return 1 ;;
   esac
   if command -v ccache >/dev/null; then
     options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+    # Precompiled headers, and the same source in another folder, come from the cache too.
+    export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+    export CCACHE_BASEDIR=$THALWEG_ROOT CCACHE_NOHASHDIR=1
   fi
-  if [[ ! -f $directory/build.ninja ]]; then
+  # A tree that was configured otherwise (an older checkout, another compiler) starts afresh.
+  if [[ ! -f $directory/build.ninja || $(cat "$directory/.options" 2>/dev/null) != "${options[*]}" ]]; then
+    rm -rf "$directory"
     cmake -G Ninja -S "$THALWEG_ROOT/engine" -B "$directory" "${options[@]}"
+    printf '%s\n' "${options[*]}" >"$directory/.options"
   fi
   nice ninja -C "$directory" -j "$THALWEG_JOBS" "$@"
 }

@@ -32,12 +32,12 @@ suite_fuzz() {
   while read -r source; do
     targets+=("$(basename "$source" .cc)")
   done < <(find "$THALWEG_ROOT/engine/src" -name '*_fuzz.cc')
-  build_engine fuzz "${targets[@]}"
+  build_engine address "${targets[@]}"
   for target in "${targets[@]}"; do
-    mkdir -p "$THALWEG_BUILD/fuzz/found/$target"
-    if "$(find "$THALWEG_BUILD/fuzz" -name "$target" -type f -perm -u+x)" -max_total_time="$seconds" -timeout=10 \
-      -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$THALWEG_BUILD/fuzz/found/$target-" \
-      "$THALWEG_BUILD/fuzz/found/$target" "$THALWEG_ROOT/engine/test/corpus/$target"; then
+    mkdir -p "$THALWEG_BUILD/address/found/$target"
+    if "$(find "$THALWEG_BUILD/address" -name "$target" -type f -perm -u+x)" -max_total_time="$seconds" -timeout=10 \
+      -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$THALWEG_BUILD/address/found/$target-" \
+      "$THALWEG_BUILD/address/found/$target" "$THALWEG_ROOT/engine/test/corpus/$target"; then
       passed=$((passed + 1))
     else
       failed=$((failed + 1))

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "support/engine_directory.h"
 
 namespace thalweg::control {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 using nlohmann::json;
 
 std::string contract(const std::string& name) {
-  return *base::read_file(std::string(THALWEG_ENGINE_DIR) + "/contract/" + name);
+  return *base::read_file(test::engine_directory() + "/contract/" + name);
 }
 
 std::string refusal(const json& document) {

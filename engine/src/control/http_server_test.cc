@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "control/metrics.h"
+#include "support/engine_directory.h"
 
 namespace thalweg::control {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 using nlohmann::json;
 
 json contract(const std::string& name) {
-  return json::parse(*base::read_file(std::string(THALWEG_ENGINE_DIR) + "/contract/" + name));
+  return json::parse(*base::read_file(test::engine_directory() + "/contract/" + name));
 }
 
 constexpr std::string_view kActivities[] = {"busy", "idle", "flow_control", "network", "execute", "commit", "dependency", "commit_order", "lock", "disk"};

@@ -15,11 +15,12 @@
 
 #include "lcr/frame.h"
 #include "lcr/frame_samples.h"
+#include "support/engine_directory.h"
 
 namespace thalweg::lcr {
 namespace {
 
-const std::filesystem::path kDirectory = std::filesystem::path(THALWEG_ENGINE_DIR) / "test/golden/frames";
+const std::filesystem::path kDirectory = std::filesystem::path(test::engine_directory()) / "test/golden/frames";
 
 std::string to_hex(std::span<const std::byte> bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
