@@ -26,9 +26,9 @@ class Catalogue {
   // The user-defined types that the table's columns need, each after those it needs itself. Types that were
   // returned by an earlier call come again only if `seen` was emptied.
   base::Result<void> types_of(const TableShape& table, std::set<uint32_t>& seen, std::vector<TypeShape>& out);
-  // Whether the type's binary form holds OIDs of this database, or there is none: such values travel as text.
-  base::Result<bool> needs_text(base::TypeId type);
   base::Result<bool> exists(const TableName& relation);
+  // nullopt when there is no type of that name.
+  base::Result<std::optional<TypeShape>> find_type(const TableName& name);
 
  private:
   struct Type;
@@ -47,8 +47,6 @@ class Catalogue {
     TableName name;
     char kind = 0;  // typtype; 'a' for arrays
     bool user_defined = false;
-    bool has_binary = false;
-    bool is_oid_alias = false;  // regclass and its kin
     std::string extension;
     std::vector<uint32_t> parts;  // element, base type, attributes, subtype
   };

@@ -21,7 +21,7 @@ base::Result<const Catalogue::Type*> Catalogue::type(uint32_t oid) {
       pg::Rows rows,
       connection_.query(
           "SELECT n.nspname, t.typname, CASE WHEN t.typcategory = 'A' AND t.typelem <> 0 AND t.typlen = -1 THEN 'a' ELSE t.typtype END, "
-          "t.typsend <> 0 AND t.typreceive <> 0, e.extname, "
+          "e.extname, "
           "CASE WHEN t.typcategory = 'A' AND t.typelem <> 0 AND t.typlen = -1 THEN ARRAY[t.typelem] "
           "     WHEN t.typtype = 'd' THEN ARRAY[t.typbasetype] "
           "     WHEN t.typtype = 'c' THEN ARRAY(SELECT a.atttypid FROM pg_attribute a WHERE a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum) "
@@ -37,31 +37,15 @@ base::Result<const Catalogue::Type*> Catalogue::type(uint32_t oid) {
             .name = {text(rows, 0, 0), text(rows, 0, 1)},
             .kind = rows.text(0, 2).front(),
             .user_defined = oid >= kFirstUserOid,
-            .has_binary = rows.boolean(0, 3),
-            .is_oid_alias = false,
-            .extension = text(rows, 0, 4),
+            .extension = text(rows, 0, 3),
             .parts = {}};
-  type.is_oid_alias = type.name.schema == "pg_catalog" && type.kind == 'b' && type.name.name.starts_with("reg");
-  std::string parts = text(rows, 0, 5);  // "{1,2}"
+  std::string parts = text(rows, 0, 4);  // "{1,2}"
   for (size_t at = 1; at + 1 < parts.size();) {
     size_t end = parts.find_first_of(",}", at);
     type.parts.push_back(static_cast<uint32_t>(std::stoul(parts.substr(at, end - at))));
     at = end + 1;
   }
   return &types_.emplace(oid, std::move(type)).first->second;
-}
-
-base::Result<bool> Catalogue::needs_text(base::TypeId id) {
-  THALWEG_ASSIGN(const Type* type, this->type(id.value));
-  if (!type->has_binary || type->is_oid_alias) return true;
-  for (uint32_t part : type->parts) {
-    THALWEG_ASSIGN(const Type* inner, this->type(part));
-    // Arrays and composites carry their members' OIDs, and a user-defined type's OID differs between databases.
-    if ((type->kind == 'a' || type->kind == 'c') && inner->user_defined) return true;
-    THALWEG_ASSIGN(bool inner_needs_text, needs_text({part}));
-    if (inner_needs_text) return true;
-  }
-  return false;
 }
 
 base::Result<void> Catalogue::types_of(const TableShape& table, std::set<uint32_t>& seen, std::vector<TypeShape>& out) {
@@ -77,10 +61,21 @@ base::Result<void> Catalogue::collect_type(uint32_t oid, std::set<uint32_t>& see
   }
   // An array comes with its element, a multirange with its range.
   if (!type->user_defined || type->kind == 'a' || type->kind == 'm') return {};
-  TypeShape shape{.id = {oid}, .name = type->name, .kind = type->kind, .extension = type->extension, .labels = {}, .create_sql = {}};
+  TypeShape shape{.id = {oid}, .name = type->name, .kind = type->kind, .extension = type->extension, .labels = {}, .parts = {}, .create_sql = {}};
   if (shape.extension.empty()) THALWEG_TRY(describe(*type, shape));
   out.push_back(std::move(shape));
   return {};
+}
+
+base::Result<std::optional<TypeShape>> Catalogue::find_type(const TableName& name) {
+  THALWEG_ASSIGN(pg::Rows rows, connection_.query("SELECT t.oid FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace "
+                                                  "WHERE n.nspname = $1 AND t.typname = $2",
+                                                  {name.schema, name.name}));
+  if (rows.size() == 0) return std::nullopt;
+  THALWEG_ASSIGN(const Type* type, this->type(static_cast<uint32_t>(rows.integer(0, 0))));
+  TypeShape shape{.id = {type->oid}, .name = name, .kind = type->kind, .extension = type->extension, .labels = {}, .parts = {}, .create_sql = {}};
+  THALWEG_TRY(describe(*type, shape));
+  return shape;
 }
 
 base::Result<void> Catalogue::describe(const Type& type, TypeShape& out) {
@@ -105,6 +100,7 @@ base::Result<void> Catalogue::describe(const Type& type, TypeShape& out) {
     THALWEG_ASSIGN(pg::Rows checks, connection_.query("SELECT quote_ident(conname), pg_get_constraintdef(oid) FROM pg_constraint "
                                                       "WHERE contypid = $1 AND contype = 'c' ORDER BY conname",
                                                       {oid}));
+    out.parts.emplace_back(rows.text(0, 0));
     std::string sql = fmt::format("CREATE DOMAIN {} AS {}", name, rows.text(0, 0));
     if (!rows.is_null(0, 4)) sql += fmt::format(" COLLATE {}", rows.text(0, 4));
     if (rows.boolean(0, 2)) sql += fmt::format(" DEFAULT {}", rows.text(0, 3));
@@ -127,6 +123,7 @@ base::Result<void> Catalogue::describe(const Type& type, TypeShape& out) {
                                      {oid}));
     std::string attributes;
     for (size_t i = 0; i < rows.size(); ++i) {
+      out.parts.push_back(fmt::format("{} {}", rows.text(i, 0), rows.text(i, 1)));
       attributes += fmt::format("{}{} {}{}", i ? ", " : "", rows.text(i, 0), rows.text(i, 1),
                                 rows.is_null(i, 2) ? "" : fmt::format(" COLLATE {}", rows.text(i, 2)));
     }
@@ -140,6 +137,7 @@ base::Result<void> Catalogue::describe(const Type& type, TypeShape& out) {
                                      "JOIN pg_namespace mn ON mn.oid = m.typnamespace LEFT JOIN pg_collation co ON co.oid = r.rngcollation "
                                      "LEFT JOIN pg_namespace cn ON cn.oid = co.collnamespace WHERE r.rngtypid = $1",
                                      {oid}));
+    if (rows.size() > 0) out.parts.emplace_back(rows.text(0, 0));
     if (rows.size() == 0 || rows.boolean(0, 2)) return {};  // a canonical function is code: somebody must bring it
     std::string sql = fmt::format("CREATE TYPE {} AS RANGE (SUBTYPE = {}, MULTIRANGE_TYPE_NAME = {}", name, rows.text(0, 0), rows.text(0, 1));
     if (!rows.is_null(0, 3)) sql += fmt::format(", SUBTYPE_DIFF = {}", rows.text(0, 3));

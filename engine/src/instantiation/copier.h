@@ -23,7 +23,7 @@ struct Snapshot {
 // One table as the workers need it.
 struct CopyTable {
   TableShape shape;
-  bool text = false;    // some column's binary form means nothing to the other database
+  bool text = false;    // the other database would not take some column's binary form (pg::value_forms)
   bool resumed = false; // ranges were copied from an earlier snapshot: a row may be there already
   TableCounters* counters = nullptr;
 };

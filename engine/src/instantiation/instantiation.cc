@@ -13,6 +13,7 @@
 #include "instantiation/copier.h"
 #include "instantiation/ddl.h"
 #include "instantiation/destination_schema.h"
+#include "pg/value_forms.h"
 
 namespace thalweg::instantiation {
 
@@ -247,10 +248,8 @@ base::Result<void> Instantiation::State::copy_tables(const Snapshot& snapshot) {
     auto& table = *tables.emplace_back(std::make_unique<CopyTable>());
     table.shape = shape;
     table.counters = &progress.table(shape.name);
-    for (const ColumnShape& column : shape.columns) {
-      THALWEG_ASSIGN(bool text, source->catalogue.needs_text(column.type_id));
-      table.text = table.text || (text && column.is_copied());
-    }
+    THALWEG_ASSIGN(const pg::ValueForms forms, pg::value_forms(source->connection, "SELECT $1::oid", std::to_string(shape.oid)));
+    table.text = forms.needs_text || forms.holds_type_oids;
     if (!record.planned) {
       std::vector<KeyRange> ranges;
       THALWEG_TRY(plan(copier, table, ranges));

@@ -76,6 +76,8 @@ struct TypeShape {
   char kind = 0;           // pg_type.typtype; 'a' for an array
   std::string extension;   // that owns it
   std::vector<std::string> labels;       // of an enum, in order
+  // What it is made of, as SQL: a composite's "name type" by attribute, a domain's base type, a range's subtype.
+  std::vector<std::string> parts;
   std::vector<std::string> create_sql;   // statements; empty where the engine cannot create it
 };
 

@@ -24,7 +24,7 @@ constexpr int kServerVersionMin = 140'000;
 // decides how long a statement may take.
 constexpr const char* kSessionSettings =
     "SET datestyle = 'ISO'; SET intervalstyle = 'postgres'; SET extra_float_digits = 3; SET bytea_output = 'hex'; "
-    "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0";
+    "SET lc_monetary = 'C'; SET xmloption = 'content'; SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0";
 
 void log_notice(void*, const PGresult* result) { spdlog::debug("notice: {}", tidy_message(PQresultErrorMessage(result))); }
 

@@ -57,7 +57,8 @@ struct ConnectOptions {
 };
 
 // Owner: one thread at a time. Moves; closes on destruction. Every connection sets client_encoding to UTF8,
-// DateStyle to ISO, IntervalStyle to postgres, extra_float_digits to 3, bytea_output to hex, and TCP keepalives.
+// DateStyle to ISO, IntervalStyle to postgres, extra_float_digits to 3, bytea_output to hex, lc_monetary to C, xmloption to
+// content, and TCP keepalives.
 class Connection {
  public:
   static base::Result<Connection> open(const std::string& conninfo, const ConnectOptions& options);

@@ -149,11 +149,12 @@ base::Result<CreatedSlot> ReplicationStream::create_slot(const std::string& slot
 }
 
 base::Result<void> ReplicationStream::start(const std::string& slot, base::Lsn from, const std::string& publication,
-                                            bool streaming) {
+                                            StartOptions options) {
+  THALWEG_TRY(impl_->connection.script("SET search_path = pg_catalog"));
   const std::string sql = fmt::format(
-      "START_REPLICATION SLOT {} LOGICAL {} (proto_version '2', publication_names {}, binary 'true'{})",
+      "START_REPLICATION SLOT {} LOGICAL {} (proto_version '2', publication_names {}, binary '{}'{})",
       quote_identifier(slot), base::to_string(from), impl_->connection.quote_literal(quote_identifier(publication)),
-      streaming ? ", streaming 'on'" : "");
+      options.binary, options.streaming ? ", streaming 'on'" : "");
   THALWEG_TRY(impl_->libpq().ready_for_command());
   if (PQsendQuery(impl_->conn(), sql.c_str()) == 0) return std::unexpected(send_failed(impl_->conn()));
   THALWEG_TRY(impl_->libpq().flush());

@@ -54,8 +54,13 @@ class ReplicationStream {
   base::Result<SystemIdentity> identify();
   // Logical slot for pgoutput that exports its snapshot. Temporary slots vanish with the connection.
   base::Result<CreatedSlot> create_slot(const std::string& slot, bool temporary);
-  // START_REPLICATION ... (proto_version '2', publication_names ..., binary 'true', streaming 'on').
-  base::Result<void> start(const std::string& slot, base::Lsn from, const std::string& publication, bool streaming);
+  struct StartOptions {
+    bool binary = true;     // false: all values come as text (value_forms.h)
+    bool streaming = true;  // transactions may come before their commit
+  };
+  // START_REPLICATION ... (proto_version '2', publication_names ..., binary ..., streaming ...). Text names objects with
+  // their schemas: the session's search_path is pg_catalog.
+  base::Result<void> start(const std::string& slot, base::Lsn from, const std::string& publication, StartOptions options);
   // The next message; nullopt when none comes until `timeout`. Messages that libpq already holds cost no system call.
   // Fails with connection_lost, publication_lost, slot_lost or what the server's decoding reports.
   base::Result<std::optional<StreamMessage>> receive(std::chrono::milliseconds timeout);

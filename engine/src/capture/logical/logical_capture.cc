@@ -5,7 +5,9 @@
 
 #include <spdlog/spdlog.h>
 
+#include "base/log.h"
 #include "capture/logical/slot.h"
+#include "pg/value_forms.h"
 
 namespace thalweg::capture {
 
@@ -28,6 +30,9 @@ constexpr std::chrono::microseconds kFlowControlSlice{20'000};
 constexpr int kMessagesPerRound = 512;
 // How long a session of ours that the server has not missed yet may hold the slot.
 constexpr std::chrono::milliseconds kSlotPatience{10'000};
+constexpr const char* kPublishedTables =
+    "SELECT t.prrelid FROM pg_catalog.pg_publication_rel t JOIN pg_catalog.pg_publication p ON p.oid = t.prpubid "
+    "WHERE p.pubname = $1";
 
 // wal_sender_timeout as SHOW prints it ("1min", "2s", "500ms", "0").
 std::chrono::milliseconds parse_interval(std::string_view text) {
@@ -143,6 +148,7 @@ base::Result<void> LogicalCapture::connect() {
   THALWEG_ASSIGN(const pg::SystemIdentity identity, stream_->identify());
   auto interval = kFeedbackInterval;
   base::Lsn from = options_.start;
+  pg::ValueForms forms;
   {
     THALWEG_ASSIGN(pg::Connection connection,
                    pg::Connection::open(options_.source_conninfo, {.application_name = application_name_}));
@@ -158,12 +164,17 @@ base::Result<void> LogicalCapture::connect() {
     if (const auto limit = parse_interval(timeout.text(0, 0)); limit > 0ms) {
       interval = std::max(kFeedbackIntervalMin, std::min(interval, limit / 3));
     }
+    THALWEG_ASSIGN(forms, pg::value_forms(connection, kPublishedTables, options_.publication));
   }
   first_position_.store(from.value, std::memory_order_relaxed);
   captured_.store(from.value, std::memory_order_relaxed);
   received_ = from;
   progress_enqueued_ = from;
-  THALWEG_TRY(stream_->start(options_.slot, from, options_.publication, true));
+  if (forms.needs_text) {
+    base::log_event(base::LogLevel::info, "capture_in_text",
+                    {{"stream", options_.stream_id}, {"reason", "a published column's type has no usable binary form"}});
+  }
+  THALWEG_TRY(stream_->start(options_.slot, from, options_.publication, {.binary = !forms.needs_text}));
   feedback_.emplace(options_.clock->steady_now(), interval);
   feedback_->request();
   probe_.emplace(options_.source_conninfo, application_name_);

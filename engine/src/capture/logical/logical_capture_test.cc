@@ -54,6 +54,17 @@ TEST_F(LogicalCaptureTest, CapturesEveryKindOfChange) {
   EXPECT_EQ(sample.type, "CAPTURE");
 }
 
+TEST_F(LogicalCaptureTest, ValuesWithoutBinaryFormComeAsTextOfOneForm) {
+  run("CREATE TABLE t (id int PRIMARY KEY, q tsquery, list aclitem[], named regclass, price money);"
+      "ALTER DATABASE " + database_ + " SET search_path = public; ALTER DATABASE " + database_ + " SET lc_monetary = 'C.UTF-8'");
+  make_slot({{"public", "t"}});
+  start();
+  run("INSERT INTO t VALUES (1, '', '{postgres=r/postgres}', 't', 1234.5)");
+  // Names have their schemas, so that any search_path reads them.
+  EXPECT_EQ(transactions(1), (Words{"BEGIN", "TABLE public.t v1 d *id q list named price",
+                                    "INSERT t v1 (1,,{postgres=r/postgres},public.t,$1,234.50)", "COMMIT"}));
+}
+
 TEST_F(LogicalCaptureTest, OldRowsKeysAndToast) {
   run("CREATE TABLE f (a int, b text); ALTER TABLE f REPLICA IDENTITY FULL;"
       "CREATE TABLE \"Straße \"\"x\"\"\" (\"größe\" int PRIMARY KEY, big text);"

@@ -70,7 +70,7 @@ TEST_F(SlotTest, InUseElsewhere) {
   make_slot({});
   {
     auto stranger = pg::ReplicationStream::open(conninfo_, "somebody else");
-    ASSERT_TRUE(stranger->start(kSlotName, {}, kSlotName, true));
+    ASSERT_TRUE(stranger->start(kSlotName, {}, kSlotName, {}));
     auto expected = expectation();
     const auto used = check(expected);
     ASSERT_FALSE(used);
@@ -81,8 +81,8 @@ TEST_F(SlotTest, InUseElsewhere) {
   }
   // Ours: waited for until the server has missed it.
   std::optional<pg::ReplicationStream> ours = *pg::ReplicationStream::open(conninfo_, capture_application_name(kStreamId));
-  auto started = ours->start(kSlotName, {}, kSlotName, true);
-  while (!started && started.error().code == ErrorCode::slot_in_use) started = ours->start(kSlotName, {}, kSlotName, true);
+  auto started = ours->start(kSlotName, {}, kSlotName, {});
+  while (!started && started.error().code == ErrorCode::slot_in_use) started = ours->start(kSlotName, {}, kSlotName, {});
   ASSERT_TRUE(started) << started.error().message;
   EXPECT_EQ(check(expectation()).error().code, ErrorCode::slot_in_use);
   ours.reset();
