@@ -108,6 +108,11 @@ base::Result<void> check_same_type(const TypeShape& source, const TypeShape& des
     return refuse(ErrorCode::destination_table_differs, source.name,
                   fmt::format("The type {} is of another kind at the destination.", source.name.quoted()));
   }
+  if (source.extension.empty() && source.parts != destination.parts) {
+    return refuse(ErrorCode::destination_table_differs, source.name,
+                  fmt::format("The type {} is of ({}) at the source and of ({}) at the destination.", source.name.quoted(),
+                              fmt::join(source.parts, ", "), fmt::join(destination.parts, ", ")));
+  }
   for (const std::string& label : source.labels) {
     if (std::ranges::find(destination.labels, label) == destination.labels.end()) {
       return refuse(ErrorCode::destination_table_differs, source.name,

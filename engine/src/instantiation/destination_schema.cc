@@ -28,15 +28,9 @@ base::Result<void> DestinationSchema::create_schema(const std::string& name) {
 
 base::Result<void> DestinationSchema::create_types(const std::vector<TypeShape>& types) {
   for (const TypeShape& type : types) {
-    THALWEG_ASSIGN(pg::Rows rows,
-                   connection_.query("SELECT t.typtype, ARRAY(SELECT enumlabel FROM pg_enum WHERE enumtypid = t.oid)::text[], t.oid "
-                                     "FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace WHERE n.nspname = $1 AND t.typname = $2",
-                                     {type.name.schema, type.name.name}));
-    if (rows.size() > 0) {
-      TypeShape there{.id = {}, .name = type.name, .kind = rows.text(0, 0).front(), .extension = {}, .labels = {}, .create_sql = {}};
-      THALWEG_ASSIGN(pg::Rows labels, connection_.query("SELECT enumlabel FROM pg_enum WHERE enumtypid = $1", {rows.text(0, 2)}));
-      for (size_t i = 0; i < labels.size(); ++i) there.labels.emplace_back(labels.text(i, 0));
-      THALWEG_TRY(check_same_type(type, there));
+    THALWEG_ASSIGN(const std::optional<TypeShape> there, catalogue_.find_type(type.name));
+    if (there) {
+      THALWEG_TRY(check_same_type(type, *there));
       continue;
     }
     if (type.create_sql.empty()) {

@@ -238,6 +238,32 @@ TEST_F(InstantiationTest, RefusesBeforeAnythingExists) {
   EXPECT_EQ(refusal(weak), ErrorCode::insufficient_privilege);
 }
 
+TEST_F(InstantiationTest, RefusesUserTypesThatAreOthersAtTheDestination) {
+  run(*source_, R"sql(
+    CREATE TYPE pair AS (a int, b text); CREATE TYPE span AS RANGE (subtype = float8); CREATE DOMAIN small AS varchar(5);
+    CREATE TYPE same AS (a int, b text);
+    CREATE TABLE with_pair (id int PRIMARY KEY, v pair); CREATE TABLE with_pairs (id int PRIMARY KEY, v pair[]);
+    CREATE TABLE with_span (id int PRIMARY KEY, v span); CREATE TABLE with_small (id int PRIMARY KEY, v small);
+    CREATE TABLE with_same (id int PRIMARY KEY, v same);
+  )sql");
+  run(*destination_, R"sql(
+    CREATE TYPE shift AS ENUM ('x');
+    CREATE TYPE pair AS (a int, b text, c int); CREATE TYPE span AS RANGE (subtype = numeric); CREATE DOMAIN small AS varchar(4);
+    CREATE TYPE same AS (a int, b text);
+    CREATE TABLE with_pair (id int PRIMARY KEY, v pair);
+  )sql");
+  for (const char* table : {"with_pair", "with_pairs", "with_span", "with_small"}) {
+    EXPECT_EQ(refusal(options({{"public", table}})), ErrorCode::destination_table_differs) << table;
+  }
+  Instantiation instantiation(options({{"public", "with_pair"}}), progress_, stop_);
+  const auto refused = instantiation.assess(true);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("(a integer, b text) at the source and of (a integer, b text, c integer)"), std::string::npos)
+      << refused.error().message;
+  const auto done = instantiate(options({{"public", "with_same"}}));
+  EXPECT_TRUE(done) << done.error().message;
+}
+
 TEST_F(InstantiationTest, WithoutInitialCopyOnlyThePositionIsRecorded) {
   run(*source_, "CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1)");
   run(*destination_, "CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (5)");
