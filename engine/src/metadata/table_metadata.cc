@@ -1,6 +1,7 @@
 #include "metadata/table_metadata.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
 #include <string_view>
@@ -46,6 +47,26 @@ std::optional<std::vector<uint16_t>> source_columns(const TableMetadata& table, 
   return columns;
 }
 
+// Not float (-0 = 0), numeric (1.0 = 1.00), char(n) (trailing blanks), interval (30 days = 1 month), jsonb and other types
+// that have several forms of equal values.
+bool has_exact_equality(base::TypeId type) {
+  constexpr std::array<uint32_t, 14> kTypes{16,    // boolean
+                                            17,    // bytea
+                                            18,    // "char"
+                                            19,    // name
+                                            20,    // bigint
+                                            21,    // smallint
+                                            23,    // integer
+                                            25,    // text
+                                            26,    // oid
+                                            1043,  // character varying
+                                            1082,  // date
+                                            1114,  // timestamp
+                                            1184,  // timestamptz
+                                            2950}; // uuid
+  return std::ranges::find(kTypes, type.value) != kTypes.end();
+}
+
 base::Result<void> check_type(const TableMetadata& table, const Column& column) {
   const bool source_is_builtin = column.source_type.value < kFirstDatabaseOid;
   const bool fits = source_is_builtin ? column.type->value_type == column.source_type
@@ -58,7 +79,9 @@ base::Result<void> check_type(const TableMetadata& table, const Column& column) 
 
 base::Result<void> load_columns(pg::Connection& connection, TypeCatalog& types, TableMetadata& table) {
   THALWEG_ASSIGN(const pg::Rows rows,
-                 connection.query("SELECT attname, attnum, atttypid, attgenerated <> '', attidentity = 'a' FROM pg_catalog.pg_attribute "
+                 connection.query("SELECT attname, attnum, atttypid, attgenerated <> '', attidentity = 'a', "
+                                  "coalesce(collisdeterministic, true) FROM pg_catalog.pg_attribute "
+                                  "LEFT JOIN pg_catalog.pg_collation c ON c.oid = attcollation "
                                   "WHERE attrelid = $1::oid AND attnum > 0 AND NOT attisdropped",
                                   {std::to_string(table.destination.value)}));
   for (const auto& source : table.source.columns) {
@@ -79,6 +102,7 @@ base::Result<void> load_columns(pg::Connection& connection, TypeCatalog& types, 
     THALWEG_ASSIGN(column.type, types.find(connection, {static_cast<uint32_t>(rows.integer(row, 2))}));
     column.in_sets = column.type->array_type.value != 0 && column.type->kind != TypeKind::array &&
                      column.type->kind != TypeKind::composite && column.type->has_binary_input;
+    column.exact_equality = rows.boolean(row, 5) && has_exact_equality(column.type->value_type);
     THALWEG_TRY(check_type(table, column));
     table.columns.push_back(std::move(column));
   }

@@ -29,6 +29,8 @@ struct Column {
   bool identity_always = false;
   // A value can be an element of an array parameter for unnest(): not an array itself, not a composite.
   bool in_sets = true;
+  // `=` of the type holds for the same bytes only, so that an index may look for a value.
+  bool exact_equality = false;
 };
 
 // A unique index of the destination whose columns all come from the source.

@@ -17,11 +17,21 @@ constexpr const char* kTypeQuery =
     "t.typsubscript = 'pg_catalog.array_subscript_handler'::pg_catalog.regproc AND t.typlen = -1, "
     "pg_catalog.format_type(t.oid, NULL), "
     "(SELECT rngsubtype FROM pg_catalog.pg_range WHERE rngtypid = t.oid), "
-    "(SELECT rngtypid FROM pg_catalog.pg_range WHERE rngmultitypid = t.oid) "
-    "FROM pg_catalog.pg_type t WHERE t.oid = $1::oid";
+    "(SELECT rngtypid FROM pg_catalog.pg_range WHERE rngmultitypid = t.oid), "
+    "pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(t.typname), "
+    "(SELECT pg_catalog.quote_ident(fn.nspname) || '.' || pg_catalog.quote_ident(f.proname) FROM pg_catalog.pg_proc f "
+    "JOIN pg_catalog.pg_namespace fn ON fn.oid = f.pronamespace JOIN pg_catalog.pg_type a ON a.oid = f.proargtypes[0] "
+    "WHERE f.oid = t.typsend AND (a.oid = t.oid OR a.typtype = 'p')) "
+    "FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace WHERE t.oid = $1::oid";
 
 base::TypeId type_id(const pg::Rows& rows, size_t column) {
   return {static_cast<uint32_t>(rows.integer(0, column))};
+}
+
+// What lacks a form inside, lacks it as a whole.
+void take_in(TypeNode& node, const TypeNode& inner) {
+  node.has_binary_input = node.has_binary_input && inner.has_binary_input;
+  if (inner.send.empty()) node.send.clear();
 }
 
 bool names_database_oid(const TypeNode& inner) { return inner.oid.value >= kFirstDatabaseOid || inner.embeds_oids; }
@@ -53,11 +63,13 @@ base::Result<std::shared_ptr<const TypeNode>> TypeCatalog::load(pg::Connection& 
     node->value_type = oid;
     node->array_type = type_id(rows, 1);
     node->has_binary_input = rows.boolean(0, 5);
+    node->value_name = rows.text(0, 10);
+    node->send = rows.text(0, 11);
     if (rows.boolean(0, 6)) {
       node->kind = TypeKind::array;
       THALWEG_ASSIGN(node->element, load(connection, type_id(rows, 2), depth + 1));
       node->embeds_oids = names_database_oid(*node->element);
-      node->has_binary_input = node->has_binary_input && node->element->has_binary_input;
+      take_in(*node, *node->element);
     } else if (type_type == 'e') {
       node->kind = TypeKind::enumeration;
     } else if (type_type == 'c') {
@@ -67,7 +79,7 @@ base::Result<std::shared_ptr<const TypeNode>> TypeCatalog::load(pg::Connection& 
       node->kind = type_type == 'r' ? TypeKind::range : TypeKind::multirange;
       THALWEG_ASSIGN(node->element, load(connection, type_id(rows, type_type == 'r' ? 8 : 9), depth + 1));
       node->embeds_oids = node->element->embeds_oids;
-      node->has_binary_input = node->has_binary_input && node->element->has_binary_input;
+      take_in(*node, *node->element);
     }
   }
   node->oid = oid;
@@ -86,7 +98,7 @@ base::Result<void> TypeCatalog::load_fields(pg::Connection& connection, base::Ty
     const base::TypeId field{static_cast<uint32_t>(rows.integer(row, 0))};
     THALWEG_ASSIGN(auto inner, load(connection, field, depth + 1));
     node.embeds_oids = node.embeds_oids || names_database_oid(*inner);
-    node.has_binary_input = node.has_binary_input && inner->has_binary_input;
+    take_in(node, *inner);
     node.fields.push_back(std::move(inner));
   }
   return {};

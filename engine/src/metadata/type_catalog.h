@@ -21,6 +21,10 @@ struct TypeNode {
   base::TypeId value_type;   // the base type that values and parameters have
   base::TypeId array_type;   // array over value_type; 0 where there is none
   std::string name;          // format_type() of oid
+  std::string value_name;    // the base type, quoted and with its schema
+  // The function that gives a value's binary form, quoted and with its schema; empty where some part of the
+  // type has none, or one that is another type's (refcursor).
+  std::string send;
   TypeKind kind = TypeKind::base;
   bool is_domain = false;
   bool has_binary_input = true;

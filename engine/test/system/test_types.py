@@ -175,10 +175,14 @@ def test_generated_and_identity_columns(scene: Scene) -> None:
           gross numeric GENERATED ALWAYS AS (net * 1.19) STORED, serial_ bigserial, dropped text, last_ text);
         ALTER TABLE made DROP COLUMN dropped;
         INSERT INTO made (net, last_) SELECT n, 'x' FROM generate_series(1, 20) n;
+        CREATE TABLE keyless (id integer GENERATED ALWAYS AS IDENTITY, note text);
+        ALTER TABLE keyless REPLICA IDENTITY FULL;
+        INSERT INTO keyless (note) SELECT 'n' || n FROM generate_series(1, 5) n;
     """)
     scene.start_stream()
     scene.run_at_source("INSERT INTO made (net) VALUES (100); UPDATE made SET net = net * 2 WHERE id < 5;"
-                        "DELETE FROM made WHERE id = 7; UPDATE made SET id = DEFAULT WHERE id = 8;")
+                        "DELETE FROM made WHERE id = 7; UPDATE made SET id = DEFAULT WHERE id = 8;"
+                        "UPDATE keyless SET id = DEFAULT, note = 'moved' WHERE id = 3; UPDATE keyless SET note = 'x' WHERE id = 4;")
     scene.wait_applied()
     scene.assert_same()
     # A generated column stays generated, and no default of the destination overrode a value that came.

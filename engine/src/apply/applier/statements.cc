@@ -16,10 +16,9 @@ class Builder {
   Builder(const TableMetadata& table, bool arrays) : table_(table), arrays_(arrays) {}
 
   // "$3"
-  // `declared`: with the column's own type, a domain's too.
-  std::string parameter(uint16_t column, bool from_key, bool declared = false) {
+  std::string parameter(uint16_t column, bool from_key) {
     const auto& type = *table_.columns[column].type;
-    statement_.types.push_back(declared ? type.oid : arrays_ ? type.array_type : type.value_type);
+    statement_.types.push_back(arrays_ ? type.array_type : type.value_type);
     statement_.parameters.push_back({.column = column, .from_key = from_key});
     return fmt::format("${}", statement_.parameters.size());
   }
@@ -37,12 +36,9 @@ class Builder {
   std::string equal_identity() {
     if (!table_.keyless()) return equal_key(true);
     std::string condition;
-    // Any one row with the same image: works for every type, and NULL equals NULL. It needs no operator of the
-    // column's type, but the very same type on both sides.
     for (uint16_t column = 0; column < table_.columns.size(); ++column) {
       if (!table_.columns[column].written) continue;
-      condition += fmt::format("{}record_image_eq(ROW({}), ROW({}))", condition.empty() ? "" : " AND ",
-                               table_.columns[column].quoted_name, parameter(column, true, true));
+      condition += fmt::format("{}{}", condition.empty() ? "" : " AND ", same_value(table_.columns[column], parameter(column, true)));
     }
     const char* const place = table_.is_partitioned ? "(tableoid, ctid)" : "ctid";
     const char* const places = table_.is_partitioned ? "tableoid, ctid" : "ctid";
@@ -55,6 +51,19 @@ class Builder {
   }
 
  private:
+  // Exact for every type, and NULL is the same as NULL. Where `=` is exact an index may serve; elsewhere external forms are
+  // compared: not every type has an operator, and equal stored images are no test either (one value may be stored in
+  // several ways).
+  static std::string same_value(const Column& column, const std::string& parameter) {
+    const std::string& name = column.quoted_name;
+    const metadata::TypeNode& type = *column.type;
+    if (column.exact_equality) return fmt::format("({0} = {1} OR ({0} IS NULL AND {1} IS NULL))", name, parameter);
+    // The send functions are those of base types; those of enums and the like do not take a domain over one.
+    const std::string cast = type.is_domain ? "::" + type.value_name : "";
+    if (type.send.empty()) return fmt::format("{}::text IS NOT DISTINCT FROM {}::text", name, parameter);
+    return fmt::format("{0}({1}{2}) IS NOT DISTINCT FROM {0}({3})", type.send, name, cast, parameter);
+  }
+
   const TableMetadata& table_;
   const bool arrays_;
   Statement statement_;
@@ -132,6 +141,30 @@ Statement make_update(const TableMetadata& table, const ColumnMask& came, bool w
   return builder.finish(fmt::format("UPDATE {} SET {} WHERE {}", table.quoted_name, assignments, condition));
 }
 
+// Whether an update may change a column that UPDATE cannot assign.
+bool replaces_row(const TableMetadata& table, StatementKind kind) {
+  if (kind != StatementKind::update_key && !(kind == StatementKind::update && table.keyless())) return false;
+  for (uint16_t column = 0; column < table.columns.size(); ++column) {
+    if (table.columns[column].identity_always && (table.keyless() || in_identity(table, column))) return true;
+  }
+  return false;
+}
+
+// The row goes and comes back with its new values; what did not come stays as it was. A column that the source does not
+// have gets its default. `prelude` is the WITH query that the statement needs.
+Statement make_replacement(const TableMetadata& table, const ColumnMask& came, std::string& prelude) {
+  Builder builder(table, false);
+  prelude = fmt::format("gone AS (DELETE FROM {} WHERE {} RETURNING *)", table.quoted_name, builder.equal_identity());
+  std::string values;
+  for (uint16_t column = 0; column < table.columns.size(); ++column) {
+    if (!table.columns[column].written) continue;
+    values += values.empty() ? "" : ", ";
+    values += came.has(column) ? builder.parameter(column, false) : "gone." + table.columns[column].quoted_name;
+  }
+  return builder.finish(fmt::format("INSERT INTO {} ({}) OVERRIDING SYSTEM VALUE SELECT {} FROM gone", table.quoted_name,
+                                    written_columns(table), values));
+}
+
 Statement make_set_insert(const TableMetadata& table) {
   Builder builder(table, true);
   std::string arrays;
@@ -191,6 +224,7 @@ Statement make_remove_if_moved(const TableMetadata& table) {
 
 Statement make_statement(const TableMetadata& table, StatementKind kind, const ColumnMask& came, bool checked) {
   Statement statement;
+  std::string prelude;
   switch (kind) {
     case StatementKind::insert: return make_insert(table, false);
     case StatementKind::upsert: return make_insert(table, true);
@@ -198,13 +232,19 @@ Statement make_statement(const TableMetadata& table, StatementKind kind, const C
     case StatementKind::set_insert: return make_set_insert(table);
     case StatementKind::set_update: return make_set_change(table, came, true);
     case StatementKind::set_remove: return make_set_change(table, came, false);
-    case StatementKind::update: statement = make_update(table, came, false); break;
-    case StatementKind::update_key: statement = make_update(table, came, true); break;
+    case StatementKind::update:
+    case StatementKind::update_key:
+      statement = replaces_row(table, kind) ? make_replacement(table, came, prelude)
+                                            : make_update(table, came, kind == StatementKind::update_key);
+      break;
     case StatementKind::remove: statement = make_remove(table); break;
   }
   if (checked) {
-    statement.sql = fmt::format("WITH touched AS ({} RETURNING 1) SELECT 1 / count(*) FROM touched", statement.sql);
+    statement.sql = fmt::format("WITH {}{}touched AS ({} RETURNING 1) SELECT 1 / count(*) FROM touched", prelude,
+                                prelude.empty() ? "" : ", ", statement.sql);
     statement.is_checked = true;
+  } else if (!prelude.empty()) {
+    statement.sql = fmt::format("WITH {} {}", prelude, statement.sql);
   }
   return statement;
 }
