@@ -139,7 +139,9 @@ std::vector<telemetry::ComponentSample> Apply::sample() const {
   const State& s = *state_;
   if (!s.started.load(std::memory_order_acquire)) return {};
   std::vector<telemetry::ComponentSample> samples{s.reader->sample(), s.coordinator->sample()};
-  for (int i = 0; i < s.coordinator->applier_count(); ++i) samples.push_back(s.coordinator->applier(i).sample());
+  for (int i = 0; i < s.coordinator->applier_count(); ++i) {
+    if (s.coordinator->applier(i).active()) samples.push_back(s.coordinator->applier(i).sample());
+  }
   return samples;
 }
 

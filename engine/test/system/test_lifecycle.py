@@ -6,6 +6,7 @@ from typing import Any
 
 import psycopg
 
+from harness.cluster import wait_for
 from harness.scene import Scene
 from harness.workload import PgBench, Writers, make_pgbench_tables
 
@@ -54,20 +55,30 @@ def test_truncate(scene: Scene) -> None:
     assert {table["table"]: table["truncates"] for table in counts} == {"parent": 2, "child": 2, "other": 1}
 
 
+def applier_count(scene: Scene) -> int:
+    return sum(component["sub_component"] == "APPLY SERVER" for component in scene.engine.components(scene.stream))
+
+
+def applier_connections(scene: Scene) -> int:
+    return int(scene.destination.value(scene.database, "SELECT count(*) FROM pg_stat_activity WHERE application_name "
+                                       f"LIKE 'thalweg {scene.stream} applier %'"))
+
+
 def test_parameters_change_while_running(scene: Scene, random_: random.Random) -> None:
     make_pgbench_tables(scene.source, scene.database, scale=1)
     scene.start_stream(parallelism=1)
     log = scene.engine.directory / "pgbench.log"
     with PgBench(scene.source, scene.database, rate=500, clients=4, log=log, seed=random_.randrange(2**31)):
         for parameters in ({"parallelism": 6}, {"parallelism": 6, "commit_serialization": "full"},
-                           {"parallelism": 2, "group_size": 1}, {"commit_serialization": "none", "group_size": 500},
+                           {"parallelism": 2, "group_size": 1}, {"parallelism": 4}, {"commit_serialization": "none", "group_size": 500},
                            {"memory_budget_mb": 64, "queue_size": 256}):
             time.sleep(1)
             scene.engine.set_stream(scene.stream, parameters=parameters)
-            if parameters.get("parallelism") == 6:
-                scene.engine.wait_status(scene.stream, lambda _: sum(
-                    component["sub_component"] == "APPLY SERVER" for component in
-                    scene.engine.components(scene.stream)) == 6, 30, "six appliers")
+            if wanted := parameters.get("parallelism"):
+                scene.engine.wait_status(scene.stream, lambda _, wanted=wanted: applier_count(scene) == wanted, 30,
+                                         f"{wanted} appliers")
+                # What is too much is not only left out: its connection is closed.
+                wait_for(lambda wanted=wanted: applier_connections(scene) == wanted, 30, f"{wanted} connections")
         time.sleep(1)
     scene.wait_applied()
     scene.assert_same()

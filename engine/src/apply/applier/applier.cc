@@ -45,6 +45,19 @@ void Applier::join() {
   thread_.join();
 }
 
+void Applier::retire() {
+  retiring_.store(true, std::memory_order_release);
+  bell_.ring();
+}
+
+void Applier::revive() {
+  join();
+  retiring_.store(false, std::memory_order_relaxed);
+  state_.set("INITIALIZING");
+  active_.store(true, std::memory_order_release);
+  thread_ = std::thread([this] { run(); });
+}
+
 void Applier::assign(Group* group) {
   assigned_.store(group, std::memory_order_release);
   bell_.ring();
@@ -84,7 +97,7 @@ void Applier::run() {
     const uint32_t ticket = bell_.ticket();
     Group* const group = assigned_.load(std::memory_order_acquire);
     if (group == nullptr) {
-      if (shared_.ending()) break;
+      if (shared_.ending() || retiring_.load(std::memory_order_acquire)) break;
       const bool waits = dependency_wait_.load(std::memory_order_relaxed);
       state_.set(waits ? "WAIT DEPENDENCY" : "IDLE");
       const ActivityScope idle(time_, waits ? Activity::dependency : Activity::idle);
@@ -99,8 +112,12 @@ void Applier::run() {
     shared_.coordinator_bell.ring();
   }
   state_.set("IDLE");
-  shared_.coordinator_bell.ring();
+  time_.enter(Activity::idle);
+  executor_.reset();
   session_.reset();
+  backend_pid_.store(0, std::memory_order_relaxed);
+  if (retiring_.load(std::memory_order_acquire)) active_.store(false, std::memory_order_release);
+  shared_.coordinator_bell.ring();
 }
 
 void Applier::execute(Group& group) {

@@ -20,7 +20,8 @@
 
 namespace thalweg::apply {
 
-// An agent. assign, take_finished and request_rollback belong to the coordinator; sample and add_tables to anybody.
+// An agent. assign, take_finished, request_rollback, retire and revive belong to the coordinator; sample, active, latency and
+// add_tables to anybody. What it has counted outlives its retirement.
 class Applier {
  public:
   Applier(SharedState& shared, int number);  // from 1
@@ -36,6 +37,12 @@ class Applier {
   // Coordinator's word for why there is no work: groups wait for other groups to commit.
   void set_dependency_wait(bool waits);
   void ring() { bell_.ring(); }
+  // Ends the thread and its connection; it must have no group. revive() starts anew.
+  void retire();
+  void revive();
+  bool retiring() const { return retiring_.load(std::memory_order_relaxed); }
+  // False from its retirement to its revival.
+  bool active() const { return active_.load(std::memory_order_acquire); }
   int backend_pid() const { return backend_pid_.load(std::memory_order_relaxed); }
   bool waits_for_turn() const { return waits_for_turn_.load(std::memory_order_acquire); }
 
@@ -76,6 +83,10 @@ class Applier {
   // Writer: the applier. Readers: the coordinator.
   std::atomic<bool> waits_for_turn_{false};
   std::atomic<int> backend_pid_{0};
+  // Writer: the coordinator (release). Reader: the applier (acquire).
+  std::atomic<bool> retiring_{false};
+  // Writers: the coordinator before the thread starts, the applier at its end (release). Readers: anybody (acquire).
+  std::atomic<bool> active_{true};
 
   std::optional<DestinationSession> session_;
   std::optional<GroupExecutor> executor_;

@@ -28,7 +28,8 @@ base::Result<void> ProgressWriter::create_row(pg::Connection& connection) {
                  connection.query("WITH current AS (SELECT FROM thalweg.stream WHERE stream_id = $1 AND epoch = $3::bigint "
                                   "FOR SHARE) INSERT INTO thalweg.apply_progress (stream_id, applier, epoch, "
                                   "low_watermark, ranges) SELECT $1, $2::integer, $3::bigint, $4::pg_lsn, '' FROM current "
-                                  "ON CONFLICT (stream_id, applier) DO NOTHING",
+                                  "ON CONFLICT (stream_id, applier) DO UPDATE SET updated_at = now() "
+                                  "WHERE apply_progress.epoch = excluded.epoch",
                                   {shared_.stream_id, applier_, epoch_, low_watermark}));
   if (rows.affected() != 1) return std::unexpected(taken_over(shared_.stream_id));
   return {};

@@ -43,18 +43,24 @@ void Coordinator::join() {
   for (int i = 0; i < applier_count(); ++i) appliers_[static_cast<size_t>(i)]->join();
 }
 
-void Coordinator::start_appliers() {
-  const int wanted = std::clamp(shared_.parameters.parallelism.load(std::memory_order_relaxed), 1, kAppliersMax);
-  for (int made = applier_count_.load(std::memory_order_relaxed); made < wanted; ++made) {
-    appliers_[static_cast<size_t>(made)] = std::make_unique<Applier>(shared_, made + 1);
-    applier_count_.store(made + 1, std::memory_order_release);
+// As many as `parallelism` says: makes or revives what is missing, retires what is too much once it has no group.
+void Coordinator::fit_appliers() {
+  usable_ = std::clamp(shared_.parameters.parallelism.load(std::memory_order_relaxed), 1, kAppliersMax);
+  const int made = applier_count_.load(std::memory_order_relaxed);
+  for (int i = 0; i < made; ++i) {
+    Applier& applier = *appliers_[static_cast<size_t>(i)];
+    if (i < usable_ && applier.retiring()) applier.revive();
+    if (i >= usable_ && !applier.retiring() && busy_with_[static_cast<size_t>(i)] == nullptr) applier.retire();
+  }
+  for (int i = made; i < usable_; ++i) {
+    appliers_[static_cast<size_t>(i)] = std::make_unique<Applier>(shared_, i + 1);
+    applier_count_.store(i + 1, std::memory_order_release);
   }
 }
 
 int Coordinator::idle_appliers() const {
-  const int usable = std::min(shared_.parameters.parallelism.load(std::memory_order_relaxed), applier_count());
   int idle = 0;
-  for (int i = 0; i < usable; ++i) idle += busy_with_[static_cast<size_t>(i)] == nullptr ? 1 : 0;
+  for (int i = 0; i < usable_; ++i) idle += busy_with_[static_cast<size_t>(i)] == nullptr ? 1 : 0;
   return idle;
 }
 
@@ -91,7 +97,7 @@ void Coordinator::measure_flow() {
 
 void Coordinator::run() {
   time_.enter(Activity::busy);
-  start_appliers();
+  fit_appliers();
   while (true) {
     const uint32_t ticket = shared_.coordinator_bell.ticket();
     bool moved = take_finished();
@@ -99,7 +105,7 @@ void Coordinator::run() {
     const bool ending = shared_.ending();
     if (ending && running_ == 0) break;
     if (!ending) {
-      start_appliers();
+      fit_appliers();
       if (shared_.reload_parked.load(std::memory_order_acquire)) reload_parked();
       const bool closed = in_.closed();  // before the look at what is left
       moved = form_groups() || moved;
@@ -258,7 +264,7 @@ bool Coordinator::add_to_tail() {
 
 bool Coordinator::form_groups() {
   bool any = false;
-  const auto appliers = static_cast<size_t>(applier_count());
+  const auto appliers = static_cast<size_t>(usable_);
   while (true) {
     skip_empty();
     if (in_.peek() == nullptr) return any;
@@ -289,7 +295,6 @@ void Coordinator::mark_parked(Group& group) {
 bool Coordinator::dispatch() {
   bool any = false;
   if (shared_.reload_parked.load(std::memory_order_relaxed)) return false;
-  const int usable = std::min(shared_.parameters.parallelism.load(std::memory_order_relaxed), applier_count());
   int next_applier = 0;
   for (const auto& group : window_) {
     if (group->state != GroupState::waiting) continue;
@@ -298,8 +303,8 @@ bool Coordinator::dispatch() {
       mark_parked(*group);
       if (!is_ready(*group)) continue;
     }
-    while (next_applier < usable && busy_with_[static_cast<size_t>(next_applier)] != nullptr) ++next_applier;
-    if (next_applier >= usable) return any;
+    while (next_applier < usable_ && busy_with_[static_cast<size_t>(next_applier)] != nullptr) ++next_applier;
+    if (next_applier >= usable_) return any;
     group->state = GroupState::running;
     --waiting_;
     ++running_;
@@ -363,8 +368,7 @@ void Coordinator::tell_idle_appliers() {
   waiting_groups_.set(waiting_);
   uint64_t blocked = 0;
   for (const auto& group : window_) blocked += group->state == GroupState::waiting && !is_ready(*group) ? 1 : 0;
-  const int usable = std::min(shared_.parameters.parallelism.load(std::memory_order_relaxed), applier_count());
-  for (int i = 0; i < usable; ++i) {
+  for (int i = 0; i < usable_; ++i) {
     if (busy_with_[static_cast<size_t>(i)] != nullptr) continue;
     appliers_[static_cast<size_t>(i)]->set_dependency_wait(blocked > 0);
     if (blocked > 0) --blocked;

@@ -22,7 +22,7 @@ namespace thalweg::apply {
 
 inline constexpr int kAppliersMax = 64;
 
-// An agent; it owns the appliers. sample, applier_count and applier belong to anybody.
+// An agent; it owns the appliers. sample, applier_count and applier belong to anybody. Appliers that were retired count, too.
 class Coordinator {
  public:
   Coordinator(SharedState& shared, TransactionQueue& in, ParkedSet parked);
@@ -40,7 +40,7 @@ class Coordinator {
   using Clock = std::chrono::steady_clock;
 
   void run();
-  void start_appliers();
+  void fit_appliers();
   bool take_finished();
   void finish(Group& group);
   void advance();
@@ -70,6 +70,7 @@ class Coordinator {
   uint64_t committed_through_ = 0;
   uint64_t waiting_ = 0;                       // groups of the window that no applier has
   int running_ = 0;
+  int usable_ = 0;                             // appliers that may be given groups: the first so many
   std::array<Group*, kAppliersMax> busy_with_{};
   Clock::time_point tail_since_;
   Clock::time_point flow_since_;               // measure_flow's window
