@@ -20,13 +20,13 @@ struct SampleMetric {
 
 constexpr double kMicros = 1e-6;
 constexpr auto kMetrics = std::to_array<SampleMetric>({
-    {"lcrs", {"thalweg_lcrs_total", "counter", "", kComponent, "LCRs that the component has handled."}},
+    {"lcrs", {"thalweg_lcrs_total", "counter", "", kComponent, "Row changes and truncates that the component has handled."}},
     {"transactions", {"thalweg_transactions_total", "counter", "", kComponent, "Transactions that the component has handled."}},
-    {"bytes", {"thalweg_bytes_total", "counter", "bytes", kComponent, "Bytes of the LCRs that the component has handled."}},
+    {"bytes", {"thalweg_bytes_total", "counter", "bytes", kComponent, "Bytes of the frames that the component has handled, transaction marks included."}},
     {"wal_bytes", {"thalweg_wal_bytes_total", "counter", "bytes", kComponent, "WAL that capture has passed."}},
     {"aborted_transactions", {"thalweg_aborted_transactions_total", "counter", "", kComponent, "Streamed transactions that the source rolled back."}},
     {"duplicate_transactions", {"thalweg_duplicate_transactions_total", "counter", "", kComponent, "Transactions suppressed after a restart because they had been applied."}},
-    {"spilled_lcrs", {"thalweg_spilled_lcrs_total", "counter", "", kComponent, "LCRs written to the engine's disk."}},
+    {"spilled_lcrs", {"thalweg_spilled_lcrs_total", "counter", "", kComponent, "Row changes and truncates written to the engine's disk."}},
     {"spilled_transactions", {"thalweg_spilled_transactions_total", "counter", "", kComponent, "Transactions written to the engine's disk."}},
     {"spilled_bytes", {"thalweg_spilled_bytes_total", "counter", "bytes", kComponent, "Bytes written to the engine's disk."}},
     {"groups", {"thalweg_groups_total", "counter", "", kComponent, "Destination transactions, each of one or more source transactions."}},

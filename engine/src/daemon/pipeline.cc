@@ -101,7 +101,7 @@ telemetry::ComponentSample Pipeline::queue_sample() const {
                    : memory ? "IN FLOW CONTROL: INSUFFICIENT MEMORY"
                             : "NORMAL",
           .time_ns = {},
-          .counters = {{"lcrs", gauges.enqueued}, {"bytes", gauges.enqueued_bytes}},
+          .counters = {{"lcrs", gauges.enqueued_lcrs}, {"bytes", gauges.enqueued_bytes}},
           .gauges = {{"depth", static_cast<int64_t>(gauges.depth)},
                      {"depth_bytes", static_cast<int64_t>(gauges.depth_bytes)},
                      {"capacity", static_cast<int64_t>(gauges.capacity)},

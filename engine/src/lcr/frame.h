@@ -50,6 +50,10 @@ enum class FrameKind : uint8_t {
   progress = 9,  // no change: everything that commits before lsn has been enqueued
 };
 
+// What the counters called lcrs count, in every component: changes of rows and TRUNCATEs, neither transaction marks nor
+// TABLE or PROGRESS.
+constexpr bool is_change(FrameKind kind) { return kind >= FrameKind::insert && kind <= FrameKind::truncate; }
+
 enum FrameFlag : uint16_t {
   kStreamed = 1 << 0,         // the transaction came in pieces before its commit
   kOldKey = 1 << 1,           // the old tuple holds the replica identity's columns only
@@ -72,6 +76,9 @@ struct FrameHeader {
   uint64_t lsn;
 };
 static_assert(sizeof(FrameHeader) == kFrameHeaderBytes);
+
+// Of a frame that is trusted, without a look at anything else of it.
+inline FrameKind kind_of(const std::byte* frame) { return static_cast<FrameKind>(frame[offsetof(FrameHeader, kind)]); }
 
 enum class ValueMark : uint8_t { null = 'n', unchanged = 'u', binary = 'b', text = 't' };
 

@@ -65,7 +65,7 @@ struct LcrQueue::State {
   uint64_t sequence = 0;
   uint64_t recycled = 0;              // frames whose memory was given back
   std::span<std::byte> reserved;
-  telemetry::Counter enqueued_bytes;  // writer: the producer, reader: gauges
+  telemetry::Counter enqueued_lcrs, enqueued_bytes;  // writer: the producer, reader: gauges
 };
 
 LcrQueue::LcrQueue(const LcrQueueOptions& options) : state_(std::make_unique<State>(options)) {}
@@ -84,6 +84,7 @@ void LcrQueue::enqueue() {
   state.arena_ends[state.slot] = state.arena.end();
   if (++state.slot == state.arena_ends.size()) state.slot = 0;
   state.enqueued_bytes.add(state.reserved.size());
+  if (lcr::is_change(lcr::kind_of(state.reserved.data()))) state.enqueued_lcrs.add();
   const bool enqueued = state.queue.try_enqueue({.frame = state.reserved.data(), .bytes = state.reserved.size()});
   assert(enqueued);  // reserve() saw a free slot, and only the producer takes slots
   static_cast<void>(enqueued);
@@ -122,6 +123,7 @@ LcrQueueGauges LcrQueue::gauges() const {
   const uint64_t enqueued = state.queue.enqueued();
   const uint64_t enqueued_bytes = std::max(state.enqueued_bytes.get(), dequeued_bytes);
   return {.enqueued = enqueued,
+          .enqueued_lcrs = state.enqueued_lcrs.get(),
           .enqueued_bytes = enqueued_bytes,
           .depth = enqueued - dequeued,
           .depth_bytes = enqueued_bytes - dequeued_bytes,

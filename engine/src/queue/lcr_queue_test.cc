@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Frames here are opaque bytes: the queue does not look into them. Each is filled with its number.
+// Frames here are filled with their number: the queue looks at nothing but their kind, for its counters.
 bool put(LcrQueue& queue, size_t bytes, int number) {
   const auto memory = queue.reserve(bytes, 0us);
   if (memory.empty()) return false;
@@ -129,6 +129,7 @@ TEST(LcrQueue, GaugesFollowTheSlowestConsumer) {
   queue.dequeue(0);
   auto gauges = queue.gauges();
   EXPECT_EQ(gauges.enqueued, 2U);
+  EXPECT_EQ(gauges.enqueued_lcrs, 0U);  // TABLE and BEGIN
   EXPECT_EQ(gauges.enqueued_bytes, 120U);
   EXPECT_EQ(gauges.depth, 2U);
   EXPECT_EQ(gauges.depth_bytes, 120U);
@@ -139,6 +140,17 @@ TEST(LcrQueue, GaugesFollowTheSlowestConsumer) {
   gauges = queue.gauges();
   EXPECT_EQ(gauges.depth, 1U);
   EXPECT_EQ(gauges.depth_bytes, 80U);
+}
+
+TEST(LcrQueue, CountsChangesApartFromMarks) {
+  using lcr::FrameKind;
+  LcrQueue queue({.slots = 16, .memory_bytes = 4096, .consumers = 1});
+  for (const FrameKind kind : {FrameKind::table, FrameKind::begin, FrameKind::insert, FrameKind::update, FrameKind::remove,
+                               FrameKind::truncate, FrameKind::commit, FrameKind::abort, FrameKind::progress}) {
+    ASSERT_TRUE(put(queue, 40, static_cast<int>(kind)));
+  }
+  EXPECT_EQ(queue.gauges().enqueued, 9U);
+  EXPECT_EQ(queue.gauges().enqueued_lcrs, 4U);
 }
 
 TEST(LcrQueue, RingsAnAgentsOwnDoorbell) {

@@ -70,7 +70,7 @@ base::Result<void> Reader::read() {
 }
 
 base::Result<void> Reader::handle(const lcr::FrameView& frame) {
-  lcrs_.add();
+  if (lcr::is_change(frame.kind())) lcrs_.add();
   bytes_.add(frame.header().length);
   if (frame.kind() == FrameKind::table) return describe(frame);
   if (frame.kind() == FrameKind::progress) {
