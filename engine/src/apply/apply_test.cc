@@ -158,6 +158,31 @@ TEST(Apply, SpillsLargeTransactions) {
   }
 }
 
+TEST(Apply, RetiresAppliersAndRevivesThem) {
+  ApplyHarness h;
+  h.run(kItems);
+  h.describe("items");
+  h.parameters.parallelism = 4;
+  ASSERT_TRUE(h.start());
+  const auto appliers = [&] { return h.apply().sample().size() - 2; };  // besides reader and coordinator
+  int id = 0;
+  for (const int parallelism : {4, 1, 3, 2, 4}) {
+    h.parameters.parallelism = parallelism;
+    h.apply().set_parameters(h.parameters);
+    for (int i = 0; i < 20; ++i) h.insert_one("items", {++id, "x", 0});
+    h.feed();
+    ASSERT_TRUE(h.wait_until_applied(h.end())) << h.apply().status().error->message;
+    for (int i = 0; i < 2000 && appliers() != static_cast<size_t>(parallelism); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    EXPECT_EQ(appliers(), static_cast<size_t>(parallelism));
+  }
+  EXPECT_EQ(h.select("SELECT count(*) FROM items"), "100");
+  EXPECT_EQ(h.apply().tables().at(0).inserts, 100U);  // what retired appliers counted stays
+  const auto error = h.finish();
+  EXPECT_FALSE(error) << error->message;
+}
+
 TEST(Apply, TruncatesInOrder) {
   ApplyHarness h;
   h.run(kItems);
