@@ -4,7 +4,7 @@ target_compile_options(thalweg_warnings INTERFACE -Wall -Wextra -Wpedantic -Wsha
 # gcc 12 reports false positives in its own <expected> and string code at -O2.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(thalweg_warnings INTERFACE -Wno-maybe-uninitialized -Wno-null-dereference -Wno-restrict
-                         -Wno-stringop-overflow -Wno-array-bounds)
+                         -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds)
 endif()
 # clang reports std::get_temporary_buffer inside gcc 12's own stable_sort and stable_partition. gcc still looks at ours.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")

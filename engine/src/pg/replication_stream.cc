@@ -1,6 +1,9 @@
 #include "pg/replication_stream.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <array>
 #include <bit>
@@ -19,6 +22,8 @@ using base::ErrorCode;
 
 constexpr size_t kXLogDataHeaderBytes = 1 + 8 + 8 + 8;
 constexpr size_t kKeepaliveBytes = 1 + 8 + 8 + 1;
+constexpr uint32_t kNearRoundTripMicros = 2'000;
+constexpr int kNearReceiveBufferBytes = 64 * 1024;
 constexpr int kOptionSyntaxVersion = 150'000;  // from here CREATE_REPLICATION_SLOT takes a list of options
 
 uint64_t load_u64(const std::byte* bytes) {
@@ -58,6 +63,19 @@ base::Result<StreamMessage> parse(std::span<const std::byte> bytes) {
   return base::fail(ErrorCode::protocol_violation,
                     fmt::format("A replication message of kind {} with {} bytes is not valid.",
                                 static_cast<int>(kind), bytes.size()));
+}
+
+// A walsender sends each change by itself. Into an open window each becomes a segment of its own, with the whole of TCP
+// behind it; into a full one they gather to large segments, at half the source's processor time. A near source fills a
+// small window again at once, so the window is small there. A far one needs what TCP finds by itself.
+void bound_window_of_near_source(int socket) {
+  tcp_info info{};
+  socklen_t length = sizeof info;
+  // Not TCP: a local socket, whose buffers are the sender's.
+  if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return;
+  if (info.tcpi_rtt > kNearRoundTripMicros) return;
+  // Only speed hangs on it: a system that refuses keeps its own size.
+  static_cast<void>(setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &kNearReceiveBufferBytes, sizeof kNearReceiveBufferBytes));
 }
 
 // What the server's refusals mean for a slot; everywhere else the same SQLSTATEs mean other things.
@@ -155,6 +173,7 @@ base::Result<void> ReplicationStream::start(const std::string& slot, base::Lsn f
       "START_REPLICATION SLOT {} LOGICAL {} (proto_version '2', publication_names {}, binary '{}'{})",
       quote_identifier(slot), base::to_string(from), impl_->connection.quote_literal(quote_identifier(publication)),
       options.binary, options.streaming ? ", streaming 'on'" : "");
+  bound_window_of_near_source(PQsocket(impl_->conn()));
   THALWEG_TRY(impl_->libpq().ready_for_command());
   if (PQsendQuery(impl_->conn(), sql.c_str()) == 0) return std::unexpected(send_failed(impl_->conn()));
   THALWEG_TRY(impl_->libpq().flush());

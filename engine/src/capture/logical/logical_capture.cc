@@ -202,7 +202,7 @@ base::Result<void> LogicalCapture::wait_for_wal() {
     time_.enter(Activity::network);
   }
   if (pace_.hot(options_.clock->steady_now(), messages_)) {
-    std::this_thread::sleep_for(ReceivePace::kNap);
+    std::this_thread::sleep_for(ReceivePace::nap(std::chrono::microseconds{latency_us_.load(std::memory_order_relaxed)}));
     return {};
   }
   THALWEG_ASSIGN(const auto message, stream_->receive(wait_limit()));

@@ -24,5 +24,11 @@ TEST(ReceivePace, OneBurstAfterAPauseIsNotHot) {
   EXPECT_FALSE(pace.hot(start + 100ms, 100));
 }
 
+TEST(ReceivePace, NapsLongerOnlyWhenBehind) {
+  EXPECT_EQ(ReceivePace::nap(0us), ReceivePace::kNap);
+  EXPECT_EQ(ReceivePace::nap(ReceivePace::kBehind), ReceivePace::kNap);
+  EXPECT_EQ(ReceivePace::nap(ReceivePace::kBehind + 1us), ReceivePace::kCatchUpNap);
+}
+
 }  // namespace
 }  // namespace thalweg::capture
