@@ -33,7 +33,8 @@ base::Result<void> take_lock(pg::Connection& connection, const std::string& stre
     if (locked) return {};
     std::this_thread::sleep_for(kLockPause);
   }
-  return base::fail(ErrorCode::stream_in_use, fmt::format("another engine applies stream {} to this destination", stream_id));
+  return base::fail(ErrorCode::stream_in_use,
+                    fmt::format("another engine applies stream {} to this destination", stream_id));
 }
 
 }  // namespace
@@ -90,7 +91,8 @@ base::Result<base::Lsn> Apply::start() {
   s.shared.parked.store(parked_count);
   s.recorder = std::make_unique<Recorder>(s.shared, std::move(progress));
   s.coordinator = std::make_unique<Coordinator>(s.shared, s.transactions, std::move(parked));
-  s.reader = std::make_unique<Reader>(s.shared, s.options, recovered.applied, std::move(catalog), s.pool, s.transactions);
+  s.reader =
+      std::make_unique<Reader>(s.shared, s.options, recovered.applied, std::move(catalog), s.pool, s.transactions);
   s.started.store(true, std::memory_order_release);
   base::log_event(base::LogLevel::info, "apply_started",
                   {{"stream", s.options.stream_id}, {"low_watermark", base::to_string(recovered.low_watermark)}});
@@ -167,12 +169,14 @@ std::array<uint64_t, telemetry::LatencyHistogram::kBucketCount> Apply::latency()
 uint64_t Apply::parked_transactions() const { return state_->shared.parked.load(std::memory_order_relaxed); }
 
 base::Result<std::vector<ParkedTransaction>> Apply::list_errors() const {
-  THALWEG_ASSIGN(auto connection, pg::Connection::open(state_->options.destination_conninfo, state_->connect_options("errors")));
+  THALWEG_ASSIGN(auto connection,
+                 pg::Connection::open(state_->options.destination_conninfo, state_->connect_options("errors")));
   return list_parked(connection, state_->options.stream_id);
 }
 
 base::Result<void> Apply::remove_error(int64_t id) {
-  THALWEG_ASSIGN(auto connection, pg::Connection::open(state_->options.destination_conninfo, state_->connect_options("errors")));
+  THALWEG_ASSIGN(auto connection,
+                 pg::Connection::open(state_->options.destination_conninfo, state_->connect_options("errors")));
   const auto removed = remove_parked(connection, state_->options.stream_id, id);
   state_->shared.reload_parked.store(true, std::memory_order_release);
   state_->shared.coordinator_bell.ring();
@@ -180,7 +184,8 @@ base::Result<void> Apply::remove_error(int64_t id) {
 }
 
 base::Result<void> Apply::execute_error(int64_t id) {
-  THALWEG_ASSIGN(auto connection, pg::Connection::open(state_->options.destination_conninfo, state_->connect_options("errors")));
+  THALWEG_ASSIGN(auto connection,
+                 pg::Connection::open(state_->options.destination_conninfo, state_->connect_options("errors")));
   const auto executed = execute_parked(std::move(connection), state_->options.stream_id, id);
   // Even after a failure: some of the transactions behind it may have gone through.
   state_->shared.reload_parked.store(true, std::memory_order_release);

@@ -49,10 +49,10 @@ struct ApplyOptions {
 };
 
 struct ApplyStatus {
-  bool running = false;                // false before start, and once every thread has ended
-  std::optional<base::Error> error;    // why it ended by itself; class transient: start a new Apply
-  base::Lsn applied;                   // low watermark: every transaction with commit LSN < applied is committed
-  base::Lsn confirmed;                 // the durable low watermark: what capture may confirm to the source
+  bool running = false;              // false before start, and once every thread has ended
+  std::optional<base::Error> error;  // why it ended by itself; class transient: start a new Apply
+  base::Lsn applied;                 // low watermark: every transaction with commit LSN < applied is committed
+  base::Lsn confirmed;               // the durable low watermark: what capture may confirm to the source
 };
 
 // Thread-safe: any thread may call any method after start() has returned; start, join and the destructor belong to

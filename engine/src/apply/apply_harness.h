@@ -46,8 +46,13 @@ class ApplyHarness {
     spill_directory_ = std::filesystem::temp_directory_path() / database_;
     std::filesystem::create_directories(spill_directory_);
     EXPECT_TRUE(ensure_schema(*connection_));
-    EXPECT_TRUE(register_stream(*connection_, {.stream_id = "teststream", .source_system_identifier = "1", .source_timeline = 1,
-                                               .source_database = "db", .slot = "slot", .start_lsn = {0x1000}, .low_watermark = {}}));
+    EXPECT_TRUE(register_stream(*connection_, {.stream_id = "teststream",
+                                               .source_system_identifier = "1",
+                                               .source_timeline = 1,
+                                               .source_database = "db",
+                                               .slot = "slot",
+                                               .start_lsn = {0x1000},
+                                               .low_watermark = {}}));
   }
   ~ApplyHarness() {
     apply_.reset();
@@ -80,20 +85,24 @@ class ApplyHarness {
   // Describes a table as the source would: like the destination's, or with another replica identity.
   void describe(const std::string& table, char replica_identity = 'd') {
     const auto rows = connection_->query(
-        "SELECT a.attname, a.atttypid, coalesce(a.attnum = ANY (i.indkey::int2[]), false) FROM pg_attribute a LEFT JOIN pg_index i "
+        "SELECT a.attname, a.atttypid, coalesce(a.attnum = ANY (i.indkey::int2[]), false) FROM pg_attribute a LEFT "
+        "JOIN pg_index i "
         "ON i.indrelid = a.attrelid AND i.indisprimary WHERE a.attrelid = $1::regclass AND a.attnum > 0 AND "
         "NOT a.attisdropped AND a.attgenerated = '' ORDER BY a.attnum",
         {table});
     ASSERT_TRUE(rows) << rows.error().message;
     lcr::TableDescription description;
-    description.relation = {tables_.contains(table) ? tables_[table].relation.value : 20'000 + static_cast<uint32_t>(tables_.size())};
+    description.relation = {tables_.contains(table) ? tables_[table].relation.value
+                                                    : 20'000 + static_cast<uint32_t>(tables_.size())};
     description.version = tables_.contains(table) ? tables_[table].version + 1 : 1;
     description.schema_name = "public";
     description.table_name = table;
     description.replica_identity = replica_identity;
     for (size_t row = 0; row < rows->size(); ++row) {
-      description.columns.push_back({.name = std::string(rows->text(row, 0)), .type = {static_cast<uint32_t>(rows->integer(row, 1))},
-                                     .type_modifier = -1, .is_key = replica_identity == 'f' || rows->boolean(row, 2)});
+      description.columns.push_back({.name = std::string(rows->text(row, 0)),
+                                     .type = {static_cast<uint32_t>(rows->integer(row, 1))},
+                                     .type_modifier = -1,
+                                     .is_key = replica_identity == 'f' || rows->boolean(row, 2)});
     }
     tables_[table] = description;
     append(lcr::make_table_frame(description));
@@ -102,7 +111,8 @@ class ApplyHarness {
   void begin(bool streamed = false) {
     xid_ = {next_xid_++};
     streamed_ = streamed;
-    if (!streamed) append(lcr::make_begin_frame(xid_, {.commit_lsn = {next_lsn_ + 0x100}, .end_lsn = {}, .commit_time = now()}));
+    if (!streamed)
+      append(lcr::make_begin_frame(xid_, {.commit_lsn = {next_lsn_ + 0x100}, .end_lsn = {}, .commit_time = now()}));
   }
   // Goes on with another streamed transaction.
   void switch_to(base::Xid xid) { xid_ = xid; }
@@ -117,8 +127,12 @@ class ApplyHarness {
   void update_full(const std::string& table, const Row& old_row, const Row& row) {
     change(lcr::FrameKind::update, lcr::kOldRow, table, old_row, row, {});
   }
-  void remove(const std::string& table, const Row& key) { change(lcr::FrameKind::remove, lcr::kOldKey, table, key, {}, {}); }
-  void remove_full(const std::string& table, const Row& row) { change(lcr::FrameKind::remove, lcr::kOldRow, table, row, {}, {}); }
+  void remove(const std::string& table, const Row& key) {
+    change(lcr::FrameKind::remove, lcr::kOldKey, table, key, {}, {});
+  }
+  void remove_full(const std::string& table, const Row& row) {
+    change(lcr::FrameKind::remove, lcr::kOldRow, table, row, {}, {});
+  }
   void truncate(const std::string& table) {
     const std::vector<base::RelationId> relations{tables_[table].relation};
     append(lcr::make_truncate_frame(xid_, {}, {next_lsn_}, 0, relations));
@@ -127,7 +141,8 @@ class ApplyHarness {
   base::Lsn commit() {
     next_lsn_ += 0x100;
     const base::Lsn lsn{next_lsn_};
-    append(lcr::make_commit_frame(xid_, streamed_, {.commit_lsn = lsn, .end_lsn = {next_lsn_ + 8}, .commit_time = now()}));
+    append(
+        lcr::make_commit_frame(xid_, streamed_, {.commit_lsn = lsn, .end_lsn = {next_lsn_ + 8}, .commit_time = now()}));
     next_lsn_ += 8;
     return lsn;
   }
@@ -157,9 +172,14 @@ class ApplyHarness {
   base::Result<base::Lsn> start() {
     if (apply_) apply_.reset();
     queue_ = std::make_unique<queue::LcrQueue>(queue_options);
-    apply_ = std::make_unique<Apply>(ApplyOptions{.stream_id = "teststream", .destination_conninfo = conninfo(), .queue = queue_.get(),
-                                                  .consumer = 0, .parameters = parameters, .spill_directory = spill_directory_,
-                                                  .catch_up = catch_up, .clock = &clock_});
+    apply_ = std::make_unique<Apply>(ApplyOptions{.stream_id = "teststream",
+                                                  .destination_conninfo = conninfo(),
+                                                  .queue = queue_.get(),
+                                                  .consumer = 0,
+                                                  .parameters = parameters,
+                                                  .spill_directory = spill_directory_,
+                                                  .catch_up = catch_up,
+                                                  .clock = &clock_});
     fed_ = 0;
     return apply_->start();
   }
@@ -220,7 +240,8 @@ class ApplyHarness {
     EXPECT_EQ(row.size(), table.columns.size());
     std::vector<std::byte> out;
     const auto put = [&](uint64_t value, int bytes) {
-      for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) out.push_back(static_cast<std::byte>(value >> shift & 0xFF));
+      for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8)
+        out.push_back(static_cast<std::byte>(value >> shift & 0xFF));
     };
     put(row.size(), 2);
     for (size_t i = 0; i < row.size(); ++i) {
@@ -244,13 +265,20 @@ class ApplyHarness {
     return out;
   }
 
-  void change(lcr::FrameKind kind, uint16_t flags, const std::string& table, const Row& old_row, const Row& new_row, base::Xid subxid) {
+  void change(lcr::FrameKind kind, uint16_t flags, const std::string& table, const Row& old_row, const Row& new_row,
+              base::Xid subxid) {
     const auto& description = tables_[table];
     const auto old_tuple = tuple(description, old_row);
     const auto new_tuple = tuple(description, new_row);
-    const lcr::RowFrame row{.kind = kind, .flags = static_cast<uint16_t>(flags | (streamed_ ? lcr::kStreamed : 0)), .xid = xid_,
-                            .subxid = subxid, .relation = description.relation, .table_version = description.version,
-                            .lsn = {next_lsn_ += 1}, .old_tuple = old_tuple, .new_tuple = new_tuple};
+    const lcr::RowFrame row{.kind = kind,
+                            .flags = static_cast<uint16_t>(flags | (streamed_ ? lcr::kStreamed : 0)),
+                            .xid = xid_,
+                            .subxid = subxid,
+                            .relation = description.relation,
+                            .table_version = description.version,
+                            .lsn = {next_lsn_ += 1},
+                            .old_tuple = old_tuple,
+                            .new_tuple = new_tuple};
     std::vector<std::byte> frame(lcr::row_frame_bytes(row));
     lcr::write_row_frame(row, frame);
     append(std::move(frame));

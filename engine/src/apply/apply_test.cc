@@ -139,7 +139,8 @@ TEST(Apply, SpillsLargeTransactions) {
   h.describe("items");
   h.begin(true);
   const auto large = h.xid();
-  for (int i = 0; i < 5000; ++i) h.insert("items", {i, std::string(100, 'x'), i}, i % 2 == 0 ? base::Xid{} : base::Xid{901});
+  for (int i = 0; i < 5000; ++i)
+    h.insert("items", {i, std::string(100, 'x'), i}, i % 2 == 0 ? base::Xid{} : base::Xid{901});
   h.abort({901});
   h.begin(true);
   const auto aborted = h.xid();

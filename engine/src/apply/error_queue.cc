@@ -19,7 +19,8 @@ using base::ErrorCode;
 namespace {
 
 base::Result<bool> queue_exists(pg::Connection& connection) {
-  THALWEG_ASSIGN(const pg::Rows rows, connection.query("SELECT pg_catalog.to_regclass('thalweg.error_queue') IS NOT NULL"));
+  THALWEG_ASSIGN(const pg::Rows rows,
+                 connection.query("SELECT pg_catalog.to_regclass('thalweg.error_queue') IS NOT NULL"));
   return rows.boolean(0, 0);
 }
 
@@ -111,9 +112,10 @@ class Execution {
     const std::string id_text = std::to_string(id);
     const std::array parameters{pg::text_parameter(id_text)};
     // The session's replica role keeps the foreign key's cascade from firing.
-    THALWEG_TRY(session_.run(session_.prepared("DELETE FROM thalweg.error_queue_chunk WHERE error_id = $1", kTypes), parameters,
-                             {.rows = 0, .any = true}));
-    THALWEG_TRY(session_.run(session_.prepared("DELETE FROM thalweg.error_queue WHERE id = $1", kTypes), parameters, {.rows = 1}));
+    THALWEG_TRY(session_.run(session_.prepared("DELETE FROM thalweg.error_queue_chunk WHERE error_id = $1", kTypes),
+                             parameters, {.rows = 0, .any = true}));
+    THALWEG_TRY(session_.run(session_.prepared("DELETE FROM thalweg.error_queue WHERE id = $1", kTypes), parameters,
+                             {.rows = 1}));
     return session_.sync();
   }
 
@@ -191,15 +193,17 @@ base::Result<std::vector<ParkedTransaction>> list_parked(pg::Connection& connect
 base::Result<uint64_t> count_parked(pg::Connection& connection, std::string_view stream_id) {
   THALWEG_ASSIGN(const bool exists, queue_exists(connection));
   if (!exists) return 0;
-  THALWEG_ASSIGN(const pg::Rows rows, connection.query("SELECT count(*) FROM thalweg.error_queue WHERE stream_id = $1", {stream_id}));
+  THALWEG_ASSIGN(const pg::Rows rows,
+                 connection.query("SELECT count(*) FROM thalweg.error_queue WHERE stream_id = $1", {stream_id}));
   return static_cast<uint64_t>(rows.integer(0, 0));
 }
 
 base::Result<void> remove_parked(pg::Connection& connection, std::string_view stream_id, int64_t id) {
   THALWEG_ASSIGN(const bool exists, queue_exists(connection));
   if (!exists) return unknown(id);
-  THALWEG_ASSIGN(const pg::Rows rows, connection.query("DELETE FROM thalweg.error_queue WHERE stream_id = $1 AND id = $2::bigint",
-                                                       {stream_id, std::to_string(id)}));
+  THALWEG_ASSIGN(const pg::Rows rows,
+                 connection.query("DELETE FROM thalweg.error_queue WHERE stream_id = $1 AND id = $2::bigint",
+                                  {stream_id, std::to_string(id)}));
   if (rows.affected() != 1) return unknown(id);
   return {};
 }
@@ -214,14 +218,16 @@ base::Result<void> execute_parked(pg::Connection connection, std::string_view st
   ParkedSet earlier;
   for (auto at = entries.begin(); at != first; ++at) earlier.add((*at)->transaction.hashes());
   if (earlier.shares((*first)->transaction.hashes())) {
-    return base::fail(ErrorCode::parked_behind, fmt::format("transaction {} waits behind an earlier one of the error queue", id));
+    return base::fail(ErrorCode::parked_behind,
+                      fmt::format("transaction {} waits behind an earlier one of the error queue", id));
   }
   THALWEG_ASSIGN(auto session, DestinationSession::adopt(std::move(connection)));
   Execution execution(session);
   ParkedSet executed;
   for (auto at = first; at != entries.end(); ++at) {
     Entry& entry = **at;
-    const bool follows = at == first || (executed.shares(entry.transaction.hashes()) && !earlier.shares(entry.transaction.hashes()));
+    const bool follows =
+        at == first || (executed.shares(entry.transaction.hashes()) && !earlier.shares(entry.transaction.hashes()));
     (follows ? executed : earlier).add(entry.transaction.hashes());
     if (follows) THALWEG_TRY(execution.execute(entry));
   }

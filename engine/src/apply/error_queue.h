@@ -23,8 +23,8 @@ struct ParkedTransaction {
   std::vector<std::string> tables;  // schema-qualified
   std::string code;                 // of the error catalogue
   std::string message;
-  std::string sqlstate;             // empty where the destination did not refuse by itself
-  std::string parked_at;            // RFC 3339, UTC
+  std::string sqlstate;   // empty where the destination did not refuse by itself
+  std::string parked_at;  // RFC 3339, UTC
 };
 
 // Oldest commit first. An empty list when the schema thalweg does not exist.
@@ -34,7 +34,8 @@ base::Result<uint64_t> count_parked(pg::Connection& connection, std::string_view
 // Drops one for good. Fails with unknown_error_transaction when there is none of that id.
 base::Result<void> remove_parked(pg::Connection& connection, std::string_view stream_id, int64_t id);
 // Applies one, then every parked transaction behind it that shares a row with it, in commit order and in one
-// destination transaction each (taking the connection over for it), and takes them out of the queue in the same. Stops at the first that fails again.
+// destination transaction each (taking the connection over for it), and takes them out of the queue in the same. Stops
+// at the first that fails again.
 base::Result<void> execute_parked(pg::Connection connection, std::string_view stream_id, int64_t id);
 
 }  // namespace thalweg::apply

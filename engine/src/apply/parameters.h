@@ -10,7 +10,7 @@ namespace thalweg::apply {
 enum class CommitSerialization : uint8_t { full, dependent_transactions, none };
 
 struct ApplyParameters {
-  int parallelism = 4;                                     // appliers, 1..64
+  int parallelism = 4;  // appliers, 1..64
   CommitSerialization commit_serialization = CommitSerialization::dependent_transactions;
   bool disable_on_error = true;
   size_t group_size = 4'000;                               // LCRs of one destination transaction under backlog

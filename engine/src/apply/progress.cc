@@ -83,7 +83,8 @@ base::Result<void> in_transaction(pg::Connection& connection, Body body) {
 }
 
 base::Result<bool> schema_exists(pg::Connection& connection) {
-  THALWEG_ASSIGN(const pg::Rows rows, connection.query("SELECT pg_catalog.to_regclass('thalweg.schema_version') IS NOT NULL"));
+  THALWEG_ASSIGN(const pg::Rows rows,
+                 connection.query("SELECT pg_catalog.to_regclass('thalweg.schema_version') IS NOT NULL"));
   return rows.boolean(0, 0);
 }
 
@@ -97,8 +98,9 @@ base::Result<void> drop_schema_if_unused(pg::Connection& connection) {
   THALWEG_TRY(connection.script(
       "DROP TABLE thalweg.error_queue_chunk, thalweg.error_queue, thalweg.apply_progress, thalweg.stream, "
       "thalweg.schema_version"));
-  THALWEG_ASSIGN(const pg::Rows others,
-                 connection.query("SELECT count(*) FROM pg_catalog.pg_class WHERE relnamespace = 'thalweg'::regnamespace"));
+  THALWEG_ASSIGN(
+      const pg::Rows others,
+      connection.query("SELECT count(*) FROM pg_catalog.pg_class WHERE relnamespace = 'thalweg'::regnamespace"));
   if (others.integer(0, 0) > 0) return {};
   THALWEG_TRY(connection.script("DROP SCHEMA thalweg"));
   return {};
@@ -170,10 +172,11 @@ base::Result<void> forget_stream(pg::Connection& connection, std::string_view st
 }
 
 base::Result<bool> lock_stream(pg::Connection& connection, std::string_view stream_id) {
-  THALWEG_ASSIGN(const pg::Rows rows,
-                 connection.query("SELECT pg_catalog.pg_try_advisory_lock(pg_catalog.hashtextextended('thalweg stream ' "
-                                  "|| $1, 0))",
-                                  {stream_id}));
+  THALWEG_ASSIGN(
+      const pg::Rows rows,
+      connection.query("SELECT pg_catalog.pg_try_advisory_lock(pg_catalog.hashtextextended('thalweg stream ' "
+                       "|| $1, 0))",
+                       {stream_id}));
   return rows.boolean(0, 0);
 }
 
@@ -208,12 +211,14 @@ base::Result<Recovered> recover_progress(pg::Connection& connection, std::string
     const std::array parameters{pg::text_parameter(stream_id), pg::text_parameter(epoch),
                                 pg::text_parameter(low_watermark),
                                 pg::Parameter{.bytes = encoded, .type = {17}, .is_binary = true}};
-    THALWEG_TRY(connection.query("INSERT INTO thalweg.apply_progress (stream_id, applier, epoch, low_watermark, ranges) "
-                                 "VALUES ($1, 0, $2::bigint, $3::pg_lsn, $4)",
-                                 parameters));
-    THALWEG_TRY(connection.query("UPDATE thalweg.stream SET low_watermark = $2::pg_lsn, recorded_at = now() "
-                                 "WHERE stream_id = $1",
-                                 {stream_id, low_watermark}));
+    THALWEG_TRY(
+        connection.query("INSERT INTO thalweg.apply_progress (stream_id, applier, epoch, low_watermark, ranges) "
+                         "VALUES ($1, 0, $2::bigint, $3::pg_lsn, $4)",
+                         parameters));
+    THALWEG_TRY(
+        connection.query("UPDATE thalweg.stream SET low_watermark = $2::pg_lsn, recorded_at = now() "
+                         "WHERE stream_id = $1",
+                         {stream_id, low_watermark}));
     return {};
   });
   if (!done) return std::unexpected(done.error());

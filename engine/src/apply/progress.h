@@ -19,8 +19,8 @@ struct StreamRecord {
   int source_timeline = 0;
   std::string source_database;
   std::string slot;
-  base::Lsn start_lsn;                   // the slot's consistent point: changes that commit from here on are applied
-  base::Lsn low_watermark;               // every transaction with commit LSN < low_watermark is committed, durably
+  base::Lsn start_lsn;      // the slot's consistent point: changes that commit from here on are applied
+  base::Lsn low_watermark;  // every transaction with commit LSN < low_watermark is committed, durably
 };
 
 // Creates schema and tables where missing, and migrates older versions. Safe against a concurrent caller.

@@ -60,7 +60,8 @@ void expect_same_as_source(ApplyHarness& h, int transactions, unsigned seed) {
     }
   }
   std::string expected;
-  for (const auto& [id, amount] : rows) expected += (expected.empty() ? "" : ",") + std::to_string(id) + "|" + std::to_string(amount);
+  for (const auto& [id, amount] : rows)
+    expected += (expected.empty() ? "" : ",") + std::to_string(id) + "|" + std::to_string(amount);
   EXPECT_EQ(h.select("SELECT id, amount FROM items ORDER BY id"), expected);
   EXPECT_EQ(h.select("SELECT count(*) FROM log"), std::to_string(transactions + 10));
 }
@@ -110,11 +111,15 @@ TEST_P(CommitSerializations, SurviveKilledBackends) {
     const auto started = h.start();
     ASSERT_TRUE(started) << started.error().message;
     h.feed(h.history_size() / 5 * static_cast<size_t>(round + 1));
-    h.select("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()");
-    for (int i = 0; i < 1000 && h.apply().status().running; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    h.select(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> "
+        "pg_backend_pid()");
+    for (int i = 0; i < 1000 && h.apply().status().running; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     EXPECT_FALSE(h.apply().status().running);
     ASSERT_TRUE(h.apply().status().error);
-    EXPECT_EQ(base::class_of(h.apply().status().error->code), base::ErrorClass::transient) << h.apply().status().error->message;
+    EXPECT_EQ(base::class_of(h.apply().status().error->code), base::ErrorClass::transient)
+        << h.apply().status().error->message;
   }
   const auto error = h.start_and_finish();
   ASSERT_FALSE(error) << error->message;
@@ -122,7 +127,8 @@ TEST_P(CommitSerializations, SurviveKilledBackends) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CommitSerializations,
-                         testing::Values(CommitSerialization::full, CommitSerialization::dependent_transactions, CommitSerialization::none));
+                         testing::Values(CommitSerialization::full, CommitSerialization::dependent_transactions,
+                                         CommitSerialization::none));
 
 TEST(CommitOrder, FullCommitsInTheSourcesOrder) {
   constexpr int kTransactions = 3000;
@@ -176,8 +182,14 @@ TEST(StreamLock, ASecondApplyIsRefused) {
   ASSERT_TRUE(h.start());
   base::SystemClock clock;
   queue::LcrQueue queue({});
-  Apply second({.stream_id = "teststream", .destination_conninfo = h.conninfo(), .queue = &queue, .consumer = 0, .parameters = {},
-                .spill_directory = std::filesystem::temp_directory_path() / "thalweg_second_apply", .catch_up = {}, .clock = &clock});
+  Apply second({.stream_id = "teststream",
+                .destination_conninfo = h.conninfo(),
+                .queue = &queue,
+                .consumer = 0,
+                .parameters = {},
+                .spill_directory = std::filesystem::temp_directory_path() / "thalweg_second_apply",
+                .catch_up = {},
+                .clock = &clock});
   const auto started = second.start();
   ASSERT_FALSE(started);
   EXPECT_EQ(started.error().code, ErrorCode::stream_in_use);

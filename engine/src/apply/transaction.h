@@ -20,21 +20,21 @@ namespace thalweg::apply {
 // A source transaction, complete. Owner: the agent that holds it; the reader makes it, the coordinator destroys it.
 struct Transaction {
   base::Lsn commit_lsn;
-  base::Lsn end_lsn;                // first byte after the commit record; PROGRESS: the position that it names
+  base::Lsn end_lsn;  // first byte after the commit record; PROGRESS: the position that it names
   base::UnixMicros commit_time;
   base::Xid xid;
-  FrameBuffer frames;               // row and truncate frames, aborted subtransactions' included
+  FrameBuffer frames;                         // row and truncate frames, aborted subtransactions' included
   std::unique_ptr<spill::SpillFile> spilled;  // instead of `frames`, for large ones
-  std::vector<uint32_t> aborted;    // subtransactions whose frames do not count
-  uint64_t lcrs = 0;                // those that count
+  std::vector<uint32_t> aborted;              // subtransactions whose frames do not count
+  uint64_t lcrs = 0;                          // those that count
   uint64_t bytes = 0;
   std::shared_ptr<const metadata::TableMap> tables;
   // Keys that it writes and, of foreign keys and keyless tables, keys that it needs unchanged. Empty for barriers.
   std::vector<uint64_t> writes;
   std::vector<uint64_t> reads;
   std::vector<uint64_t> table_hashes;  // distinct
-  bool barrier = false;             // waits for all before it, and all after it wait for it
-  bool park_behind = false;         // shares a row with a parked one: parked too
+  bool barrier = false;                // waits for all before it, and all after it wait for it
+  bool park_behind = false;            // shares a row with a parked one: parked too
   // What an applier made of it.
   std::optional<base::Error> parked_with;
 
@@ -57,17 +57,17 @@ enum class GroupState : uint8_t { waiting, running, committed };
 
 // Consecutive source transactions that commit together. Owner: the coordinator; while `running`, its applier.
 struct Group {
-  uint64_t number = 0;               // 1, 2, 3 ... in commit order
+  uint64_t number = 0;  // 1, 2, 3 ... in commit order
   std::vector<std::unique_ptr<Transaction>> transactions;
-  size_t done = 0;                   // singly: transactions already committed
+  size_t done = 0;  // singly: transactions already committed
   uint64_t lcrs = 0;
   uint64_t bytes = 0;
   GroupMode mode = GroupMode::together;
   GroupState state = GroupState::waiting;
   bool barrier = false;
-  base::Lsn covers_until;            // the low watermark once this and all before it have committed; the coordinator's
-  uint64_t after_barrier = 0;        // the part of `after` that later groups inherit
-  uint64_t after = 0;                // every group up to this number must have committed
+  base::Lsn covers_until;      // the low watermark once this and all before it have committed; the coordinator's
+  uint64_t after_barrier = 0;  // the part of `after` that later groups inherit
+  uint64_t after = 0;          // every group up to this number must have committed
   std::vector<uint64_t> predecessors;
   // Filled by the applier.
   std::optional<base::Error> error;  // not committed: again, singly, or the end

@@ -44,10 +44,14 @@ std::string_view cure_of(ErrorCode code) { return entry_of(code).cure; }
 
 std::string_view name_of(ErrorClass error_class) {
   switch (error_class) {
-    case ErrorClass::transient: return "transient";
-    case ErrorClass::permanent: return "permanent";
-    case ErrorClass::operator_action: return "operator_action";
-    case ErrorClass::corruption: return "corruption";
+    case ErrorClass::transient:
+      return "transient";
+    case ErrorClass::permanent:
+      return "permanent";
+    case ErrorClass::operator_action:
+      return "operator_action";
+    case ErrorClass::corruption:
+      return "corruption";
   }
   assert(false);
   return "permanent";

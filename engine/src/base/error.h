@@ -43,23 +43,24 @@ template <typename T>
 using Result = std::expected<T, Error>;
 
 inline std::unexpected<Error> fail(ErrorCode code, std::string message) {
-  return std::unexpected(Error{.code = code, .message = std::move(message), .sqlstate = {}, .table = {}, .lsn = {}, .xid = {}});
+  return std::unexpected(
+      Error{.code = code, .message = std::move(message), .sqlstate = {}, .table = {}, .lsn = {}, .xid = {}});
 }
 
 // Passes a failed Result on to the caller: THALWEG_TRY(use(x)); and THALWEG_ASSIGN(auto v, make());
 #define THALWEG_CONCAT_INNER(a, b) a##b
 #define THALWEG_CONCAT(a, b) THALWEG_CONCAT_INNER(a, b)
-#define THALWEG_TRY(expression)                                         \
-  do {                                                                  \
-    if (auto try_result_ = (expression); !try_result_) {                \
-      return std::unexpected(std::move(try_result_).error());           \
-    }                                                                   \
+#define THALWEG_TRY(expression)                               \
+  do {                                                        \
+    if (auto try_result_ = (expression); !try_result_) {      \
+      return std::unexpected(std::move(try_result_).error()); \
+    }                                                         \
   } while (false)
-#define THALWEG_ASSIGN(target, expression)                                                    \
-  auto THALWEG_CONCAT(assign_result_, __LINE__) = (expression);                               \
-  if (!THALWEG_CONCAT(assign_result_, __LINE__)) {                                            \
-    return std::unexpected(std::move(THALWEG_CONCAT(assign_result_, __LINE__)).error());      \
-  }                                                                                           \
+#define THALWEG_ASSIGN(target, expression)                                               \
+  auto THALWEG_CONCAT(assign_result_, __LINE__) = (expression);                          \
+  if (!THALWEG_CONCAT(assign_result_, __LINE__)) {                                       \
+    return std::unexpected(std::move(THALWEG_CONCAT(assign_result_, __LINE__)).error()); \
+  }                                                                                      \
   target = std::move(*THALWEG_CONCAT(assign_result_, __LINE__))
 
 }  // namespace thalweg::base

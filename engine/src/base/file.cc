@@ -122,8 +122,7 @@ Result<std::string> read_file(const std::filesystem::path& path, size_t bytes_ma
     THALWEG_ASSIGN(const size_t got, file.read_some(std::as_writable_bytes(std::span(content).subspan(before))));
     content.resize(before + got);
     if (content.size() > bytes_max) {
-      return fail(ErrorCode::file_error,
-                  path.string() + " has more than " + std::to_string(bytes_max) + " bytes");
+      return fail(ErrorCode::file_error, path.string() + " has more than " + std::to_string(bytes_max) + " bytes");
     }
     if (got < kStep) return content;
   }

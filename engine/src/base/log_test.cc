@@ -8,9 +8,9 @@ namespace thalweg::base {
 namespace {
 
 TEST(Log, LineIsOneJsonObject) {
-  const std::string line = format_log_line(1'700'000'000'123'456, LogLevel::warning, "slot_created",
-                                           {{"slot", "thalweg_\"x\"\n"}, {"count", 3}, {"big", ~uint64_t{0}},
-                                            {"ratio", 0.5}, {"again", true}});
+  const std::string line = format_log_line(
+      1'700'000'000'123'456, LogLevel::warning, "slot_created",
+      {{"slot", "thalweg_\"x\"\n"}, {"count", 3}, {"big", ~uint64_t{0}}, {"ratio", 0.5}, {"again", true}});
   EXPECT_EQ(line.find('\n'), std::string::npos);
   const auto json = nlohmann::json::parse(line);
   EXPECT_EQ(json["time"], "2023-11-14T22:13:20.123456Z");
@@ -27,9 +27,11 @@ TEST(Log, SurvivesInvalidUtf8) {
 }
 
 TEST(Log, NeverShowsSecrets) {
-  const std::string line =
-      format_log_line(0, LogLevel::info, "e", {{"Password", "hunter2"}, {"api_token", "hunter2"}, {"conninfo", "hunter2"},
-                                               {"message", "open host=a password=hunter2 user=b"}});
+  const std::string line = format_log_line(0, LogLevel::info, "e",
+                                           {{"Password", "hunter2"},
+                                            {"api_token", "hunter2"},
+                                            {"conninfo", "hunter2"},
+                                            {"message", "open host=a password=hunter2 user=b"}});
   EXPECT_EQ(line.find("hunter2"), std::string::npos);
   EXPECT_NE(line.find("user=b"), std::string::npos);
 }

@@ -22,9 +22,8 @@ constexpr size_t kIdentifierBytesMax = 256;  // NAMEDATALEN is 64 unless somebod
 constexpr std::array<std::string_view, 3> kStatusNames = {"ENABLED", "DISABLED", "DROPPED"};
 
 bool is_stream_id(std::string_view id) {
-  return id.size() >= 8 && id.size() <= 32 && std::ranges::all_of(id, [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-         });
+  return id.size() >= 8 && id.size() <= 32 &&
+         std::ranges::all_of(id, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
 }
 
 base::Result<void> read_database(ObjectReader& parent, std::string_view member, DatabaseRef& out) {
@@ -40,7 +39,8 @@ base::Result<void> read_tables(ObjectReader& parent, std::vector<TableRef>& out)
   const json* value = parent.member("tables", true);
   if (!value) return {};
   if (!value->is_array() || value->empty() || value->size() > kTablesMax) {
-    return std::unexpected(invalid_at(parent.pointer("tables"), fmt::format("must be an array of 1 to {} tables", kTablesMax)));
+    return std::unexpected(
+        invalid_at(parent.pointer("tables"), fmt::format("must be an array of 1 to {} tables", kTablesMax)));
   }
   std::set<TableRef> seen;
   for (size_t i = 0; i < value->size(); ++i) {
@@ -63,19 +63,20 @@ void read_parameter(ObjectReader& reader, const ParameterSpec& spec, StreamParam
     if (!fits || number < spec.minimum || number > spec.maximum) {
       reader.refuse(spec.name, fmt::format("must be a whole number from {} to {}", spec.minimum, spec.maximum));
     } else {
-      out.**integer = number;
+      out.** integer = number;
     }
   } else if (auto* flag = std::get_if<bool StreamParameters::*>(&spec.field)) {
     if (!value->is_boolean()) {
       reader.refuse(spec.name, "must be true or false");
     } else {
-      out.**flag = value->get<bool>();
+      out.** flag = value->get<bool>();
     }
   } else if (auto* choice = std::get_if<std::string StreamParameters::*>(&spec.field)) {
-    if (!value->is_string() || std::ranges::find(spec.values, value->get_ref<const std::string&>()) == spec.values.end()) {
+    if (!value->is_string() ||
+        std::ranges::find(spec.values, value->get_ref<const std::string&>()) == spec.values.end()) {
       reader.refuse(spec.name, fmt::format("must be one of {}", fmt::join(spec.values, ", ")));
     } else {
-      out.**choice = value->get<std::string>();
+      out.** choice = value->get<std::string>();
     }
   }
 }
@@ -123,7 +124,8 @@ json to_json(const StreamDefinition& stream) {
     std::visit(
         [&](auto field) {
           // Defaults stay unwritten, so that a later version's better default reaches old streams.
-          if (stream.parameters.*field != defaults.*field) parameters[std::string(spec.name)] = stream.parameters.*field;
+          if (stream.parameters.*field != defaults.*field)
+            parameters[std::string(spec.name)] = stream.parameters.*field;
         },
         spec.field);
   }

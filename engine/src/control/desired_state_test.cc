@@ -64,7 +64,8 @@ TEST(DesiredState, EveryFieldThatIsWrongIsNamedByItsPointer) {
   EXPECT_TRUE(with("/streams/0/tables/1/table", "pgbench_accounts").starts_with("/streams/0/tables/1:"));
   EXPECT_TRUE(with("/streams/0/parameters/parallelism", 65).starts_with("/streams/0/parameters/parallelism:"));
   EXPECT_TRUE(with("/streams/0/parameters/parallelism", "4").starts_with("/streams/0/parameters/parallelism:"));
-  EXPECT_TRUE(with("/streams/0/parameters/commit_serialization", "some").starts_with("/streams/0/parameters/commit_serialization:"));
+  EXPECT_TRUE(with("/streams/0/parameters/commit_serialization", "some")
+                  .starts_with("/streams/0/parameters/commit_serialization:"));
   EXPECT_TRUE(with("/streams/0/parameters/speed", 1).starts_with("/streams/0/parameters/speed:"));
   EXPECT_TRUE(with("/streams/1", good["streams"][0]).starts_with("/streams/1/id:"));
   EXPECT_TRUE(without("/streams/0", "source").starts_with("/streams/0/source:"));
@@ -72,8 +73,9 @@ TEST(DesiredState, EveryFieldThatIsWrongIsNamedByItsPointer) {
 }
 
 TEST(DesiredState, WhatIsNotJsonIsRefused) {
-  for (std::string text : {std::string(""), std::string("{"), std::string("[1]"), std::string("{\"format\":1,\"format\":1}"),
-                           std::string("{} {}"), std::string("{\"a\":\"\xff\"}"), std::string(100'000, '[')}) {
+  for (std::string text :
+       {std::string(""), std::string("{"), std::string("[1]"), std::string("{\"format\":1,\"format\":1}"),
+        std::string("{} {}"), std::string("{\"a\":\"\xff\"}"), std::string(100'000, '[')}) {
     auto parsed = parse_desired(text);
     ASSERT_FALSE(parsed) << text.substr(0, 40);
     EXPECT_EQ(parsed.error().code, base::ErrorCode::invalid_request);

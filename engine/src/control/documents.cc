@@ -9,17 +9,21 @@ namespace {
 using nlohmann::json;
 
 json table_json(const telemetry::TableSample& table) {
-  return {{"schema", table.schema_name},  {"table", table.table_name}, {"inserts", table.inserts},
-          {"updates", table.updates},     {"deletes", table.deletes},  {"truncates", table.truncates}};
+  return {{"schema", table.schema_name}, {"table", table.table_name}, {"inserts", table.inserts},
+          {"updates", table.updates},    {"deletes", table.deletes},  {"truncates", table.truncates}};
 }
 
 json optional_time(const std::optional<base::UnixMicros>& time) { return time ? json(rfc3339(*time)) : json(nullptr); }
 
 json to_json(const TableCopyStatus& copy) {
-  return {{"schema", copy.table.schema},        {"table", copy.table.table},
-          {"state", copy.state},                {"rows_estimated", copy.rows_estimated},
-          {"rows_copied", copy.rows_copied},    {"bytes_copied", copy.bytes_copied},
-          {"ranges_total", copy.ranges_total},  {"ranges_copied", copy.ranges_copied},
+  return {{"schema", copy.table.schema},
+          {"table", copy.table.table},
+          {"state", copy.state},
+          {"rows_estimated", copy.rows_estimated},
+          {"rows_copied", copy.rows_copied},
+          {"bytes_copied", copy.bytes_copied},
+          {"ranges_total", copy.ranges_total},
+          {"ranges_copied", copy.ranges_copied},
           {"seconds", copy.seconds}};
 }
 
@@ -161,6 +165,8 @@ json failure_document(const base::Error& error) {
             {"cure", base::cure_of(error.code)}}}};
 }
 
-std::string to_text(const json& document) { return document.dump(-1, ' ', false, json::error_handler_t::replace) + "\n"; }
+std::string to_text(const json& document) {
+  return document.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+}
 
 }  // namespace thalweg::control

@@ -27,12 +27,16 @@ constexpr const char* kJson = "application/json";
 
 int http_status(ErrorCode code) {
   switch (code) {
-    case ErrorCode::invalid_request: return 400;
-    case ErrorCode::unauthorized: return 401;
+    case ErrorCode::invalid_request:
+      return 400;
+    case ErrorCode::unauthorized:
+      return 401;
     case ErrorCode::unknown_stream:
     case ErrorCode::unknown_error_transaction:
-    case ErrorCode::not_found: return 404;
-    case ErrorCode::request_too_large: return 413;
+    case ErrorCode::not_found:
+      return 404;
+    case ErrorCode::request_too_large:
+      return 413;
     case ErrorCode::database_unreachable:
     case ErrorCode::connection_lost:
     case ErrorCode::database_busy:
@@ -40,8 +44,10 @@ int http_status(ErrorCode code) {
     case ErrorCode::engine_stopping:
     case ErrorCode::disk_full:
     case ErrorCode::file_error:
-    case ErrorCode::state_directory_failed: return 503;
-    default: return 409;
+    case ErrorCode::state_directory_failed:
+      return 503;
+    default:
+      return 409;
   }
 }
 
@@ -50,7 +56,9 @@ void send(Response& response, int status, const nlohmann::json& document) {
   response.set_content(to_text(document), kJson);
 }
 
-void send_failure(Response& response, const Error& error) { send(response, http_status(error.code), failure_document(error)); }
+void send_failure(Response& response, const Error& error) {
+  send(response, http_status(error.code), failure_document(error));
+}
 
 void send_failure(Response& response, ErrorCode code, std::string message) {
   send_failure(response, base::fail(code, std::move(message)).error());
@@ -94,16 +102,15 @@ bool is_loopback(std::string_view host) {
 }
 
 base::Result<std::pair<std::string, int>> parse_listen_address(std::string_view text) {
-  auto refused = [&] {
-    return base::fail(ErrorCode::invalid_request, fmt::format("'{}' is not HOST:PORT", text));
-  };
+  auto refused = [&] { return base::fail(ErrorCode::invalid_request, fmt::format("'{}' is not HOST:PORT", text)); };
   size_t colon = text.rfind(':');
   if (colon == std::string_view::npos || colon == 0) return refused();
   std::string_view host = text.substr(0, colon);
   std::string_view port_text = text.substr(colon + 1);
   int port = 0;
   auto [end, problem] = std::from_chars(port_text.data(), port_text.data() + port_text.size(), port);
-  if (problem != std::errc{} || end != port_text.data() + port_text.size() || port < 0 || port > 65535) return refused();
+  if (problem != std::errc{} || end != port_text.data() + port_text.size() || port < 0 || port > 65535)
+    return refused();
   if (host.starts_with('[') && host.ends_with(']')) {
     host = host.substr(1, host.size() - 2);
   } else if (host.find(':') != std::string_view::npos) {
@@ -120,7 +127,8 @@ struct HttpServer::Impl {
   int port = 0;
   std::jthread thread;
 
-  Impl(ServerOptions the_options, ManagedStreams& the_streams) : options(std::move(the_options)), streams(the_streams) {}
+  Impl(ServerOptions the_options, ManagedStreams& the_streams)
+      : options(std::move(the_options)), streams(the_streams) {}
 
   bool needs_token(const Request& request) const {
     if (request.method == "GET" && request.path == "/healthz") return false;
@@ -155,8 +163,9 @@ struct HttpServer::Impl {
     if (!whole || request.is_multipart_form_data()) {
       response.set_header("Connection", "close");
       bool large = response.status == 413 || body.size() > kDesiredBytesMax / 2;
-      send_failure(response, large ? ErrorCode::request_too_large : ErrorCode::invalid_request,
-                   large ? fmt::format("The body is larger than {} bytes", kDesiredBytesMax) : "The body could not be read");
+      send_failure(
+          response, large ? ErrorCode::request_too_large : ErrorCode::invalid_request,
+          large ? fmt::format("The body is larger than {} bytes", kDesiredBytesMax) : "The body could not be read");
       return;
     }
     auto desired = parse_desired(body);
@@ -174,10 +183,12 @@ struct HttpServer::Impl {
 
   void route() {
     httplib::Server& http = *server;
-    http.set_pre_routing_handler([this](const Request& request, Response& response) { return admit(request, response); });
+    http.set_pre_routing_handler(
+        [this](const Request& request, Response& response) { return admit(request, response); });
     http.Get("/healthz", [](const Request&, Response& response) { send(response, 200, {{"status", "ok"}}); });
     http.Get("/metrics", [this](const Request&, Response& response) {
-      response.set_content(metrics_text(streams.engine(), streams.status(), streams.stats()), "text/plain; version=0.0.4");
+      response.set_content(metrics_text(streams.engine(), streams.status(), streams.stats()),
+                           "text/plain; version=0.0.4");
     });
     http.Put("/v1/desired", [this](const Request& request, Response& response, const httplib::ContentReader& read) {
       put_desired(request, response, read);
@@ -188,32 +199,38 @@ struct HttpServer::Impl {
     http.Get("/v1/status", [this](const Request&, Response& response) {
       send(response, 200, status_document(streams.engine(), streams.status()));
     });
-    http.Get("/v1/stats", [this](const Request&, Response& response) { send(response, 200, stats_document(streams.stats())); });
+    http.Get("/v1/stats",
+             [this](const Request&, Response& response) { send(response, 200, stats_document(streams.stats())); });
     http.Post(R"(/v1/streams/([a-z0-9]{1,32})/retry)", [this](const Request& request, Response& response) {
       send_done(response, streams.retry(request.matches[1].str()), 202);
     });
-    http.Get(R"(/v1/streams/([a-z0-9]{1,32})/errors)", [this](const Request& request, Response& response) {
-      list_errors(request, response);
-    });
-    http.Post(R"(/v1/streams/([a-z0-9]{1,32})/errors/([0-9]{1,20})/execute)", [this](const Request& request, Response& response) {
-      auto id = parse_error_id(request.matches[2].str());
-      if (!id) return send_failure(response, id.error());
-      send_done(response, streams.execute_error(request.matches[1].str(), *id), 202);
-    });
-    http.Delete(R"(/v1/streams/([a-z0-9]{1,32})/errors/([0-9]{1,20}))", [this](const Request& request, Response& response) {
-      auto id = parse_error_id(request.matches[2].str());
-      if (!id) return send_failure(response, id.error());
-      send_done(response, streams.drop_error(request.matches[1].str(), *id), 204);
-    });
+    http.Get(R"(/v1/streams/([a-z0-9]{1,32})/errors)",
+             [this](const Request& request, Response& response) { list_errors(request, response); });
+    http.Post(R"(/v1/streams/([a-z0-9]{1,32})/errors/([0-9]{1,20})/execute)",
+              [this](const Request& request, Response& response) {
+                auto id = parse_error_id(request.matches[2].str());
+                if (!id) return send_failure(response, id.error());
+                send_done(response, streams.execute_error(request.matches[1].str(), *id), 202);
+              });
+    http.Delete(R"(/v1/streams/([a-z0-9]{1,32})/errors/([0-9]{1,20}))",
+                [this](const Request& request, Response& response) {
+                  auto id = parse_error_id(request.matches[2].str());
+                  if (!id) return send_failure(response, id.error());
+                  send_done(response, streams.drop_error(request.matches[1].str(), *id), 204);
+                });
     // What the library itself refuses: no route, a request line it cannot read, a body over the limit.
     http.set_error_handler([](const Request& request, Response& response) {
       if (!response.body.empty()) return;
       switch (response.status) {
-        case 404: return send_failure(response, ErrorCode::not_found, fmt::format("There is no {} {}", request.method, request.path));
+        case 404:
+          return send_failure(response, ErrorCode::not_found,
+                              fmt::format("There is no {} {}", request.method, request.path));
         case 413:
           response.set_header("Connection", "close");
-          return send_failure(response, ErrorCode::request_too_large, fmt::format("The body is larger than {} bytes", kDesiredBytesMax));
-        default: return send_failure(response, ErrorCode::invalid_request, "The request is not valid HTTP/1.1");
+          return send_failure(response, ErrorCode::request_too_large,
+                              fmt::format("The body is larger than {} bytes", kDesiredBytesMax));
+        default:
+          return send_failure(response, ErrorCode::invalid_request, "The request is not valid HTTP/1.1");
       }
     });
     http.set_exception_handler([](const Request& request, Response& response, std::exception_ptr thrown) {
@@ -224,7 +241,8 @@ struct HttpServer::Impl {
         what = exception.what();
       } catch (...) {
       }
-      base::log_event(base::LogLevel::error, "request_failed", {{"method", request.method}, {"path", request.path}, {"what", what}});
+      base::log_event(base::LogLevel::error, "request_failed",
+                      {{"method", request.method}, {"path", request.path}, {"what", what}});
       send_failure(response, ErrorCode::engine_stopping, "The engine could not answer: " + what);
     });
   }

@@ -20,7 +20,8 @@ json contract(const std::string& name) {
   return json::parse(*base::read_file(test::engine_directory() + "/contract/" + name));
 }
 
-constexpr std::string_view kActivities[] = {"busy", "idle", "flow_control", "network", "execute", "commit", "dependency", "commit_order", "lock", "disk"};
+constexpr std::string_view kActivities[] = {"busy",   "idle",       "flow_control", "network", "execute",
+                                            "commit", "dependency", "commit_order", "lock",    "disk"};
 
 // Streams that show what the contract's examples show, so that the answers can be compared with the example files.
 class ExampleStreams final : public ManagedStreams {
@@ -42,18 +43,21 @@ class ExampleStreams final : public ManagedStreams {
     copying.phase = "INSTANTIATING";
     copying.instantiation = InstantiationStatus{.started_at = {1}, .finished_at = {}, .tables = {}, .warnings = {"w"}};
     copying.instantiation->tables.push_back({.table = {"public", "pgbench_accounts"}, .state = "COPYING"});
-    copying.tables.push_back({.state = "COPYING", .changes = {.schema_name = "public", .table_name = "pgbench_accounts"}});
+    copying.tables.push_back(
+        {.state = "COPYING", .changes = {.schema_name = "public", .table_name = "pgbench_accounts"}});
     StreamStatus aborted;
     aborted.id = "m5n6p7q8";
     aborted.status = "ABORTED";
     aborted.phase = "STOPPED";
-    aborted.error = ReportedError{base::fail(base::ErrorCode::replica_identity_missing, "bytes \xff that are no text").error(), {2}};
+    aborted.error = ReportedError{
+        base::fail(base::ErrorCode::replica_identity_missing, "bytes \xff that are no text").error(), {2}};
     return {copying, aborted};
   }
   EngineStats stats() const override {
     EngineStats out;
     for (const json& stream : example_["streams"]) {
-      StreamStats one{.id = stream["id"].get<std::string>(), .components = {}, .latency = {{1024, 5}, {4096, 53}}, .tables = {}};
+      StreamStats one{
+          .id = stream["id"].get<std::string>(), .components = {}, .latency = {{1024, 5}, {4096, 53}}, .tables = {}};
       for (const json& component : stream["components"]) one.components.push_back(sample(component));
       one.tables.push_back({.schema_name = "public", .table_name = "pgbench_accounts"});
       out.streams.push_back(std::move(one));
@@ -63,7 +67,15 @@ class ExampleStreams final : public ManagedStreams {
   base::Result<void> retry(std::string_view id) override { return known(id); }
   base::Result<std::vector<ParkedTransactionView>> errors(std::string_view id) override {
     THALWEG_TRY(known(id));
-    return std::vector<ParkedTransactionView>{{.id = 1, .commit_lsn = {1}, .xid = {7}, .lcrs = 3, .tables = {"public.t"}, .code = "apply_failed", .message = "m", .sqlstate = "23505", .parked_at = "2026-11-21T00:00:00Z"}};
+    return std::vector<ParkedTransactionView>{{.id = 1,
+                                               .commit_lsn = {1},
+                                               .xid = {7},
+                                               .lcrs = 3,
+                                               .tables = {"public.t"},
+                                               .code = "apply_failed",
+                                               .message = "m",
+                                               .sqlstate = "23505",
+                                               .parked_at = "2026-11-21T00:00:00Z"}};
   }
   base::Result<void> execute_error(std::string_view id, int64_t) override { return known(id); }
   base::Result<void> drop_error(std::string_view id, int64_t error_id) override {
@@ -78,14 +90,26 @@ class ExampleStreams final : public ManagedStreams {
   }
   // Keeps pointers into example_: it lives as long as the object and is never changed.
   telemetry::ComponentSample sample(const json& component) const {
-    auto view = [](const json& text) { return text.is_null() ? std::string_view{} : std::string_view(text.get_ref<const std::string&>()); };
-    telemetry::ComponentSample out{.type = view(component["type"]), .name = view(component["name"]), .sub_component = view(component["sub_component"]), .server = component.value("server", 0), .state = view(component["state"]), .time_ns = {}, .counters = {}, .gauges = {}};
+    auto view = [](const json& text) {
+      return text.is_null() ? std::string_view{} : std::string_view(text.get_ref<const std::string&>());
+    };
+    telemetry::ComponentSample out{.type = view(component["type"]),
+                                   .name = view(component["name"]),
+                                   .sub_component = view(component["sub_component"]),
+                                   .server = component.value("server", 0),
+                                   .state = view(component["state"]),
+                                   .time_ns = {},
+                                   .counters = {},
+                                   .gauges = {}};
     if (!component["time_ns"].is_null()) {
       out.time_ns.emplace();
-      for (size_t i = 0; i < telemetry::kActivityCount; ++i) (*out.time_ns)[i] = component["time_ns"][std::string(kActivities[i])].get<uint64_t>();
+      for (size_t i = 0; i < telemetry::kActivityCount; ++i)
+        (*out.time_ns)[i] = component["time_ns"][std::string(kActivities[i])].get<uint64_t>();
     }
-    for (const auto& [name, value] : component["counters"].items()) out.counters.emplace_back(interned(name), value.get<uint64_t>());
-    for (const auto& [name, value] : component["gauges"].items()) out.gauges.emplace_back(interned(name), value.get<int64_t>());
+    for (const auto& [name, value] : component["counters"].items())
+      out.counters.emplace_back(interned(name), value.get<uint64_t>());
+    for (const auto& [name, value] : component["gauges"].items())
+      out.gauges.emplace_back(interned(name), value.get<int64_t>());
     return out;
   }
   std::string_view interned(const std::string& name) const {
@@ -119,7 +143,8 @@ std::set<std::string> keys_of(const json& value) {
 class HttpServerTest : public testing::Test {
  protected:
   void SetUp() override {
-    auto started = HttpServer::start({.host = "127.0.0.1", .port = 0, .token = token_, .tls_certificate = "", .tls_key = ""}, streams_);
+    auto started = HttpServer::start(
+        {.host = "127.0.0.1", .port = 0, .token = token_, .tls_certificate = "", .tls_key = ""}, streams_);
     ASSERT_TRUE(started) << started.error().message;
     server_ = std::move(*started);
     client_.emplace("127.0.0.1", server_->port());
@@ -130,7 +155,8 @@ class HttpServerTest : public testing::Test {
     EXPECT_EQ(answer->status, status);
     json body = json::parse(answer->body, nullptr, false);
     ASSERT_TRUE(body.is_object()) << answer->body;
-    EXPECT_EQ(keys_of(body), (std::set<std::string>{"/error", "/error/code", "/error/class", "/error/title", "/error/message", "/error/cure"}));
+    EXPECT_EQ(keys_of(body), (std::set<std::string>{"/error", "/error/code", "/error/class", "/error/title",
+                                                    "/error/message", "/error/cure"}));
     EXPECT_EQ(body["error"]["code"], code);
   }
 
@@ -176,7 +202,9 @@ TEST_F(HttpServerTest, StreamActions) {
   EXPECT_EQ(client_->Post("/v1/streams/k3j2h1g4/retry")->status, 202);
   expect_failure(client_->Post("/v1/streams/unknown1/retry"), 404, "unknown_stream");
   json errors = json::parse(client_->Get("/v1/streams/k3j2h1g4/errors")->body);
-  EXPECT_EQ(keys_of(errors), (std::set<std::string>{"/errors", "/errors/*/id", "/errors/*/commit_lsn", "/errors/*/xid", "/errors/*/lcrs", "/errors/*/tables", "/errors/*/code", "/errors/*/message", "/errors/*/sqlstate", "/errors/*/parked_at"}));
+  EXPECT_EQ(keys_of(errors), (std::set<std::string>{"/errors", "/errors/*/id", "/errors/*/commit_lsn", "/errors/*/xid",
+                                                    "/errors/*/lcrs", "/errors/*/tables", "/errors/*/code",
+                                                    "/errors/*/message", "/errors/*/sqlstate", "/errors/*/parked_at"}));
   EXPECT_EQ(client_->Post("/v1/streams/k3j2h1g4/errors/1/execute")->status, 202);
   EXPECT_EQ(client_->Delete("/v1/streams/k3j2h1g4/errors/1")->status, 204);
   expect_failure(client_->Delete("/v1/streams/k3j2h1g4/errors/404"), 404, "unknown_error_transaction");
@@ -191,18 +219,22 @@ TEST_F(HttpServerTest, WhatItDoesNotKnowIsNotFound) {
 }
 
 TEST_F(HttpServerTest, BodiesAreBounded) {
-  expect_failure(client_->Put("/v1/desired", std::string(kDesiredBytesMax + 1, ' '), "application/json"), 413, "request_too_large");
+  expect_failure(client_->Put("/v1/desired", std::string(kDesiredBytesMax + 1, ' '), "application/json"), 413,
+                 "request_too_large");
   // Without an announced length.
   size_t sent = 0;
-  auto chunked = client_->Put("/v1/desired", [&](size_t, httplib::DataSink& sink) {
-    std::string part(1024 * 1024, ' ');
-    sent += part.size();
-    if (sent > kDesiredBytesMax + 2 * part.size()) {
-      sink.done();
-      return true;
-    }
-    return sink.write(part.data(), part.size());
-  }, "application/json");
+  auto chunked = client_->Put(
+      "/v1/desired",
+      [&](size_t, httplib::DataSink& sink) {
+        std::string part(1024 * 1024, ' ');
+        sent += part.size();
+        if (sent > kDesiredBytesMax + 2 * part.size()) {
+          sink.done();
+          return true;
+        }
+        return sink.write(part.data(), part.size());
+      },
+      "application/json");
   // The server may close while the client still writes; it never takes the document.
   EXPECT_TRUE(!chunked || chunked->status == 413);
   EXPECT_EQ(client_->Get("/healthz")->status, 200);
@@ -227,23 +259,32 @@ TEST_F(HttpServerTest, MetricsAreThoseOfTheContract) {
 
 TEST(HttpServer, RefusesToListenToTheNetworkWithoutTls) {
   ExampleStreams streams;
-  auto started = HttpServer::start({.host = "0.0.0.0", .port = 0, .token = "0123456789abcdef", .tls_certificate = "", .tls_key = ""}, streams);
+  auto started = HttpServer::start(
+      {.host = "0.0.0.0", .port = 0, .token = "0123456789abcdef", .tls_certificate = "", .tls_key = ""}, streams);
   ASSERT_FALSE(started);
   EXPECT_EQ(started.error().code, base::ErrorCode::invalid_request);
-  EXPECT_FALSE(HttpServer::start({.host = "127.0.0.1", .port = 0, .token = "", .tls_certificate = "", .tls_key = ""}, streams));
+  EXPECT_FALSE(
+      HttpServer::start({.host = "127.0.0.1", .port = 0, .token = "", .tls_certificate = "", .tls_key = ""}, streams));
 }
 
 TEST(HttpServer, OnePortServesOneEngine) {
   ExampleStreams streams;
-  auto first = HttpServer::start({.host = "127.0.0.1", .port = 0, .token = "0123456789abcdef", .tls_certificate = "", .tls_key = ""}, streams);
+  auto first = HttpServer::start(
+      {.host = "127.0.0.1", .port = 0, .token = "0123456789abcdef", .tls_certificate = "", .tls_key = ""}, streams);
   ASSERT_TRUE(first);
-  EXPECT_FALSE(HttpServer::start({.host = "127.0.0.1", .port = (*first)->port(), .token = "0123456789abcdef", .tls_certificate = "", .tls_key = ""}, streams));
+  EXPECT_FALSE(HttpServer::start({.host = "127.0.0.1",
+                                  .port = (*first)->port(),
+                                  .token = "0123456789abcdef",
+                                  .tls_certificate = "",
+                                  .tls_key = ""},
+                                 streams));
 }
 
 TEST(ListenAddress, Forms) {
   EXPECT_EQ(*parse_listen_address("127.0.0.1:8643"), (std::pair<std::string, int>{"127.0.0.1", 8643}));
   EXPECT_EQ(*parse_listen_address("[::1]:0"), (std::pair<std::string, int>{"::1", 0}));
-  for (const char* wrong : {"", ":1", "host", "host:", "host:70000", "host:12x", "::1:80"}) EXPECT_FALSE(parse_listen_address(wrong)) << wrong;
+  for (const char* wrong : {"", ":1", "host", "host:", "host:70000", "host:12x", "::1:80"})
+    EXPECT_FALSE(parse_listen_address(wrong)) << wrong;
   EXPECT_TRUE(is_loopback("127.8.0.1"));
   EXPECT_FALSE(is_loopback("127.0.0.1.example.org"));
 }

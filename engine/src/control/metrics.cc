@@ -20,38 +20,77 @@ struct SampleMetric {
 
 constexpr double kMicros = 1e-6;
 constexpr auto kMetrics = std::to_array<SampleMetric>({
-    {"lcrs", {"thalweg_lcrs_total", "counter", "", kComponent, "Row changes and truncates that the component has handled."}},
-    {"transactions", {"thalweg_transactions_total", "counter", "", kComponent, "Transactions that the component has handled."}},
-    {"bytes", {"thalweg_bytes_total", "counter", "bytes", kComponent, "Bytes of the frames that the component has handled, transaction marks included."}},
+    {"lcrs",
+     {"thalweg_lcrs_total", "counter", "", kComponent, "Row changes and truncates that the component has handled."}},
+    {"transactions",
+     {"thalweg_transactions_total", "counter", "", kComponent, "Transactions that the component has handled."}},
+    {"bytes",
+     {"thalweg_bytes_total", "counter", "bytes", kComponent,
+      "Bytes of the frames that the component has handled, transaction marks included."}},
     {"wal_bytes", {"thalweg_wal_bytes_total", "counter", "bytes", kComponent, "WAL that capture has passed."}},
-    {"aborted_transactions", {"thalweg_aborted_transactions_total", "counter", "", kComponent, "Streamed transactions that the source rolled back."}},
-    {"duplicate_transactions", {"thalweg_duplicate_transactions_total", "counter", "", kComponent, "Transactions suppressed after a restart because they had been applied."}},
-    {"spilled_lcrs", {"thalweg_spilled_lcrs_total", "counter", "", kComponent, "Row changes and truncates written to the engine's disk."}},
-    {"spilled_transactions", {"thalweg_spilled_transactions_total", "counter", "", kComponent, "Transactions written to the engine's disk."}},
-    {"spilled_bytes", {"thalweg_spilled_bytes_total", "counter", "bytes", kComponent, "Bytes written to the engine's disk."}},
-    {"groups", {"thalweg_groups_total", "counter", "", kComponent, "Destination transactions, each of one or more source transactions."}},
-    {"dependent_groups", {"thalweg_dependent_groups_total", "counter", "", kComponent, "Groups that had to wait for another."}},
-    {"retried_groups", {"thalweg_retried_groups_total", "counter", "", kComponent, "Groups tried again after a deadlock or a lock time-out."}},
+    {"aborted_transactions",
+     {"thalweg_aborted_transactions_total", "counter", "", kComponent,
+      "Streamed transactions that the source rolled back."}},
+    {"duplicate_transactions",
+     {"thalweg_duplicate_transactions_total", "counter", "", kComponent,
+      "Transactions suppressed after a restart because they had been applied."}},
+    {"spilled_lcrs",
+     {"thalweg_spilled_lcrs_total", "counter", "", kComponent,
+      "Row changes and truncates written to the engine's disk."}},
+    {"spilled_transactions",
+     {"thalweg_spilled_transactions_total", "counter", "", kComponent, "Transactions written to the engine's disk."}},
+    {"spilled_bytes",
+     {"thalweg_spilled_bytes_total", "counter", "bytes", kComponent, "Bytes written to the engine's disk."}},
+    {"groups",
+     {"thalweg_groups_total", "counter", "", kComponent,
+      "Destination transactions, each of one or more source transactions."}},
+    {"dependent_groups",
+     {"thalweg_dependent_groups_total", "counter", "", kComponent, "Groups that had to wait for another."}},
+    {"retried_groups",
+     {"thalweg_retried_groups_total", "counter", "", kComponent,
+      "Groups tried again after a deadlock or a lock time-out."}},
     {"errors", {"thalweg_errors_total", "counter", "", kComponent, "Transactions that failed for good."}},
     {"sets", {"thalweg_sets_total", "counter", "", kComponent, "Set-based statements."}},
-    {"fallbacks", {"thalweg_fallbacks_total", "counter", "", kComponent, "Sets that failed and were executed row by row."}},
-    {"latency_us", {"thalweg_component_latency_seconds", "gauge", "seconds", kComponent, "Age of the newest LCR when the component handled it."}, kMicros},
-    {"depth", {"thalweg_queue_depth", "gauge", "", kComponent, "LCRs in the queue that its slowest consumer has not dequeued."}},
+    {"fallbacks",
+     {"thalweg_fallbacks_total", "counter", "", kComponent, "Sets that failed and were executed row by row."}},
+    {"latency_us",
+     {"thalweg_component_latency_seconds", "gauge", "seconds", kComponent,
+      "Age of the newest LCR when the component handled it."},
+     kMicros},
+    {"depth",
+     {"thalweg_queue_depth", "gauge", "", kComponent, "LCRs in the queue that its slowest consumer has not dequeued."}},
     {"depth_bytes", {"thalweg_queue_bytes", "gauge", "bytes", kComponent, "Memory of the queue in use."}},
     {"capacity", {"thalweg_queue_capacity", "gauge", "", kComponent, "LCRs that the queue can hold."}},
     {"memory_bytes", {"thalweg_queue_memory_bytes", "gauge", "bytes", kComponent, "Memory of the queue."}},
-    {"open_transactions", {"thalweg_open_transactions", "gauge", "", kComponent, "Transactions that the apply reader assembles."}},
-    {"held_bytes", {"thalweg_held_bytes", "gauge", "bytes", kComponent, "Memory of LCRs that the apply reader and the appliers hold."}},
+    {"open_transactions",
+     {"thalweg_open_transactions", "gauge", "", kComponent, "Transactions that the apply reader assembles."}},
+    {"held_bytes",
+     {"thalweg_held_bytes", "gauge", "bytes", kComponent,
+      "Memory of LCRs that the apply reader and the appliers hold."}},
     {"spill_bytes", {"thalweg_spill_bytes", "gauge", "bytes", kComponent, "Disk space of spilled transactions."}},
-    {"waiting_groups", {"thalweg_waiting_groups", "gauge", "", kComponent, "Groups that wait for an applier or a dependency."}},
-    {"low_watermark_lag_us", {"thalweg_low_watermark_lag_seconds", "gauge", "seconds", kComponent, "Age of the low watermark."}, kMicros},
-    {"", {"thalweg_component_time_seconds_total", "counter", "seconds", "stream,component,sub_component,server,activity", "Where the component's thread spent its time."}},
-    {"", {"thalweg_latency_seconds", "histogram", "seconds", "stream", "Destination commit time minus source commit time. The sum is an upper estimate."}},
-    {"", {"thalweg_table_changes_total", "counter", "", "stream,schema,table,operation", "Row changes applied to a table, and truncates."}},
-    {"", {"thalweg_error_queue_transactions", "gauge", "", "stream", "Transactions parked in the destination's error queue."}},
-    {"", {"thalweg_stream_status", "gauge", "", "stream,status", "1 for the stream's observed status, 0 for the others."}},
+    {"waiting_groups",
+     {"thalweg_waiting_groups", "gauge", "", kComponent, "Groups that wait for an applier or a dependency."}},
+    {"low_watermark_lag_us",
+     {"thalweg_low_watermark_lag_seconds", "gauge", "seconds", kComponent, "Age of the low watermark."},
+     kMicros},
+    {"",
+     {"thalweg_component_time_seconds_total", "counter", "seconds", "stream,component,sub_component,server,activity",
+      "Where the component's thread spent its time."}},
+    {"",
+     {"thalweg_latency_seconds", "histogram", "seconds", "stream",
+      "Destination commit time minus source commit time. The sum is an upper estimate."}},
+    {"",
+     {"thalweg_table_changes_total", "counter", "", "stream,schema,table,operation",
+      "Row changes applied to a table, and truncates."}},
+    {"",
+     {"thalweg_error_queue_transactions", "gauge", "", "stream",
+      "Transactions parked in the destination's error queue."}},
+    {"",
+     {"thalweg_stream_status", "gauge", "", "stream,status", "1 for the stream's observed status, 0 for the others."}},
     {"", {"thalweg_stream_phase", "gauge", "", "stream,phase", "1 for the stream's present phase."}},
-    {"", {"thalweg_position_bytes", "gauge", "bytes", "stream,position", "Positions in the source's WAL: captured, applied, confirmed, source_end."}},
+    {"",
+     {"thalweg_position_bytes", "gauge", "bytes", "stream,position",
+      "Positions in the source's WAL: captured, applied, confirmed, source_end."}},
     {"", {"thalweg_copied_rows", "gauge", "", "stream,schema,table", "Rows that the initial copy has copied."}},
     {"", {"thalweg_copied_bytes", "gauge", "bytes", "stream,schema,table", "Bytes that the initial copy has copied."}},
     {"", {"thalweg_engine_info", "gauge", "", "version", "Always 1."}},
@@ -134,7 +173,8 @@ void add_latency(Exposition& out, const std::string& stream, const StreamStats& 
   for (uint64_t bound = 256; bound <= uint64_t{1} << 32; bound *= 2) {
     uint64_t below = 0;
     for (const auto& [upper, count] : stats.latency) below += upper <= bound ? count : 0;
-    out.add(kName, fmt::format("{},le=\"{:.9g}\"", stream, static_cast<double>(bound) * kMicros), static_cast<double>(below), "_bucket");
+    out.add(kName, fmt::format("{},le=\"{:.9g}\"", stream, static_cast<double>(bound) * kMicros),
+            static_cast<double>(below), "_bucket");
   }
   out.add(kName, stream + ",le=\"+Inf\"", static_cast<double>(total), "_bucket");
   out.add(kName, stream, sum, "_sum");
@@ -147,7 +187,8 @@ void add_stats(Exposition& out, const StreamStats& stats) {
   add_latency(out, stream, stats);
   out.add("thalweg_error_queue_transactions", stream, static_cast<double>(stats.error_queue_transactions));
   for (const telemetry::TableSample& table : stats.tables) {
-    std::string labels = fmt::format("{},{},{}", stream, label("schema", table.schema_name), label("table", table.table_name));
+    std::string labels =
+        fmt::format("{},{},{}", stream, label("schema", table.schema_name), label("table", table.table_name));
     auto add = [&](std::string_view operation, uint64_t count) {
       out.add("thalweg_table_changes_total", labels + "," + label("operation", operation), static_cast<double>(count));
     };
@@ -173,7 +214,8 @@ void add_status(Exposition& out, const StreamStatus& status) {
   position("source_end", status.source_end);
   if (!status.instantiation) return;
   for (const TableCopyStatus& copy : status.instantiation->tables) {
-    std::string labels = fmt::format("{},{},{}", stream, label("schema", copy.table.schema), label("table", copy.table.table));
+    std::string labels =
+        fmt::format("{},{},{}", stream, label("schema", copy.table.schema), label("table", copy.table.table));
     out.add("thalweg_copied_rows", labels, static_cast<double>(copy.rows_copied));
     out.add("thalweg_copied_bytes", labels, static_cast<double>(copy.bytes_copied));
   }

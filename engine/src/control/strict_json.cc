@@ -78,7 +78,8 @@ class StrictSax : public nlohmann::detail::json_sax_dom_parser<json> {
 }  // namespace
 
 base::Error invalid_at(std::string_view pointer, std::string_view why) {
-  return base::fail(base::ErrorCode::invalid_request, fmt::format("{}: {}", pointer.empty() ? "/" : pointer, why)).error();
+  return base::fail(base::ErrorCode::invalid_request, fmt::format("{}: {}", pointer.empty() ? "/" : pointer, why))
+      .error();
 }
 
 base::Result<json> parse_strict(std::string_view text) {

@@ -28,7 +28,7 @@ base::Result<std::string> random_token() {
 }  // namespace
 
 base::Result<std::string> load_or_create_token(const std::filesystem::path& path) {
-  struct stat info {};
+  struct stat info{};
   if (::stat(path.c_str(), &info) != 0 && errno == ENOENT) {
     THALWEG_ASSIGN(std::string token, random_token());
     THALWEG_TRY(base::write_file_atomically(std::filesystem::absolute(path), token + "\n", 0600));
@@ -36,8 +36,9 @@ base::Result<std::string> load_or_create_token(const std::filesystem::path& path
   }
   THALWEG_ASSIGN(const std::string content, base::read_file(path, kTokenFileBytesMax));
   if ((info.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    return base::fail(base::ErrorCode::state_directory_failed,
-                      fmt::format("The token file {} can be read by others than its owner; run chmod 600", path.string()));
+    return base::fail(
+        base::ErrorCode::state_directory_failed,
+        fmt::format("The token file {} can be read by others than its owner; run chmod 600", path.string()));
   }
   size_t first = content.find_first_not_of(" \t\r\n");
   size_t last = content.find_last_not_of(" \t\r\n");

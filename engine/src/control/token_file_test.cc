@@ -29,7 +29,7 @@ TEST_F(FolderTest, ATokenIsMadeOnceForItsOwnerOnly) {
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_EQ(made->size(), 64u);
   EXPECT_EQ(*load_or_create_token(folder_ / "token"), *made);
-  struct stat info {};
+  struct stat info{};
   ASSERT_EQ(::stat((folder_ / "token").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
   ::chmod((folder_ / "token").c_str(), 0644);

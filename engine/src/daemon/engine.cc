@@ -56,10 +56,12 @@ base::Result<std::unique_ptr<Engine>> Engine::open(const fs::path& state_directo
   THALWEG_ASSIGN(const std::string text, base::read_file(engine->desired_file(), 2 * control::kDesiredBytesMax));
   auto desired = control::parse_desired(text);
   if (!desired) {
-    return base::fail(ErrorCode::state_directory_failed,
-                      fmt::format("{} is damaged ({}). Its streams may hold WAL at their sources: restore the file, or send the desired "
-                                  "state again after moving it away.",
-                                  engine->desired_file().string(), desired.error().message));
+    return base::fail(
+        ErrorCode::state_directory_failed,
+        fmt::format(
+            "{} is damaged ({}). Its streams may hold WAL at their sources: restore the file, or send the desired "
+            "state again after moving it away.",
+            engine->desired_file().string(), desired.error().message));
   }
   engine->revision_ = desired->revision;
   engine->reconcile(*desired);
@@ -85,13 +87,15 @@ base::Result<void> Engine::check_successor(const DesiredState& next) const {
   std::lock_guard lock(mutex_);
   if (stopping_) return base::fail(ErrorCode::engine_stopping, "The engine is stopping");
   if (next.revision < revision_) {
-    return base::fail(ErrorCode::desired_state_conflict, fmt::format("Revision {} is older than the stored {}", next.revision, revision_));
+    return base::fail(ErrorCode::desired_state_conflict,
+                      fmt::format("Revision {} is older than the stored {}", next.revision, revision_));
   }
   for (const auto& [id, stream] : streams_) {
     bool kept = std::ranges::find(next.streams, id, &StreamDefinition::id) != next.streams.end();
     if (!kept && stream->status().status != "DROPPED") {
-      return base::fail(ErrorCode::desired_state_conflict,
-                        fmt::format("Stream {} is left out but has not been DROPPED: its slot would hold WAL forever", id));
+      return base::fail(
+          ErrorCode::desired_state_conflict,
+          fmt::format("Stream {} is left out but has not been DROPPED: its slot would hold WAL forever", id));
     }
   }
   return {};
@@ -105,7 +109,8 @@ base::Result<void> Engine::put_desired(DesiredState desired) {
     std::lock_guard lock(mutex_);
     revision_ = desired.revision;
   }
-  base::log_event(base::LogLevel::info, "desired_state", {{"revision", desired.revision}, {"streams", desired.streams.size()}});
+  base::log_event(base::LogLevel::info, "desired_state",
+                  {{"revision", desired.revision}, {"streams", desired.streams.size()}});
   reconcile(desired);
   return {};
 }
@@ -142,13 +147,18 @@ std::vector<std::shared_ptr<Stream>> Engine::all() const {
 base::Result<std::shared_ptr<Stream>> Engine::find(std::string_view stream_id) const {
   std::lock_guard lock(mutex_);
   auto found = streams_.find(stream_id);
-  if (found == streams_.end()) return base::fail(ErrorCode::unknown_stream, fmt::format("There is no stream {}", stream_id));
+  if (found == streams_.end())
+    return base::fail(ErrorCode::unknown_stream, fmt::format("There is no stream {}", stream_id));
   return found->second;
 }
 
 control::EngineStatus Engine::engine() const {
   std::lock_guard lock(mutex_);
-  return {.version = THALWEG_VERSION, .started_at = started_at_, .hostname = hostname(), .pid = ::getpid(), .desired_revision = revision_};
+  return {.version = THALWEG_VERSION,
+          .started_at = started_at_,
+          .hostname = hostname(),
+          .pid = ::getpid(),
+          .desired_revision = revision_};
 }
 
 std::vector<control::StreamStatus> Engine::status() const {

@@ -18,7 +18,8 @@ class Engine final : public control::ManagedStreams {
  public:
   // Reads <state_directory>/desired.json and begins to reconcile. A file that cannot be read, or that says nothing
   // this engine understands, is an error: to go on without it would forget slots that hold WAL.
-  static base::Result<std::unique_ptr<Engine>> open(const std::filesystem::path& state_directory, const base::Clock& clock);
+  static base::Result<std::unique_ptr<Engine>> open(const std::filesystem::path& state_directory,
+                                                    const base::Clock& clock);
   ~Engine() override;
 
   // Every stream drains and ends, within `patience`. False: some did not; the process may exit all the same, what is

@@ -43,7 +43,8 @@ class EngineTest : public testing::Test {
     definition_.destination = {destination, test::shared_cluster().conninfo(destination)};
     source_.emplace(connect(source));
     destination_.emplace(connect(destination));
-    run(*source_, "CREATE TABLE t (id int PRIMARY KEY, v text); INSERT INTO t SELECT g, 'v' || g FROM generate_series(1, 100) g");
+    run(*source_,
+        "CREATE TABLE t (id int PRIMARY KEY, v text); INSERT INTO t SELECT g, 'v' || g FROM generate_series(1, 100) g");
     start();
   }
   void TearDown() override {
@@ -67,7 +68,9 @@ class EngineTest : public testing::Test {
     if (!rows) throw std::runtime_error(sql + ": " + rows.error().message);
     return std::move(*rows);
   }
-  static std::string value(pg::Connection& connection, const std::string& sql) { return std::string(run(connection, sql).text(0, 0)); }
+  static std::string value(pg::Connection& connection, const std::string& sql) {
+    return std::string(run(connection, sql).text(0, 0));
+  }
 
   void start() {
     auto opened = Engine::open(state_, clock_);
@@ -81,7 +84,8 @@ class EngineTest : public testing::Test {
   }
   control::StreamStatus status() { return engine_->status().at(0); }
   static std::string describe(const control::StreamStatus& status) {
-    return std::string(status.status) + " " + std::string(status.phase) + (status.error ? ": " + status.error->error.message : "");
+    return std::string(status.status) + " " + std::string(status.phase) +
+           (status.error ? ": " + status.error->error.message : "");
   }
   // Polls; the limit only ends a test that has failed.
   void wait_until(const std::string& what, const std::function<bool()>& condition) {
@@ -103,7 +107,10 @@ class EngineTest : public testing::Test {
   void wait_for_equality() {
     wait_until("equality", [&] { return content(*source_) == content(*destination_); });
   }
-  std::string slots() { return value(*source_, "SELECT count(*) FROM pg_replication_slots WHERE slot_name = 'thalweg_" + definition_.id + "'"); }
+  std::string slots() {
+    return value(*source_,
+                 "SELECT count(*) FROM pg_replication_slots WHERE slot_name = 'thalweg_" + definition_.id + "'");
+  }
 
   fs::path state_;
   base::SystemClock clock_;
@@ -117,14 +124,16 @@ TEST_F(EngineTest, AStreamLivesFromItsCopyToItsDrop) {
   ASSERT_TRUE(put());
   wait_for_phase("REPLICATING");
   wait_for_equality();
-  run(*source_, "INSERT INTO t VALUES (1000, 'new'); UPDATE t SET v = 'changed' WHERE id = 5; DELETE FROM t WHERE id = 6");
+  run(*source_,
+      "INSERT INTO t VALUES (1000, 'new'); UPDATE t SET v = 'changed' WHERE id = 5; DELETE FROM t WHERE id = 6");
   wait_for_equality();
   control::StreamStatus running = status();
   ASSERT_TRUE(running.instantiation);
   EXPECT_EQ(running.instantiation->tables.at(0).rows_copied, 100);
   EXPECT_EQ(running.tables.at(0).state, "REPLICATING");
   EXPECT_TRUE(running.applied);
-  EXPECT_EQ(engine_->stats().streams.at(0).components.size(), 2 + 2 + 2u);  // capture, queue, reader, coordinator, appliers
+  EXPECT_EQ(engine_->stats().streams.at(0).components.size(),
+            2 + 2 + 2u);  // capture, queue, reader, coordinator, appliers
 
   // A live parameter does not rebuild the pipeline: its counters go on.
   definition_.parameters.group_size = 1;
@@ -172,7 +181,8 @@ TEST_F(EngineTest, ChangesDuringTheCopyArriveOnce) {
     }
   });
   ASSERT_TRUE(put());
-  wait_until("some ranges", [&] { return status().instantiation && status().instantiation->tables.at(0).ranges_copied > 5; });
+  wait_until("some ranges",
+             [&] { return status().instantiation && status().instantiation->tables.at(0).ranges_copied > 5; });
   // The engine goes in the middle of the copy, and comes back.
   engine_.reset();
   start();
@@ -230,7 +240,8 @@ TEST_F(EngineTest, ADatabaseThatCannotBeReachedIsRetriedAndCanBeGivenUp) {
   ASSERT_TRUE(put());
   wait_for_status("DROPPED");
   ASSERT_TRUE(status().error);
-  EXPECT_NE(status().error->error.message.find("pg_drop_replication_slot('thalweg_" + definition_.id), std::string::npos);
+  EXPECT_NE(status().error->error.message.find("pg_drop_replication_slot('thalweg_" + definition_.id),
+            std::string::npos);
 }
 
 TEST_F(EngineTest, TheDesiredStateIsKeptAndGuarded) {

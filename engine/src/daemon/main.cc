@@ -52,24 +52,48 @@ base::LogLevel parse_level(const std::string& text) {
 }
 
 Flags parse_flags(int argc, char** argv) {
-  static const option kOptions[] = {{"state-dir", required_argument, nullptr, 's'}, {"listen", required_argument, nullptr, 'l'},
-                                    {"token-file", required_argument, nullptr, 't'}, {"tls-cert", required_argument, nullptr, 'c'},
-                                    {"tls-key", required_argument, nullptr, 'k'},    {"log-level", required_argument, nullptr, 'v'},
-                                    {"log-file", required_argument, nullptr, 'f'},   {"version", no_argument, nullptr, 'V'},
-                                    {"help", no_argument, nullptr, 'h'},             {nullptr, 0, nullptr, 0}};
+  static const option kOptions[] = {{"state-dir", required_argument, nullptr, 's'},
+                                    {"listen", required_argument, nullptr, 'l'},
+                                    {"token-file", required_argument, nullptr, 't'},
+                                    {"tls-cert", required_argument, nullptr, 'c'},
+                                    {"tls-key", required_argument, nullptr, 'k'},
+                                    {"log-level", required_argument, nullptr, 'v'},
+                                    {"log-file", required_argument, nullptr, 'f'},
+                                    {"version", no_argument, nullptr, 'V'},
+                                    {"help", no_argument, nullptr, 'h'},
+                                    {nullptr, 0, nullptr, 0}};
   Flags flags;
   for (int flag; (flag = ::getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
     switch (flag) {
-      case 's': flags.state_directory = optarg; break;
-      case 'l': flags.listen = optarg; break;
-      case 't': flags.token_file = optarg; break;
-      case 'c': flags.tls_certificate = optarg; break;
-      case 'k': flags.tls_key = optarg; break;
-      case 'v': flags.log_level = parse_level(optarg); break;
-      case 'f': flags.log_file = optarg; break;
-      case 'V': std::printf("thalwegd %s\n", THALWEG_VERSION); std::exit(0);
-      case 'h': std::printf("%s", kUsage); std::exit(0);
-      default: refuse("unknown flag");
+      case 's':
+        flags.state_directory = optarg;
+        break;
+      case 'l':
+        flags.listen = optarg;
+        break;
+      case 't':
+        flags.token_file = optarg;
+        break;
+      case 'c':
+        flags.tls_certificate = optarg;
+        break;
+      case 'k':
+        flags.tls_key = optarg;
+        break;
+      case 'v':
+        flags.log_level = parse_level(optarg);
+        break;
+      case 'f':
+        flags.log_file = optarg;
+        break;
+      case 'V':
+        std::printf("thalwegd %s\n", THALWEG_VERSION);
+        std::exit(0);
+      case 'h':
+        std::printf("%s", kUsage);
+        std::exit(0);
+      default:
+        refuse("unknown flag");
     }
   }
   if (optind != argc) refuse(std::string("unexpected argument '") + argv[optind] + "'");
@@ -93,7 +117,10 @@ base::Result<void> run(const Flags& flags, const sigset_t& ending) {
                                            *engine);
   if (!server) return std::unexpected(server.error());
   base::log_event(base::LogLevel::info, "engine_started",
-                  {{"version", THALWEG_VERSION}, {"host", address.first}, {"port", (*server)->port()}, {"state_dir", state.path().string()}});
+                  {{"version", THALWEG_VERSION},
+                   {"host", address.first},
+                   {"port", (*server)->port()},
+                   {"state_dir", state.path().string()}});
 
   int signal = 0;
   ::sigwait(&ending, &signal);
@@ -121,6 +148,7 @@ int main(int argc, char** argv) {
   auto ran = run(flags, ending);
   if (ran) return 0;
   base::log_error("engine_failed", ran.error());
-  std::fprintf(stderr, "thalwegd: %s\n%s\n", ran.error().message.c_str(), std::string(base::cure_of(ran.error().code)).c_str());
+  std::fprintf(stderr, "thalwegd: %s\n%s\n", ran.error().message.c_str(),
+               std::string(base::cure_of(ran.error().code)).c_str());
   return 1;
 }

@@ -10,9 +10,10 @@ namespace thalweg::daemon {
 apply::ApplyParameters apply_parameters(const control::StreamParameters& parameters) {
   apply::ApplyParameters out;
   out.parallelism = static_cast<int>(parameters.parallelism);
-  out.commit_serialization = parameters.commit_serialization == "full"   ? apply::CommitSerialization::full
-                             : parameters.commit_serialization == "none" ? apply::CommitSerialization::none
-                                                                         : apply::CommitSerialization::dependent_transactions;
+  out.commit_serialization = parameters.commit_serialization == "full" ? apply::CommitSerialization::full
+                             : parameters.commit_serialization == "none"
+                                 ? apply::CommitSerialization::none
+                                 : apply::CommitSerialization::dependent_transactions;
   out.disable_on_error = parameters.disable_on_error;
   out.group_size = static_cast<size_t>(parameters.group_size);
   out.txn_lcr_spill_threshold = static_cast<size_t>(parameters.txn_lcr_spill_threshold);
@@ -54,7 +55,9 @@ base::Result<void> Pipeline::start() {
   return {};
 }
 
-void Pipeline::set_parameters(const control::StreamParameters& parameters) { apply_->set_parameters(apply_parameters(parameters)); }
+void Pipeline::set_parameters(const control::StreamParameters& parameters) {
+  apply_->set_parameters(apply_parameters(parameters));
+}
 
 void Pipeline::drain(std::chrono::milliseconds patience) {
   if (!started_ || ended_) return;

@@ -16,9 +16,9 @@ using base::ErrorCode;
 using control::DesiredStatus;
 using control::StreamDefinition;
 
-constexpr std::chrono::milliseconds kLook{100};             // between two looks at a running pipeline
+constexpr std::chrono::milliseconds kLook{100};  // between two looks at a running pipeline
 constexpr std::chrono::milliseconds kDrainPatience{30'000};
-constexpr std::chrono::seconds kInUsePatience{60};          // a killed engine's session can live on that long
+constexpr std::chrono::seconds kInUsePatience{60};  // a killed engine's session can live on that long
 
 // What capture, queue and apply are built from. The rest can change under a running pipeline.
 bool needs_another_pipeline(const StreamDefinition& from, const StreamDefinition& to) {
@@ -56,7 +56,8 @@ void Stream::desire(StreamDefinition definition) {
   std::lock_guard lock(mutex_);
   if (definition == desired_) return;
   // Live parameters and names reach a running pipeline through watch(); everything else interrupts.
-  if (definition.status != desired_.status || definition.force != desired_.force || needs_another_pipeline(desired_, definition)) {
+  if (definition.status != desired_.status || definition.force != desired_.force ||
+      needs_another_pipeline(desired_, definition)) {
     interrupt_ = true;
   }
   desired_ = std::move(definition);
@@ -80,7 +81,8 @@ void Stream::request_stop() {
 }
 
 void Stream::forget() {
-  if (auto cleared = memory_.clear(); !cleared) base::log_error("stream_memory_failed", cleared.error(), {{"stream", id_}});
+  if (auto cleared = memory_.clear(); !cleared)
+    base::log_error("stream_memory_failed", cleared.error(), {{"stream", id_}});
 }
 
 StreamDefinition Stream::desired() const {
@@ -137,7 +139,8 @@ void Stream::supervise() {
 
 // What was remembered belongs to a definition, or to an error, that is history now.
 void Stream::remember_fresh_start(const StreamDefinition& definition) {
-  if (auto cleared = memory_.clear(); !cleared) base::log_error("stream_memory_failed", cleared.error(), {{"stream", definition.id}});
+  if (auto cleared = memory_.clear(); !cleared)
+    base::log_error("stream_memory_failed", cleared.error(), {{"stream", definition.id}});
   clear_error();
   backoff_.reset();
   in_use_since_.reset();
@@ -184,7 +187,8 @@ base::Result<void> Stream::run_once(const StreamDefinition& definition) {
     observe("ENABLED", "DRAINING");
     stop_pipeline(true);
     // The tables agree now with one state of the source: indexes and constraints that had to wait can be made.
-    if (!is_interrupted() && started.constraints_from) return add_late_constraints(definition, start_context(), applied);
+    if (!is_interrupted() && started.constraints_from)
+      return add_late_constraints(definition, start_context(), applied);
   } else {
     stop_pipeline(false);
   }
@@ -249,7 +253,9 @@ void Stream::wait_to_retry(const Error& error) {
 void Stream::abort_with(const StreamDefinition& definition, const Error& error) {
   base::log_error("stream_aborted", error, {{"stream", id_}});
   control::ReportedError reported{error, clock_.unix_now()};
-  if (auto stored = memory_.store({.status = "ABORTED", .error = reported, .fingerprint = control::fingerprint(definition)}); !stored) {
+  if (auto stored =
+          memory_.store({.status = "ABORTED", .error = reported, .fingerprint = control::fingerprint(definition)});
+      !stored) {
     base::log_error("stream_memory_failed", stored.error(), {{"stream", id_}});
   }
   {
@@ -268,12 +274,16 @@ void Stream::be_dropped(const StreamDefinition& definition) {
     if (removed) {
       std::error_code error;
       std::filesystem::remove_all(spill_directory_, error);
-      if (error) base::log_error("spill_not_removed", base::file_error(error.value(), "remove " + spill_directory_.string()), {{"stream", id_}});
+      if (error)
+        base::log_error("spill_not_removed", base::file_error(error.value(), "remove " + spill_directory_.string()),
+                        {{"stream", id_}});
       std::optional<control::ReportedError> left;
       if (!removed->empty()) {
         left = control::ReportedError{base::fail(ErrorCode::database_unreachable, *removed).error(), clock_.unix_now()};
       }
-      if (auto stored = memory_.store({.status = "DROPPED", .error = left, .fingerprint = control::fingerprint(definition)}); !stored) {
+      if (auto stored =
+              memory_.store({.status = "DROPPED", .error = left, .fingerprint = control::fingerprint(definition)});
+          !stored) {
         base::log_error("stream_memory_failed", stored.error(), {{"stream", id_}});
       }
       progress_.clear();

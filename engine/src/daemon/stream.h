@@ -84,7 +84,7 @@ class Stream {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   control::StreamDefinition desired_;
-  bool has_news_ = true;    // desired_ changed, or retry was asked for, since the supervisor last looked
+  bool has_news_ = true;  // desired_ changed, or retry was asked for, since the supervisor last looked
   bool retry_asked_ = false;
   bool stopping_ = false;
   std::string_view status_ = "DISABLED";

@@ -24,8 +24,12 @@ json to_json(const RememberedStatus& remembered) {
   json out = {{"status", remembered.status}, {"fingerprint", remembered.fingerprint}, {"error", nullptr}};
   if (remembered.error) {
     const base::Error& error = remembered.error->error;
-    out["error"] = {{"code", base::name_of(error.code)}, {"message", error.message},   {"sqlstate", error.sqlstate},
-                    {"table", error.table},              {"lsn", error.lsn.value},     {"xid", error.xid.value},
+    out["error"] = {{"code", base::name_of(error.code)},
+                    {"message", error.message},
+                    {"sqlstate", error.sqlstate},
+                    {"table", error.table},
+                    {"lsn", error.lsn.value},
+                    {"xid", error.xid.value},
                     {"at", remembered.error->at.value}};
   }
   return out;
@@ -61,11 +65,13 @@ std::optional<RememberedStatus> StreamMemory::load() const {
   }
   try {
     json in = json::parse(*content);
-    RememberedStatus out{.status = in.at("status").get<std::string>(), .error = {}, .fingerprint = in.at("fingerprint").get<uint64_t>()};
+    RememberedStatus out{
+        .status = in.at("status").get<std::string>(), .error = {}, .fingerprint = in.at("fingerprint").get<uint64_t>()};
     if (!in.at("error").is_null()) out.error = error_from(in.at("error"));
     return out;
   } catch (const json::exception& exception) {
-    base::log_event(base::LogLevel::warning, "stream_memory_unreadable", {{"file", path_.string()}, {"what", exception.what()}});
+    base::log_event(base::LogLevel::warning, "stream_memory_unreadable",
+                    {{"file", path_.string()}, {"what", exception.what()}});
     return std::nullopt;
   }
 }

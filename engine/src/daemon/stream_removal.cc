@@ -24,7 +24,8 @@ base::Result<pg::Connection> connect(const std::string& conninfo, const std::str
 base::Result<void> remove_at_source(const StreamDefinition& definition) {
   THALWEG_ASSIGN(pg::Connection connection, connect(definition.source.conninfo, definition.id));
   // The slot first: it holds WAL.
-  THALWEG_TRY(capture::drop_slot(connection, slot_name(definition.id), capture::capture_application_name(definition.id), kSlotPatience));
+  THALWEG_TRY(capture::drop_slot(connection, slot_name(definition.id), capture::capture_application_name(definition.id),
+                                 kSlotPatience));
   return capture::drop_publication(connection, publication_name(definition.id));
 }
 
@@ -35,8 +36,9 @@ base::Result<void> remove_at_destination(const StreamDefinition& definition) {
 }
 
 std::string left_at_source(const StreamDefinition& definition, const base::Error& error) {
-  return fmt::format("Left behind at the source \"{}\" ({}): SELECT pg_drop_replication_slot('{}'); DROP PUBLICATION IF EXISTS {};",
-                     definition.source.name, error.message, slot_name(definition.id), publication_name(definition.id));
+  return fmt::format(
+      "Left behind at the source \"{}\" ({}): SELECT pg_drop_replication_slot('{}'); DROP PUBLICATION IF EXISTS {};",
+      definition.source.name, error.message, slot_name(definition.id), publication_name(definition.id));
 }
 
 std::string left_at_destination(const StreamDefinition& definition, const base::Error& error) {

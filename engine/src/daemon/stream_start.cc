@@ -46,7 +46,9 @@ base::Result<T> on_side(std::string_view side, const control::DatabaseRef& datab
 class Starter {
  public:
   Starter(const StreamDefinition& definition, const StartContext& context)
-      : definition_(definition), context_(context), instantiation_(instantiation_options(definition), *context.progress, *context.stop) {}
+      : definition_(definition),
+        context_(context),
+        instantiation_(instantiation_options(definition), *context.progress, *context.stop) {}
 
   base::Result<StartedStream> run();
   base::Result<void> late_constraints(base::Lsn applied);
@@ -69,12 +71,14 @@ class Starter {
 };
 
 base::Result<void> Starter::look() {
-  THALWEG_ASSIGN(destination_, on_side("Destination", definition_.destination, connect(definition_.destination.conninfo, definition_.id)));
+  THALWEG_ASSIGN(destination_, on_side("Destination", definition_.destination,
+                                       connect(definition_.destination.conninfo, definition_.id)));
   THALWEG_ASSIGN(source_, on_side("Source", definition_.source, connect(definition_.source.conninfo, definition_.id)));
   THALWEG_ASSIGN(record_, apply::find_stream(*destination_, definition_.id));
   THALWEG_ASSIGN(pg::ReplicationStream replication,
                  on_side("Source", definition_.source,
-                         pg::ReplicationStream::open(definition_.source.conninfo, capture::capture_application_name(definition_.id))));
+                         pg::ReplicationStream::open(definition_.source.conninfo,
+                                                     capture::capture_application_name(definition_.id))));
   THALWEG_ASSIGN(identity_, replication.identify());
   return {};
 }
@@ -90,7 +94,8 @@ void Starter::undo_creation() {
   auto log = [&](std::string_view what, const base::Result<void>& result) {
     if (!result) base::log_error("undo_failed", result.error(), {{"stream", definition_.id}, {"what", what}});
   };
-  log("slot", capture::drop_slot(*source_, slot_name(definition_.id), capture::capture_application_name(definition_.id), std::chrono::seconds(2)));
+  log("slot", capture::drop_slot(*source_, slot_name(definition_.id), capture::capture_application_name(definition_.id),
+                                 std::chrono::seconds(2)));
   log("publication", capture::drop_publication(*source_, publication_name(definition_.id)));
   log("instantiation", Instantiation::forget(*destination_, definition_.id));
   log("progress", apply::forget_stream(*destination_, definition_.id));
@@ -131,8 +136,9 @@ base::Result<void> Starter::create() {
 
 base::Result<void> Starter::resume() {
   THALWEG_TRY(instantiation_.prepare());
-  THALWEG_ASSIGN(pg::ReplicationStream replication,
-                 pg::ReplicationStream::open(definition_.source.conninfo, capture::capture_application_name(definition_.id)));
+  THALWEG_ASSIGN(
+      pg::ReplicationStream replication,
+      pg::ReplicationStream::open(definition_.source.conninfo, capture::capture_application_name(definition_.id)));
   THALWEG_ASSIGN(pg::CreatedSlot slot, replication.create_slot(copy_slot_name(definition_.id), true));
   base::log_event(base::LogLevel::info, "copy_resumed",
                   {{"stream", definition_.id}, {"consistent_point", base::to_string(slot.consistent_point)}});
@@ -191,7 +197,8 @@ base::Result<StartedStream> start_stream(const StreamDefinition& definition, con
   return Starter(definition, context).run();
 }
 
-base::Result<void> add_late_constraints(const StreamDefinition& definition, const StartContext& context, base::Lsn applied) {
+base::Result<void> add_late_constraints(const StreamDefinition& definition, const StartContext& context,
+                                        base::Lsn applied) {
   return Starter(definition, context).late_constraints(applied);
 }
 

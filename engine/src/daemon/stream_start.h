@@ -19,7 +19,7 @@ struct StartContext {
   std::filesystem::path spill_directory;
   const base::Clock* clock = nullptr;
   instantiation::Progress* progress = nullptr;
-  const std::atomic<bool>* stop = nullptr;         // ends a long copy early with engine_stopping
+  const std::atomic<bool>* stop = nullptr;          // ends a long copy early with engine_stopping
   std::function<void(std::string_view)> set_phase;  // INSTANTIATING
 };
 
@@ -33,6 +33,7 @@ struct StartedStream {
 base::Result<StartedStream> start_stream(const control::StreamDefinition& definition, const StartContext& context);
 
 // Adds the constraints that had to wait, between two pipelines.
-base::Result<void> add_late_constraints(const control::StreamDefinition& definition, const StartContext& context, base::Lsn applied);
+base::Result<void> add_late_constraints(const control::StreamDefinition& definition, const StartContext& context,
+                                        base::Lsn applied);
 
 }  // namespace thalweg::daemon

@@ -79,7 +79,8 @@ control::StreamStatus Stream::status() const {
     if (changed != changes.end()) one.changes = *changed;
     one.changes.schema_name = table.schema;
     one.changes.table_name = table.table;
-    auto copied = std::ranges::find(report.tables, instantiation::TableName{table.schema, table.table}, &instantiation::TableProgress::table);
+    auto copied = std::ranges::find(report.tables, instantiation::TableName{table.schema, table.table},
+                                    &instantiation::TableProgress::table);
     instantiation::CopyState state = copied == report.tables.end() ? instantiation::CopyState::waiting : copied->state;
     one.state = running ? "REPLICATING" : instantiation::name_of(state);
     out.tables.push_back(std::move(one));

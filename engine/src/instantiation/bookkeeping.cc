@@ -46,7 +46,6 @@ CREATE TABLE IF NOT EXISTS thalweg.copy_range (
 );
 )sql";
 
-
 std::optional<KeyValues> key_values(const pg::Rows& rows, size_t row, size_t column) {
   if (rows.is_null(row, column)) return std::nullopt;
   json value = json::parse(rows.text(row, column), nullptr, false);
@@ -82,16 +81,17 @@ base::Result<void> Bookkeeping::create_tables() {
 }
 
 base::Result<void> Bookkeeping::begin() {
-  return done(connection_.query("INSERT INTO thalweg.instantiation (stream_id) VALUES ($1) ON CONFLICT (stream_id) DO UPDATE "
-                                "SET finished_at = NULL",
-                                {stream_id_}));
+  return done(
+      connection_.query("INSERT INTO thalweg.instantiation (stream_id) VALUES ($1) ON CONFLICT (stream_id) DO UPDATE "
+                        "SET finished_at = NULL",
+                        {stream_id_}));
 }
 
 base::Result<std::optional<InstantiationRecord>> Bookkeeping::read() {
-  THALWEG_ASSIGN(pg::Rows rows,
-                 connection_.query("SELECT (extract(epoch FROM started_at) * 1000000)::bigint, (extract(epoch FROM finished_at) * 1000000)::bigint, "
-                                   "to_jsonb(warnings) FROM thalweg.instantiation WHERE stream_id = $1",
-                                   {stream_id_}));
+  THALWEG_ASSIGN(pg::Rows rows, connection_.query("SELECT (extract(epoch FROM started_at) * 1000000)::bigint, "
+                                                  "(extract(epoch FROM finished_at) * 1000000)::bigint, "
+                                                  "to_jsonb(warnings) FROM thalweg.instantiation WHERE stream_id = $1",
+                                                  {stream_id_}));
   if (rows.size() == 0) return std::nullopt;
   InstantiationRecord record;
   record.started_at = {rows.integer(0, 0)};
@@ -101,9 +101,12 @@ base::Result<std::optional<InstantiationRecord>> Bookkeeping::read() {
 }
 
 base::Result<std::vector<TableRecord>> Bookkeeping::tables() {
-  THALWEG_ASSIGN(pg::Rows rows, connection_.query("SELECT schema_name, table_name, created, planned, copied_from, copied_to, rows_estimated, seconds, "
-                                                  "constraints_done FROM thalweg.stream_table WHERE stream_id = $1 ORDER BY 1, 2",
-                                                  {stream_id_}));
+  THALWEG_ASSIGN(
+      pg::Rows rows,
+      connection_.query(
+          "SELECT schema_name, table_name, created, planned, copied_from, copied_to, rows_estimated, seconds, "
+          "constraints_done FROM thalweg.stream_table WHERE stream_id = $1 ORDER BY 1, 2",
+          {stream_id_}));
   std::vector<TableRecord> records;
   for (size_t i = 0; i < rows.size(); ++i) {
     records.push_back({.table = {std::string(rows.text(i, 0)), std::string(rows.text(i, 1))},
@@ -120,7 +123,8 @@ base::Result<std::vector<TableRecord>> Bookkeeping::tables() {
 }
 
 base::Result<std::vector<RangeRecord>> Bookkeeping::ranges() {
-  THALWEG_ASSIGN(pg::Rows rows, connection_.query("SELECT schema_name, table_name, range, lower_key, upper_key, copied_at IS NOT NULL, copied_rows, copied_bytes "
+  THALWEG_ASSIGN(pg::Rows rows, connection_.query("SELECT schema_name, table_name, range, lower_key, upper_key, "
+                                                  "copied_at IS NOT NULL, copied_rows, copied_bytes "
                                                   "FROM thalweg.copy_range WHERE stream_id = $1 ORDER BY 1, 2, 3",
                                                   {stream_id_}));
   std::vector<RangeRecord> records;
@@ -136,65 +140,81 @@ base::Result<std::vector<RangeRecord>> Bookkeeping::ranges() {
 }
 
 base::Result<void> Bookkeeping::add_table(const TableName& table, bool created) {
-  return done(connection_.query("INSERT INTO thalweg.stream_table (stream_id, schema_name, table_name, created) VALUES ($1, $2, $3, $4::boolean)",
-                                {stream_id_, table.schema, table.name, created ? "true" : "false"}));
+  return done(connection_.query(
+      "INSERT INTO thalweg.stream_table (stream_id, schema_name, table_name, created) VALUES ($1, $2, $3, $4::boolean)",
+      {stream_id_, table.schema, table.name, created ? "true" : "false"}));
 }
 
 base::Result<void> Bookkeeping::remove_table(const TableName& table) {
   for (const char* from : {"thalweg.copy_range", "thalweg.stream_table"}) {
-    THALWEG_TRY(connection_.query(fmt::format("DELETE FROM {} WHERE stream_id = $1 AND schema_name = $2 AND table_name = $3", from),
-                                  {stream_id_, table.schema, table.name}));
+    THALWEG_TRY(connection_.query(
+        fmt::format("DELETE FROM {} WHERE stream_id = $1 AND schema_name = $2 AND table_name = $3", from),
+        {stream_id_, table.schema, table.name}));
   }
   return {};
 }
 
-base::Result<void> Bookkeeping::plan_table(const TableName& table, int64_t rows_estimated, const std::vector<KeyRange>& ranges) {
+base::Result<void> Bookkeeping::plan_table(const TableName& table, int64_t rows_estimated,
+                                           const std::vector<KeyRange>& ranges) {
   // One statement, hence one transaction: a plan is there whole or not at all.
   json plan = json::array();
   for (const KeyRange& range : ranges) {
-    plan.push_back({{"lower", range.lower ? json(*range.lower) : json(nullptr)}, {"upper", range.upper ? json(*range.upper) : json(nullptr)}});
+    plan.push_back({{"lower", range.lower ? json(*range.lower) : json(nullptr)},
+                    {"upper", range.upper ? json(*range.upper) : json(nullptr)}});
   }
   return done(connection_.query(
       "WITH plan AS (SELECT item, number FROM jsonb_array_elements($4::jsonb) WITH ORDINALITY AS p(item, number)), "
       "added AS (INSERT INTO thalweg.copy_range (stream_id, schema_name, table_name, range, lower_key, upper_key) "
       "  SELECT $1, $2, $3, number, nullif(item->'lower', 'null'), nullif(item->'upper', 'null') FROM plan) "
-      "UPDATE thalweg.stream_table SET planned = true, rows_estimated = $5::bigint WHERE stream_id = $1 AND schema_name = $2 AND table_name = $3",
+      "UPDATE thalweg.stream_table SET planned = true, rows_estimated = $5::bigint WHERE stream_id = $1 AND "
+      "schema_name = $2 AND table_name = $3",
       {stream_id_, table.schema, table.name, plan.dump(), std::to_string(rows_estimated)}));
 }
 
-base::Result<void> Bookkeeping::range_copied(const TableName& table, int number, base::Lsn snapshot, int64_t rows, int64_t bytes) {
-  THALWEG_ASSIGN(pg::Rows updated,
-                 connection_.query("UPDATE thalweg.copy_range SET snapshot_lsn = $5::pg_lsn, copied_rows = $6::bigint, copied_bytes = $7::bigint, "
-                                   "copied_at = now() WHERE stream_id = $1 AND schema_name = $2 AND table_name = $3 AND range = $4::integer "
-                                   "AND copied_at IS NULL",
-                                   {stream_id_, table.schema, table.name, std::to_string(number), base::to_string(snapshot),
-                                    std::to_string(rows), std::to_string(bytes)}));
+base::Result<void> Bookkeeping::range_copied(const TableName& table, int number, base::Lsn snapshot, int64_t rows,
+                                             int64_t bytes) {
+  THALWEG_ASSIGN(
+      pg::Rows updated,
+      connection_.query(
+          "UPDATE thalweg.copy_range SET snapshot_lsn = $5::pg_lsn, copied_rows = $6::bigint, copied_bytes = "
+          "$7::bigint, "
+          "copied_at = now() WHERE stream_id = $1 AND schema_name = $2 AND table_name = $3 AND range = $4::integer "
+          "AND copied_at IS NULL",
+          {stream_id_, table.schema, table.name, std::to_string(number), base::to_string(snapshot),
+           std::to_string(rows), std::to_string(bytes)}));
   if (updated.affected() == 1) return {};
   return base::fail(base::ErrorCode::stream_in_use,
                     fmt::format("Range {} of {} was copied by somebody else meanwhile", number, table.quoted()));
 }
 
 base::Result<void> Bookkeeping::finish_table(const TableName& table, base::Lsn snapshot, double seconds) {
-  return done(connection_.query(
-      "UPDATE thalweg.stream_table t SET seconds = seconds + $5::double precision, "
-      "copied_from = coalesce((SELECT min(snapshot_lsn) FROM thalweg.copy_range r WHERE (r.stream_id, r.schema_name, r.table_name) = ($1, $2, $3)), $4::pg_lsn), "
-      "copied_to = coalesce((SELECT max(snapshot_lsn) FROM thalweg.copy_range r WHERE (r.stream_id, r.schema_name, r.table_name) = ($1, $2, $3)), $4::pg_lsn) "
-      "WHERE stream_id = $1 AND schema_name = $2 AND table_name = $3",
-      {stream_id_, table.schema, table.name, base::to_string(snapshot), fmt::format("{}", seconds)}));
+  return done(
+      connection_.query("UPDATE thalweg.stream_table t SET seconds = seconds + $5::double precision, "
+                        "copied_from = coalesce((SELECT min(snapshot_lsn) FROM thalweg.copy_range r WHERE "
+                        "(r.stream_id, r.schema_name, r.table_name) = ($1, $2, $3)), $4::pg_lsn), "
+                        "copied_to = coalesce((SELECT max(snapshot_lsn) FROM thalweg.copy_range r WHERE (r.stream_id, "
+                        "r.schema_name, r.table_name) = ($1, $2, $3)), $4::pg_lsn) "
+                        "WHERE stream_id = $1 AND schema_name = $2 AND table_name = $3",
+                        {stream_id_, table.schema, table.name, base::to_string(snapshot), fmt::format("{}", seconds)}));
 }
 
 base::Result<void> Bookkeeping::constraints_done(const TableName& table) {
-  return done(connection_.query("UPDATE thalweg.stream_table SET constraints_done = true WHERE stream_id = $1 AND schema_name = $2 AND table_name = $3",
-                                {stream_id_, table.schema, table.name}));
+  return done(
+      connection_.query("UPDATE thalweg.stream_table SET constraints_done = true WHERE stream_id = $1 AND schema_name "
+                        "= $2 AND table_name = $3",
+                        {stream_id_, table.schema, table.name}));
 }
 
 base::Result<void> Bookkeeping::warn(const std::string& warning) {
-  return done(connection_.query("UPDATE thalweg.instantiation SET warnings = array_append(array_remove(warnings, $2), $2) WHERE stream_id = $1",
-                                {stream_id_, warning}));
+  return done(connection_.query(
+      "UPDATE thalweg.instantiation SET warnings = array_append(array_remove(warnings, $2), $2) WHERE stream_id = $1",
+      {stream_id_, warning}));
 }
 
 base::Result<void> Bookkeeping::finish() {
-  return done(connection_.query("UPDATE thalweg.instantiation SET finished_at = coalesce(finished_at, now()) WHERE stream_id = $1", {stream_id_}));
+  return done(connection_.query(
+      "UPDATE thalweg.instantiation SET finished_at = coalesce(finished_at, now()) WHERE stream_id = $1",
+      {stream_id_}));
 }
 
 base::Result<void> Bookkeeping::forget() {
@@ -203,7 +223,9 @@ base::Result<void> Bookkeeping::forget() {
   for (const char* table : {"thalweg.copy_range", "thalweg.stream_table", "thalweg.instantiation"}) {
     THALWEG_TRY(connection_.query(fmt::format("DELETE FROM {} WHERE stream_id = $1", table), {stream_id_}));
   }
-  THALWEG_ASSIGN(pg::Rows others, connection_.query("SELECT EXISTS (SELECT FROM thalweg.instantiation) OR EXISTS (SELECT FROM thalweg.stream_table)"));
+  THALWEG_ASSIGN(pg::Rows others,
+                 connection_.query(
+                     "SELECT EXISTS (SELECT FROM thalweg.instantiation) OR EXISTS (SELECT FROM thalweg.stream_table)"));
   if (others.boolean(0, 0)) return {};
   return done(connection_.script("DROP TABLE thalweg.copy_range, thalweg.stream_table, thalweg.instantiation"));
 }

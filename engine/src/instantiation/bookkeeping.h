@@ -10,7 +10,8 @@
 #include "pg/connection.h"
 
 // Instantiation's rows in schema `thalweg` of the destination: what has been copied, from which snapshot. A range is
-// recorded in the transaction that copies it, so after a crash the rows tell the truth (docs/internals/instantiation.md).
+// recorded in the transaction that copies it, so after a crash the rows tell the truth
+// (docs/internals/instantiation.md).
 
 namespace thalweg::instantiation {
 
@@ -44,7 +45,8 @@ struct InstantiationRecord {
 // Owner: the connection's owner. Each method is one statement, or one transaction of its own where it says so.
 class Bookkeeping {
  public:
-  Bookkeeping(pg::Connection& connection, std::string stream_id) : connection_(connection), stream_id_(std::move(stream_id)) {}
+  Bookkeeping(pg::Connection& connection, std::string stream_id)
+      : connection_(connection), stream_id_(std::move(stream_id)) {}
 
   base::Result<bool> exists();  // the tables
   // Creates what is missing. Belongs into the caller's transaction: it may be rolled back.

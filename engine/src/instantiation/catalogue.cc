@@ -27,21 +27,24 @@ const ColumnShape* TableShape::column(const std::string& column_name) const {
 }
 
 base::Result<void> Catalogue::open() {
-  THALWEG_TRY(connection_.script("SET search_path = ''; SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0"));
+  THALWEG_TRY(connection_.script(
+      "SET search_path = ''; SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0"));
   return {};
 }
 
 base::Result<bool> Catalogue::exists(const TableName& relation) {
-  THALWEG_ASSIGN(pg::Rows rows, connection_.query("SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-                                                  "WHERE n.nspname = $1 AND c.relname = $2",
-                                                  {relation.schema, relation.name}));
+  THALWEG_ASSIGN(pg::Rows rows,
+                 connection_.query("SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+                                   "WHERE n.nspname = $1 AND c.relname = $2",
+                                   {relation.schema, relation.name}));
   return rows.size() > 0;
 }
 
 base::Result<std::optional<TableShape>> Catalogue::table(const TableName& name) {
-  THALWEG_ASSIGN(pg::Rows rows, connection_.query("SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-                                                  "WHERE n.nspname = $1 AND c.relname = $2",
-                                                  {name.schema, name.name}));
+  THALWEG_ASSIGN(pg::Rows rows,
+                 connection_.query("SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+                                   "WHERE n.nspname = $1 AND c.relname = $2",
+                                   {name.schema, name.name}));
   if (rows.size() == 0) return std::nullopt;
   THALWEG_ASSIGN(std::optional<TableShape> table, read_relation("c.oid = $1", rows.text(0, 0)));
   if (!table) return std::nullopt;
@@ -63,11 +66,14 @@ base::Result<std::optional<TableShape>> Catalogue::read_relation(const std::stri
           "CASE WHEN c.reltuples <= 0 AND c.relkind = 'r' AND pg_relation_size(c.oid) > 0 THEN -1 "
           "     WHEN c.relkind = 'r' AND c.reltuples < 0 THEN 0 ELSE c.reltuples END, "
           "pg_get_partkeydef(c.oid), pg_get_expr(c.relpartbound, c.oid), pn.nspname, p.relname, "
-          "CASE c.relreplident WHEN 'f' THEN true WHEN 'n' THEN false ELSE EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid "
-          "     AND i.indisvalid AND i.indimmediate AND CASE c.relreplident WHEN 'd' THEN i.indisprimary ELSE i.indisreplident END) END "
+          "CASE c.relreplident WHEN 'f' THEN true WHEN 'n' THEN false ELSE EXISTS (SELECT FROM pg_index i WHERE "
+          "i.indrelid = c.oid "
+          "     AND i.indisvalid AND i.indimmediate AND CASE c.relreplident WHEN 'd' THEN i.indisprimary ELSE "
+          "i.indisreplident END) END "
           "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
           "LEFT JOIN pg_inherits h ON c.relispartition AND h.inhrelid = c.oid "
-          "LEFT JOIN pg_class p ON p.oid = h.inhparent LEFT JOIN pg_namespace pn ON pn.oid = p.relnamespace WHERE " + where,
+          "LEFT JOIN pg_class p ON p.oid = h.inhparent LEFT JOIN pg_namespace pn ON pn.oid = p.relnamespace WHERE " +
+              where,
           {parameter}));
   if (rows.size() == 0) return std::nullopt;
   TableShape table;
@@ -96,7 +102,8 @@ base::Result<void> Catalogue::read_columns(TableShape& table) {
           "FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid "
           "LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum "
           "LEFT JOIN pg_collation co ON co.oid = a.attcollation LEFT JOIN pg_namespace cn ON cn.oid = co.collnamespace "
-          "LEFT JOIN pg_depend dep ON a.attidentity <> '' AND dep.classid = 'pg_class'::regclass AND dep.refclassid = 'pg_class'::regclass "
+          "LEFT JOIN pg_depend dep ON a.attidentity <> '' AND dep.classid = 'pg_class'::regclass AND dep.refclassid = "
+          "'pg_class'::regclass "
           "     AND dep.refobjid = a.attrelid AND dep.refobjsubid = a.attnum AND dep.deptype = 'i' "
           "LEFT JOIN pg_sequence s ON s.seqrelid = dep.objid "
           "WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum",
@@ -129,21 +136,23 @@ base::Result<void> Catalogue::read_columns(TableShape& table) {
 }
 
 base::Result<void> Catalogue::read_constraints(TableShape& table, bool inherited_too) {
-  THALWEG_ASSIGN(pg::Rows rows,
-                 connection_.query("SELECT k.conname, k.contype, pg_get_constraintdef(k.oid), rn.nspname, r.relname, a.attname "
-                                   "FROM pg_constraint k LEFT JOIN pg_class r ON r.oid = k.confrelid "
-                                   "LEFT JOIN pg_namespace rn ON rn.oid = r.relnamespace "
-                                   "LEFT JOIN LATERAL unnest(CASE WHEN k.contype IN ('p', 'u') THEN k.conkey END) "
-                                   "     WITH ORDINALITY AS u(attnum, place) ON true "
-                                   "LEFT JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.attnum "
-                                   "WHERE k.conrelid = $1 AND k.contype IN ('p', 'u', 'x', 'c', 'f') "
-                                   "AND ($2::bool OR (k.conparentid = 0 AND k.conislocal)) "
-                                   "ORDER BY k.contype = 'f', k.contype <> 'p', k.conname, u.place",
-                                   {std::to_string(table.oid), inherited_too ? "true" : "false"}));
+  THALWEG_ASSIGN(
+      pg::Rows rows,
+      connection_.query("SELECT k.conname, k.contype, pg_get_constraintdef(k.oid), rn.nspname, r.relname, a.attname "
+                        "FROM pg_constraint k LEFT JOIN pg_class r ON r.oid = k.confrelid "
+                        "LEFT JOIN pg_namespace rn ON rn.oid = r.relnamespace "
+                        "LEFT JOIN LATERAL unnest(CASE WHEN k.contype IN ('p', 'u') THEN k.conkey END) "
+                        "     WITH ORDINALITY AS u(attnum, place) ON true "
+                        "LEFT JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.attnum "
+                        "WHERE k.conrelid = $1 AND k.contype IN ('p', 'u', 'x', 'c', 'f') "
+                        "AND ($2::bool OR (k.conparentid = 0 AND k.conislocal)) "
+                        "ORDER BY k.contype = 'f', k.contype <> 'p', k.conname, u.place",
+                        {std::to_string(table.oid), inherited_too ? "true" : "false"}));
   for (size_t i = 0; i < rows.size(); ++i) {
     std::string name = text(rows, i, 0);
     if (table.constraints.empty() || table.constraints.back().name != name) {
-      ConstraintShape constraint{.name = name, .kind = letter(rows, i, 1), .definition = text(rows, i, 2), .columns = {}, .references = {}};
+      ConstraintShape constraint{
+          .name = name, .kind = letter(rows, i, 1), .definition = text(rows, i, 2), .columns = {}, .references = {}};
       if (!rows.is_null(i, 4)) constraint.references = TableName{text(rows, i, 3), text(rows, i, 4)};
       table.constraints.push_back(std::move(constraint));
     }
@@ -153,12 +162,15 @@ base::Result<void> Catalogue::read_constraints(TableShape& table, bool inherited
 }
 
 base::Result<void> Catalogue::read_indexes(TableShape& table, bool inherited_too) {
-  THALWEG_ASSIGN(pg::Rows rows,
-                 connection_.query("SELECT c.relname, pg_get_indexdef(i.indexrelid), i.indisunique, quote_ident(c.relname) "
-                                   "FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = $1 AND i.indisvalid "
-                                   "AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.contype IN ('p', 'u', 'x')) "
-                                   "AND ($2::bool OR NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhrelid = i.indexrelid)) ORDER BY c.relname",
-                                   {std::to_string(table.oid), inherited_too ? "true" : "false"}));
+  THALWEG_ASSIGN(
+      pg::Rows rows,
+      connection_.query(
+          "SELECT c.relname, pg_get_indexdef(i.indexrelid), i.indisunique, quote_ident(c.relname) "
+          "FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = $1 AND i.indisvalid "
+          "AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.contype IN ('p', 'u', "
+          "'x')) "
+          "AND ($2::bool OR NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhrelid = i.indexrelid)) ORDER BY c.relname",
+          {std::to_string(table.oid), inherited_too ? "true" : "false"}));
   for (size_t i = 0; i < rows.size(); ++i) {
     std::string definition = text(rows, i, 1);
     // For a partitioned table PostgreSQL prints ON ONLY, which would leave the index without its partitions' ones.
@@ -173,12 +185,15 @@ base::Result<void> Catalogue::read_sequences(TableShape& table) {
   THALWEG_ASSIGN(
       pg::Rows rows,
       connection_.query(
-          "SELECT DISTINCT n.nspname, c.relname, format_type(s.seqtypid, NULL), s.seqstart, s.seqincrement, s.seqmin, s.seqmax, "
+          "SELECT DISTINCT n.nspname, c.relname, format_type(s.seqtypid, NULL), s.seqstart, s.seqincrement, s.seqmin, "
+          "s.seqmax, "
           "s.seqcache, s.seqcycle, oa.attname "
-          "FROM pg_attrdef d JOIN pg_depend dep ON dep.classid = 'pg_attrdef'::regclass AND dep.objid = d.oid AND dep.refclassid = 'pg_class'::regclass "
+          "FROM pg_attrdef d JOIN pg_depend dep ON dep.classid = 'pg_attrdef'::regclass AND dep.objid = d.oid AND "
+          "dep.refclassid = 'pg_class'::regclass "
           "JOIN pg_class c ON c.oid = dep.refobjid AND c.relkind = 'S' JOIN pg_namespace n ON n.oid = c.relnamespace "
           "JOIN pg_sequence s ON s.seqrelid = c.oid "
-          "LEFT JOIN pg_depend o ON o.classid = 'pg_class'::regclass AND o.objid = c.oid AND o.deptype = 'a' AND o.refobjid = d.adrelid "
+          "LEFT JOIN pg_depend o ON o.classid = 'pg_class'::regclass AND o.objid = c.oid AND o.deptype = 'a' AND "
+          "o.refobjid = d.adrelid "
           "LEFT JOIN pg_attribute oa ON oa.attrelid = o.refobjid AND oa.attnum = o.refobjsubid "
           "WHERE d.adrelid = $1",
           {std::to_string(table.oid)}));
@@ -197,8 +212,11 @@ base::Result<void> Catalogue::read_sequences(TableShape& table) {
 }
 
 base::Result<void> Catalogue::read_partitions(TableShape& table) {
-  THALWEG_ASSIGN(pg::Rows rows, connection_.query("SELECT relid::oid FROM pg_partition_tree($1::oid::regclass) WHERE level > 0 ORDER BY level, relid",
-                                                  {std::to_string(table.oid)}));
+  THALWEG_ASSIGN(
+      pg::Rows rows,
+      connection_.query(
+          "SELECT relid::oid FROM pg_partition_tree($1::oid::regclass) WHERE level > 0 ORDER BY level, relid",
+          {std::to_string(table.oid)}));
   double sum = 0;
   bool unknown = false;
   for (size_t i = 0; i < rows.size(); ++i) {

@@ -20,16 +20,29 @@ base::Result<void> check_storage(const TableShape& table) {
   std::string why;
   switch (table.kind) {
     case 'r':
-    case 'p': break;
-    case 'v': why = "is a view"; break;
-    case 'm': why = "is a materialized view"; break;
-    case 'f': why = "is a foreign table"; break;
-    case 'S': why = "is a sequence"; break;
-    default: why = "is not a table"; break;
+    case 'p':
+      break;
+    case 'v':
+      why = "is a view";
+      break;
+    case 'm':
+      why = "is a materialized view";
+      break;
+    case 'f':
+      why = "is a foreign table";
+      break;
+    case 'S':
+      why = "is a sequence";
+      break;
+    default:
+      why = "is not a table";
+      break;
   }
-  if (table.persistence == 'u') why = "is UNLOGGED: its changes are not in the WAL; run ALTER TABLE ... SET LOGGED at the source";
+  if (table.persistence == 'u')
+    why = "is UNLOGGED: its changes are not in the WAL; run ALTER TABLE ... SET LOGGED at the source";
   if (table.persistence == 't') why = "is a temporary table";
-  if (table.name.schema == "pg_catalog" || table.name.schema == "information_schema" || table.name.schema == "thalweg") {
+  if (table.name.schema == "pg_catalog" || table.name.schema == "information_schema" ||
+      table.name.schema == "thalweg") {
     why = "belongs to the system";
   }
   if (why.empty()) return {};
@@ -65,7 +78,8 @@ base::Result<void> check_source_table(const TableShape& table) {
     THALWEG_TRY(check_identity(partition));
   }
   if (std::ranges::none_of(table.columns, &ColumnShape::is_copied)) {
-    return refuse(ErrorCode::unsupported_table, table.name, fmt::format("{} has no columns that can be copied.", table.name.quoted()));
+    return refuse(ErrorCode::unsupported_table, table.name,
+                  fmt::format("{} has no columns that can be copied.", table.name.quoted()));
   }
   return {};
 }
@@ -75,30 +89,35 @@ base::Result<void> check_same_table(const TableShape& source, const TableShape& 
   auto differs = [&](std::string message) {
     return refuse(ErrorCode::destination_table_differs, destination.name, std::move(message));
   };
-  if (destination.kind != 'r' && destination.kind != 'p') return differs(fmt::format("{} is not a table at the destination.", name));
+  if (destination.kind != 'r' && destination.kind != 'p')
+    return differs(fmt::format("{} is not a table at the destination.", name));
 
   for (const ColumnShape& column : source.columns) {
     if (!column.is_copied()) continue;
     const ColumnShape* other = destination.column(column.name);
-    if (!other) return differs(fmt::format("{} has no column {} at the destination.", name, pg::quote_identifier(column.name)));
+    if (!other)
+      return differs(fmt::format("{} has no column {} at the destination.", name, pg::quote_identifier(column.name)));
     if (other->plain_type != column.plain_type) {
-      return differs(fmt::format("Column {} of {} is {} at the source and {} at the destination.", pg::quote_identifier(column.name), name,
-                                 column.plain_type, other->plain_type));
+      return differs(fmt::format("Column {} of {} is {} at the source and {} at the destination.",
+                                 pg::quote_identifier(column.name), name, column.plain_type, other->plain_type));
     }
     if (other->generated != 0) {
-      return differs(fmt::format("Column {} of {} is generated at the destination only.", pg::quote_identifier(column.name), name));
+      return differs(fmt::format("Column {} of {} is generated at the destination only.",
+                                 pg::quote_identifier(column.name), name));
     }
   }
   for (const ColumnShape& column : destination.columns) {
     const ColumnShape* other = source.column(column.name);
-    bool filled = (other && other->is_copied()) || column.generated != 0 || column.identity != 0 || !column.default_expression.empty();
+    bool filled = (other && other->is_copied()) || column.generated != 0 || column.identity != 0 ||
+                  !column.default_expression.empty();
     if (!filled && column.not_null) {
       return differs(fmt::format("Column {} of {} exists at the destination only, is NOT NULL and has no default.",
                                  pg::quote_identifier(column.name), name));
     }
   }
   if (const ConstraintShape* key = source.primary_key(); key && !has_key(destination, key->columns)) {
-    return differs(fmt::format("{} has no primary key or unique constraint on ({}) at the destination.", name, fmt::join(key->columns, ", ")));
+    return differs(fmt::format("{} has no primary key or unique constraint on ({}) at the destination.", name,
+                               fmt::join(key->columns, ", ")));
   }
   return {};
 }
@@ -110,8 +129,8 @@ base::Result<void> check_same_type(const TypeShape& source, const TypeShape& des
   }
   if (source.extension.empty() && source.parts != destination.parts) {
     return refuse(ErrorCode::destination_table_differs, source.name,
-                  fmt::format("The type {} is of ({}) at the source and of ({}) at the destination.", source.name.quoted(),
-                              fmt::join(source.parts, ", "), fmt::join(destination.parts, ", ")));
+                  fmt::format("The type {} is of ({}) at the source and of ({}) at the destination.",
+                              source.name.quoted(), fmt::join(source.parts, ", "), fmt::join(destination.parts, ", ")));
   }
   for (const std::string& label : source.labels) {
     if (std::ranges::find(destination.labels, label) == destination.labels.end()) {

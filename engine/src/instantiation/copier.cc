@@ -19,8 +19,9 @@ base::Result<pg::Connection> open_session(const std::string& conninfo, const std
   pg::ConnectOptions options;
   options.application_name = application_name(stream_id);
   THALWEG_ASSIGN(pg::Connection connection, pg::Connection::open(conninfo, options));
-  THALWEG_TRY(connection.script("SET search_path = ''; SET statement_timeout = 0; SET lock_timeout = 0; "
-                                "SET idle_in_transaction_session_timeout = 0"));
+  THALWEG_TRY(
+      connection.script("SET search_path = ''; SET statement_timeout = 0; SET lock_timeout = 0; "
+                        "SET idle_in_transaction_session_timeout = 0"));
   return connection;
 }
 
@@ -55,7 +56,8 @@ struct Copier::Worker {
   pg::Connection source;
   pg::Connection destination;
 
-  base::Result<void> copy(const CopyTask& task, const std::string& stream_id, base::Lsn snapshot, const std::atomic<bool>& stop);
+  base::Result<void> copy(const CopyTask& task, const std::string& stream_id, base::Lsn snapshot,
+                          const std::atomic<bool>& stop);
   base::Result<int64_t> stream(const CopyTask& task, RangeCount& count, const std::atomic<bool>& stop);
   base::Result<void> merge(const CopyTable& table);
 };
@@ -66,10 +68,11 @@ base::Result<int64_t> Copier::Worker::stream(const CopyTask& task, RangeCount& c
   const char* format = table.text ? "text" : "binary";
   const std::string target = table.resumed ? fmt::format("pg_temp.{}", kStaging) : table.shape.name.quoted();
   if (table.resumed) {
-    THALWEG_TRY(destination.script(fmt::format("CREATE TEMP TABLE {} ON COMMIT DROP AS SELECT {} FROM {} WITH NO DATA", kStaging, columns,
-                                               table.shape.name.quoted())));
+    THALWEG_TRY(destination.script(fmt::format("CREATE TEMP TABLE {} ON COMMIT DROP AS SELECT {} FROM {} WITH NO DATA",
+                                               kStaging, columns, table.shape.name.quoted())));
   }
-  THALWEG_TRY(source.copy_out_begin(fmt::format("COPY (SELECT {} FROM {}{}) TO STDOUT (FORMAT {})", columns, read_from(table.shape),
+  THALWEG_TRY(source.copy_out_begin(fmt::format("COPY (SELECT {} FROM {}{}) TO STDOUT (FORMAT {})", columns,
+                                                read_from(table.shape),
                                                 range_condition(source, table.shape, task.range), format)));
   THALWEG_TRY(destination.copy_in_begin(fmt::format("COPY {} ({}) FROM STDIN (FORMAT {})", target, columns, format)));
   int64_t rows = 0;
@@ -88,7 +91,8 @@ base::Result<int64_t> Copier::Worker::stream(const CopyTask& task, RangeCount& c
       count.set(rows, bytes);
       if (stop) {
         destination.copy_in_fail("the engine stops");
-        return base::fail(base::ErrorCode::engine_stopping, "The initial copy was interrupted; it goes on at the next start");
+        return base::fail(base::ErrorCode::engine_stopping,
+                          "The initial copy was interrupted; it goes on at the next start");
       }
     }
   }
@@ -106,14 +110,16 @@ base::Result<void> Copier::Worker::merge(const CopyTable& table) {
       std::string name = pg::quote_identifier(column);
       same += fmt::format("{}t.{} = r.{}", same.empty() ? "" : " AND ", name, name);
     }
-    THALWEG_TRY(destination.script(fmt::format("DELETE FROM {} t USING pg_temp.{} r WHERE {}", table.shape.name.quoted(), kStaging, same)));
+    THALWEG_TRY(destination.script(
+        fmt::format("DELETE FROM {} t USING pg_temp.{} r WHERE {}", table.shape.name.quoted(), kStaging, same)));
   }
-  THALWEG_TRY(destination.script(fmt::format("INSERT INTO {} ({}) OVERRIDING SYSTEM VALUE SELECT {} FROM pg_temp.{}", table.shape.name.quoted(),
-                                             columns, columns, kStaging)));
+  THALWEG_TRY(destination.script(fmt::format("INSERT INTO {} ({}) OVERRIDING SYSTEM VALUE SELECT {} FROM pg_temp.{}",
+                                             table.shape.name.quoted(), columns, columns, kStaging)));
   return {};
 }
 
-base::Result<void> Copier::Worker::copy(const CopyTask& task, const std::string& stream_id, base::Lsn snapshot, const std::atomic<bool>& stop) {
+base::Result<void> Copier::Worker::copy(const CopyTask& task, const std::string& stream_id, base::Lsn snapshot,
+                                        const std::atomic<bool>& stop) {
   RangeCount count(*task.table->counters);
   THALWEG_TRY(destination.script("BEGIN; SET LOCAL session_replication_role = replica"));
   THALWEG_ASSIGN(int64_t rows, stream(task, count, stop));
@@ -135,8 +141,9 @@ base::Result<void> Copier::open(const Snapshot& snapshot) {
   snapshot_lsn_ = snapshot.consistent_point;
   for (int i = 0; i < options_.workers; ++i) {
     THALWEG_ASSIGN(pg::Connection source, open_session(options_.source_conninfo, options_.stream_id));
-    THALWEG_TRY(source.script(fmt::format("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT {}",
-                                          source.quote_literal(snapshot.name))));
+    THALWEG_TRY(
+        source.script(fmt::format("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT {}",
+                                  source.quote_literal(snapshot.name))));
     THALWEG_ASSIGN(pg::Connection destination, open_session(options_.destination_conninfo, options_.stream_id));
     workers_.push_back(Worker{std::move(source), std::move(destination)});
   }
@@ -164,7 +171,8 @@ base::Result<void> Copier::run(const std::vector<CopyTask>& tasks) {
       TableCounters& counters = *task.table->counters;
       progress_.begin_table(counters);
       // A failure anywhere ends the whole attempt: the others stop at their next look.
-      if (auto copied = worker.copy(task, options_.stream_id, snapshot_lsn_, failed); !copied) return fail_with(copied.error());
+      if (auto copied = worker.copy(task, options_.stream_id, snapshot_lsn_, failed); !copied)
+        return fail_with(copied.error());
       if (counters.ranges_copied.fetch_add(1) + 1 == counters.ranges_total) progress_.end_table(counters);
     }
   };
@@ -173,7 +181,10 @@ base::Result<void> Copier::run(const std::vector<CopyTask>& tasks) {
     for (Worker& worker : workers_) threads.emplace_back(work, std::ref(worker));
     // The engine's wish to stop reaches workers in the middle of a range through the same flag as a failure.
     while (next < tasks.size() + workers_.size() && !failed) {
-      if (stop_) fail_with(base::fail(base::ErrorCode::engine_stopping, "The initial copy was interrupted; it goes on at the next start").error());
+      if (stop_)
+        fail_with(base::fail(base::ErrorCode::engine_stopping,
+                             "The initial copy was interrupted; it goes on at the next start")
+                      .error());
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
   }

@@ -23,8 +23,8 @@ struct Snapshot {
 // One table as the workers need it.
 struct CopyTable {
   TableShape shape;
-  bool text = false;    // the other database would not take some column's binary form (pg::value_forms)
-  bool resumed = false; // ranges were copied from an earlier snapshot: a row may be there already
+  bool text = false;     // the other database would not take some column's binary form (pg::value_forms)
+  bool resumed = false;  // ranges were copied from an earlier snapshot: a row may be there already
   TableCounters* counters = nullptr;
 };
 

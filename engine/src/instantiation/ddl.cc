@@ -6,15 +6,17 @@ namespace thalweg::instantiation {
 namespace {
 
 std::string sequence_options(const SequenceShape& sequence) {
-  return fmt::format("START WITH {} INCREMENT BY {} MINVALUE {} MAXVALUE {} CACHE {} {}", sequence.start, sequence.increment,
-                     sequence.minimum, sequence.maximum, sequence.cache, sequence.cycle ? "CYCLE" : "NO CYCLE");
+  return fmt::format("START WITH {} INCREMENT BY {} MINVALUE {} MAXVALUE {} CACHE {} {}", sequence.start,
+                     sequence.increment, sequence.minimum, sequence.maximum, sequence.cache,
+                     sequence.cycle ? "CYCLE" : "NO CYCLE");
 }
 
 std::string column_sql(const ColumnShape& column) {
   std::string sql = fmt::format("{} {}", pg::quote_identifier(column.name), column.type);
   if (!column.collation.empty()) sql += " COLLATE " + column.collation;
   if (column.generated != 0) {
-    sql += fmt::format(" GENERATED ALWAYS AS ({}) {}", column.default_expression, column.generated == 'v' ? "VIRTUAL" : "STORED");
+    sql += fmt::format(" GENERATED ALWAYS AS ({}) {}", column.default_expression,
+                       column.generated == 'v' ? "VIRTUAL" : "STORED");
   }
   if (column.not_null) sql += " NOT NULL";
   if (column.identity != 0) {
@@ -31,7 +33,8 @@ std::string partition_by(const TableShape& table) {
 }  // namespace
 
 std::string create_sequence_sql(const SequenceShape& sequence) {
-  return fmt::format("CREATE SEQUENCE IF NOT EXISTS {} AS {} {}", sequence.name.quoted(), sequence.type, sequence_options(sequence));
+  return fmt::format("CREATE SEQUENCE IF NOT EXISTS {} AS {} {}", sequence.name.quoted(), sequence.type,
+                     sequence_options(sequence));
 }
 
 std::string own_sequence_sql(const TableShape& table, const SequenceShape& sequence) {
@@ -53,12 +56,13 @@ std::string create_partition_sql(const TableShape& partition) {
 }
 
 std::string set_default_sql(const TableShape& table, const ColumnShape& column) {
-  return fmt::format("ALTER TABLE {} ALTER COLUMN {} SET DEFAULT {}", table.name.quoted(), pg::quote_identifier(column.name),
-                     column.default_expression);
+  return fmt::format("ALTER TABLE {} ALTER COLUMN {} SET DEFAULT {}", table.name.quoted(),
+                     pg::quote_identifier(column.name), column.default_expression);
 }
 
 std::string add_constraint_sql(const TableName& table, const ConstraintShape& constraint) {
-  return fmt::format("ALTER TABLE {} ADD CONSTRAINT {} {}", table.quoted(), pg::quote_identifier(constraint.name), constraint.definition);
+  return fmt::format("ALTER TABLE {} ADD CONSTRAINT {} {}", table.quoted(), pg::quote_identifier(constraint.name),
+                     constraint.definition);
 }
 
 std::string column_list(const std::vector<std::string>& names) {

@@ -34,11 +34,12 @@ base::Result<void> DestinationSchema::create_types(const std::vector<TypeShape>&
       continue;
     }
     if (type.create_sql.empty()) {
-      return base::fail(ErrorCode::missing_type,
-                        type.extension.empty()
-                            ? fmt::format("The type {} cannot be created by the engine.", type.name.quoted())
-                            : fmt::format("The type {} belongs to the extension {}: run CREATE EXTENSION {} at the destination.",
-                                          type.name.quoted(), type.extension, pg::quote_identifier(type.extension)));
+      return base::fail(
+          ErrorCode::missing_type,
+          type.extension.empty()
+              ? fmt::format("The type {} cannot be created by the engine.", type.name.quoted())
+              : fmt::format("The type {} belongs to the extension {}: run CREATE EXTENSION {} at the destination.",
+                            type.name.quoted(), type.extension, pg::quote_identifier(type.extension)));
     }
     THALWEG_TRY(create_schema(type.name.schema));
     for (const std::string& sql : type.create_sql) THALWEG_TRY(connection_.script(sql));
@@ -46,7 +47,8 @@ base::Result<void> DestinationSchema::create_types(const std::vector<TypeShape>&
   return {};
 }
 
-base::Result<void> DestinationSchema::try_in_savepoint(const std::string& sql, const std::string& what, const Warn& warn) {
+base::Result<void> DestinationSchema::try_in_savepoint(const std::string& sql, const std::string& what,
+                                                       const Warn& warn) {
   THALWEG_TRY(connection_.script("SAVEPOINT thalweg_try"));
   if (auto tried = connection_.script(sql); !tried) {
     if (connection_.broken() || !is_refusal(tried.error())) return std::unexpected(tried.error());
@@ -81,29 +83,34 @@ base::Result<void> DestinationSchema::create_table(const TableShape& table, cons
   }
   for (const ColumnShape& column : table.columns) {
     if (column.default_expression.empty() || column.generated != 0) continue;
-    THALWEG_TRY(try_in_savepoint(set_default_sql(table, column),
-                                 fmt::format("{}: default of {}", table.name.quoted(), pg::quote_identifier(column.name)), warn));
+    THALWEG_TRY(try_in_savepoint(
+        set_default_sql(table, column),
+        fmt::format("{}: default of {}", table.name.quoted(), pg::quote_identifier(column.name)), warn));
   }
   for (const SequenceShape& sequence : table.sequences) {
     if (new_sequences.contains(sequence.name) && !sequence.owner_column.empty()) {
       THALWEG_TRY(connection_.script(own_sequence_sql(table, sequence)));
     }
   }
-  if (const ConstraintShape* key = table.primary_key()) THALWEG_TRY(connection_.script(add_constraint_sql(table.name, *key)));
+  if (const ConstraintShape* key = table.primary_key())
+    THALWEG_TRY(connection_.script(add_constraint_sql(table.name, *key)));
   return {};
 }
 
-base::Result<void> DestinationSchema::add_constraints_of(const TableShape& source, const TableShape& destination, bool foreign_keys,
-                                                         const Warn& warn) {
+base::Result<void> DestinationSchema::add_constraints_of(const TableShape& source, const TableShape& destination,
+                                                         bool foreign_keys, const Warn& warn) {
   for (const ConstraintShape& constraint : source.constraints) {
     if (constraint.kind == 'p' || (constraint.kind == 'f') != foreign_keys) continue;
-    if (std::ranges::find(destination.constraints, constraint.name, &ConstraintShape::name) != destination.constraints.end()) continue;
+    if (std::ranges::find(destination.constraints, constraint.name, &ConstraintShape::name) !=
+        destination.constraints.end())
+      continue;
     std::string what = fmt::format("{}: {} {}", source.name.quoted(), foreign_keys ? "foreign key" : "constraint",
                                    pg::quote_identifier(constraint.name));
     if (constraint.references) {
       THALWEG_ASSIGN(bool there, catalogue_.exists(*constraint.references));
       if (!there) {
-        THALWEG_TRY(warn(fmt::format("{} left out: {} does not exist at the destination", what, constraint.references->quoted())));
+        THALWEG_TRY(warn(
+            fmt::format("{} left out: {} does not exist at the destination", what, constraint.references->quoted())));
         continue;
       }
     }
@@ -114,14 +121,16 @@ base::Result<void> DestinationSchema::add_constraints_of(const TableShape& sourc
     // Its name is the index's within its schema, whatever it belongs to.
     THALWEG_ASSIGN(bool there, catalogue_.exists({source.name.schema, index.name}));
     if (there) continue;
-    THALWEG_TRY(try_alone(index.definition, fmt::format("{}: index {}", source.name.quoted(), pg::quote_identifier(index.name)), warn));
+    THALWEG_TRY(try_alone(index.definition,
+                          fmt::format("{}: index {}", source.name.quoted(), pg::quote_identifier(index.name)), warn));
   }
   return {};
 }
 
 base::Result<void> DestinationSchema::add_constraints(const TableShape& table, const Warn& warn) {
   THALWEG_ASSIGN(std::optional<TableShape> there, catalogue_.table(table.name));
-  if (!there) return base::fail(ErrorCode::missing_table, fmt::format("{} is gone from the destination.", table.name.quoted()));
+  if (!there)
+    return base::fail(ErrorCode::missing_table, fmt::format("{} is gone from the destination.", table.name.quoted()));
   THALWEG_TRY(add_constraints_of(table, *there, false, warn));
   for (const TableShape& partition : table.partitions) {
     THALWEG_ASSIGN(std::optional<TableShape> other, catalogue_.table(partition.name));
@@ -134,7 +143,8 @@ base::Result<void> DestinationSchema::add_constraints(const TableShape& table, c
 
 base::Result<void> DestinationSchema::add_foreign_keys(const TableShape& table, const Warn& warn) {
   THALWEG_ASSIGN(std::optional<TableShape> there, catalogue_.table(table.name));
-  if (!there) return base::fail(ErrorCode::missing_table, fmt::format("{} is gone from the destination.", table.name.quoted()));
+  if (!there)
+    return base::fail(ErrorCode::missing_table, fmt::format("{} is gone from the destination.", table.name.quoted()));
   THALWEG_TRY(add_constraints_of(table, *there, true, warn));
   for (const TableShape& partition : table.partitions) {
     THALWEG_ASSIGN(std::optional<TableShape> other, catalogue_.table(partition.name));

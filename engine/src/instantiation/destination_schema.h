@@ -19,7 +19,8 @@ using Warn = std::function<base::Result<void>(std::string)>;
 // Owner: the connection's owner.
 class DestinationSchema {
  public:
-  DestinationSchema(pg::Connection& connection, Catalogue& catalogue) : connection_(connection), catalogue_(catalogue) {}
+  DestinationSchema(pg::Connection& connection, Catalogue& catalogue)
+      : connection_(connection), catalogue_(catalogue) {}
 
   // Before the copy, within the caller's transaction: schemas, types, sequences, the table with its partitions,
   // defaults, primary key. A default that the destination cannot have is left out with a warning.
@@ -36,7 +37,8 @@ class DestinationSchema {
   base::Result<void> create_schema(const std::string& name);
   base::Result<void> try_in_savepoint(const std::string& sql, const std::string& what, const Warn& warn);
   base::Result<void> try_alone(const std::string& sql, const std::string& what, const Warn& warn);
-  base::Result<void> add_constraints_of(const TableShape& source, const TableShape& destination, bool foreign_keys, const Warn& warn);
+  base::Result<void> add_constraints_of(const TableShape& source, const TableShape& destination, bool foreign_keys,
+                                        const Warn& warn);
 
   pg::Connection& connection_;
   Catalogue& catalogue_;

@@ -48,8 +48,8 @@ struct Instantiation::State {
   std::unique_ptr<Side> destination;
   std::optional<Bookkeeping> bookkeeping;
   bool fresh = false;
-  std::vector<TableShape> shapes;         // of the source, in the options' order
-  std::map<TableName, TableRecord> known; // tables with a history
+  std::vector<TableShape> shapes;          // of the source, in the options' order
+  std::map<TableName, TableRecord> known;  // tables with a history
   std::set<TableName> to_create;
   std::vector<TypeShape> types;
 
@@ -65,7 +65,9 @@ struct Instantiation::State {
   base::Result<void> show_progress();
   base::Result<void> plan(Copier& copier, CopyTable& table, std::vector<KeyRange>& ranges);
   base::Result<void> copy_tables(const Snapshot& snapshot);
-  const TableShape& shape_of(const TableName& name) const { return *std::ranges::find(shapes, name, &TableShape::name); }
+  const TableShape& shape_of(const TableName& name) const {
+    return *std::ranges::find(shapes, name, &TableShape::name);
+  }
 };
 
 base::Result<void> Instantiation::State::connect() {
@@ -80,7 +82,8 @@ base::Result<void> Instantiation::State::read_source() {
   for (const TableName& name : options.tables) {
     THALWEG_ASSIGN(std::optional<TableShape> shape, source->catalogue.table(name));
     if (!shape) {
-      base::Error error = base::fail(ErrorCode::missing_table, fmt::format("{} does not exist at the source.", name.quoted())).error();
+      base::Error error =
+          base::fail(ErrorCode::missing_table, fmt::format("{} does not exist at the source.", name.quoted())).error();
       error.table = name.quoted();
       return std::unexpected(std::move(error));
     }
@@ -108,9 +111,12 @@ base::Result<void> Instantiation::State::check_destination(const TableShape& sha
   }
   THALWEG_TRY(check_same_table(shape, *there));
   if (!options.initial_copy || known.contains(shape.name)) return {};
-  THALWEG_ASSIGN(pg::Rows rows, destination->connection.query(fmt::format("SELECT EXISTS (SELECT FROM {})", read_from(*there))));
+  THALWEG_ASSIGN(pg::Rows rows,
+                 destination->connection.query(fmt::format("SELECT EXISTS (SELECT FROM {})", read_from(*there))));
   if (!rows.boolean(0, 0)) return {};
-  base::Error error = base::fail(ErrorCode::destination_table_not_empty, fmt::format("{} has rows at the destination.", shape.name.quoted())).error();
+  base::Error error = base::fail(ErrorCode::destination_table_not_empty,
+                                 fmt::format("{} has rows at the destination.", shape.name.quoted()))
+                          .error();
   error.table = shape.name.quoted();
   return std::unexpected(std::move(error));
 }
@@ -132,12 +138,15 @@ base::Result<void> Instantiation::State::rehearse() {
     THALWEG_TRY(create_all([](std::string) -> base::Result<void> { return {}; }));
     // Apply and copy need these rights on every table, new or old.
     for (const TableShape& shape : shapes) {
-      THALWEG_ASSIGN(pg::Rows rows, connection.query("SELECT p FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE']) p "
-                                                     "WHERE NOT has_table_privilege($1::text, p)",
-                                                     {shape.name.quoted()}));
+      THALWEG_ASSIGN(
+          pg::Rows rows,
+          connection.query("SELECT p FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE']) p "
+                           "WHERE NOT has_table_privilege($1::text, p)",
+                           {shape.name.quoted()}));
       if (rows.size() == 0) continue;
-      return base::fail(ErrorCode::insufficient_privilege,
-                        fmt::format("The destination's user has no {} privilege on {}.", rows.text(0, 0), shape.name.quoted()));
+      return base::fail(
+          ErrorCode::insufficient_privilege,
+          fmt::format("The destination's user has no {} privilege on {}.", rows.text(0, 0), shape.name.quoted()));
     }
     return {};
   }();
@@ -189,7 +198,8 @@ base::Result<Assessment> Instantiation::assess(bool fresh) {
   for (const TableShape& shape : s.shapes) {
     auto record = s.known.find(shape.name);
     assessment.needs_snapshot = assessment.needs_snapshot || record == s.known.end() || !record->second.finished;
-    assessment.needs_constraints = assessment.needs_constraints || record == s.known.end() || !record->second.constraints_done;
+    assessment.needs_constraints =
+        assessment.needs_constraints || record == s.known.end() || !record->second.constraints_done;
   }
   if (assessment.needs_snapshot) THALWEG_TRY(s.rehearse());
   THALWEG_TRY(s.show_progress());
@@ -211,7 +221,8 @@ base::Result<void> Instantiation::prepare() {
       THALWEG_TRY(s.bookkeeping->add_table(shape.name, s.to_create.contains(shape.name)));
     }
     for (const auto& [name, record] : s.known) {
-      if (std::ranges::find(s.options.tables, name) == s.options.tables.end()) THALWEG_TRY(s.bookkeeping->remove_table(name));
+      if (std::ranges::find(s.options.tables, name) == s.options.tables.end())
+        THALWEG_TRY(s.bookkeeping->remove_table(name));
     }
     THALWEG_TRY(connection.script("COMMIT"));
     return {};
@@ -236,7 +247,8 @@ base::Result<void> Instantiation::State::plan(Copier& copier, CopyTable& table, 
 }
 
 base::Result<void> Instantiation::State::copy_tables(const Snapshot& snapshot) {
-  Copier copier({options.stream_id, options.source_conninfo, options.destination_conninfo, options.copy_workers}, progress, stop);
+  Copier copier({options.stream_id, options.source_conninfo, options.destination_conninfo, options.copy_workers},
+                progress, stop);
   THALWEG_TRY(copier.open(snapshot));
   THALWEG_ASSIGN(std::vector<RangeRecord> records, bookkeeping->ranges());
 
@@ -248,12 +260,14 @@ base::Result<void> Instantiation::State::copy_tables(const Snapshot& snapshot) {
     auto& table = *tables.emplace_back(std::make_unique<CopyTable>());
     table.shape = shape;
     table.counters = &progress.table(shape.name);
-    THALWEG_ASSIGN(const pg::ValueForms forms, pg::value_forms(source->connection, "SELECT $1::oid", std::to_string(shape.oid)));
+    THALWEG_ASSIGN(const pg::ValueForms forms,
+                   pg::value_forms(source->connection, "SELECT $1::oid", std::to_string(shape.oid)));
     table.text = forms.needs_text || forms.holds_type_oids;
     if (!record.planned) {
       std::vector<KeyRange> ranges;
       THALWEG_TRY(plan(copier, table, ranges));
-      for (size_t i = 0; i < ranges.size(); ++i) tasks.push_back({&table, static_cast<int>(i) + 1, std::move(ranges[i])});
+      for (size_t i = 0; i < ranges.size(); ++i)
+        tasks.push_back({&table, static_cast<int>(i) + 1, std::move(ranges[i])});
       continue;
     }
     for (const RangeRecord& range : records) {
@@ -266,7 +280,8 @@ base::Result<void> Instantiation::State::copy_tables(const Snapshot& snapshot) {
     }
   }
   // Big tables first: a long range that begins last would leave the other workers without work.
-  std::ranges::stable_sort(tasks, std::greater{}, [](const CopyTask& task) { return task.table->counters->rows_estimated.load(); });
+  std::ranges::stable_sort(tasks, std::greater{},
+                           [](const CopyTask& task) { return task.table->counters->rows_estimated.load(); });
   THALWEG_TRY(copier.run(tasks));
 
   ProgressReport report = progress.report();

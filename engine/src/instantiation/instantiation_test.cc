@@ -46,7 +46,9 @@ class InstantiationTest : public testing::Test {
     if (!rows) throw std::runtime_error(sql + ": " + rows.error().message);
     return std::move(*rows);
   }
-  static std::string value(pg::Connection& connection, const std::string& sql) { return std::string(run(connection, sql).text(0, 0)); }
+  static std::string value(pg::Connection& connection, const std::string& sql) {
+    return std::string(run(connection, sql).text(0, 0));
+  }
 
   NamedSnapshot snapshot() {
     auto session = pg::ReplicationStream::open(test::shared_cluster().conninfo(source_name_), "thalweg test");
@@ -92,9 +94,14 @@ class InstantiationTest : public testing::Test {
   }
 
   std::string content(pg::Connection& connection, const std::string& table) {
-    return value(connection, "SELECT count(*) || ' rows, ' || coalesce(md5(string_agg(t::text, E'\\n' ORDER BY t::text)), '') FROM " + table + " t");
+    return value(
+        connection,
+        "SELECT count(*) || ' rows, ' || coalesce(md5(string_agg(t::text, E'\\n' ORDER BY t::text)), '') FROM " +
+            table + " t");
   }
-  void expect_same_content(const std::string& table) { EXPECT_EQ(content(*source_, table), content(*destination_, table)) << table; }
+  void expect_same_content(const std::string& table) {
+    EXPECT_EQ(content(*source_, table), content(*destination_, table)) << table;
+  }
 
   void expect_same_shape(const TableName& name) {
     Catalogue source(*source_);
@@ -173,7 +180,8 @@ TEST_F(InstantiationTest, MakesAndFillsWhatDdlCanSay) {
     INSERT INTO measures SELECT date '2020-01-01' + g, g % 5, g FROM generate_series(0, 999) g;
     INSERT INTO keyless SELECT g % 3, NULL FROM generate_series(1, 10) g;
   )sql");
-  std::vector<TableName> tables = {{"public", "parent"}, {"Größe", "all \"kinds\""}, {"public", "measures"}, {"public", "keyless"}};
+  std::vector<TableName> tables = {
+      {"public", "parent"}, {"Größe", "all \"kinds\""}, {"public", "measures"}, {"public", "keyless"}};
   auto done = instantiate(options(tables));
   ASSERT_TRUE(done) << done.error().message;
   for (const TableName& table : tables) {
@@ -258,7 +266,8 @@ TEST_F(InstantiationTest, RefusesUserTypesThatAreOthersAtTheDestination) {
   Instantiation instantiation(options({{"public", "with_pair"}}), progress_, stop_);
   const auto refused = instantiation.assess(true);
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().message.find("(a integer, b text) at the source and of (a integer, b text, c integer)"), std::string::npos)
+  EXPECT_NE(refused.error().message.find("(a integer, b text) at the source and of (a integer, b text, c integer)"),
+            std::string::npos)
       << refused.error().message;
   const auto done = instantiate(options({{"public", "with_same"}}));
   EXPECT_TRUE(done) << done.error().message;
@@ -277,8 +286,9 @@ TEST_F(InstantiationTest, WithoutInitialCopyOnlyThePositionIsRecorded) {
 }
 
 TEST_F(InstantiationTest, ABigTableIsSplitByItsKeyAndEachRowIsCopiedOnce) {
-  run(*source_, "CREATE TABLE t (a text COLLATE \"C\", b int, v text, PRIMARY KEY (a, b)); "
-                "INSERT INTO t SELECT 'k''' || g % 100, g, repeat('v', g % 50) FROM generate_series(1, 20000) g");
+  run(*source_,
+      "CREATE TABLE t (a text COLLATE \"C\", b int, v text, PRIMARY KEY (a, b)); "
+      "INSERT INTO t SELECT 'k''' || g % 100, g, repeat('v', g % 50) FROM generate_series(1, 20000) g");
   InstantiationOptions with = options({{"public", "t"}});
   with.copy_range_rows = 1500;
   with.copy_workers = 3;
@@ -293,8 +303,10 @@ TEST_F(InstantiationTest, ABigTableIsSplitByItsKeyAndEachRowIsCopiedOnce) {
 }
 
 TEST_F(InstantiationTest, AResumedCopyMeetsTheSourceAfterCatchUp) {
-  run(*source_, "CREATE TABLE t (id int PRIMARY KEY, v text UNIQUE); INSERT INTO t SELECT g, 'v' || g FROM generate_series(1, 5000) g; ANALYZE t; "
-                "CREATE TABLE u (x int); ALTER TABLE u REPLICA IDENTITY FULL; INSERT INTO u SELECT generate_series(1, 10)");
+  run(*source_,
+      "CREATE TABLE t (id int PRIMARY KEY, v text UNIQUE); INSERT INTO t SELECT g, 'v' || g FROM generate_series(1, "
+      "5000) g; ANALYZE t; "
+      "CREATE TABLE u (x int); ALTER TABLE u REPLICA IDENTITY FULL; INSERT INTO u SELECT generate_series(1, 10)");
   InstantiationOptions with = options({{"public", "t"}, {"public", "u"}});
   with.copy_range_rows = 1000;
   with.copy_workers = 1;
@@ -314,8 +326,9 @@ TEST_F(InstantiationTest, AResumedCopyMeetsTheSourceAfterCatchUp) {
   ASSERT_LT(std::stoi(value(*destination_, "SELECT count(*) FROM t")), 3000);
   run(*destination_, "ALTER TABLE t DROP CONSTRAINT boom");
   // Between the two snapshots: a key moves from a copied range into one that is not, and back; values change places.
-  const std::string changes[] = {"UPDATE t SET id = 4500000 WHERE id = 100", "DELETE FROM t WHERE id = 4900", "UPDATE t SET v = 'gone' WHERE id = 200",
-                                 "UPDATE t SET v = 'v200' WHERE id = 4000", "INSERT INTO t VALUES (-5, 'new')", "UPDATE t SET id = -7 WHERE id = 4800"};
+  const std::string changes[] = {"UPDATE t SET id = 4500000 WHERE id = 100", "DELETE FROM t WHERE id = 4900",
+                                 "UPDATE t SET v = 'gone' WHERE id = 200",   "UPDATE t SET v = 'v200' WHERE id = 4000",
+                                 "INSERT INTO t VALUES (-5, 'new')",         "UPDATE t SET id = -7 WHERE id = 4800"};
   for (const std::string& change : changes) run(*source_, change);
 
   Instantiation second(with, progress_, stop_);
@@ -338,8 +351,9 @@ TEST_F(InstantiationTest, AResumedCopyMeetsTheSourceAfterCatchUp) {
   ASSERT_TRUE(postponed) << postponed.error().message;
   EXPECT_EQ(*postponed, taken.slot.consistent_point);
   // What apply does idempotently with the changes in between: remove the old key and the new one, insert the new row.
-  run(*destination_, "DELETE FROM t WHERE id IN (100, 4500000, 4900, 200, 4000, -5, 4800, -7); "
-                     "INSERT INTO t VALUES (4500000, 'v100'), (200, 'gone'), (4000, 'v200'), (-5, 'new'), (-7, 'v4800')");
+  run(*destination_,
+      "DELETE FROM t WHERE id IN (100, 4500000, 4900, 200, 4000, -5, 4800, -7); "
+      "INSERT INTO t VALUES (4500000, 'v100'), (200, 'gone'), (4000, 'v200'), (-5, 'new'), (-7, 'v4800')");
   postponed = second.add_constraints(taken.slot.consistent_point);
   ASSERT_TRUE(postponed) << postponed.error().message;
   EXPECT_FALSE(*postponed);
@@ -355,7 +369,9 @@ TEST_F(InstantiationTest, AResumedCopyMeetsTheSourceAfterCatchUp) {
 }
 
 TEST_F(InstantiationTest, ATableThatJoinsLaterIsCopiedByItself) {
-  run(*source_, "CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1); CREATE TABLE later (id int PRIMARY KEY); INSERT INTO later VALUES (2)");
+  run(*source_,
+      "CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1); CREATE TABLE later (id int PRIMARY KEY); INSERT "
+      "INTO later VALUES (2)");
   ASSERT_TRUE(instantiate(options({{"public", "t"}})));
   base::Lsn first_point = copied_[0].copied_to;
   Instantiation second(options({{"public", "t"}, {"public", "later"}}), progress_, stop_);

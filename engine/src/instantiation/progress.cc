@@ -6,9 +6,12 @@ namespace thalweg::instantiation {
 
 std::string_view name_of(CopyState state) {
   switch (state) {
-    case CopyState::waiting: return "WAITING";
-    case CopyState::copying: return "COPYING";
-    case CopyState::copied: return "COPIED";
+    case CopyState::waiting:
+      return "WAITING";
+    case CopyState::copying:
+      return "COPYING";
+    case CopyState::copied:
+      return "COPIED";
   }
   return "WAITING";
 }

@@ -60,7 +60,8 @@ class Progress {
  public:
   explicit Progress(const base::Clock& clock) : clock_(clock) {}
 
-  void begin(std::optional<base::UnixMicros> started_at, std::optional<base::UnixMicros> finished_at, std::vector<std::string> warnings);
+  void begin(std::optional<base::UnixMicros> started_at, std::optional<base::UnixMicros> finished_at,
+             std::vector<std::string> warnings);
   void finish(base::UnixMicros at);
   void warn(std::string warning);
   // The table's counters, made on first use; they live as long as the Progress.

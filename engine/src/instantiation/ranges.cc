@@ -14,7 +14,8 @@ namespace {
 constexpr double kSampleRowsPerRange = 2000;
 constexpr double kSampleShareMax = 0.5;  // above it, reading the whole key is as cheap
 
-std::string key_row(const pg::Connection& connection, const TableShape& table, const std::vector<std::string>& key, const KeyValues& values) {
+std::string key_row(const pg::Connection& connection, const TableShape& table, const std::vector<std::string>& key,
+                    const KeyValues& values) {
   std::string row;
   for (size_t i = 0; i < key.size(); ++i) {
     row += fmt::format("{}{}::{}", i ? ", " : "", connection.quote_literal(values[i]), table.column(key[i])->type);
@@ -32,14 +33,16 @@ base::Result<int64_t> estimate_rows(pg::Connection& connection, const TableShape
   return rows.integer(0, 0);
 }
 
-base::Result<std::vector<KeyRange>> split(pg::Connection& connection, const TableShape& table, int64_t rows, int64_t range_rows) {
+base::Result<std::vector<KeyRange>> split(pg::Connection& connection, const TableShape& table, int64_t rows,
+                                          int64_t range_rows) {
   const ConstraintShape* primary = table.primary_key();
   if (!primary || rows <= range_rows) return std::vector<KeyRange>(1);
 
   double wanted = std::ceil(static_cast<double>(rows) / static_cast<double>(range_rows));
   double share = wanted * kSampleRowsPerRange / static_cast<double>(rows);
   bool sampled = share < kSampleShareMax;
-  double every = std::max(1.0, std::floor((sampled ? share * static_cast<double>(rows) : static_cast<double>(rows)) / wanted));
+  double every =
+      std::max(1.0, std::floor((sampled ? share * static_cast<double>(rows) : static_cast<double>(rows)) / wanted));
 
   std::string keys = column_list(primary->columns);
   std::string texts;
@@ -47,12 +50,13 @@ base::Result<std::vector<KeyRange>> split(pg::Connection& connection, const Tabl
     texts += (texts.empty() ? "" : ", ") + pg::quote_identifier(column) + "::text";
   }
   // Boundaries are keys of the table itself, in its own order and collation.
-  THALWEG_ASSIGN(pg::Rows found,
-                 connection.query(fmt::format("SELECT {} FROM (SELECT {}, row_number() OVER (ORDER BY {}) AS \"thalweg row\" FROM {}{}) s "
-                                              "WHERE \"thalweg row\" > 1 AND \"thalweg row\" % {} = 1 % {} ORDER BY \"thalweg row\"",
-                                              texts, keys, keys, read_from(table),
-                                              sampled ? fmt::format(" TABLESAMPLE SYSTEM ({:.6f})", share * 100) : "",
-                                              static_cast<int64_t>(every), static_cast<int64_t>(every))));
+  THALWEG_ASSIGN(
+      pg::Rows found,
+      connection.query(fmt::format(
+          "SELECT {} FROM (SELECT {}, row_number() OVER (ORDER BY {}) AS \"thalweg row\" FROM {}{}) s "
+          "WHERE \"thalweg row\" > 1 AND \"thalweg row\" % {} = 1 % {} ORDER BY \"thalweg row\"",
+          texts, keys, keys, read_from(table), sampled ? fmt::format(" TABLESAMPLE SYSTEM ({:.6f})", share * 100) : "",
+          static_cast<int64_t>(every), static_cast<int64_t>(every))));
   std::vector<KeyRange> ranges(1);
   for (size_t i = 0; i < found.size(); ++i) {
     KeyValues boundary;

@@ -27,7 +27,8 @@ base::Result<int64_t> estimate_rows(pg::Connection& connection, const TableShape
 
 // Ranges of about `range_rows` rows each that cover every key, over the connection's snapshot. One range for a table
 // that is small or has no primary key.
-base::Result<std::vector<KeyRange>> split(pg::Connection& connection, const TableShape& table, int64_t rows, int64_t range_rows);
+base::Result<std::vector<KeyRange>> split(pg::Connection& connection, const TableShape& table, int64_t rows,
+                                          int64_t range_rows);
 
 // WHERE clause with a leading space, or empty for everything.
 std::string range_condition(const pg::Connection& connection, const TableShape& table, const KeyRange& range);

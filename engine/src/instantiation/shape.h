@@ -38,9 +38,9 @@ struct ColumnShape {
 
 struct ConstraintShape {
   std::string name;
-  char kind = 0;           // pg_constraint.contype: p, u, x, c, f
-  std::string definition;  // pg_get_constraintdef
-  std::vector<std::string> columns;  // key order; p and u only
+  char kind = 0;                        // pg_constraint.contype: p, u, x, c, f
+  std::string definition;               // pg_get_constraintdef
+  std::vector<std::string> columns;     // key order; p and u only
   std::optional<TableName> references;  // f only
 };
 
@@ -52,13 +52,13 @@ struct IndexShape {
 struct TableShape {
   TableName name;
   uint32_t oid = 0;
-  char kind = 0;              // pg_class.relkind
-  char persistence = 0;       // p, u, t
-  char replica_identity = 0;  // d, n, f, i
+  char kind = 0;                 // pg_class.relkind
+  char persistence = 0;          // p, u, t
+  char replica_identity = 0;     // d, n, f, i
   bool identity_usable = false;  // its replica identity names a row: by an index that qualifies, or FULL
   double rows_estimated = -1;    // -1: never analysed
-  std::string partition_key;    // of a partitioned table
-  std::string partition_bound;  // of a partition
+  std::string partition_key;     // of a partitioned table
+  std::string partition_bound;   // of a partition
   std::optional<TableName> parent;
   std::vector<ColumnShape> columns;
   std::vector<ConstraintShape> constraints;
@@ -72,13 +72,13 @@ struct TableShape {
 
 struct TypeShape {
   base::TypeId id;
-  TableName name;          // schema and name
-  char kind = 0;           // pg_type.typtype; 'a' for an array
-  std::string extension;   // that owns it
-  std::vector<std::string> labels;       // of an enum, in order
+  TableName name;                   // schema and name
+  char kind = 0;                    // pg_type.typtype; 'a' for an array
+  std::string extension;            // that owns it
+  std::vector<std::string> labels;  // of an enum, in order
   // What it is made of, as SQL: a composite's "name type" by attribute, a domain's base type, a range's subtype.
   std::vector<std::string> parts;
-  std::vector<std::string> create_sql;   // statements; empty where the engine cannot create it
+  std::vector<std::string> create_sql;  // statements; empty where the engine cannot create it
 };
 
 }  // namespace thalweg::instantiation

@@ -8,7 +8,8 @@
 
 namespace thalweg::lcr {
 
-static_assert(std::endian::native == std::endian::little, "header integers are little-endian in memory and on the wire");
+static_assert(std::endian::native == std::endian::little,
+              "header integers are little-endian in memory and on the wire");
 static_assert(alignof(FrameHeader) == kFrameAlignment);
 
 namespace {
@@ -43,15 +44,15 @@ base::Result<FrameView> FrameView::decode(std::span<const std::byte> bytes) {
   }
   THALWEG_ASSIGN(const size_t length, frame_length(bytes));
   if (length > bytes.size()) {
-    return base::fail(base::ErrorCode::corrupt_frame, "a frame of " + std::to_string(length) + " bytes is cut off after " +
-                                                          std::to_string(bytes.size()));
+    return base::fail(base::ErrorCode::corrupt_frame, "a frame of " + std::to_string(length) +
+                                                          " bytes is cut off after " + std::to_string(bytes.size()));
   }
   const auto frame = bytes.first(length);
   FrameView view;
   view.bytes_ = frame.data();
   if (view.header().version != kFrameVersion) {
-    return base::fail(base::ErrorCode::corrupt_frame, "frame version " + std::to_string(view.header().version) +
-                                                          " is not known here");
+    return base::fail(base::ErrorCode::corrupt_frame,
+                      "frame version " + std::to_string(view.header().version) + " is not known here");
   }
   if (view.header().checksum != frame_checksum(frame)) {
     return base::fail(base::ErrorCode::corrupt_frame, "the checksum does not match the bytes");

@@ -39,11 +39,11 @@ inline constexpr size_t kFrameAlignment = 8;
 inline constexpr size_t kFrameLengthMax = size_t{1} << 31;  // a row of 1 GB fields is refused above this
 
 enum class FrameKind : uint8_t {
-  table = 1,     // describes a table version; precedes the first row that uses it
-  begin = 2,     // a transaction that comes whole, at its commit
+  table = 1,  // describes a table version; precedes the first row that uses it
+  begin = 2,  // a transaction that comes whole, at its commit
   insert = 3,
   update = 4,
-  remove = 5,    // DELETE
+  remove = 5,  // DELETE
   truncate = 6,
   commit = 7,    // ends begin, or (flag streamed) a transaction that came in pieces
   abort = 8,     // a streamed transaction (xid == subxid or subxid 0) or subtransaction was rolled back; has kStreamed
@@ -143,12 +143,12 @@ class FrameView {
   base::Lsn lsn() const { return {header().lsn}; }
   std::span<const std::byte> bytes() const { return {bytes_, header().length}; }
 
-  TupleView old_tuple() const;  // update, remove
-  TupleView new_tuple() const;  // insert, update
-  TransactionMark transaction_mark() const;                  // begin, commit
-  std::vector<base::RelationId> truncated_relations() const; // truncate
-  base::Result<TableDescription> table() const;              // table
-  base::UnixMicros server_time() const;                      // progress
+  TupleView old_tuple() const;                                // update, remove
+  TupleView new_tuple() const;                                // insert, update
+  TransactionMark transaction_mark() const;                   // begin, commit
+  std::vector<base::RelationId> truncated_relations() const;  // truncate
+  base::Result<TableDescription> table() const;               // table
+  base::UnixMicros server_time() const;                       // progress
 
  private:
   const std::byte* bytes_ = nullptr;

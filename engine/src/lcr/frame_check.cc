@@ -23,13 +23,17 @@ std::optional<uint16_t> allowed_flags(FrameKind kind) {
   switch (kind) {
     case FrameKind::table:
     case FrameKind::begin:
-    case FrameKind::progress: return 0;
+    case FrameKind::progress:
+      return 0;
     case FrameKind::insert:
     case FrameKind::commit:
-    case FrameKind::abort: return kStreamed;
+    case FrameKind::abort:
+      return kStreamed;
     case FrameKind::update:
-    case FrameKind::remove: return kStreamed | kOldKey | kOldRow;
-    case FrameKind::truncate: return kStreamed | kCascade | kRestartIdentity;
+    case FrameKind::remove:
+      return kStreamed | kOldKey | kOldRow;
+    case FrameKind::truncate:
+      return kStreamed | kCascade | kRestartIdentity;
   }
   return std::nullopt;
 }
@@ -45,7 +49,8 @@ Result<void> check_identifiers(const FrameHeader& header) {
   if (header.subxid != 0 && (header.flags & kStreamed) == 0) return corrupt("a subxid without the streamed flag");
   if (header.subxid != 0 && header.kind == FrameKind::commit) return corrupt("a commit has no subxid");
   if (header.kind == FrameKind::table && header.lsn != 0) return corrupt("a table has no WAL position");
-  if (names_one_table(header.kind) != (header.relation != 0)) return corrupt("the relation does not fit the frame's kind");
+  if (names_one_table(header.kind) != (header.relation != 0))
+    return corrupt("the relation does not fit the frame's kind");
   if (!names_one_table(header.kind) && header.table_version != 0) return corrupt("a table version without a table");
   return {};
 }
@@ -83,15 +88,22 @@ Result<void> check_truncate(std::span<const std::byte> body) {
 
 Result<void> check_body(const FrameHeader& header, std::span<const std::byte> body) {
   switch (header.kind) {
-    case FrameKind::table: THALWEG_TRY(parse_table(header, body)); return {};
+    case FrameKind::table:
+      THALWEG_TRY(parse_table(header, body));
+      return {};
     case FrameKind::insert:
     case FrameKind::update:
-    case FrameKind::remove: return check_row(header, body);
+    case FrameKind::remove:
+      return check_row(header, body);
     case FrameKind::begin:
-    case FrameKind::commit: return check_mark(header, body);
-    case FrameKind::truncate: return check_truncate(body);
-    case FrameKind::abort: return body.empty() ? Result<void>{} : corrupt("an abort has no body");
-    case FrameKind::progress: return body.size() == kProgressBytes ? Result<void>{} : corrupt("a progress has 8 bytes");
+    case FrameKind::commit:
+      return check_mark(header, body);
+    case FrameKind::truncate:
+      return check_truncate(body);
+    case FrameKind::abort:
+      return body.empty() ? Result<void>{} : corrupt("an abort has no body");
+    case FrameKind::progress:
+      return body.size() == kProgressBytes ? Result<void>{} : corrupt("a progress has 8 bytes");
   }
   return corrupt("unknown kind");
 }
@@ -114,7 +126,8 @@ Result<void> check_content(std::span<const std::byte> frame) {
     return corrupt("body length and frame length do not fit");
   }
   const auto padding = frame.subspan(kFrameHeaderBytes + header.body_length);
-  if (std::ranges::any_of(padding, [](std::byte b) { return b != std::byte{0}; })) return corrupt("padding is not zero");
+  if (std::ranges::any_of(padding, [](std::byte b) { return b != std::byte{0}; }))
+    return corrupt("padding is not zero");
   return check_body(header, frame.subspan(kFrameHeaderBytes, header.body_length));
 }
 

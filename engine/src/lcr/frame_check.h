@@ -10,9 +10,7 @@ inline constexpr size_t kTransactionMarkBytes = 24;
 inline constexpr size_t kProgressBytes = 8;
 inline constexpr size_t kTableColumnsMax = 1664;  // PostgreSQL's MaxTupleAttributeNumber
 
-constexpr size_t round_up_to_alignment(size_t bytes) {
-  return (bytes + kFrameAlignment - 1) & ~(kFrameAlignment - 1);
-}
+constexpr size_t round_up_to_alignment(size_t bytes) { return (bytes + kFrameAlignment - 1) & ~(kFrameAlignment - 1); }
 
 // Low 32 bits of XXH3-64 over the frame from byte 8 to its end.
 uint32_t frame_checksum(std::span<const std::byte> frame);

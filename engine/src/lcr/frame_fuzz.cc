@@ -51,18 +51,27 @@ void walk(const FrameView& frame) {
   switch (frame.kind()) {
     case FrameKind::insert:
     case FrameKind::update:
-    case FrameKind::remove: walk_row(frame); break;
+    case FrameKind::remove:
+      walk_row(frame);
+      break;
     case FrameKind::begin:
-    case FrameKind::commit: static_cast<void>(frame.transaction_mark()); break;
-    case FrameKind::truncate: require(!frame.truncated_relations().empty()); break;
+    case FrameKind::commit:
+      static_cast<void>(frame.transaction_mark());
+      break;
+    case FrameKind::truncate:
+      require(!frame.truncated_relations().empty());
+      break;
     case FrameKind::table: {
       const auto table = frame.table();
       require(table.has_value());
       require(std::ranges::equal(make_table_frame(*table), frame.bytes()));
       break;
     }
-    case FrameKind::progress: static_cast<void>(frame.server_time()); break;
-    case FrameKind::abort: break;
+    case FrameKind::progress:
+      static_cast<void>(frame.server_time());
+      break;
+    case FrameKind::abort:
+      break;
   }
 }
 

@@ -59,8 +59,8 @@ TEST(GoldenFrames, WritersStillWriteThem) {
     if (std::getenv("THALWEG_WRITE_GOLDEN") != nullptr && !std::filesystem::exists(path)) {
       std::ofstream(path) << to_hex(frame);
       const auto seeds = kDirectory / "../../corpus/frame_fuzz";
-      std::ofstream(seeds / name, std::ios::binary).write(reinterpret_cast<const char*>(frame.data()),
-                                                          static_cast<std::streamsize>(frame.size()));
+      std::ofstream(seeds / name, std::ios::binary)
+          .write(reinterpret_cast<const char*>(frame.data()), static_cast<std::streamsize>(frame.size()));
     }
     EXPECT_EQ(read_golden(name), to_hex(frame)) << name;
   }

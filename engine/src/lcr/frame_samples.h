@@ -29,8 +29,10 @@ inline std::vector<std::byte> make_tuple_bytes(const SampleColumns& columns) {
   return bytes_of(out);
 }
 
-inline const SampleColumns kSampleNewRow{{'b', std::string("\x00\x00\x00\x2a", 4)}, {'t', "Größe"}, {'n', ""}, {'u', ""}, {'b', ""}};
-inline const SampleColumns kSampleOldKey{{'b', std::string("\x00\x00\x00\x29", 4)}, {'n', ""}, {'n', ""}, {'n', ""}, {'n', ""}};
+inline const SampleColumns kSampleNewRow{
+    {'b', std::string("\x00\x00\x00\x2a", 4)}, {'t', "Größe"}, {'n', ""}, {'u', ""}, {'b', ""}};
+inline const SampleColumns kSampleOldKey{
+    {'b', std::string("\x00\x00\x00\x29", 4)}, {'n', ""}, {'n', ""}, {'n', ""}, {'n', ""}};
 
 inline TableDescription sample_table() {
   return {.relation = {16'385},
@@ -46,8 +48,8 @@ inline TransactionMark sample_mark() {
   return {.commit_lsn = {0x16B374D848}, .end_lsn = {0x16B374D888}, .commit_time = {1'700'000'000'123'456}};
 }
 
-inline std::vector<std::byte> make_sample_row(FrameKind kind, uint16_t flags, uint32_t subxid, const SampleColumns* old_row,
-                                              const SampleColumns* new_row) {
+inline std::vector<std::byte> make_sample_row(FrameKind kind, uint16_t flags, uint32_t subxid,
+                                              const SampleColumns* old_row, const SampleColumns* new_row) {
   const auto old_tuple = old_row != nullptr ? make_tuple_bytes(*old_row) : std::vector<std::byte>{};
   const auto new_tuple = new_row != nullptr ? make_tuple_bytes(*new_row) : std::vector<std::byte>{};
   const RowFrame row{.kind = kind,

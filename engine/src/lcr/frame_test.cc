@@ -137,7 +137,8 @@ TEST(Frame, TupleCheckNeverReadsPastItsBytes) {
   const auto tuple = make_tuple_bytes(kSampleNewRow);
   EXPECT_EQ(check_tuple(tuple).value(), tuple.size());
   for (size_t size = 0; size < tuple.size(); ++size) {
-    const Bytes cut(tuple.begin(), tuple.begin() + static_cast<std::ptrdiff_t>(size));  // own memory: ASan watches its end
+    const Bytes cut(tuple.begin(),
+                    tuple.begin() + static_cast<std::ptrdiff_t>(size));  // own memory: ASan watches its end
     EXPECT_FALSE(check_tuple(cut)) << size;
   }
   EXPECT_EQ(check_tuple(make_tuple_bytes({})).value(), 2U);  // a table without columns

@@ -28,7 +28,9 @@ std::vector<std::byte> frame_for(FrameHeader& header, size_t body_bytes) {
   return std::vector<std::byte>(round_up_to_alignment(kFrameHeaderBytes + body_bytes));
 }
 
-ByteWriter body_writer(std::vector<std::byte>& frame) { return ByteWriter(std::span(frame).subspan(kFrameHeaderBytes)); }
+ByteWriter body_writer(std::vector<std::byte>& frame) {
+  return ByteWriter(std::span(frame).subspan(kFrameHeaderBytes));
+}
 
 std::vector<std::byte> make_mark_frame(FrameHeader header, const TransactionMark& mark) {
   header.lsn = mark.commit_lsn.value;

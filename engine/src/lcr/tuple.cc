@@ -22,9 +22,9 @@ base::Result<size_t> check_tuple(std::span<const std::byte> bytes) {
         reader.take(reader.integer<uint32_t>());
         break;
       default:
-        return base::fail(base::ErrorCode::corrupt_frame,
-                          "column " + std::to_string(column) + " has the unknown mark " +
-                              std::to_string(static_cast<unsigned>(mark)));
+        return base::fail(base::ErrorCode::corrupt_frame, "column " + std::to_string(column) +
+                                                              " has the unknown mark " +
+                                                              std::to_string(static_cast<unsigned>(mark)));
     }
   }
   if (reader.failed()) return base::fail(base::ErrorCode::corrupt_frame, "a tuple ends too early");

@@ -5,7 +5,8 @@
 #include "metadata/table_metadata.h"
 #include "support/test_cluster.h"
 
-// Values made by a real server's send functions in one database, rewritten for another where user types have other oids.
+// Values made by a real server's send functions in one database, rewritten for another where user types have other
+// oids.
 
 namespace thalweg::metadata {
 namespace {
@@ -71,7 +72,10 @@ TEST(OidRewriter, MakesValuesOfOneDatabaseThoseOfAnother) {
     SCOPED_TRACE(c.value);
     const std::string type = c.type;
     const bool is_array = type.ends_with("[]");
-    const std::string send = is_array ? "array_send" : type.ends_with("multirange") ? "multirange_send" : type.ends_with("range") ? "range_send" : "record_send";
+    const std::string send = is_array                       ? "array_send"
+                             : type.ends_with("multirange") ? "multirange_send"
+                             : type.ends_with("range")      ? "range_send"
+                                                            : "record_send";
     const std::string query = "SELECT " + send + "(" + c.value + "), '" + type + "'::regtype::oid";
     const auto sent = source.query(query);
     ASSERT_TRUE(sent) << sent.error().message;
@@ -100,9 +104,15 @@ TEST(TableLoader, LaysTheSourceOverTheDestination) {
   auto connection = open("postgres");
   run(connection,
       "DROP TABLE IF EXISTS child, parent; CREATE TABLE parent (b int, a int, PRIMARY KEY (a, b)); "
-      "CREATE TABLE child (id int, x int NOT NULL, y int NOT NULL, z text UNIQUE, g int GENERATED ALWAYS AS (x) STORED, extra int DEFAULT 7, "
+      "CREATE TABLE child (id int, x int NOT NULL, y int NOT NULL, z text UNIQUE, g int GENERATED ALWAYS AS (x) "
+      "STORED, extra int DEFAULT 7, "
       "PRIMARY KEY (id), UNIQUE (y, x), FOREIGN KEY (y, x) REFERENCES parent (b, a))");
-  lcr::TableDescription source{.relation = {1}, .version = 1, .schema_name = "public", .table_name = "child", .replica_identity = 'd', .columns = {}};
+  lcr::TableDescription source{.relation = {1},
+                               .version = 1,
+                               .schema_name = "public",
+                               .table_name = "child",
+                               .replica_identity = 'd',
+                               .columns = {}};
   source.columns = {{.name = "z", .type = {25}, .type_modifier = -1, .is_key = false},
                     {.name = "y", .type = {23}, .type_modifier = -1, .is_key = false},
                     {.name = "x", .type = {23}, .type_modifier = -1, .is_key = false},

@@ -47,30 +47,30 @@ std::optional<std::vector<uint16_t>> source_columns(const TableMetadata& table, 
   return columns;
 }
 
-// Not float (-0 = 0), numeric (1.0 = 1.00), char(n) (trailing blanks), interval (30 days = 1 month), jsonb and other types
-// that have several forms of equal values.
+// Not float (-0 = 0), numeric (1.0 = 1.00), char(n) (trailing blanks), interval (30 days = 1 month), jsonb and other
+// types that have several forms of equal values.
 bool has_exact_equality(base::TypeId type) {
-  constexpr std::array<uint32_t, 14> kTypes{16,    // boolean
-                                            17,    // bytea
-                                            18,    // "char"
-                                            19,    // name
-                                            20,    // bigint
-                                            21,    // smallint
-                                            23,    // integer
-                                            25,    // text
-                                            26,    // oid
-                                            1043,  // character varying
-                                            1082,  // date
-                                            1114,  // timestamp
-                                            1184,  // timestamptz
-                                            2950}; // uuid
+  constexpr std::array<uint32_t, 14> kTypes{16,     // boolean
+                                            17,     // bytea
+                                            18,     // "char"
+                                            19,     // name
+                                            20,     // bigint
+                                            21,     // smallint
+                                            23,     // integer
+                                            25,     // text
+                                            26,     // oid
+                                            1043,   // character varying
+                                            1082,   // date
+                                            1114,   // timestamp
+                                            1184,   // timestamptz
+                                            2950};  // uuid
   return std::ranges::find(kTypes, type.value) != kTypes.end();
 }
 
 base::Result<void> check_type(const TableMetadata& table, const Column& column) {
   const bool source_is_builtin = column.source_type.value < kFirstDatabaseOid;
-  const bool fits = source_is_builtin ? column.type->value_type == column.source_type
-                                      : column.type->oid.value >= kFirstDatabaseOid;
+  const bool fits =
+      source_is_builtin ? column.type->value_type == column.source_type : column.type->oid.value >= kFirstDatabaseOid;
   // A domain of the source over a built-in type may stand as that type here; its values are the base type's.
   if (fits || (!source_is_builtin && column.type->kind == TypeKind::base)) return {};
   return differs(table, fmt::format("column {} has type {} at the destination, which is not the source's (oid {})",
@@ -198,7 +198,8 @@ base::Result<std::shared_ptr<TableMetadata>> TableLoader::load(pg::Connection& c
                                   "ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2",
                                   {source.schema_name, source.table_name}));
   if (found.size() == 0) {
-    auto failure = base::fail(ErrorCode::missing_table, fmt::format("{} does not exist at the destination", table->quoted_name));
+    auto failure =
+        base::fail(ErrorCode::missing_table, fmt::format("{} does not exist at the destination", table->quoted_name));
     failure.error().table = table->quoted_name;
     return failure;
   }

@@ -35,10 +35,10 @@ struct Column {
 
 // A unique index of the destination whose columns all come from the source.
 struct UniqueKey {
-  uint32_t index = 0;               // pg_class.oid of the index: the seed of its hashes
-  std::vector<uint16_t> columns;    // in the index's order
-  bool nulls_collide = false;       // NULLS NOT DISTINCT
-  bool is_referenced = false;       // some foreign key points at it
+  uint32_t index = 0;             // pg_class.oid of the index: the seed of its hashes
+  std::vector<uint16_t> columns;  // in the index's order
+  bool nulls_collide = false;     // NULLS NOT DISTINCT
+  bool is_referenced = false;     // some foreign key points at it
 };
 
 // A foreign key of this table; `columns` stand in the order of the parent's index, whose oid is `parent_index`.
@@ -50,17 +50,17 @@ struct ForeignKey {
 // Immutable; shared by reader, coordinator and appliers.
 struct TableMetadata {
   lcr::TableDescription source;
-  std::vector<std::byte> frame;       // the TABLE frame, for the error queue
-  base::RelationId destination;       // pg_class.oid there
+  std::vector<std::byte> frame;  // the TABLE frame, for the error queue
+  base::RelationId destination;  // pg_class.oid there
   std::string quoted_name;
   bool is_partitioned = false;
   std::vector<Column> columns;
   // How a row is found: columns of a key, empty for tables without one.
   std::vector<uint16_t> identity;
-  uint32_t identity_index = 0;        // the destination's index over `identity`, 0 where it has none
+  uint32_t identity_index = 0;  // the destination's index over `identity`, 0 where it has none
   std::vector<UniqueKey> unique_keys;
   std::vector<ForeignKey> foreign_keys;
-  uint64_t table_hash = 0;            // stands for the whole table
+  uint64_t table_hash = 0;  // stands for the whole table
   // Initial copy (apply.h, CatchUpSpan).
   base::Lsn copied_from;
   base::Lsn copied_to;

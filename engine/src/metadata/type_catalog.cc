@@ -24,9 +24,7 @@ constexpr const char* kTypeQuery =
     "WHERE f.oid = t.typsend AND (a.oid = t.oid OR a.typtype = 'p')) "
     "FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace WHERE t.oid = $1::oid";
 
-base::TypeId type_id(const pg::Rows& rows, size_t column) {
-  return {static_cast<uint32_t>(rows.integer(0, column))};
-}
+base::TypeId type_id(const pg::Rows& rows, size_t column) { return {static_cast<uint32_t>(rows.integer(0, column))}; }
 
 // What lacks a form inside, lacks it as a whole.
 void take_in(TypeNode& node, const TypeNode& inner) {

@@ -17,11 +17,11 @@ enum class TypeKind : uint8_t { base, enumeration, array, composite, range, mult
 
 // Immutable once loaded. Domains do not appear: a domain stands as the node of its base type, under its own oid.
 struct TypeNode {
-  base::TypeId oid;          // as pg_attribute names it: a domain's own
-  base::TypeId value_type;   // the base type that values and parameters have
-  base::TypeId array_type;   // array over value_type; 0 where there is none
-  std::string name;          // format_type() of oid
-  std::string value_name;    // the base type, quoted and with its schema
+  base::TypeId oid;         // as pg_attribute names it: a domain's own
+  base::TypeId value_type;  // the base type that values and parameters have
+  base::TypeId array_type;  // array over value_type; 0 where there is none
+  std::string name;         // format_type() of oid
+  std::string value_name;   // the base type, quoted and with its schema
   // The function that gives a value's binary form, quoted and with its schema; empty where some part of the
   // type has none, or one that is another type's (refcursor).
   std::string send;
@@ -30,8 +30,8 @@ struct TypeNode {
   bool has_binary_input = true;
   // The binary form contains type oids that differ from one database to the next.
   bool embeds_oids = false;
-  std::shared_ptr<const TypeNode> element;               // array, range, multirange (its range)
-  std::vector<std::shared_ptr<const TypeNode>> fields;   // composite, dropped attributes left out
+  std::shared_ptr<const TypeNode> element;              // array, range, multirange (its range)
+  std::vector<std::shared_ptr<const TypeNode>> fields;  // composite, dropped attributes left out
 };
 
 // Loads and caches. Owner: one thread (the one that owns the connection).

@@ -24,9 +24,12 @@ constexpr int kServerVersionMin = 140'000;
 // decides how long a statement may take.
 constexpr const char* kSessionSettings =
     "SET datestyle = 'ISO'; SET intervalstyle = 'postgres'; SET extra_float_digits = 3; SET bytea_output = 'hex'; "
-    "SET lc_monetary = 'C'; SET xmloption = 'content'; SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0";
+    "SET lc_monetary = 'C'; SET xmloption = 'content'; SET statement_timeout = 0; SET "
+    "idle_in_transaction_session_timeout = 0";
 
-void log_notice(void*, const PGresult* result) { spdlog::debug("notice: {}", tidy_message(PQresultErrorMessage(result))); }
+void log_notice(void*, const PGresult* result) {
+  spdlog::debug("notice: {}", tidy_message(PQresultErrorMessage(result)));
+}
 
 // "FATAL:  28P01: password ...": the form that PQERRORS_VERBOSE gives to a refusal before the session exists.
 std::string sqlstate_in(std::string_view message) {
@@ -131,12 +134,24 @@ base::Result<Connection> Connection::open(const std::string& conninfo, const Con
   THALWEG_TRY(check_conninfo(conninfo));
   const bool replication = options.replication == Replication::database;
   // A peer that falls silent is noticed after about a minute. The conninfo may say otherwise: later entries win.
-  const std::array<const char*, 11> keywords{"keepalives_idle", "keepalives_interval", "keepalives_count",
-                                            "tcp_user_timeout", "dbname", "application_name", "client_encoding",
-                                            replication ? "replication" : nullptr, nullptr};
-  const std::array<const char*, 11> values{"30", "10", "3", "60000", conninfo.c_str(),
-                                          options.application_name.c_str(), "UTF8",
-                                          replication ? "database" : nullptr, nullptr};
+  const std::array<const char*, 11> keywords{"keepalives_idle",
+                                             "keepalives_interval",
+                                             "keepalives_count",
+                                             "tcp_user_timeout",
+                                             "dbname",
+                                             "application_name",
+                                             "client_encoding",
+                                             replication ? "replication" : nullptr,
+                                             nullptr};
+  const std::array<const char*, 11> values{"30",
+                                           "10",
+                                           "3",
+                                           "60000",
+                                           conninfo.c_str(),
+                                           options.application_name.c_str(),
+                                           "UTF8",
+                                           replication ? "database" : nullptr,
+                                           nullptr};
   auto impl = std::make_unique<Impl>();
   impl->conn = PQconnectStartParams(keywords.data(), values.data(), 1);
   if (impl->conn == nullptr) return base::fail(ErrorCode::database_unreachable, "out of memory");

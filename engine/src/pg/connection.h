@@ -57,8 +57,8 @@ struct ConnectOptions {
 };
 
 // Owner: one thread at a time. Moves; closes on destruction. Every connection sets client_encoding to UTF8,
-// DateStyle to ISO, IntervalStyle to postgres, extra_float_digits to 3, bytea_output to hex, lc_monetary to C, xmloption to
-// content, and TCP keepalives.
+// DateStyle to ISO, IntervalStyle to postgres, extra_float_digits to 3, bytea_output to hex, lc_monetary to C,
+// xmloption to content, and TCP keepalives.
 class Connection {
  public:
   static base::Result<Connection> open(const std::string& conninfo, const ConnectOptions& options);
@@ -75,21 +75,22 @@ class Connection {
   // COPY ... FROM STDIN.
   base::Result<void> copy_in_begin(const std::string& sql);
   base::Result<void> copy_in_put(std::span<const std::byte> bytes);
-  base::Result<uint64_t> copy_in_end();                       // rows copied
+  base::Result<uint64_t> copy_in_end();  // rows copied
   void copy_in_fail(const std::string& reason);
   // COPY ... TO STDOUT. copy_out_next: one CopyData message, valid until the next call; nullopt at the end.
   base::Result<void> copy_out_begin(const std::string& sql);
   base::Result<std::optional<std::span<const std::byte>>> copy_out_next();
 
   std::string quote_literal(std::string_view text) const;
-  int server_version() const;   // 150020
+  int server_version() const;  // 150020
   int backend_pid() const;
-  bool broken() const;          // the connection is lost; open another
+  bool broken() const;  // the connection is lost; open another
   // Cancels the running statement from another thread; Thread-safe against the owner.
   class Canceller {
    public:
     ~Canceller();
     void cancel() const;
+
    private:
     friend class Connection;
     struct Impl;
@@ -132,7 +133,8 @@ class Pipeline {
 };
 
 // Maps a SQLSTATE to the catalogue: 08*, 57P0*: connection_lost; 28*: authentication_failed; 42501:
-// insufficient_privilege; 53100: disk_full; 40001, 40P01, 55P03, 57014: database_busy; 3D000: missing database ... see the table in error_map.cc; else database_error.
+// insufficient_privilege; 53100: disk_full; 40001, 40P01, 55P03, 57014: database_busy; 3D000: missing database ... see
+// the table in error_map.cc; else database_error.
 base::Error error_from_sqlstate(std::string_view sqlstate, std::string message);
 
 std::string quote_identifier(std::string_view name);

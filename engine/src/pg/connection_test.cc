@@ -56,8 +56,9 @@ TEST(Connection, SessionHasOneForm) {
   Connection connection = connect();
   ASSERT_TRUE(connection.script("ALTER ROLE postgres SET datestyle = 'German'"));
   Connection other = connect();
-  const auto rows = other.query("SELECT date '2026-11-21', current_setting('client_encoding'), '\\x01'::bytea, "
-                                "current_setting('statement_timeout')");
+  const auto rows = other.query(
+      "SELECT date '2026-11-21', current_setting('client_encoding'), '\\x01'::bytea, "
+      "current_setting('statement_timeout')");
   ASSERT_TRUE(connection.script("ALTER ROLE postgres RESET datestyle"));
   ASSERT_TRUE(rows);
   EXPECT_EQ(rows->text(0, 0), "2026-11-21");
@@ -105,8 +106,9 @@ TEST(Connection, RefusalsAreTold) {
 }
 
 TEST(Connection, PasswordsAreChecked) {
-  test::TestCluster cluster{{.settings = {}, .hba_lines = {"host all locked 127.0.0.1/32 scram-sha-256",
-                                                           "host all banned 127.0.0.1/32 reject"}}};
+  test::TestCluster cluster{
+      {.settings = {},
+       .hba_lines = {"host all locked 127.0.0.1/32 scram-sha-256", "host all banned 127.0.0.1/32 reject"}}};
   auto admin = Connection::open(cluster.conninfo(), {});
   ASSERT_TRUE(admin);
   ASSERT_TRUE(admin->script("CREATE ROLE locked LOGIN PASSWORD 'right'; CREATE ROLE banned LOGIN"));

@@ -34,8 +34,8 @@ base::Result<void> Connection::copy_in_put(std::span<const std::byte> bytes) {
   constexpr size_t kPieceBytes = size_t{64} << 20;
   while (!bytes.empty()) {
     const auto piece = bytes.first(std::min(bytes.size(), kPieceBytes));
-    const int sent = PQputCopyData(impl_->conn, reinterpret_cast<const char*>(piece.data()),
-                                   static_cast<int>(piece.size()));
+    const int sent =
+        PQputCopyData(impl_->conn, reinterpret_cast<const char*>(piece.data()), static_cast<int>(piece.size()));
     if (sent < 0) return std::unexpected(connection_lost(impl_->conn));
     if (sent == 0) {
       THALWEG_TRY(impl_->flush());

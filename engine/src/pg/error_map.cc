@@ -20,15 +20,15 @@ constexpr std::array kMappings{
     Mapping{"28", ErrorCode::authentication_failed},
     Mapping{"3D000", ErrorCode::missing_database},
     Mapping{"3F000", ErrorCode::missing_table},
-    Mapping{"40", ErrorCode::database_busy},     // serialization failure, deadlock
+    Mapping{"40", ErrorCode::database_busy},  // serialization failure, deadlock
     Mapping{"42501", ErrorCode::insufficient_privilege},
     Mapping{"42P01", ErrorCode::missing_table},
     Mapping{"53100", ErrorCode::disk_full},
-    Mapping{"53200", ErrorCode::database_busy},  // out of memory
-    Mapping{"53300", ErrorCode::database_busy},  // too many connections
-    Mapping{"55P03", ErrorCode::database_busy},  // lock not available
-    Mapping{"57014", ErrorCode::database_busy},  // query cancelled
-    Mapping{"57P0", ErrorCode::connection_lost}, // shutdown, crash of another backend, starting up
+    Mapping{"53200", ErrorCode::database_busy},   // out of memory
+    Mapping{"53300", ErrorCode::database_busy},   // too many connections
+    Mapping{"55P03", ErrorCode::database_busy},   // lock not available
+    Mapping{"57014", ErrorCode::database_busy},   // query cancelled
+    Mapping{"57P0", ErrorCode::connection_lost},  // shutdown, crash of another backend, starting up
 };
 
 }  // namespace

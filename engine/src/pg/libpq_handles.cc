@@ -48,9 +48,8 @@ base::Error error_from_result(const PGresult* result) {
   }
   const auto sqlstate = field(result, PG_DIAG_SQLSTATE);
   // libpq itself makes results without a SQLSTATE when the server has gone.
-  base::Error error = sqlstate.empty()
-                          ? base::fail(base::ErrorCode::connection_lost, std::move(message)).error()
-                          : error_from_sqlstate(sqlstate, std::move(message));
+  base::Error error = sqlstate.empty() ? base::fail(base::ErrorCode::connection_lost, std::move(message)).error()
+                                       : error_from_sqlstate(sqlstate, std::move(message));
   if (const auto table = field(result, PG_DIAG_TABLE_NAME); !table.empty()) {
     error.table = quote_table(field(result, PG_DIAG_SCHEMA_NAME), table);
   }

@@ -159,9 +159,8 @@ base::Result<void> Pipeline::prepare(const std::string& name, const std::string&
   std::vector<Oid> oids;
   oids.reserve(types.size());
   for (const auto type : types) oids.push_back(type.value);
-  return impl_->queued(PQsendPrepare(impl_->conn(), name.c_str(), sql.c_str(), static_cast<int>(oids.size()),
-                                     oids.data()),
-                       sql.size());
+  return impl_->queued(
+      PQsendPrepare(impl_->conn(), name.c_str(), sql.c_str(), static_cast<int>(oids.size()), oids.data()), sql.size());
 }
 
 base::Result<void> Pipeline::execute_prepared(const std::string& name, std::span<const Parameter> parameters) {

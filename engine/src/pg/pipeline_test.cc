@@ -14,9 +14,7 @@ using base::ErrorCode;
 class PipelineTest : public testing::Test {
  protected:
   PipelineTest() : connection_(*Connection::open(test::shared_cluster().conninfo(), {})) {}
-  void SetUp() override {
-    ASSERT_TRUE(connection_.script("CREATE TEMP TABLE p (id int PRIMARY KEY, v text)"));
-  }
+  void SetUp() override { ASSERT_TRUE(connection_.script("CREATE TEMP TABLE p (id int PRIMARY KEY, v text)")); }
   Connection connection_;
 };
 

@@ -61,8 +61,8 @@ base::Result<StreamMessage> parse(std::span<const std::byte> bytes) {
                          .payload = {}};
   }
   return base::fail(ErrorCode::protocol_violation,
-                    fmt::format("A replication message of kind {} with {} bytes is not valid.",
-                                static_cast<int>(kind), bytes.size()));
+                    fmt::format("A replication message of kind {} with {} bytes is not valid.", static_cast<int>(kind),
+                                bytes.size()));
 }
 
 // A walsender sends each change by itself. Into an open window each becomes a segment of its own, with the whole of TCP
@@ -75,7 +75,8 @@ void bound_window_of_near_source(int socket) {
   if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return;
   if (info.tcpi_rtt > kNearRoundTripMicros) return;
   // Only speed hangs on it: a system that refuses keeps its own size.
-  static_cast<void>(setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &kNearReceiveBufferBytes, sizeof kNearReceiveBufferBytes));
+  static_cast<void>(
+      setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &kNearReceiveBufferBytes, sizeof kNearReceiveBufferBytes));
 }
 
 // What the server's refusals mean for a slot; everywhere else the same SQLSTATEs mean other things.
@@ -130,8 +131,8 @@ ReplicationStream::~ReplicationStream() = default;
 
 base::Result<ReplicationStream> ReplicationStream::open(const std::string& conninfo,
                                                         const std::string& application_name) {
-  auto connection = Connection::open(
-      conninfo, {.application_name = application_name, .replication = Replication::database});
+  auto connection =
+      Connection::open(conninfo, {.application_name = application_name, .replication = Replication::database});
   if (!connection) {
     base::Error error = std::move(connection).error();
     // Senders are counted apart from other connections.
@@ -194,8 +195,7 @@ base::Result<std::optional<StreamMessage>> ReplicationStream::receive(std::chron
     const int length = PQgetCopyData(impl_->conn(), &buffer, 1);
     if (length > 0) {
       impl_->message.reset(buffer);
-      THALWEG_ASSIGN(const StreamMessage message,
-                     parse(std::as_bytes(std::span{buffer, static_cast<size_t>(length)})));
+      THALWEG_ASSIGN(const StreamMessage message, parse(std::as_bytes(std::span{buffer, static_cast<size_t>(length)})));
       return message;
     }
     if (length < 0) return std::unexpected(impl_->ended());
@@ -212,8 +212,7 @@ base::Result<std::optional<StreamMessage>> ReplicationStream::receive(std::chron
       THALWEG_TRY(impl_->libpq().consume_input());  // reads without waiting: no need to ask first
       continue;
     }
-    THALWEG_ASSIGN(const short ready,
-                   impl_->libpq().wait(static_cast<short>(POLLIN | (unsent ? POLLOUT : 0)), left));
+    THALWEG_ASSIGN(const short ready, impl_->libpq().wait(static_cast<short>(POLLIN | (unsent ? POLLOUT : 0)), left));
     if ((ready & (POLLIN | POLLERR | POLLHUP)) != 0) THALWEG_TRY(impl_->libpq().consume_input());
   }
 }
@@ -225,12 +224,13 @@ base::Result<void> ReplicationStream::send_feedback(const Feedback& feedback) {
   out = store_u64(out, feedback.written.value);
   out = store_u64(out, feedback.flushed.value);
   out = store_u64(out, feedback.applied.value);
-  const auto now = std::chrono::duration_cast<std::chrono::microseconds>(
-                       std::chrono::system_clock::now().time_since_epoch()).count();
+  const auto now =
+      std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())
+          .count();
   out = store_u64(out, static_cast<uint64_t>(now - base::kPostgresEpochMicros));
   *out = static_cast<std::byte>(feedback.reply_requested ? 1 : 0);
-  const int sent = PQputCopyData(impl_->conn(), reinterpret_cast<const char*>(message.data()),
-                                 static_cast<int>(message.size()));
+  const int sent =
+      PQputCopyData(impl_->conn(), reinterpret_cast<const char*>(message.data()), static_cast<int>(message.size()));
   if (sent < 0 || PQflush(impl_->conn()) < 0) return std::unexpected(connection_lost(impl_->conn()));
   return {};  // what the socket did not take now, receive() sends
 }

@@ -17,7 +17,7 @@ namespace thalweg::pg {
 struct SystemIdentity {
   std::string system_identifier;
   int timeline;
-  base::Lsn flushed;   // the source's current flush position
+  base::Lsn flushed;  // the source's current flush position
   std::string database;
 };
 
@@ -28,9 +28,9 @@ struct CreatedSlot {
 
 struct StreamMessage {
   bool is_keepalive;
-  bool reply_requested;                // keepalive only
-  base::Lsn wal_start;                 // XLogData
-  base::Lsn wal_end;                   // XLogData: server's current end; keepalive: everything before it was sent
+  bool reply_requested;  // keepalive only
+  base::Lsn wal_start;   // XLogData
+  base::Lsn wal_end;     // XLogData: server's current end; keepalive: everything before it was sent
   base::UnixMicros server_time;
   std::span<const std::byte> payload;  // pgoutput bytes, valid until the next call
 };
@@ -58,9 +58,10 @@ class ReplicationStream {
     bool binary = true;     // false: all values come as text (value_forms.h)
     bool streaming = true;  // transactions may come before their commit
   };
-  // START_REPLICATION ... (proto_version '2', publication_names ..., binary ..., streaming ...). Text names objects with
-  // their schemas: the session's search_path is pg_catalog.
-  base::Result<void> start(const std::string& slot, base::Lsn from, const std::string& publication, StartOptions options);
+  // START_REPLICATION ... (proto_version '2', publication_names ..., binary ..., streaming ...). Text names objects
+  // with their schemas: the session's search_path is pg_catalog.
+  base::Result<void> start(const std::string& slot, base::Lsn from, const std::string& publication,
+                           StartOptions options);
   // The next message; nullopt when none comes until `timeout`. Messages that libpq already holds cost no system call.
   // Fails with connection_lost, publication_lost, slot_lost or what the server's decoding reports.
   base::Result<std::optional<StreamMessage>> receive(std::chrono::milliseconds timeout);

@@ -20,7 +20,8 @@ class ReplicationStreamTest : public testing::Test {
   }
   void TearDown() override {
     // The sender notices only after a moment that its client has gone.
-    while (connection_.query("SELECT 1 FROM pg_replication_slots WHERE active AND pg_sleep(0.01) IS NOT NULL")->size() > 0) {
+    while (connection_.query("SELECT 1 FROM pg_replication_slots WHERE active AND pg_sleep(0.01) IS NOT NULL")->size() >
+           0) {
     }
     EXPECT_TRUE(connection_.script("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots"));
     EXPECT_TRUE(connection_.script("DROP PUBLICATION IF EXISTS s_pub; DROP TABLE IF EXISTS s"));
@@ -61,8 +62,8 @@ TEST_F(ReplicationStreamTest, ExportsASnapshotThenStreams) {
   EXPECT_TRUE(slot->consistent_point);
   ASSERT_TRUE(connection_.script("INSERT INTO s VALUES (1)"));
   auto reader = Connection::open(conninfo_, {});
-  ASSERT_TRUE(reader->script("BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '" +
-                             slot->snapshot_name + "'"));
+  ASSERT_TRUE(
+      reader->script("BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '" + slot->snapshot_name + "'"));
   EXPECT_EQ(reader->query("SELECT count(*) FROM s")->integer(0, 0), 0);
 
   ASSERT_TRUE(stream.start("s_slot", slot->consistent_point, "s_pub", {}));
@@ -102,7 +103,8 @@ TEST_F(ReplicationStreamTest, FeedbackMovesTheSlot) {
     const auto reply = stream.receive(20ms);
     ASSERT_TRUE(reply) << reply.error().message;
     answered = answered || (*reply && (*reply)->is_keepalive);
-    const auto rows = connection_.query("SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = 's_slot'");
+    const auto rows =
+        connection_.query("SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = 's_slot'");
     ASSERT_TRUE(rows);
     confirmed = base::parse_lsn(rows->text(0, 0)).value_or(base::Lsn{});
   }

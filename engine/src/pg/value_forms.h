@@ -22,7 +22,8 @@ struct ValueForms {
 };
 
 // Of all columns that are copied (not generated) of the relations that `relations` gives: a query of pg_class.oid with
-// parameter $1. Looks into arrays, domains, composites, ranges and multiranges. One round trip. Fails as the query does.
+// parameter $1. Looks into arrays, domains, composites, ranges and multiranges. One round trip. Fails as the query
+// does.
 base::Result<ValueForms> value_forms(Connection& connection, const std::string& relations, std::string_view parameter);
 
 }  // namespace thalweg::pg

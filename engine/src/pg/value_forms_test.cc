@@ -33,15 +33,15 @@ class ValueFormsTest : public testing::Test {
 };
 
 TEST_F(ValueFormsTest, FindsTypesWithoutBinaryFormWhereverTheyStand) {
-  for (const char* type : {"aclitem", "aclitem[]", "tsquery", "tsquery[]", "int2vector", "oidvector", "regclass", "regrole[]",
-                           "word", "word[]", "deep", "deep[]", "deepest", "words", "words[]"}) {
+  for (const char* type : {"aclitem", "aclitem[]", "tsquery", "tsquery[]", "int2vector", "oidvector", "regclass",
+                           "regrole[]", "word", "word[]", "deep", "deep[]", "deepest", "words", "words[]"}) {
     EXPECT_TRUE(forms_of(std::string("id integer, value ") + type).needs_text) << type;
   }
 }
 
 TEST_F(ValueFormsTest, LeavesTheOthersBinary) {
-  for (const char* type : {"integer", "text[]", "oid", "tsvector[]", "numrange", "int4multirange", "mood", "mood[]", "plain",
-                           "plain[]", "xml", "pg_snapshot"}) {
+  for (const char* type : {"integer", "text[]", "oid", "tsvector[]", "numrange", "int4multirange", "mood", "mood[]",
+                           "plain", "plain[]", "xml", "pg_snapshot"}) {
     EXPECT_FALSE(forms_of(std::string("id integer, value ") + type).needs_text) << type;
   }
 }
@@ -53,7 +53,8 @@ TEST_F(ValueFormsTest, NoticesOidsOfTypesInsideValues) {
 }
 
 TEST_F(ValueFormsTest, GeneratedAndDroppedColumnsDoNotCount) {
-  run("DROP TABLE IF EXISTS t; CREATE TABLE t (a text, q tsquery, g tsquery GENERATED ALWAYS AS (to_tsquery('english', a)) STORED); "
+  run("DROP TABLE IF EXISTS t; CREATE TABLE t (a text, q tsquery, g tsquery GENERATED ALWAYS AS (to_tsquery('english', "
+      "a)) STORED); "
       "ALTER TABLE t DROP COLUMN q");
   const auto forms = value_forms(*connection_, "SELECT $1::regclass::oid", "forms.t");
   ASSERT_TRUE(forms) << forms.error().message;

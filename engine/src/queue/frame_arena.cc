@@ -41,7 +41,8 @@ std::span<std::byte> FrameArena::reserve_own(size_t frame_bytes) {
   if (bytes_in_use() > 0 && bytes_in_use() + frame_bytes > memory_bytes_) return {};
   reserved_end_ = taken_;
   if (reserved_own_.bytes != frame_bytes) {
-    reserved_own_ = {.sequence = 0, .bytes = frame_bytes, .memory = std::make_unique_for_overwrite<std::byte[]>(frame_bytes)};
+    reserved_own_ = {
+        .sequence = 0, .bytes = frame_bytes, .memory = std::make_unique_for_overwrite<std::byte[]>(frame_bytes)};
   }
   return {reserved_own_.memory.get(), frame_bytes};
 }

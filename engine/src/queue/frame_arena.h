@@ -39,16 +39,16 @@ class FrameArena {
 
   std::span<std::byte> reserve_own(size_t frame_bytes);
 
-  const size_t memory_bytes_;     // a multiple of 8
-  const size_t oversize_bytes_;   // frames above it get memory of their own
+  const size_t memory_bytes_;    // a multiple of 8
+  const size_t oversize_bytes_;  // frames above it get memory of their own
   const std::unique_ptr<std::byte[]> arena_;
   // Ever-growing offsets; place in the arena = offset mod memory_bytes_. [free_, taken_) is in use.
   uint64_t free_ = 0;
   uint64_t taken_ = 0;
-  uint64_t reserved_end_ = 0;       // taken_ after commit()
-  OwnMemory reserved_own_{};        // memory set while an oversize frame is reserved
+  uint64_t reserved_end_ = 0;  // taken_ after commit()
+  OwnMemory reserved_own_{};   // memory set while an oversize frame is reserved
   uint64_t own_bytes_ = 0;
-  std::deque<OwnMemory> own_;       // committed, oldest first
+  std::deque<OwnMemory> own_;  // committed, oldest first
 };
 
 }  // namespace thalweg::queue

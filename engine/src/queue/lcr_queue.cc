@@ -56,14 +56,14 @@ struct LcrQueue::State {
 
   SpmcQueue<FrameReference> queue;
   std::vector<ConsumerBytes> consumers;
-  const uint64_t announce_bytes;      // a consumer that gave back so many bytes wakes the producer
+  const uint64_t announce_bytes;  // a consumer that gave back so many bytes wakes the producer
 
   // The producer's, away from what consumers read.
   alignas(kCacheLineBytes) FrameArena arena;
-  std::vector<uint64_t> arena_ends;   // by slot: FrameArena::end() after the slot's frame
+  std::vector<uint64_t> arena_ends;  // by slot: FrameArena::end() after the slot's frame
   size_t slot = 0;
   uint64_t sequence = 0;
-  uint64_t recycled = 0;              // frames whose memory was given back
+  uint64_t recycled = 0;  // frames whose memory was given back
   std::span<std::byte> reserved;
   telemetry::Counter enqueued_lcrs, enqueued_bytes;  // writer: the producer, reader: gauges
 };

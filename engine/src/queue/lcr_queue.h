@@ -15,19 +15,19 @@
 namespace thalweg::queue {
 
 struct LcrQueueOptions {
-  size_t slots = 16'384;                  // frames it holds at most; one slot stays unused
-  size_t memory_bytes = 64 * 1024 * 1024; // arena for frames; a frame above a quarter of it gets memory of its own
+  size_t slots = 16'384;                   // frames it holds at most; one slot stays unused
+  size_t memory_bytes = 64 * 1024 * 1024;  // arena for frames; a frame above a quarter of it gets memory of its own
   size_t consumers = 1;
 };
 
 // Written by one owner each, read by anybody at any time.
 struct LcrQueueGauges {
-  uint64_t enqueued;        // frames ever enqueued
-  uint64_t enqueued_lcrs;   // those of them that are changes (lcr::is_change)
+  uint64_t enqueued;       // frames ever enqueued
+  uint64_t enqueued_lcrs;  // those of them that are changes (lcr::is_change)
   uint64_t enqueued_bytes;
-  uint64_t depth;           // frames that the slowest consumer has not dequeued
-  uint64_t depth_bytes;     // their bytes: frames in the arena and in memory of their own
-  uint64_t capacity;        // slots - 1
+  uint64_t depth;        // frames that the slowest consumer has not dequeued
+  uint64_t depth_bytes;  // their bytes: frames in the arena and in memory of their own
+  uint64_t capacity;     // slots - 1
   uint64_t memory_bytes;
 };
 

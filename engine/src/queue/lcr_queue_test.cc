@@ -145,8 +145,9 @@ TEST(LcrQueue, GaugesFollowTheSlowestConsumer) {
 TEST(LcrQueue, CountsChangesApartFromMarks) {
   using lcr::FrameKind;
   LcrQueue queue({.slots = 16, .memory_bytes = 4096, .consumers = 1});
-  for (const FrameKind kind : {FrameKind::table, FrameKind::begin, FrameKind::insert, FrameKind::update, FrameKind::remove,
-                               FrameKind::truncate, FrameKind::commit, FrameKind::abort, FrameKind::progress}) {
+  for (const FrameKind kind :
+       {FrameKind::table, FrameKind::begin, FrameKind::insert, FrameKind::update, FrameKind::remove,
+        FrameKind::truncate, FrameKind::commit, FrameKind::abort, FrameKind::progress}) {
     ASSERT_TRUE(put(queue, 40, static_cast<int>(kind)));
   }
   EXPECT_EQ(queue.gauges().enqueued, 9U);

@@ -1,10 +1,10 @@
 // SpmcQueue and LcrQueue beside a queue of the same semantics with a mutex and condition variables.
 //
-// Method: one producer thread, C consumer threads (1, 2, 4), every consumer browses and dequeues every item and sums it;
-// the sums are checked. Both pointer queues have 16 384 slots of one 8-byte item. Rounds alternate between the queues, so
-// that what else the machine does hits both; the table shows medians. LcrQueue is measured with 160-byte frames that the
-// producer writes and the consumers read a word of: what an LCR costs in all. The ratio is SpmcQueue's items/s over the
-// mutex queue's; the last line is the geometric mean over the three consumer counts.
+// Method: one producer thread, C consumer threads (1, 2, 4), every consumer browses and dequeues every item and sums
+// it; the sums are checked. Both pointer queues have 16 384 slots of one 8-byte item. Rounds alternate between the
+// queues, so that what else the machine does hits both; the table shows medians. LcrQueue is measured with 160-byte
+// frames that the producer writes and the consumers read a word of: what an LCR costs in all. The ratio is SpmcQueue's
+// items/s over the mutex queue's; the last line is the geometric mean over the three consumer counts.
 
 #include <algorithm>
 #include <chrono>
@@ -128,12 +128,13 @@ double median(std::vector<double> values) {
 }
 
 int run() {
-  std::printf("method: %u hardware threads; 1 producer, every consumer sees every item; %zu slots; %llu items a run\n"
-              "(mutex %llu); medians of %d alternating rounds; lcr queue with %zu-byte frames written and read\n\n",
-              std::thread::hardware_concurrency(), kSlots, static_cast<unsigned long long>(kWaitFreeItems),
-              static_cast<unsigned long long>(kMutexItems), kRounds, kFrameBytes);
-  std::printf("%9s %16s %16s %8s %16s %14s %14s\n", "consumers", "spmc items/s", "mutex items/s", "ratio", "lcr queue LCR/s",
-              "spmc ns/item", "lcr ns/LCR");
+  std::printf(
+      "method: %u hardware threads; 1 producer, every consumer sees every item; %zu slots; %llu items a run\n"
+      "(mutex %llu); medians of %d alternating rounds; lcr queue with %zu-byte frames written and read\n\n",
+      std::thread::hardware_concurrency(), kSlots, static_cast<unsigned long long>(kWaitFreeItems),
+      static_cast<unsigned long long>(kMutexItems), kRounds, kFrameBytes);
+  std::printf("%9s %16s %16s %8s %16s %14s %14s\n", "consumers", "spmc items/s", "mutex items/s", "ratio",
+              "lcr queue LCR/s", "spmc ns/item", "lcr ns/LCR");
   double product = 1;
   const std::vector<size_t> consumer_counts{1, 2, 4};
   for (const size_t consumers : consumer_counts) {

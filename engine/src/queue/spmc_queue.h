@@ -73,7 +73,8 @@ class SpmcQueue {
 
   // No free slot. Looks at the consumers' heads only when the last look leaves no slot.
   bool full() {
-    if (producer_.count < producer_.slots_free_until) [[likely]] return false;
+    if (producer_.count < producer_.slots_free_until) [[likely]]
+      return false;
     producer_.slots_free_until = slowest_dequeued() + capacity();
     return producer_.count >= producer_.slots_free_until;
   }
@@ -99,7 +100,8 @@ class SpmcQueue {
   // The sleeps are bounded and grow, so a consumer that makes little room without ringing costs time, not liveness.
   template <typename Attempt>
   bool await_room(Attempt attempt, std::chrono::microseconds timeout) {
-    if (attempt()) [[likely]] return true;
+    if (attempt()) [[likely]]
+      return true;
     if (timeout.count() <= 0) return false;
     flush();  // nobody may sleep on items that they could make room of
     return await(producer_bell_, attempt, timeout, kNapMin, kProducerNapMax);
@@ -169,8 +171,8 @@ class SpmcQueue {
   uint64_t dequeued(size_t i) const { return consumers_[i].head.load(std::memory_order_acquire); }
 
  private:
-  // Larger batches cost latency when a producer does not flush(), smaller ones cost a system call per sleeper and batch:
-  // at 512 that is about 10 ns an item.
+  // Larger batches cost latency when a producer does not flush(), smaller ones cost a system call per sleeper and
+  // batch: at 512 that is about 10 ns an item.
   static constexpr size_t kWakeBatchMax = 512;
   static constexpr std::chrono::microseconds kNapMin{100};
   static constexpr std::chrono::microseconds kProducerNapMax{5'000};
@@ -183,8 +185,8 @@ class SpmcQueue {
   };
 
   struct Consumer {
-    // Writer: consumer i (release, in dequeue). Readers: the producer (acquire, in slowest_dequeued, pairs with it before
-    // it reuses a slot); other consumers and gauges (acquire, the count only).
+    // Writer: consumer i (release, in dequeue). Readers: the producer (acquire, in slowest_dequeued, pairs with it
+    // before it reuses a slot); other consumers and gauges (acquire, the count only).
     alignas(kCacheLineBytes) std::atomic<uint64_t> head{0};
     // Consumer i's own, on its own line: the producer's look at head does not disturb it.
     alignas(kCacheLineBytes) uint64_t count = 0;  // == head, without the atomic

@@ -146,7 +146,8 @@ Result<void> SpillReader::fill(size_t bytes_min) {
 
 Result<std::optional<lcr::FrameView>> SpillReader::next() {
   if (frames_left_ == 0) {
-    if (bytes_left_ != 0 || from_ != to_) return base::fail(ErrorCode::corrupt_frame, "bytes after a spill file's last frame");
+    if (bytes_left_ != 0 || from_ != to_)
+      return base::fail(ErrorCode::corrupt_frame, "bytes after a spill file's last frame");
     return std::nullopt;
   }
   THALWEG_TRY(fill(sizeof(uint32_t)));

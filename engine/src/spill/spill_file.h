@@ -13,15 +13,15 @@
 #include "base/file.h"
 #include "lcr/frame.h"
 
-// Apply spill: the LCRs of one transaction that the apply reader moved from memory to disk. Temporary: after a crash the WAL
-// has them again, so nothing is fsynced. The format is docs/formats/spill-file.md.
+// Apply spill: the LCRs of one transaction that the apply reader moved from memory to disk. Temporary: after a crash
+// the WAL has them again, so nothing is fsynced. The format is docs/formats/spill-file.md.
 
 namespace thalweg::spill {
 
 class SpillReader;
 
-// One spill file: frames are appended, then it is finished, then it may be read, once or several times. It is deleted on
-// destruction. Owner: one thread at a time (the apply reader, later the applier that runs the transaction).
+// One spill file: frames are appended, then it is finished, then it may be read, once or several times. It is deleted
+// on destruction. Owner: one thread at a time (the apply reader, later the applier that runs the transaction).
 class SpillFile {
  public:
   // Creates an empty file in `directory`, readable by this user only. `label` becomes part of its name, for whoever
@@ -32,8 +32,8 @@ class SpillFile {
   SpillFile& operator=(SpillFile&& other) noexcept;
   ~SpillFile();
 
-  // Appends one whole frame (which this process wrote: not checked again). Buffered. disk_full leaves the file as it was
-  // after the last frame that was appended with success: the append may be tried again. Not after finish().
+  // Appends one whole frame (which this process wrote: not checked again). Buffered. disk_full leaves the file as it
+  // was after the last frame that was appended with success: the append may be tried again. Not after finish().
   base::Result<void> append(std::span<const std::byte> frame);
   // Writes what is buffered. The file can be read from now on. May be tried again after disk_full.
   base::Result<void> finish();
@@ -73,8 +73,8 @@ class SpillFile {
 // Owner: one thread.
 class SpillReader {
  public:
-  // The next frame, checked; valid until the next call. nullopt at the end, which is reached only if as many frames came
-  // as were appended. corrupt_frame when the file is not what was written.
+  // The next frame, checked; valid until the next call. nullopt at the end, which is reached only if as many frames
+  // came as were appended. corrupt_frame when the file is not what was written.
   base::Result<std::optional<lcr::FrameView>> next();
 
  private:
@@ -87,7 +87,7 @@ class SpillReader {
   size_t from_ = 0;               // unread bytes are [from_, to_) of the buffer
   size_t to_ = 0;
   uint64_t frames_left_;
-  uint64_t bytes_left_;           // in the file, not yet in the buffer
+  uint64_t bytes_left_;  // in the file, not yet in the buffer
 };
 
 // Removes the spill files that a process which no longer runs left in `directory`, which is created if it is missing.

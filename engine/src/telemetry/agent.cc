@@ -38,8 +38,7 @@ std::string_view name_of(Activity activity) {
   return kActivityNames[index];
 }
 
-TimeAccount::TimeAccount()
-    : entered_at_(steady_nanoseconds()), current_(static_cast<uint8_t>(Activity::idle)) {}
+TimeAccount::TimeAccount() : entered_at_(steady_nanoseconds()), current_(static_cast<uint8_t>(Activity::idle)) {}
 
 // The writer makes version_ odd while it changes the three fields, and even again when they fit together.
 void TimeAccount::enter(Activity activity) {

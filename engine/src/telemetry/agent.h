@@ -14,15 +14,15 @@ namespace thalweg::telemetry {
 // What a thread does right now. Names are stable: the API and the advisor use name_of().
 enum class Activity : uint8_t {
   busy,
-  idle,               // waiting for input
-  flow_control,       // waiting for downstream
-  network,            // waiting for bytes to or from a database or an engine
-  execute,            // waiting for the destination to execute statements
-  commit,             // waiting for the destination's commit
-  dependency,         // waiting for another transaction to commit
-  commit_order,       // done, waiting for its turn to commit
-  lock,               // waiting for a retry after a deadlock or lock time-out
-  disk,               // waiting for spill or state files
+  idle,          // waiting for input
+  flow_control,  // waiting for downstream
+  network,       // waiting for bytes to or from a database or an engine
+  execute,       // waiting for the destination to execute statements
+  commit,        // waiting for the destination's commit
+  dependency,    // waiting for another transaction to commit
+  commit_order,  // done, waiting for its turn to commit
+  lock,          // waiting for a retry after a deadlock or lock time-out
+  disk,          // waiting for spill or state files
 };
 inline constexpr size_t kActivityCount = 10;
 std::string_view name_of(Activity activity);

@@ -33,8 +33,8 @@ TEST(TimeAccount, ActivitiesSumToTheTimeThatPassed) {
   const uint64_t sampling = now();
   const uint64_t total = total_of(account.sample());
   const uint64_t after = now();
-  EXPECT_GE(total, sampling - made);   // nothing is lost
-  EXPECT_LE(total, after - before);    // nothing counts twice
+  EXPECT_GE(total, sampling - made);  // nothing is lost
+  EXPECT_LE(total, after - before);   // nothing counts twice
 }
 
 TEST(TimeAccount, TheRunningActivityCounts) {

@@ -16,11 +16,11 @@
 namespace thalweg::telemetry {
 
 struct ComponentSample {
-  std::string_view type;           // CAPTURE, QUEUE, APPLY: a string literal
-  std::string_view name;           // "apply"
-  std::string_view sub_component;  // "APPLY READER"; empty where the component has none
-  int server = 0;                  // applier number from 1; 0 where it does not arise
-  std::string_view state;          // from StateText: a string literal
+  std::string_view type;                                        // CAPTURE, QUEUE, APPLY: a string literal
+  std::string_view name;                                        // "apply"
+  std::string_view sub_component;                               // "APPLY READER"; empty where the component has none
+  int server = 0;                                               // applier number from 1; 0 where it does not arise
+  std::string_view state;                                       // from StateText: a string literal
   std::optional<std::array<uint64_t, kActivityCount>> time_ns;  // by Activity; none for a queue
   std::vector<std::pair<std::string_view, uint64_t>> counters;  // cumulative since the component started
   std::vector<std::pair<std::string_view, int64_t>> gauges;

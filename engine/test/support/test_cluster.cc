@@ -133,8 +133,9 @@ TestCluster::TestCluster(const TestClusterOptions& options) : port_(free_port())
     if (chown(directory_.c_str(), account->user, account->group) != 0) throw std::runtime_error("chown failed");
   }
   const std::string data = directory_ + "/data";
-  const pid_t initdb = spawn({program("initdb"), "-D", data, "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8",
-                              "--locale=C.UTF-8"}, directory_ + "/initdb.log");
+  const pid_t initdb = spawn(
+      {program("initdb"), "-D", data, "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C.UTF-8"},
+      directory_ + "/initdb.log");
   int status = 0;
   if (waitpid(initdb, &status, 0) != initdb || status != 0) {
     throw std::runtime_error("initdb failed: " + contents(directory_ + "/initdb.log"));

@@ -31,8 +31,8 @@ class TestCluster {
   std::string conninfo(const std::string& database = "postgres", const std::string& user = "postgres") const;
   const std::string& directory() const { return directory_; }
 
-  void stop();       // fast shutdown
-  void crash();      // immediate shutdown: recovery at the next start
+  void stop();   // fast shutdown
+  void crash();  // immediate shutdown: recovery at the next start
   void start();
   void restart() {
     stop();

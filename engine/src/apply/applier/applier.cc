@@ -29,7 +29,9 @@ bool is_fenced(const StatementFailure& failure) {
   return failure.table == nullptr && failure.frame == nullptr && failure.error.sqlstate == "22012";
 }
 
-LsnRange range_of(const Transaction& transaction) { return {.first = transaction.commit_lsn, .end = transaction.end_lsn}; }
+LsnRange range_of(const Transaction& transaction) {
+  return {.first = transaction.commit_lsn, .end = transaction.end_lsn};
+}
 
 }  // namespace
 
@@ -79,8 +81,9 @@ void Applier::set_dependency_wait(bool waits) {
 }
 
 base::Result<void> Applier::connect() {
-  THALWEG_ASSIGN(auto session, DestinationSession::open(shared_.destination_conninfo,
-                                                        fmt::format("thalweg {} applier {}", shared_.stream_id, number_)));
+  THALWEG_ASSIGN(auto session,
+                 DestinationSession::open(shared_.destination_conninfo,
+                                          fmt::format("thalweg {} applier {}", shared_.stream_id, number_)));
   session_.emplace(std::move(session));
   executor_.emplace(*session_, sets_);
   backend_pid_.store(session_->connection().backend_pid(), std::memory_order_relaxed);
@@ -331,10 +334,18 @@ void Applier::add_tables(std::vector<telemetry::TableSample>& tables) const {
 }
 
 telemetry::ComponentSample Applier::sample() const {
-  return {.type = "APPLY", .name = "apply", .sub_component = "APPLY SERVER", .server = number_, .state = state_.get(),
+  return {.type = "APPLY",
+          .name = "apply",
+          .sub_component = "APPLY SERVER",
+          .server = number_,
+          .state = state_.get(),
           .time_ns = time_.sample(),
-          .counters = {{"lcrs", lcrs_.get()}, {"transactions", transactions_.get()}, {"bytes", bytes_.get()},
-                       {"groups", groups_.get()}, {"sets", sets_.get()}, {"fallbacks", fallbacks_.get()}},
+          .counters = {{"lcrs", lcrs_.get()},
+                       {"transactions", transactions_.get()},
+                       {"bytes", bytes_.get()},
+                       {"groups", groups_.get()},
+                       {"sets", sets_.get()},
+                       {"fallbacks", fallbacks_.get()}},
           .gauges = {{"latency_us", static_cast<int64_t>(latency_micros_.get())}}};
 }
 

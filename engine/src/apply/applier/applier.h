@@ -20,8 +20,8 @@
 
 namespace thalweg::apply {
 
-// An agent. assign, take_finished, request_rollback, retire and revive belong to the coordinator; sample, active, latency and
-// add_tables to anybody. What it has counted outlives its retirement.
+// An agent. assign, take_finished, request_rollback, retire and revive belong to the coordinator; sample, active,
+// latency and add_tables to anybody. What it has counted outlives its retirement.
 class Applier {
  public:
   Applier(SharedState& shared, int number);  // from 1
@@ -30,8 +30,8 @@ class Applier {
   Applier(const Applier&) = delete;
   Applier& operator=(const Applier&) = delete;
 
-  void assign(Group* group);   // the applier must have none
-  Group* take_finished();      // or nullptr
+  void assign(Group* group);  // the applier must have none
+  Group* take_finished();     // or nullptr
   // The group that it holds back for its turn blocks an earlier one at the destination: roll back.
   void request_rollback();
   // Coordinator's word for why there is no work: groups wait for other groups to commit.

@@ -57,7 +57,9 @@ base::Result<void> ChangeWriter::run_row(DestinationSession::Prepared& prepared,
   parameters_.clear();
   for (const ParameterSource source : prepared.statement.parameters) {
     const lcr::Value& value = source.from_key ? key[source.column] : values[source.column];
-    parameters_.push_back({.bytes = value.bytes, .type = {}, .is_null = value.mark == ValueMark::null || value.mark == ValueMark::unchanged,
+    parameters_.push_back({.bytes = value.bytes,
+                           .type = {},
+                           .is_null = value.mark == ValueMark::null || value.mark == ValueMark::unchanged,
                            .is_binary = value.mark == ValueMark::binary});
   }
   return session_.run(prepared, parameters_, expectation);
@@ -96,9 +98,10 @@ base::Result<void> ChangeWriter::remove_if_moved(const TableMetadata& table, con
 bool ChangeWriter::fits_sets(const TableMetadata& table, StatementKind kind, const ColumnMask& came) {
   for (uint16_t column = 0; column < table.columns.size(); ++column) {
     const bool in_identity = std::ranges::find(table.identity, column) != table.identity.end();
-    const bool used = kind == StatementKind::set_remove   ? in_identity
-                      : kind == StatementKind::set_update ? in_identity || (came.has(column) && table.columns[column].written)
-                                                          : table.columns[column].written;
+    const bool used = kind == StatementKind::set_remove ? in_identity
+                      : kind == StatementKind::set_update
+                          ? in_identity || (came.has(column) && table.columns[column].written)
+                          : table.columns[column].written;
     if (used && !table.columns[column].in_sets) return false;
   }
   return true;
@@ -112,7 +115,8 @@ base::Result<void> ChangeWriter::run_set(const TableMetadata& table, StatementKi
   while (!rows.empty()) {
     size_t count = 0;
     size_t bytes = 0;
-    while (count < rows.size() && (count == 0 || bytes + rows[count]->bytes <= kSetBytesMax)) bytes += rows[count++]->bytes;
+    while (count < rows.size() && (count == 0 || bytes + rows[count]->bytes <= kSetBytesMax))
+      bytes += rows[count++]->bytes;
     for (size_t i = 0; i < sources.size(); ++i) {
       auto& array = arrays_[i];
       array.clear();
@@ -186,7 +190,8 @@ base::Result<bool> ChangeWriter::write(Compactor& batch) {
   } else {
     THALWEG_TRY(write_removes(table, removes_));
   }
-  if (!updates_.empty()) THALWEG_TRY(write_updates(table, updates_, columns_that_came(table, updates_.front()->values)));
+  if (!updates_.empty())
+    THALWEG_TRY(write_updates(table, updates_, columns_that_came(table, updates_.front()->values)));
   while (!partial_updates_.empty()) {
     const ColumnMask came = columns_that_came(table, partial_updates_.front()->values);
     const auto others = std::ranges::stable_partition(
@@ -199,9 +204,8 @@ base::Result<bool> ChangeWriter::write(Compactor& batch) {
     THALWEG_TRY(row->state == RowState::update ? update(table, row->values, row->values, row->frame, {})
                                                : insert(table, row->values, row->frame));
   }
-  const bool binary = std::ranges::all_of(table.columns, [](const metadata::Column& column) {
-    return !column.written || column.type->has_binary_input;
-  });
+  const bool binary = std::ranges::all_of(
+      table.columns, [](const metadata::Column& column) { return !column.written || column.type->has_binary_input; });
   const bool any_written = std::ranges::any_of(table.columns, &metadata::Column::written);
   if (inserts_.size() >= kCopyRowsMin && binary && any_written) return true;
   THALWEG_TRY(write_inserts(table, inserts_));
@@ -240,7 +244,8 @@ base::Result<Refusal> ChangeWriter::copy_inserts(const Compactor& batch) {
   if (!copied) return refused(copied.error());
   sets_.add();
   if (*copied != rows) {
-    return refused(base::fail(base::ErrorCode::apply_conflict, fmt::format("COPY stored {} of {} rows", *copied, rows)).error());
+    return refused(
+        base::fail(base::ErrorCode::apply_conflict, fmt::format("COPY stored {} of {} rows", *copied, rows)).error());
   }
   return Refusal{};
 }

@@ -57,7 +57,12 @@ RowChange& Compactor::add(uint64_t hash, RowState state, Values values, const st
     while (slots_[slot] != 0) slot = (slot + 1) & mask;
     slots_[slot] = static_cast<uint32_t>(changes_.size() + 1);
   }
-  changes_.push_back({.hash = hash, .values = values, .frame = frame, .bytes = 0, .state = state, .has_text = false,
+  changes_.push_back({.hash = hash,
+                      .values = values,
+                      .frame = frame,
+                      .bytes = 0,
+                      .state = state,
+                      .has_text = false,
                       .has_unchanged = false});
   return changes_.back();
 }
@@ -116,11 +121,16 @@ bool Compactor::remove(Values identity, const std::byte* frame) {
     return true;
   }
   switch (before->state) {
-    case RowState::insert: before->state = RowState::nothing; break;
+    case RowState::insert:
+      before->state = RowState::nothing;
+      break;
     case RowState::update:
-    case RowState::remove_insert: before->state = RowState::remove; break;
+    case RowState::remove_insert:
+      before->state = RowState::remove;
+      break;
     case RowState::remove:
-    case RowState::nothing: return false;
+    case RowState::nothing:
+      return false;
   }
   before->values = identity;
   before->frame = frame;

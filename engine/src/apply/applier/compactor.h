@@ -22,11 +22,11 @@ enum class RowState : uint8_t {
 
 struct RowChange {
   uint64_t hash;
-  Values values;            // insert: all; update: UNCHANGED where nothing came; remove: the identity's only
-  const std::byte* frame;   // the last frame that had a part in it
-  uint32_t bytes;           // roughly, of the values
+  Values values;           // insert: all; update: UNCHANGED where nothing came; remove: the identity's only
+  const std::byte* frame;  // the last frame that had a part in it
+  uint32_t bytes;          // roughly, of the values
   RowState state;
-  bool has_text;            // a value came in text form: not for arrays and COPY
+  bool has_text;  // a value came in text form: not for arrays and COPY
   bool has_unchanged;
 };
 

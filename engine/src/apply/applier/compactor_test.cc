@@ -81,13 +81,15 @@ void apply_sets(const Compactor& compactor, Model& model) {
     const auto found = model.find(number(change.values[0]));
     ASSERT_NE(found, model.end());
     for (size_t column = 1; column < kColumns; ++column) {
-      if (change.values[column].mark != lcr::ValueMark::unchanged) found->second[column - 1] = number(change.values[column]);
+      if (change.values[column].mark != lcr::ValueMark::unchanged)
+        found->second[column - 1] = number(change.values[column]);
     }
   }
   for (const RowChange& change : compactor.changes()) {
     if (change.state != RowState::insert && change.state != RowState::remove_insert) continue;
     ASSERT_FALSE(change.has_unchanged);
-    ASSERT_TRUE(model.emplace(number(change.values[0]), ModelRow{number(change.values[1]), number(change.values[2])}).second);
+    ASSERT_TRUE(
+        model.emplace(number(change.values[0]), ModelRow{number(change.values[1]), number(change.values[2])}).second);
   }
 }
 

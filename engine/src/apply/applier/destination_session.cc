@@ -55,7 +55,8 @@ DestinationSession::Prepared& DestinationSession::prepared(const metadata::Table
   return *variants.back().prepared;
 }
 
-DestinationSession::Prepared& DestinationSession::prepared(const std::string& sql, std::span<const base::TypeId> types) {
+DestinationSession::Prepared& DestinationSession::prepared(const std::string& sql,
+                                                           std::span<const base::TypeId> types) {
   auto& slot = plain_[sql];
   if (!slot) {
     slot = std::make_unique<Prepared>();

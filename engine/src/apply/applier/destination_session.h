@@ -20,8 +20,8 @@ namespace thalweg::apply {
 // Why the statements since the last sync did not do what they should.
 struct StatementFailure {
   base::Error error;
-  bool missing_row = false;             // an UPDATE or DELETE found none
-  const std::byte* frame = nullptr;     // of the row, where one statement is one row
+  bool missing_row = false;          // an UPDATE or DELETE found none
+  const std::byte* frame = nullptr;  // of the row, where one statement is one row
   const metadata::TableMetadata* table = nullptr;
 };
 
@@ -38,8 +38,8 @@ class DestinationSession {
 
   // What a statement's result has to say.
   struct Expectation {
-    uint64_t rows = 0;                  // exactly as many
-    bool any = false;                   // or whatever it is
+    uint64_t rows = 0;  // exactly as many
+    bool any = false;   // or whatever it is
     const std::byte* frame = nullptr;
     const metadata::TableMetadata* table = nullptr;
   };

@@ -21,18 +21,24 @@ enum TypeOid : uint32_t { kBool = 16, kInt8 = 20, kInt2 = 21, kInt4 = 23, kText 
 std::string show(const metadata::Column& column, const lcr::Value& value) {
   if (value.mark == lcr::ValueMark::null) return "NULL";
   lcr::ByteReader reader(value.bytes);
-  const uint32_t type = value.mark == lcr::ValueMark::text ? static_cast<uint32_t>(kText) : column.type->value_type.value;
+  const uint32_t type =
+      value.mark == lcr::ValueMark::text ? static_cast<uint32_t>(kText) : column.type->value_type.value;
   switch (type) {
-    case kInt2: return std::to_string(reader.integer<int16_t>());
-    case kInt4: return std::to_string(reader.integer<int32_t>());
-    case kInt8: return std::to_string(reader.integer<int64_t>());
+    case kInt2:
+      return std::to_string(reader.integer<int16_t>());
+    case kInt4:
+      return std::to_string(reader.integer<int32_t>());
+    case kInt8:
+      return std::to_string(reader.integer<int64_t>());
     case kText:
     case kBpchar:
     case kVarchar: {
-      const std::string text(reinterpret_cast<const char*>(value.bytes.data()), std::min(value.bytes.size(), kShownBytesMax));
+      const std::string text(reinterpret_cast<const char*>(value.bytes.data()),
+                             std::min(value.bytes.size(), kShownBytesMax));
       return fmt::format("'{}'{}", text, value.bytes.size() > kShownBytesMax ? "..." : "");
     }
-    default: break;
+    default:
+      break;
   }
   std::string hex = "\\x";
   for (const std::byte byte : value.bytes.first(std::min(value.bytes.size(), kShownBytesMax))) {
@@ -80,7 +86,8 @@ base::Error final_error(const StatementFailure& failure, const Transaction& tran
   if (failure.table != nullptr) error.table = failure.table->quoted_name;
   if (is_nobodys_data(error.code)) return error;
   const bool unique = error.sqlstate == kUniqueViolation;
-  if (failure.table != nullptr && transaction.commit_lsn < failure.table->copied_to && (unique || failure.missing_row)) {
+  if (failure.table != nullptr && transaction.commit_lsn < failure.table->copied_to &&
+      (unique || failure.missing_row)) {
     error.code = ErrorCode::initial_copy_inconsistent;
   } else {
     error.code = failure.missing_row || unique || error.code == ErrorCode::apply_conflict ? ErrorCode::apply_conflict
@@ -93,7 +100,8 @@ base::Error final_error(const StatementFailure& failure, const Transaction& tran
     return error;
   }
   const auto kind = lcr::FrameView::trusted(failure.frame).kind();
-  const std::string change = fmt::format("{} {}{}, {}", verb(kind), error.table, show_key(*failure.table, failure.frame), where);
+  const std::string change =
+      fmt::format("{} {}{}, {}", verb(kind), error.table, show_key(*failure.table, failure.frame), where);
   error.message = failure.missing_row ? fmt::format("{}: the destination has no such row", change)
                                       : fmt::format("{}: {}", change, error.message);
   if (failure.missing_row) error.sqlstate.clear();

@@ -31,7 +31,9 @@ bool may_be_copied(const TableMetadata& table, const Transaction& transaction) {
 
 StatementFailure order_conflict(const TableMetadata& table, const std::byte* frame) {
   return {.error = base::fail(ErrorCode::apply_conflict, "changes of one row do not follow from each other").error(),
-          .missing_row = false, .frame = frame, .table = &table};
+          .missing_row = false,
+          .frame = frame,
+          .table = &table};
 }
 
 // An update as one of row order: its new values, and the values that find the old row.
@@ -65,7 +67,8 @@ base::Result<const TableMetadata*> GroupExecutor::table_of(const Transaction& tr
   }
   const TableMetadata* const table = transaction.tables->find(frame.relation(), header.table_version);
   if (table == nullptr) {
-    return base::fail(ErrorCode::corrupt_frame, fmt::format("a row of relation {} came before its description", header.relation));
+    return base::fail(ErrorCode::corrupt_frame,
+                      fmt::format("a row of relation {} came before its description", header.relation));
   }
   last_map_ = transaction.tables.get();
   last_table_ = table;
@@ -79,10 +82,18 @@ void GroupExecutor::count(const TableMetadata& table, FrameKind kind) {
     last_counts_ = &counts_[&table];
   }
   switch (kind) {
-    case FrameKind::insert: ++last_counts_->inserts; break;
-    case FrameKind::update: ++last_counts_->updates; break;
-    case FrameKind::remove: ++last_counts_->deletes; break;
-    default: ++last_counts_->truncates; break;
+    case FrameKind::insert:
+      ++last_counts_->inserts;
+      break;
+    case FrameKind::update:
+      ++last_counts_->updates;
+      break;
+    case FrameKind::remove:
+      ++last_counts_->deletes;
+      break;
+    default:
+      ++last_counts_->truncates;
+      break;
   }
 }
 
@@ -91,7 +102,8 @@ base::Result<void> GroupExecutor::send_truncate(const Transaction& transaction, 
   for (const base::RelationId relation : frame.truncated_relations()) {
     const TableMetadata* const table = transaction.tables->latest(relation);
     if (table == nullptr) {
-      return base::fail(ErrorCode::corrupt_frame, fmt::format("TRUNCATE of relation {} came before its description", relation.value));
+      return base::fail(ErrorCode::corrupt_frame,
+                        fmt::format("TRUNCATE of relation {} came before its description", relation.value));
     }
     if (is_copied(*table, transaction)) continue;
     names += fmt::format("{}{}", names.empty() ? "" : ", ", table->quoted_name);

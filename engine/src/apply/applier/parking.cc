@@ -18,9 +18,9 @@ constexpr size_t kChunkBytes = 8 * 1024 * 1024;
 const std::string kInsert =
     "INSERT INTO thalweg.error_queue (stream_id, commit_lsn, end_lsn, commit_micros, xid, lcrs, tables, code, message, "
     "sqlstate, hashes, read_hashes, table_hashes) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
-constexpr std::array kInsertTypes{base::TypeId{25},   base::TypeId{3220}, base::TypeId{3220}, base::TypeId{20},
-                                  base::TypeId{20},   base::TypeId{20},   base::TypeId{1009}, base::TypeId{25},
-                                  base::TypeId{25},   base::TypeId{25},   base::TypeId{17},   base::TypeId{17},
+constexpr std::array kInsertTypes{base::TypeId{25}, base::TypeId{3220}, base::TypeId{3220}, base::TypeId{20},
+                                  base::TypeId{20}, base::TypeId{20},   base::TypeId{1009}, base::TypeId{25},
+                                  base::TypeId{25}, base::TypeId{25},   base::TypeId{17},   base::TypeId{17},
                                   base::TypeId{17}};
 const std::string kInsertChunk =
     "INSERT INTO thalweg.error_queue_chunk (error_id, chunk, frames) SELECT id, $3, $4 FROM thalweg.error_queue "
@@ -46,7 +46,8 @@ std::string array_literal(const std::vector<std::string>& items) {
 }
 
 // Tables that a frame changes.
-void add_tables(const Transaction& transaction, const lcr::FrameView& frame, std::vector<const metadata::TableMetadata*>& tables) {
+void add_tables(const Transaction& transaction, const lcr::FrameView& frame,
+                std::vector<const metadata::TableMetadata*>& tables) {
   const auto add = [&](const metadata::TableMetadata* table) {
     if (table != nullptr && std::ranges::find(tables, table) == tables.end()) tables.push_back(table);
   };
@@ -97,11 +98,19 @@ base::Result<std::optional<StatementFailure>> park(DestinationSession& session, 
   const std::string xid = std::to_string(transaction.xid.value);
   const std::string lcrs = std::to_string(transaction.lcrs);
   const std::string table_names = array_literal(names);
-  const std::array parameters{pg::text_parameter(stream_id), pg::text_parameter(commit_lsn), pg::text_parameter(end_lsn),
-                              pg::text_parameter(micros), pg::text_parameter(xid), pg::text_parameter(lcrs),
-                              pg::text_parameter(table_names), pg::text_parameter(base::name_of(why.code)),
-                              pg::text_parameter(why.message), pg::text_parameter(why.sqlstate), binary(hashes),
-                              binary(read_hashes), binary(table_hashes)};
+  const std::array parameters{pg::text_parameter(stream_id),
+                              pg::text_parameter(commit_lsn),
+                              pg::text_parameter(end_lsn),
+                              pg::text_parameter(micros),
+                              pg::text_parameter(xid),
+                              pg::text_parameter(lcrs),
+                              pg::text_parameter(table_names),
+                              pg::text_parameter(base::name_of(why.code)),
+                              pg::text_parameter(why.message),
+                              pg::text_parameter(why.sqlstate),
+                              binary(hashes),
+                              binary(read_hashes),
+                              binary(table_hashes)};
   THALWEG_TRY(session.run(session.prepared(kInsert, kInsertTypes), parameters, {.rows = 1}));
 
   // The tables' descriptions first: the queue entry has to be readable by itself.
@@ -128,8 +137,10 @@ base::Result<std::optional<StatementFailure>> park(DestinationSession& session, 
 }
 
 base::Result<ParkedSet> load_parked(pg::Connection& connection, const std::string& stream_id, uint64_t& count) {
-  THALWEG_ASSIGN(const pg::Rows rows,
-                 connection.query("SELECT hashes, read_hashes, table_hashes FROM thalweg.error_queue WHERE stream_id = $1", {stream_id}));
+  THALWEG_ASSIGN(
+      const pg::Rows rows,
+      connection.query("SELECT hashes, read_hashes, table_hashes FROM thalweg.error_queue WHERE stream_id = $1",
+                       {stream_id}));
   ParkedSet parked;
   for (size_t row = 0; row < rows.size(); ++row) {
     const auto writes = decode_hashes_hex(rows.text(row, 0));

@@ -15,7 +15,8 @@ constexpr std::array kTypes{base::TypeId{3220}, base::TypeId{17}, base::TypeId{2
 }  // namespace
 
 base::Error taken_over(const std::string& stream_id) {
-  return base::fail(base::ErrorCode::stream_in_use, fmt::format("another engine has taken stream {} over", stream_id)).error();
+  return base::fail(base::ErrorCode::stream_in_use, fmt::format("another engine has taken stream {} over", stream_id))
+      .error();
 }
 
 ProgressWriter::ProgressWriter(SharedState& shared, int applier)
@@ -24,13 +25,14 @@ ProgressWriter::ProgressWriter(SharedState& shared, int applier)
 base::Result<void> ProgressWriter::create_row(pg::Connection& connection) {
   const std::string low_watermark = base::to_string(base::Lsn{shared_.low_watermark.load(std::memory_order_acquire)});
   // The stream's row is locked for the moment, so that a newer epoch begins before or after, not in between.
-  THALWEG_ASSIGN(const pg::Rows rows,
-                 connection.query("WITH current AS (SELECT FROM thalweg.stream WHERE stream_id = $1 AND epoch = $3::bigint "
-                                  "FOR SHARE) INSERT INTO thalweg.apply_progress (stream_id, applier, epoch, "
-                                  "low_watermark, ranges) SELECT $1, $2::integer, $3::bigint, $4::pg_lsn, '' FROM current "
-                                  "ON CONFLICT (stream_id, applier) DO UPDATE SET updated_at = now() "
-                                  "WHERE apply_progress.epoch = excluded.epoch",
-                                  {shared_.stream_id, applier_, epoch_, low_watermark}));
+  THALWEG_ASSIGN(
+      const pg::Rows rows,
+      connection.query("WITH current AS (SELECT FROM thalweg.stream WHERE stream_id = $1 AND epoch = $3::bigint "
+                       "FOR SHARE) INSERT INTO thalweg.apply_progress (stream_id, applier, epoch, "
+                       "low_watermark, ranges) SELECT $1, $2::integer, $3::bigint, $4::pg_lsn, '' FROM current "
+                       "ON CONFLICT (stream_id, applier) DO UPDATE SET updated_at = now() "
+                       "WHERE apply_progress.epoch = excluded.epoch",
+                       {shared_.stream_id, applier_, epoch_, low_watermark}));
   if (rows.affected() != 1) return std::unexpected(taken_over(shared_.stream_id));
   return {};
 }

@@ -18,7 +18,8 @@ class ProgressWriter {
  public:
   ProgressWriter(SharedState& shared, int applier);
 
-  // Makes the row of this epoch, unless it is there already: from before the applier was retired. Fails with stream_in_use when a newer epoch has begun.
+  // Makes the row of this epoch, unless it is there already: from before the applier was retired. Fails with
+  // stream_in_use when a newer epoch has begun.
   base::Result<void> create_row(pg::Connection& connection);
   // Sends the update that records `range` besides what was recorded before. Fails at the server when another engine
   // has taken the stream over: then nothing of the transaction stays.

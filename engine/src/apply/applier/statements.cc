@@ -38,7 +38,8 @@ class Builder {
     std::string condition;
     for (uint16_t column = 0; column < table_.columns.size(); ++column) {
       if (!table_.columns[column].written) continue;
-      condition += fmt::format("{}{}", condition.empty() ? "" : " AND ", same_value(table_.columns[column], parameter(column, true)));
+      condition += fmt::format("{}{}", condition.empty() ? "" : " AND ",
+                               same_value(table_.columns[column], parameter(column, true)));
     }
     const char* const place = table_.is_partitioned ? "(tableoid, ctid)" : "ctid";
     const char* const places = table_.is_partitioned ? "tableoid, ctid" : "ctid";
@@ -51,9 +52,9 @@ class Builder {
   }
 
  private:
-  // Exact for every type, and NULL is the same as NULL. Where `=` is exact an index may serve; elsewhere external forms are
-  // compared: not every type has an operator, and equal stored images are no test either (one value may be stored in
-  // several ways).
+  // Exact for every type, and NULL is the same as NULL. Where `=` is exact an index may serve; elsewhere external forms
+  // are compared: not every type has an operator, and equal stored images are no test either (one value may be stored
+  // in several ways).
   static std::string same_value(const Column& column, const std::string& parameter) {
     const std::string& name = column.quoted_name;
     const metadata::TypeNode& type = *column.type;
@@ -84,12 +85,13 @@ std::vector<uint16_t> assigned_columns(const TableMetadata& table, const ColumnM
   return columns.empty() ? table.identity : columns;
 }
 
-// Columns that cannot be assigned, and so must be as they came: a row where they are not is a conflict, not a difference
-// that nobody sees.
+// Columns that cannot be assigned, and so must be as they came: a row where they are not is a conflict, not a
+// difference that nobody sees.
 std::vector<uint16_t> required_columns(const TableMetadata& table, const ColumnMask& came) {
   std::vector<uint16_t> columns;
   for (uint16_t column = 0; column < table.columns.size(); ++column) {
-    if (came.has(column) && table.columns[column].identity_always && !in_identity(table, column)) columns.push_back(column);
+    if (came.has(column) && table.columns[column].identity_always && !in_identity(table, column))
+      columns.push_back(column);
   }
   return columns;
 }
@@ -119,7 +121,8 @@ Statement make_insert(const TableMetadata& table, bool upsert) {
     std::string assignments;
     for (const Column& column : table.columns) {
       if (!column.written || column.identity_always) continue;
-      assignments += fmt::format("{}{} = excluded.{}", assignments.empty() ? "" : ", ", column.quoted_name, column.quoted_name);
+      assignments +=
+          fmt::format("{}{} = excluded.{}", assignments.empty() ? "" : ", ", column.quoted_name, column.quoted_name);
     }
     sql += assignments.empty() ? fmt::format(" ON CONFLICT ({}) DO NOTHING", key)
                                : fmt::format(" ON CONFLICT ({}) DO UPDATE SET {}", key, assignments);
@@ -161,8 +164,8 @@ Statement make_replacement(const TableMetadata& table, const ColumnMask& came, s
     values += values.empty() ? "" : ", ";
     values += came.has(column) ? builder.parameter(column, false) : "gone." + table.columns[column].quoted_name;
   }
-  return builder.finish(fmt::format("INSERT INTO {} ({}) OVERRIDING SYSTEM VALUE SELECT {} FROM gone", table.quoted_name,
-                                    written_columns(table), values));
+  return builder.finish(fmt::format("INSERT INTO {} ({}) OVERRIDING SYSTEM VALUE SELECT {} FROM gone",
+                                    table.quoted_name, written_columns(table), values));
 }
 
 Statement make_set_insert(const TableMetadata& table) {
@@ -188,7 +191,8 @@ Statement make_set_change(const TableMetadata& table, const ColumnMask& came, bo
   };
   for (const uint16_t column : table.identity) {
     add(column, "k");
-    condition += fmt::format("{}t.{} = s.k{}", condition.empty() ? "" : " AND ", table.columns[column].quoted_name, column);
+    condition +=
+        fmt::format("{}t.{} = s.k{}", condition.empty() ? "" : " AND ", table.columns[column].quoted_name, column);
   }
   if (!update) {
     return builder.finish(fmt::format("DELETE FROM {} AS t USING unnest({}) AS s({}) WHERE {}", table.quoted_name,
@@ -196,7 +200,8 @@ Statement make_set_change(const TableMetadata& table, const ColumnMask& came, bo
   }
   for (const uint16_t column : assigned_columns(table, came, false)) {
     add(column, "v");
-    assignments += fmt::format("{}{} = s.v{}", assignments.empty() ? "" : ", ", table.columns[column].quoted_name, column);
+    assignments +=
+        fmt::format("{}{} = s.v{}", assignments.empty() ? "" : ", ", table.columns[column].quoted_name, column);
   }
   for (const uint16_t column : required_columns(table, came)) {
     add(column, "v");
@@ -226,18 +231,26 @@ Statement make_statement(const TableMetadata& table, StatementKind kind, const C
   Statement statement;
   std::string prelude;
   switch (kind) {
-    case StatementKind::insert: return make_insert(table, false);
-    case StatementKind::upsert: return make_insert(table, true);
-    case StatementKind::remove_if_moved: return make_remove_if_moved(table);
-    case StatementKind::set_insert: return make_set_insert(table);
-    case StatementKind::set_update: return make_set_change(table, came, true);
-    case StatementKind::set_remove: return make_set_change(table, came, false);
+    case StatementKind::insert:
+      return make_insert(table, false);
+    case StatementKind::upsert:
+      return make_insert(table, true);
+    case StatementKind::remove_if_moved:
+      return make_remove_if_moved(table);
+    case StatementKind::set_insert:
+      return make_set_insert(table);
+    case StatementKind::set_update:
+      return make_set_change(table, came, true);
+    case StatementKind::set_remove:
+      return make_set_change(table, came, false);
     case StatementKind::update:
     case StatementKind::update_key:
       statement = replaces_row(table, kind) ? make_replacement(table, came, prelude)
                                             : make_update(table, came, kind == StatementKind::update_key);
       break;
-    case StatementKind::remove: statement = make_remove(table); break;
+    case StatementKind::remove:
+      statement = make_remove(table);
+      break;
   }
   if (checked) {
     statement.sql = fmt::format("WITH {}{}touched AS ({} RETURNING 1) SELECT 1 / count(*) FROM touched", prelude,

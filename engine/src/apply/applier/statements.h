@@ -25,12 +25,12 @@ struct ColumnMask {
 
 enum class StatementKind : uint8_t {
   insert,
-  update,            // columns that came, but not the identity
-  update_key,        // the identity too
+  update,      // columns that came, but not the identity
+  update_key,  // the identity too
   remove,
-  upsert,            // catch-up: insert or overwrite
-  remove_if_moved,   // catch-up of a key update: the old row, where the new one is there already
-  set_insert,        // from unnest(): one array a column
+  upsert,           // catch-up: insert or overwrite
+  remove_if_moved,  // catch-up of a key update: the old row, where the new one is there already
+  set_insert,       // from unnest(): one array a column
   set_update,
   set_remove,
 };
@@ -50,7 +50,8 @@ struct Statement {
 
 // `came`: columns with a new value; used by update, update_key, set_update. `checked` turns an update or remove into
 // a statement that fails when it finds no row: for pipelines that end in a commit.
-Statement make_statement(const metadata::TableMetadata& table, StatementKind kind, const ColumnMask& came, bool checked);
+Statement make_statement(const metadata::TableMetadata& table, StatementKind kind, const ColumnMask& came,
+                         bool checked);
 
 // COPY ... FROM STDIN (FORMAT binary) of all written columns.
 std::string make_copy(const metadata::TableMetadata& table);

@@ -23,7 +23,8 @@ inline base::Result<Values> read_values(lcr::TupleView tuple, const metadata::Ta
   const size_t count = table.columns.size();
   lcr::ByteReader reader(tuple.bytes());
   if (reader.integer<uint16_t>() != count) {
-    return base::fail(base::ErrorCode::corrupt_frame, "a tuple of " + table.quoted_name + " has another number of columns");
+    return base::fail(base::ErrorCode::corrupt_frame,
+                      "a tuple of " + table.quoted_name + " has another number of columns");
   }
   Values values = arena.take_array<lcr::Value>(count);
   for (size_t i = 0; i < count; ++i) {

@@ -16,9 +16,9 @@ using telemetry::ActivityScope;
 
 namespace {
 
-constexpr size_t kWindowGroupsPerApplier = 8;  // how far commits may run ahead of the low watermark
-constexpr size_t kWaitingGroupsOver = 2;       // formed ahead of time, besides one an applier
-constexpr uint64_t kHoldLcrs = 2000;           // a smaller group may wait a moment for company:
+constexpr size_t kWindowGroupsPerApplier = 8;           // how far commits may run ahead of the low watermark
+constexpr size_t kWaitingGroupsOver = 2;                // formed ahead of time, besides one an applier
+constexpr uint64_t kHoldLcrs = 2000;                    // a smaller group may wait a moment for company:
 constexpr std::chrono::milliseconds kHoldTime{2};       // while others run,
 constexpr std::chrono::milliseconds kFlowHoldTime{10};  // and in a steady flow of
 constexpr uint64_t kFlowLcrsPerMs = 20;                 // at least so many LCRs
@@ -78,8 +78,10 @@ bool Coordinator::is_ready(const Group& group) const {
 
 // A moment's patience makes larger, cheaper groups. An idle path, or one with a trickle of changes, never waits.
 bool Coordinator::is_held(const Group& group) const {
-  if (&group != window_.back().get() || in_.closed() || group.mode != GroupMode::together || group.barrier) return false;
-  if (group.lcrs >= std::min<uint64_t>(kHoldLcrs, shared_.parameters.group_size.load(std::memory_order_relaxed))) return false;
+  if (&group != window_.back().get() || in_.closed() || group.mode != GroupMode::together || group.barrier)
+    return false;
+  if (group.lcrs >= std::min<uint64_t>(kHoldLcrs, shared_.parameters.group_size.load(std::memory_order_relaxed)))
+    return false;
   const auto age = Clock::now() - tail_since_;
   return (running_ > 0 && age < kHoldTime) || (in_steady_flow_ && age < kFlowHoldTime);
 }
@@ -125,8 +127,10 @@ void Coordinator::run() {
     in_.want(wants);
     if (wants && waiting_ == 0 && in_.peek() != nullptr) continue;
     const ActivityScope idle(time_, window_.empty() ? Activity::idle : Activity::execute);
-    const bool watches = running_ > 1 && shared_.parameters.commit_serialization.load(std::memory_order_relaxed) == CommitSerialization::full;
-    shared_.coordinator_bell.wait(ticket, held ? kHoldWait : std::chrono::microseconds(watches ? kWatchPause : kIdleWait));
+    const bool watches = running_ > 1 && shared_.parameters.commit_serialization.load(std::memory_order_relaxed) ==
+                                             CommitSerialization::full;
+    shared_.coordinator_bell.wait(ticket,
+                                  held ? kHoldWait : std::chrono::microseconds(watches ? kWatchPause : kIdleWait));
   }
   state_.set(shared_.error.is_set() ? "ABORTING" : "SHUTTING DOWN CLEANLY");
   shared_.commits_ended.store(true, std::memory_order_release);
@@ -166,7 +170,8 @@ void Coordinator::finish(Group& group) {
   group.state = GroupState::waiting;
   ++waiting_;
   const base::Error error = *group.error;
-  const bool again = group.mode == GroupMode::together && (is_about_data(error.code) || error.code == ErrorCode::database_busy);
+  const bool again =
+      group.mode == GroupMode::together && (is_about_data(error.code) || error.code == ErrorCode::database_busy);
   if (again) {
     // Once everything before it has committed, what fails again fails by itself.
     retried_groups_.add();
@@ -191,11 +196,13 @@ void Coordinator::advance() {
     low_watermark = std::max(low_watermark, group.covers_until.value);
     committed += group.transactions.size();
     for (const auto& transaction : group.transactions) {
-      if (transaction->spilled) shared_.spill_bytes.fetch_sub(static_cast<int64_t>(transaction->spilled->bytes()), std::memory_order_relaxed);
+      if (transaction->spilled)
+        shared_.spill_bytes.fetch_sub(static_cast<int64_t>(transaction->spilled->bytes()), std::memory_order_relaxed);
     }
     window_.pop_front();
   }
-  oldest_commit_time_.store(window_.empty() ? 0 : window_.front()->transactions.front()->commit_time.value, std::memory_order_relaxed);
+  oldest_commit_time_.store(window_.empty() ? 0 : window_.front()->transactions.front()->commit_time.value,
+                            std::memory_order_relaxed);
   if (committed == 0) return;
   shared_.low_watermark.store(low_watermark, std::memory_order_release);
   shared_.commits.store(shared_.commits.load(std::memory_order_relaxed) + committed, std::memory_order_release);
@@ -221,8 +228,10 @@ void Coordinator::begin_group() {
   auto group = std::make_unique<Group>();
   group->number = next_number_++;
   // A barrier waits for all before it; all after it wait for it.
-  if (Group* const last = tail(); last != nullptr && (last->barrier || in_.peek()->barrier)) group->after = last->number;
-  else if (last != nullptr) group->after = last->after_barrier;
+  if (Group* const last = tail(); last != nullptr && (last->barrier || in_.peek()->barrier))
+    group->after = last->number;
+  else if (last != nullptr)
+    group->after = last->after_barrier;
   group->after_barrier = group->after;
   window_.push_back(std::move(group));
   ++waiting_;
@@ -251,7 +260,9 @@ void Coordinator::add(Group& group, std::unique_ptr<Transaction> transaction) {
 bool Coordinator::add_to_tail() {
   Group* const last = tail();
   const Transaction& next = *in_.peek();
-  if (last == nullptr || last->state != GroupState::waiting || last->mode != GroupMode::together || last->barrier || next.barrier) return false;
+  if (last == nullptr || last->state != GroupState::waiting || last->mode != GroupMode::together || last->barrier ||
+      next.barrier)
+    return false;
   if (last->lcrs + next.lcrs > shared_.parameters.group_size.load(std::memory_order_relaxed)) return false;
   if (!is_ready(*last) && idle_appliers() > 0) {
     Dependencies found;
@@ -336,7 +347,9 @@ void Coordinator::reload_parked() {
 // one may wait for a lock of the later: the server sees no deadlock. Ask it who blocks the oldest group.
 void Coordinator::resolve_commit_order_deadlock() {
   const auto now = Clock::now();
-  if (running_ < 2 || window_.empty() || window_.front()->state != GroupState::running || now - watched_at_ < kWatchPause) return;
+  if (running_ < 2 || window_.empty() || window_.front()->state != GroupState::running ||
+      now - watched_at_ < kWatchPause)
+    return;
   const int count = applier_count();
   int oldest = -1;
   bool anybody_waits = false;
@@ -378,10 +391,16 @@ void Coordinator::tell_idle_appliers() {
 telemetry::ComponentSample Coordinator::sample() const {
   const int64_t oldest = oldest_commit_time_.load(std::memory_order_relaxed);
   const int64_t lag = oldest == 0 ? 0 : std::max<int64_t>(0, shared_.clock->unix_now().value - oldest);
-  return {.type = "APPLY", .name = "apply", .sub_component = "APPLY COORDINATOR", .server = 0, .state = state_.get(),
+  return {.type = "APPLY",
+          .name = "apply",
+          .sub_component = "APPLY COORDINATOR",
+          .server = 0,
+          .state = state_.get(),
           .time_ns = time_.sample(),
-          .counters = {{"transactions", transactions_.get()}, {"groups", groups_.get()},
-                       {"dependent_groups", dependent_groups_.get()}, {"retried_groups", retried_groups_.get()},
+          .counters = {{"transactions", transactions_.get()},
+                       {"groups", groups_.get()},
+                       {"dependent_groups", dependent_groups_.get()},
+                       {"retried_groups", retried_groups_.get()},
                        {"errors", errors_.get()}},
           .gauges = {{"waiting_groups", static_cast<int64_t>(waiting_groups_.get())}, {"low_watermark_lag_us", lag}}};
 }

@@ -22,7 +22,8 @@ namespace thalweg::apply {
 
 inline constexpr int kAppliersMax = 64;
 
-// An agent; it owns the appliers. sample, applier_count and applier belong to anybody. Appliers that were retired count, too.
+// An agent; it owns the appliers. sample, applier_count and applier belong to anybody. Appliers that were retired
+// count, too.
 class Coordinator {
  public:
   Coordinator(SharedState& shared, TransactionQueue& in, ParkedSet parked);
@@ -68,21 +69,21 @@ class Coordinator {
   std::deque<std::unique_ptr<Group>> window_;  // by number, from the oldest uncommitted one
   uint64_t next_number_ = 1;
   uint64_t committed_through_ = 0;
-  uint64_t waiting_ = 0;                       // groups of the window that no applier has
+  uint64_t waiting_ = 0;  // groups of the window that no applier has
   int running_ = 0;
-  int usable_ = 0;                             // appliers that may be given groups: the first so many
+  int usable_ = 0;  // appliers that may be given groups: the first so many
   std::array<Group*, kAppliersMax> busy_with_{};
   Clock::time_point tail_since_;
-  Clock::time_point flow_since_;               // measure_flow's window
+  Clock::time_point flow_since_;  // measure_flow's window
   uint64_t flow_lcrs_ = 0;
   bool in_steady_flow_ = false;
   Clock::time_point watched_at_;
-  std::optional<pg::Connection> watch_;        // looks for blocked backends; opened when it is needed
+  std::optional<pg::Connection> watch_;  // looks for blocked backends; opened when it is needed
 
   telemetry::StateText state_{"INITIALIZING"};
   telemetry::TimeAccount time_;
   telemetry::Counter transactions_, groups_, dependent_groups_, retried_groups_, errors_;
-  telemetry::Counter waiting_groups_;          // a gauge
+  telemetry::Counter waiting_groups_;  // a gauge
   // Commit time of the oldest transaction that has not committed, 0 where there is none. Writer: this agent.
   std::atomic<int64_t> oldest_commit_time_{0};
   // Writer: the thread, at its end (release). Reader: anybody (acquire).

@@ -10,13 +10,15 @@
 namespace thalweg::apply {
 namespace {
 
-Dependencies find(const DependencyTable& table, std::vector<uint64_t> writes, std::vector<uint64_t> reads, uint64_t committed, uint64_t own) {
+Dependencies find(const DependencyTable& table, std::vector<uint64_t> writes, std::vector<uint64_t> reads,
+                  uint64_t committed, uint64_t own) {
   Dependencies found;
   table.find({.writes = writes, .reads = reads, .tables = {}}, committed, own, found);
   return found;
 }
 
-void note(DependencyTable& table, std::vector<uint64_t> writes, std::vector<uint64_t> reads, uint64_t committed, uint64_t own) {
+void note(DependencyTable& table, std::vector<uint64_t> writes, std::vector<uint64_t> reads, uint64_t committed,
+          uint64_t own) {
   table.note({.writes = writes, .reads = reads, .tables = {}}, committed, own);
 }
 
@@ -26,10 +28,10 @@ TEST(DependencyTable, OrdersWritersAndReaders) {
   EXPECT_TRUE(find(table, {3}, {8}, 0, 2).none());
   EXPECT_EQ(find(table, {2}, {}, 0, 2).predecessors, std::vector<uint64_t>{1});
   EXPECT_EQ(find(table, {}, {1}, 0, 2).predecessors, std::vector<uint64_t>{1});
-  EXPECT_TRUE(find(table, {}, {9}, 0, 2).none());      // readers do not wait for readers
-  EXPECT_EQ(find(table, {9}, {}, 0, 2).after, 1U);     // writers wait for all readers
-  EXPECT_TRUE(find(table, {2}, {}, 1, 2).none());      // committed
-  EXPECT_TRUE(find(table, {2}, {}, 0, 1).none());      // its own
+  EXPECT_TRUE(find(table, {}, {9}, 0, 2).none());   // readers do not wait for readers
+  EXPECT_EQ(find(table, {9}, {}, 0, 2).after, 1U);  // writers wait for all readers
+  EXPECT_TRUE(find(table, {2}, {}, 1, 2).none());   // committed
+  EXPECT_TRUE(find(table, {2}, {}, 0, 1).none());   // its own
 }
 
 TEST(DependencyTable, AGroupThatReadTooWaitsForEarlierReaders) {
@@ -51,7 +53,8 @@ TEST(DependencyTable, NeverForgetsAgainstAModel) {
     for (int i = 0; i < 3; ++i) reads.push_back(random() % 3000 + 1);
     const auto found = find(table, writes, reads, committed, own);
     const auto ordered = [&](uint64_t earlier) {
-      return earlier <= committed || earlier <= found.after || std::ranges::find(found.predecessors, earlier) != found.predecessors.end();
+      return earlier <= committed || earlier <= found.after ||
+             std::ranges::find(found.predecessors, earlier) != found.predecessors.end();
     };
     for (const uint64_t hash : writes) {
       // The last writer, and every reader since: earlier ones are before that writer.

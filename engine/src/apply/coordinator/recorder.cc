@@ -13,7 +13,8 @@ constexpr std::chrono::seconds kIdleRecordPause{10};  // when positions move wit
 constexpr std::chrono::seconds kProbePause{1};        // is the lock's connection still there?
 }  // namespace
 
-Recorder::Recorder(SharedState& shared, pg::Connection connection) : shared_(shared), connection_(std::move(connection)) {
+Recorder::Recorder(SharedState& shared, pg::Connection connection)
+    : shared_(shared), connection_(std::move(connection)) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -33,10 +34,11 @@ void Recorder::run() {
 base::Result<void> Recorder::record(uint64_t low_watermark) {
   // synchronous_commit is on here. WAL is flushed in order: once this commit is durable, so are all commits that the
   // low watermark stands for, because the coordinator heard of them before.
-  THALWEG_ASSIGN(const pg::Rows rows,
-                 connection_.query("UPDATE thalweg.stream SET low_watermark = greatest(low_watermark, $2::pg_lsn), "
-                                   "recorded_at = now() WHERE stream_id = $1 AND epoch = $3::bigint",
-                                   {shared_.stream_id, base::to_string(base::Lsn{low_watermark}), std::to_string(shared_.epoch)}));
+  THALWEG_ASSIGN(
+      const pg::Rows rows,
+      connection_.query("UPDATE thalweg.stream SET low_watermark = greatest(low_watermark, $2::pg_lsn), "
+                        "recorded_at = now() WHERE stream_id = $1 AND epoch = $3::bigint",
+                        {shared_.stream_id, base::to_string(base::Lsn{low_watermark}), std::to_string(shared_.epoch)}));
   if (rows.affected() != 1) return std::unexpected(taken_over(shared_.stream_id));
   shared_.confirmed.store(low_watermark, std::memory_order_release);
   return {};

@@ -108,7 +108,8 @@ base::Result<void> Assembler::spill(Open& open, const metadata::TableMap* tables
 }
 
 base::Result<bool> Assembler::spill_largest() {
-  Open* largest = whole_.transaction && !whole_.transaction->spilled && whole_.transaction->frames.bytes() > 0 ? &whole_ : nullptr;
+  Open* largest =
+      whole_.transaction && !whole_.transaction->spilled && whole_.transaction->frames.bytes() > 0 ? &whole_ : nullptr;
   for (auto& [xid, open] : streamed_) {
     if (open.transaction->spilled || open.transaction->frames.bytes() == 0) continue;
     if (largest == nullptr || open.transaction->frames.bytes() > largest->transaction->frames.bytes()) largest = &open;
@@ -129,7 +130,8 @@ void Assembler::abort(const lcr::FrameView& frame) {
   }
   drop_fill(found->second);
   if (found->second.transaction->spilled) {
-    shared_.spill_bytes.fetch_sub(static_cast<int64_t>(found->second.transaction->spilled->bytes()), std::memory_order_relaxed);
+    shared_.spill_bytes.fetch_sub(static_cast<int64_t>(found->second.transaction->spilled->bytes()),
+                                  std::memory_order_relaxed);
   }
   streamed_.erase(found);
   counters_.open_transactions.set(streamed_.size());

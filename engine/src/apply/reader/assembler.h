@@ -37,11 +37,12 @@ class Assembler {
  private:
   struct Open {
     std::unique_ptr<Transaction> transaction;
-    Block* fill = nullptr;   // streamed transactions fill blocks of their own
+    Block* fill = nullptr;  // streamed transactions fill blocks of their own
     uint64_t frames = 0;
     bool streamed = false;
   };
-  base::Result<void> append(Open& open, const lcr::FrameView& frame, const metadata::TableMap& tables, size_t spill_above);
+  base::Result<void> append(Open& open, const lcr::FrameView& frame, const metadata::TableMap& tables,
+                            size_t spill_above);
   base::Result<void> spill(Open& open, const metadata::TableMap* tables);
   base::Result<void> append_spilled(Open& open, const lcr::FrameView& frame);
   base::Result<std::unique_ptr<Transaction>> finish(const lcr::FrameView& frame,

@@ -18,10 +18,17 @@ constexpr size_t kFramesPerLook = 256;  // between looks at stop and at the memo
 
 Reader::Reader(SharedState& shared, const ApplyOptions& options, LsnRanges applied, pg::Connection connection,
                BlockPool& pool, TransactionQueue& out)
-    : shared_(shared), queue_(*options.queue), consumer_(options.consumer),
-      memory_budget_bytes_(options.parameters.memory_budget_bytes), catch_up_(options.catch_up),
-      recovered_low_watermark_{shared.low_watermark.load(std::memory_order_relaxed)}, applied_(std::move(applied)),
-      connection_(std::move(connection)), pool_(pool), out_(out), assembler_(shared, pool, options.spill_directory, counters_) {
+    : shared_(shared),
+      queue_(*options.queue),
+      consumer_(options.consumer),
+      memory_budget_bytes_(options.parameters.memory_budget_bytes),
+      catch_up_(options.catch_up),
+      recovered_low_watermark_{shared.low_watermark.load(std::memory_order_relaxed)},
+      applied_(std::move(applied)),
+      connection_(std::move(connection)),
+      pool_(pool),
+      out_(out),
+      assembler_(shared, pool, options.spill_directory, counters_) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -78,12 +85,15 @@ base::Result<void> Reader::handle(const lcr::FrameView& frame) {
     transaction->commit_lsn = transaction->end_lsn = frame.lsn();
     return hand_over(std::move(transaction));
   }
-  THALWEG_ASSIGN(auto transaction, assembler_.add(frame, tables_, shared_.parameters.txn_lcr_spill_threshold.load(std::memory_order_relaxed)));
+  THALWEG_ASSIGN(
+      auto transaction,
+      assembler_.add(frame, tables_, shared_.parameters.txn_lcr_spill_threshold.load(std::memory_order_relaxed)));
   if (!transaction) return {};
   transactions_.add();
   if (is_duplicate(transaction->commit_lsn)) {
     duplicates_.add();
-    if (transaction->spilled) shared_.spill_bytes.fetch_sub(static_cast<int64_t>(transaction->bytes), std::memory_order_relaxed);
+    if (transaction->spilled)
+      shared_.spill_bytes.fetch_sub(static_cast<int64_t>(transaction->bytes), std::memory_order_relaxed);
     return {};
   }
   transaction->barrier = transaction->barrier || std::exchange(tables_changed_, false);
@@ -149,11 +159,18 @@ base::Result<void> Reader::keep_within_budget() {
 }
 
 telemetry::ComponentSample Reader::sample() const {
-  return {.type = "APPLY", .name = "apply", .sub_component = "APPLY READER", .server = 0, .state = state_.get(),
+  return {.type = "APPLY",
+          .name = "apply",
+          .sub_component = "APPLY READER",
+          .server = 0,
+          .state = state_.get(),
           .time_ns = time_.sample(),
-          .counters = {{"lcrs", lcrs_.get()}, {"transactions", transactions_.get()}, {"bytes", bytes_.get()},
+          .counters = {{"lcrs", lcrs_.get()},
+                       {"transactions", transactions_.get()},
+                       {"bytes", bytes_.get()},
                        {"aborted_transactions", counters_.aborted_transactions.get()},
-                       {"duplicate_transactions", duplicates_.get()}, {"spilled_lcrs", counters_.spilled_lcrs.get()},
+                       {"duplicate_transactions", duplicates_.get()},
+                       {"spilled_lcrs", counters_.spilled_lcrs.get()},
                        {"spilled_transactions", counters_.spilled_transactions.get()},
                        {"spilled_bytes", counters_.spilled_bytes.get()}},
           .gauges = {{"open_transactions", static_cast<int64_t>(counters_.open_transactions.get())},

@@ -23,7 +23,8 @@ using Values = std::vector<lcr::Value>;
 constexpr uint64_t kExistence = 0x9E3779B97F4A7C15ULL;
 
 // None where a value did not come, or is NULL in a key whose NULLs do not collide.
-std::optional<uint64_t> hash_key(uint64_t seed, std::span<const uint16_t> columns, const Values& values, bool with_nulls) {
+std::optional<uint64_t> hash_key(uint64_t seed, std::span<const uint16_t> columns, const Values& values,
+                                 bool with_nulls) {
   uint64_t hash = metadata::mix_hash(0, seed);
   for (const uint16_t column : columns) {
     const lcr::Value& value = values[column];
@@ -50,7 +51,8 @@ base::Result<void> WriteSetBuilder::note_table(Transaction& transaction, const m
     for (const base::RelationId relation : frame.truncated_relations()) {
       const TableMetadata* const table = tables.latest(relation);
       if (table == nullptr) {
-        return base::fail(base::ErrorCode::corrupt_frame, fmt::format("TRUNCATE of relation {} came before its description", relation.value));
+        return base::fail(base::ErrorCode::corrupt_frame,
+                          fmt::format("TRUNCATE of relation {} came before its description", relation.value));
       }
       add_once(transaction.table_hashes, table->table_hash);
     }
@@ -62,7 +64,8 @@ base::Result<void> WriteSetBuilder::note_table(Transaction& transaction, const m
     last_table_ = tables.find(frame.relation(), header.table_version);
     last_map_ = &tables;
     if (last_table_ == nullptr) {
-      return base::fail(base::ErrorCode::corrupt_frame, fmt::format("a row of relation {} came before its description", header.relation));
+      return base::fail(base::ErrorCode::corrupt_frame,
+                        fmt::format("a row of relation {} came before its description", header.relation));
     }
   }
   add_once(transaction.table_hashes, last_table_->table_hash);
@@ -74,7 +77,8 @@ void WriteSetBuilder::add_keys(Transaction& transaction, const TableMetadata& ta
                                const Values* other, bool is_partial) {
   for (const metadata::UniqueKey& key : table.unique_keys) {
     // An old tuple that holds the replica identity only says nothing of other columns.
-    if (is_partial && !std::ranges::all_of(key.columns, [&](uint16_t c) { return table.columns[c].source_key; })) continue;
+    if (is_partial && !std::ranges::all_of(key.columns, [&](uint16_t c) { return table.columns[c].source_key; }))
+      continue;
     const auto hash = hash_key(key.index, key.columns, values, key.nulls_collide);
     if (!hash) continue;
     const bool same = other != nullptr && hash_key(key.index, key.columns, *other, key.nulls_collide) == hash;
@@ -85,7 +89,8 @@ void WriteSetBuilder::add_keys(Transaction& transaction, const TableMetadata& ta
     if (const auto hash = hash_key(table.table_hash, table.identity, values, true)) transaction.writes.push_back(*hash);
   }
   for (const metadata::ForeignKey& key : table.foreign_keys) {
-    if (is_partial && !std::ranges::all_of(key.columns, [&](uint16_t c) { return table.columns[c].source_key; })) continue;
+    if (is_partial && !std::ranges::all_of(key.columns, [&](uint16_t c) { return table.columns[c].source_key; }))
+      continue;
     if (const auto hash = hash_key(key.parent_index, key.columns, values, false)) {
       transaction.reads.push_back(*hash ^ kExistence);
     }
@@ -123,8 +128,10 @@ base::Result<void> WriteSetBuilder::add(Transaction& transaction, const lcr::Fra
   frame.old_tuple().read(old_);
   frame.new_tuple().read(new_);
   const size_t columns = last_table_->columns.size();
-  if ((!old_.empty() && old_.size() != columns) || (!new_.empty() && new_.size() != columns) || (old_.empty() && new_.empty())) {
-    return base::fail(base::ErrorCode::corrupt_frame, fmt::format("a tuple of {} has another number of columns", last_table_->quoted_name));
+  if ((!old_.empty() && old_.size() != columns) || (!new_.empty() && new_.size() != columns) ||
+      (old_.empty() && new_.empty())) {
+    return base::fail(base::ErrorCode::corrupt_frame,
+                      fmt::format("a tuple of {} has another number of columns", last_table_->quoted_name));
   }
   add_row(transaction, *last_table_, kind);
   return {};

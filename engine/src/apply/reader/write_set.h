@@ -20,7 +20,8 @@ class WriteSetBuilder {
   // no order among transactions (commit_serialization none).
   base::Result<void> build(Transaction& transaction, bool order_keyless);
   // The same for one frame of a spilled transaction, whose `spilled` file cannot be read yet.
-  base::Result<void> note_table(Transaction& transaction, const metadata::TableMap& tables, const lcr::FrameView& frame);
+  base::Result<void> note_table(Transaction& transaction, const metadata::TableMap& tables,
+                                const lcr::FrameView& frame);
 
  private:
   base::Result<void> add(Transaction& transaction, const lcr::FrameView& frame);

@@ -207,7 +207,8 @@ class CaptureHarness : public testing::Test {
   }
 
   base::Lsn slot_position() {
-    const auto rows = admin().query("SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = $1", {kSlotName});
+    const auto rows =
+        admin().query("SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = $1", {kSlotName});
     return rows && rows->size() == 1 ? base::parse_lsn(rows->text(0, 0)).value_or(base::Lsn{}) : base::Lsn{};
   }
 

@@ -60,7 +60,8 @@ base::Result<bool> FrameTranslator::translate(const PgoutputMessage& message, co
       ++counts_.transactions;
       return put(lcr::make_commit_frame(message.xid, true, mark));
     case MessageKind::stream_abort:
-      return put(lcr::make_abort_frame(message.xid, message.subxid == message.xid ? base::Xid{} : message.subxid, lsn_));
+      return put(
+          lcr::make_abort_frame(message.xid, message.subxid == message.xid ? base::Xid{} : message.subxid, lsn_));
     case MessageKind::stream_start:  // each frame of a block names its transaction itself
     case MessageKind::stream_stop:
     case MessageKind::origin:
@@ -92,10 +93,10 @@ base::Result<bool> FrameTranslator::put_row(const PgoutputMessage& message, cons
   }
   for (const auto& tuple : {message.old_tuple, message.new_tuple}) {
     if (!tuple.empty() && column_count(tuple) != table->columns) {
-      return base::fail(ErrorCode::protocol_violation,
-                        fmt::format("A row of {}.{} has {} columns, its description {}.",
-                                    table->description.schema_name, table->description.table_name, column_count(tuple),
-                                    table->columns));
+      return base::fail(
+          ErrorCode::protocol_violation,
+          fmt::format("A row of {}.{} has {} columns, its description {}.", table->description.schema_name,
+                      table->description.table_name, column_count(tuple), table->columns));
     }
   }
   if (!announce(*table)) return false;
@@ -137,8 +138,8 @@ base::Result<bool> FrameTranslator::put_truncate(const PgoutputMessage& message,
   }
   const auto flags = static_cast<uint16_t>(message.truncate_flags | (parser.in_stream() ? lcr::kStreamed : 0));
   ++counts_.lcrs;
-  return put(lcr::make_truncate_frame(parser.open_xid(), subxid_of(message.xid, parser), lsn_, flags,
-                                      message.truncated));
+  return put(
+      lcr::make_truncate_frame(parser.open_xid(), subxid_of(message.xid, parser), lsn_, flags, message.truncated));
 }
 
 void FrameTranslator::describe(const lcr::TableDescription& described) {
@@ -154,7 +155,8 @@ void FrameTranslator::describe(const lcr::TableDescription& described) {
 }
 
 bool FrameTranslator::announce(Table& table) {
-  if (table.announced) [[likely]] return true;
+  if (table.announced) [[likely]]
+    return true;
   table.announced = put(lcr::make_table_frame(table.description));
   return table.announced;
 }

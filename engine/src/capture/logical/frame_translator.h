@@ -23,8 +23,8 @@ class FrameSink {
 
 // Turns pgoutput messages into LCR frames. Tuples are copied once, from the parsed bytes into the sink's memory.
 // A table is described to the sink before its first row, not when pgoutput names it: pgoutput names partitions, too,
-// whose rows come as their root's. Versions of tables count from 1 for each translator: a new connection describes every table again.
-// Owner: the capture's agent.
+// whose rows come as their root's. Versions of tables count from 1 for each translator: a new connection describes
+// every table again. Owner: the capture's agent.
 class FrameTranslator {
  public:
   explicit FrameTranslator(FrameSink& sink) : sink_(sink) {}
@@ -59,7 +59,7 @@ class FrameTranslator {
   FrameSink& sink_;
   std::unordered_map<base::RelationId, Table> tables_;
   Table* last_table_ = nullptr;  // into tables_, whose nodes do not move
-  base::Lsn lsn_;                      // of the last message that had one
+  base::Lsn lsn_;                // of the last message that had one
   Counts counts_;
 };
 

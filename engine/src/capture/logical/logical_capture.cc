@@ -171,8 +171,9 @@ base::Result<void> LogicalCapture::connect() {
   received_ = from;
   progress_enqueued_ = from;
   if (forms.needs_text) {
-    base::log_event(base::LogLevel::info, "capture_in_text",
-                    {{"stream", options_.stream_id}, {"reason", "a published column's type has no usable binary form"}});
+    base::log_event(
+        base::LogLevel::info, "capture_in_text",
+        {{"stream", options_.stream_id}, {"reason", "a published column's type has no usable binary form"}});
   }
   THALWEG_TRY(stream_->start(options_.slot, from, options_.publication, {.binary = !forms.needs_text}));
   feedback_.emplace(options_.clock->steady_now(), interval);
@@ -202,7 +203,8 @@ base::Result<void> LogicalCapture::wait_for_wal() {
     time_.enter(Activity::network);
   }
   if (pace_.hot(options_.clock->steady_now(), messages_)) {
-    std::this_thread::sleep_for(ReceivePace::nap(std::chrono::microseconds{latency_us_.load(std::memory_order_relaxed)}));
+    std::this_thread::sleep_for(
+        ReceivePace::nap(std::chrono::microseconds{latency_us_.load(std::memory_order_relaxed)}));
     return {};
   }
   THALWEG_ASSIGN(const auto message, stream_->receive(wait_limit()));
@@ -325,7 +327,8 @@ void LogicalCapture::publish_counters() {
 
 std::span<std::byte> LogicalCapture::reserve(size_t frame_bytes) {
   auto memory = options_.queue->reserve(frame_bytes, 0us);
-  if (!memory.empty()) [[likely]] return memory;
+  if (!memory.empty()) [[likely]]
+    return memory;
   const char* const before = state_.get();
   state_.set("PAUSED FOR FLOW CONTROL");
   const ActivityScope flow_control(time_, Activity::flow_control);

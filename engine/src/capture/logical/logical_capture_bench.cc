@@ -34,7 +34,9 @@ T must(base::Result<T> result) {
 double cpu_seconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6; };
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
+  };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
@@ -82,11 +84,12 @@ void drain(const std::string& conninfo, base::Lsn start, base::Lsn end) {
   const double cpu = cpu_seconds() - cpu_before;
   const auto time = *capture->sample().time_ns;
   const auto share = [&](telemetry::Activity a) { return static_cast<double>(time[static_cast<size_t>(a)]) / 1e9; };
-  std::printf("%lu LCRs in %.2f s: %.0f LCR/s; engine CPU %.2f s = %.2f us an LCR; capture busy %.2f idle %.2f network %.2f "
-              "flow control %.2f s\n",
-              lcrs, seconds, static_cast<double>(lcrs) / seconds, cpu, cpu * 1e6 / static_cast<double>(lcrs),
-              share(telemetry::Activity::busy), share(telemetry::Activity::idle), share(telemetry::Activity::network),
-              share(telemetry::Activity::flow_control));
+  std::printf(
+      "%lu LCRs in %.2f s: %.0f LCR/s; engine CPU %.2f s = %.2f us an LCR; capture busy %.2f idle %.2f network %.2f "
+      "flow control %.2f s\n",
+      lcrs, seconds, static_cast<double>(lcrs) / seconds, cpu, cpu * 1e6 / static_cast<double>(lcrs),
+      share(telemetry::Activity::busy), share(telemetry::Activity::idle), share(telemetry::Activity::network),
+      share(telemetry::Activity::flow_control));
 }
 
 }  // namespace

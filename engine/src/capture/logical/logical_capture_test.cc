@@ -44,10 +44,11 @@ TEST_F(LogicalCaptureTest, CapturesEveryKindOfChange) {
       "DELETE FROM t WHERE id = 2; COMMIT");
   run("UPDATE t SET id = 10 WHERE id = 1");
   run("TRUNCATE t RESTART IDENTITY CASCADE");
-  EXPECT_EQ(transactions(3), (Words{"BEGIN", "TABLE public.t v1 d *id v n", "INSERT t v1 (1,one,null)",
-                                    "INSERT t v1 (2,zwei €,5)", "UPDATE t v1 (1,uno,null)", "DELETE t v1 key (2,null,null)",
-                                    "COMMIT", "BEGIN", "UPDATE t v1 key (1,null,null) (10,uno,null)", "COMMIT", "BEGIN",
-                                    "TRUNCATE 1 cascade restart", "COMMIT"}));
+  EXPECT_EQ(transactions(3),
+            (Words{"BEGIN", "TABLE public.t v1 d *id v n", "INSERT t v1 (1,one,null)", "INSERT t v1 (2,zwei €,5)",
+                   "UPDATE t v1 (1,uno,null)", "DELETE t v1 key (2,null,null)", "COMMIT", "BEGIN",
+                   "UPDATE t v1 key (1,null,null) (10,uno,null)", "COMMIT", "BEGIN", "TRUNCATE 1 cascade restart",
+                   "COMMIT"}));
   const auto sample = capture_->sample();
   EXPECT_TRUE(eventually([&] { return capture_->sample().counters[1].second == 3; }));
   EXPECT_EQ(capture_->sample().counters[0], (std::pair<std::string_view, uint64_t>{"lcrs", 6}));
@@ -56,7 +57,8 @@ TEST_F(LogicalCaptureTest, CapturesEveryKindOfChange) {
 
 TEST_F(LogicalCaptureTest, ValuesWithoutBinaryFormComeAsTextOfOneForm) {
   run("CREATE TABLE t (id int PRIMARY KEY, q tsquery, list aclitem[], named regclass, price money);"
-      "ALTER DATABASE " + database_ + " SET search_path = public; ALTER DATABASE " + database_ + " SET lc_monetary = 'C.UTF-8'");
+      "ALTER DATABASE " +
+      database_ + " SET search_path = public; ALTER DATABASE " + database_ + " SET lc_monetary = 'C.UTF-8'");
   make_slot({{"public", "t"}});
   start();
   run("INSERT INTO t VALUES (1, '', '{postgres=r/postgres}', 't', 1234.5)");
@@ -101,7 +103,8 @@ TEST_F(LogicalCaptureTest, AChangedTableGetsANewVersion) {
 
 TEST_F(LogicalCaptureTest, PartitionsComeAsTheirRoot) {
   run("CREATE TABLE p (id int PRIMARY KEY) PARTITION BY RANGE (id);"
-      "CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10); CREATE TABLE p2 PARTITION OF p FOR VALUES FROM (10) TO (20)");
+      "CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10); CREATE TABLE p2 PARTITION OF p FOR VALUES FROM (10) "
+      "TO (20)");
   make_slot({{"public", "p"}});
   start();
   run("INSERT INTO p VALUES (1), (11)");

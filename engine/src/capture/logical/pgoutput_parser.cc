@@ -22,9 +22,9 @@ constexpr uint8_t kTruncateCascade = 1;
 constexpr uint8_t kTruncateRestartIdentity = 2;
 
 std::unexpected<base::Error> violation(char kind, std::string_view what) {
-  return base::fail(ErrorCode::protocol_violation, fmt::format("A pgoutput message of kind {} ({}): {}.",
-                                                               static_cast<int>(kind), kind >= ' ' && kind <= '~' ? kind : '?',
-                                                               what));
+  return base::fail(ErrorCode::protocol_violation,
+                    fmt::format("A pgoutput message of kind {} ({}): {}.", static_cast<int>(kind),
+                                kind >= ' ' && kind <= '~' ? kind : '?', what));
 }
 
 // Reads the fields of one message. Failure sticks in `reader`, so that a message is checked once, at its end.

@@ -36,17 +36,17 @@ struct PgoutputMessage {
   // begin, stream_start, stream_commit, stream_abort: the top-level transaction. Changes in a stream block: the
   // (sub)transaction that made them. Changes outside: the transaction that the last begin named.
   base::Xid xid;
-  base::Xid subxid;                        // stream_abort; the same as xid where all of it is rolled back
-  base::Lsn commit_lsn;                    // begin, commit, stream_commit
-  base::Lsn end_lsn;                       // commit, stream_commit
-  base::UnixMicros commit_time;            // begin, commit, stream_commit
-  base::RelationId relation;               // insert, update, remove
-  uint16_t old_flags = 0;                  // update, remove: lcr::kOldKey or lcr::kOldRow, 0 without an old tuple
-  std::span<const std::byte> old_tuple;    // update, remove; checked TupleData inside the parsed bytes
-  std::span<const std::byte> new_tuple;    // insert, update
-  uint16_t truncate_flags = 0;             // truncate: lcr::kCascade, lcr::kRestartIdentity
-  std::vector<base::RelationId> truncated; // truncate
-  lcr::TableDescription table;             // relation; version 0
+  base::Xid subxid;                         // stream_abort; the same as xid where all of it is rolled back
+  base::Lsn commit_lsn;                     // begin, commit, stream_commit
+  base::Lsn end_lsn;                        // commit, stream_commit
+  base::UnixMicros commit_time;             // begin, commit, stream_commit
+  base::RelationId relation;                // insert, update, remove
+  uint16_t old_flags = 0;                   // update, remove: lcr::kOldKey or lcr::kOldRow, 0 without an old tuple
+  std::span<const std::byte> old_tuple;     // update, remove; checked TupleData inside the parsed bytes
+  std::span<const std::byte> new_tuple;     // insert, update
+  uint16_t truncate_flags = 0;              // truncate: lcr::kCascade, lcr::kRestartIdentity
+  std::vector<base::RelationId> truncated;  // truncate
+  lcr::TableDescription table;              // relation; version 0
 };
 
 // Total: any bytes give a message or protocol_violation, and no read leaves them. Knows where in the stream it is, so a

@@ -11,19 +11,20 @@ namespace thalweg::capture {
 class ReceivePace {
  public:
   using Time = std::chrono::steady_clock::time_point;
-  static constexpr std::chrono::microseconds kNap{300};        // what it may add to a change's latency
+  static constexpr std::chrono::microseconds kNap{300};  // what it may add to a change's latency
   // Behind by more than kBehind, latency is lost already. The longer nap lets the socket fill, so that the source sends
   // large segments instead of one for each change, which costs it a third less processor time.
   static constexpr std::chrono::microseconds kCatchUpNap{2000};
   static constexpr std::chrono::microseconds kBehind{1'000'000};
   static constexpr std::chrono::microseconds kWindow{1000};
-  static constexpr uint64_t kHotMessages = 24;                 // in a window
+  static constexpr uint64_t kHotMessages = 24;  // in a window
 
   // `messages`: received ever. Called whenever the agent has nothing more to handle.
   bool hot(Time now, uint64_t messages) {
     const auto elapsed = now - window_start_;
     if (elapsed >= kWindow) {
-      hot_ = static_cast<double>(messages - window_messages_) * static_cast<double>(std::chrono::nanoseconds(kWindow).count()) >=
+      hot_ = static_cast<double>(messages - window_messages_) *
+                 static_cast<double>(std::chrono::nanoseconds(kWindow).count()) >=
              static_cast<double>(kHotMessages) * static_cast<double>(std::chrono::nanoseconds(elapsed).count());
       window_start_ = now;
       window_messages_ = messages;

@@ -104,8 +104,7 @@ base::Result<void> drop_slot(pg::Connection& connection, const std::string& slot
 base::Result<SlotState> check_slot(pg::Connection& connection, const pg::SystemIdentity& identity,
                                    const SlotExpectation& expected) {
   THALWEG_TRY(check_identity(identity, expected));
-  THALWEG_ASSIGN(const auto row,
-                 await_free(connection, expected.slot, expected.application_name, expected.patience));
+  THALWEG_ASSIGN(const auto row, await_free(connection, expected.slot, expected.application_name, expected.patience));
   if (!row) return base::fail(ErrorCode::slot_lost, fmt::format("The source has no slot {}.", expected.slot));
   if (row->plugin != "pgoutput") {
     return base::fail(ErrorCode::slot_lost,
@@ -121,11 +120,11 @@ base::Result<SlotState> check_slot(pg::Connection& connection, const pg::SystemI
   }
   if (expected.low_watermark && row->confirmed_flush > expected.low_watermark) {
     base::Error gap =
-        base::fail(ErrorCode::position_gap,
-                   fmt::format("The slot {} is at {}, the destination has applied up to {}: {} bytes of WAL are missing.",
-                               expected.slot, base::to_string(row->confirmed_flush),
-                               base::to_string(expected.low_watermark),
-                               row->confirmed_flush.value - expected.low_watermark.value))
+        base::fail(
+            ErrorCode::position_gap,
+            fmt::format("The slot {} is at {}, the destination has applied up to {}: {} bytes of WAL are missing.",
+                        expected.slot, base::to_string(row->confirmed_flush), base::to_string(expected.low_watermark),
+                        row->confirmed_flush.value - expected.low_watermark.value))
             .error();
     gap.lsn = expected.low_watermark;
     return std::unexpected(std::move(gap));

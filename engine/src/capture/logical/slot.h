@@ -34,9 +34,9 @@ base::Result<void> drop_slot(pg::Connection& connection, const std::string& slot
 struct SlotExpectation {
   std::string slot;
   std::string application_name;
-  base::Lsn low_watermark;        // the destination's progress; zero: none
-  std::string system_identifier;  // empty: not compared
-  int timeline = 0;               // zero: not compared
+  base::Lsn low_watermark;                     // the destination's progress; zero: none
+  std::string system_identifier;               // empty: not compared
+  int timeline = 0;                            // zero: not compared
   std::chrono::milliseconds patience{10'000};  // for our own dead session
 };
 struct SlotState {

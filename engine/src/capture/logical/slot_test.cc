@@ -17,8 +17,12 @@ class SlotTest : public CaptureHarness {
     return check_slot(*source_, *stream->identify(), expected);
   }
   SlotExpectation expectation() const {
-    return {.slot = kSlotName, .application_name = capture_application_name(kStreamId), .low_watermark = {},
-            .system_identifier = {}, .timeline = 0, .patience = 200ms};
+    return {.slot = kSlotName,
+            .application_name = capture_application_name(kStreamId),
+            .low_watermark = {},
+            .system_identifier = {},
+            .timeline = 0,
+            .patience = 200ms};
   }
 };
 
@@ -80,9 +84,11 @@ TEST_F(SlotTest, InUseElsewhere) {
               ErrorCode::slot_in_use);
   }
   // Ours: waited for until the server has missed it.
-  std::optional<pg::ReplicationStream> ours = *pg::ReplicationStream::open(conninfo_, capture_application_name(kStreamId));
+  std::optional<pg::ReplicationStream> ours =
+      *pg::ReplicationStream::open(conninfo_, capture_application_name(kStreamId));
   auto started = ours->start(kSlotName, {}, kSlotName, {});
-  while (!started && started.error().code == ErrorCode::slot_in_use) started = ours->start(kSlotName, {}, kSlotName, {});
+  while (!started && started.error().code == ErrorCode::slot_in_use)
+    started = ours->start(kSlotName, {}, kSlotName, {});
   ASSERT_TRUE(started) << started.error().message;
   EXPECT_EQ(check(expectation()).error().code, ErrorCode::slot_in_use);
   ours.reset();
@@ -119,8 +125,9 @@ TEST_F(SlotTest, DropsWhatIsThereOrNot) {
 class PublicationTest : public CaptureHarness {
  protected:
   std::string published() {
-    return value("SELECT string_agg(format('%s.%s', schemaname, tablename), ' ' ORDER BY schemaname, tablename)"
-                 " FROM pg_publication_tables WHERE pubname = 'p'");
+    return value(
+        "SELECT string_agg(format('%s.%s', schemaname, tablename), ' ' ORDER BY schemaname, tablename)"
+        " FROM pg_publication_tables WHERE pubname = 'p'");
   }
 };
 
