@@ -4,7 +4,7 @@
 # step NAME CURE COMMAND [ARGUMENT...]
 # Runs COMMAND (a program or a function) with its output in $THALWEG_LOG/NAME.log. Exits the script when it fails.
 step() {
-  local name=$1 cure=$2 log started seconds status
+  local name=$1 cure=$2 log started seconds status stops_on_failure=${-//[^e]/}
   shift 2
   mkdir -p "$THALWEG_LOG"
   log=$THALWEG_LOG/${name//[ \/]/-}.log
@@ -15,7 +15,7 @@ step() {
     "$@"
   ) >"$log" 2>&1 </dev/null
   status=$?
-  set -e
+  [[ -z $stops_on_failure ]] || set -e
   seconds=$((SECONDS - started))
   if ((status == 0)); then
     printf '✓ %-28s %4ds%s\n' "$name" "$seconds" "$(step_note "$log")"

@@ -57,13 +57,15 @@ def record(conninfo: str, directory: pathlib.Path) -> None:
             psql(conninfo, "SET synchronous_commit = on; SET search_path = fuzz_seed;" + sql)
             messages = [bytes.fromhex(line) for line in psql(conninfo, PEEK).split()]
         finally:
-            psql(conninfo, "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = 'fuzz_seed';"
+            psql(conninfo, "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots"
+                           " WHERE slot_name = 'fuzz_seed';"
                            "DROP PUBLICATION fuzz_seed; DROP SCHEMA fuzz_seed CASCADE;")
         if not messages:
             raise SystemExit(f"{name}: no messages")
         seed = b"".join(len(message).to_bytes(2, "big") + message for message in messages)
         (directory / name).write_bytes(seed)
-        print(f"{name}: {len(messages)} messages, kinds {''.join(sorted({chr(m[0]) for m in messages}))}, {len(seed)} bytes")
+        kinds = "".join(sorted({chr(message[0]) for message in messages}))
+        print(f"{name}: {len(messages)} messages, kinds {kinds}, {len(seed)} bytes")
 
 
 if __name__ == "__main__":

@@ -70,7 +70,8 @@ def test_parameters_change_while_running(scene: Scene, random_: random.Random) -
     log = scene.engine.directory / "pgbench.log"
     with PgBench(scene.source, scene.database, rate=500, clients=4, log=log, seed=random_.randrange(2**31)):
         for parameters in ({"parallelism": 6}, {"parallelism": 6, "commit_serialization": "full"},
-                           {"parallelism": 2, "group_size": 1}, {"parallelism": 4}, {"commit_serialization": "none", "group_size": 500},
+                           {"parallelism": 2, "group_size": 1}, {"parallelism": 4},
+                           {"commit_serialization": "none", "group_size": 500},
                            {"memory_budget_mb": 64, "queue_size": 256}):
             time.sleep(1)
             scene.engine.set_stream(scene.stream, parameters=parameters)

@@ -182,7 +182,8 @@ def test_generated_and_identity_columns(scene: Scene) -> None:
     scene.start_stream()
     scene.run_at_source("INSERT INTO made (net) VALUES (100); UPDATE made SET net = net * 2 WHERE id < 5;"
                         "DELETE FROM made WHERE id = 7; UPDATE made SET id = DEFAULT WHERE id = 8;"
-                        "UPDATE keyless SET id = DEFAULT, note = 'moved' WHERE id = 3; UPDATE keyless SET note = 'x' WHERE id = 4;")
+                        "UPDATE keyless SET id = DEFAULT, note = 'moved' WHERE id = 3;"
+                        "UPDATE keyless SET note = 'x' WHERE id = 4;")
     scene.wait_applied()
     scene.assert_same()
     # A generated column stays generated, and no default of the destination overrode a value that came.
