@@ -39,7 +39,15 @@ class Election:
         return self._leading
 
     async def resign(self) -> None:
-        self._leading = False
+        """Gives the lock back before it goes on; where the store is gone, its server does it some time later."""
+        leading, self._leading = self._leading, False
         if self._connection is not None:
             connection, self._connection = self._connection, None
-            await connection.close()
+            try:
+                # close() does not wait for the server's process to end, and until then the lock would be held.
+                if leading:
+                    await connection.execute("SELECT pg_advisory_unlock(%s)", (COLLECTOR_LOCK,))
+            except psycopg.OperationalError:
+                pass  # the connection is broken, and the lock with it
+            finally:
+                await connection.close()
