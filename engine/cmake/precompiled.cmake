@@ -2,8 +2,10 @@
 #
 # Gives TARGET the precompiled standard headers; one file for all libraries of the tree, one for all tests.
 # Only system headers: nothing of ours is precompiled, so a change of ours never rebuilds everything.
+# Only for gcc: clang writes the absolute path of every header into its file, so ccache could not serve it to another
+# checkout; and a file that forgets an include still fails in the trees that clang builds.
 function(thalweg_precompile target)
-  if(NOT THALWEG_PCH)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     return()
   endif()
   set(owner thalweg_precompiled)
@@ -24,18 +26,9 @@ function(thalweg_precompile target)
     if("tests" IN_LIST ARGN)
       target_link_libraries(${owner} PRIVATE GTest::gtest)
     endif()
-    # ccache takes a precompiled header only with these.
-    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-      target_compile_options(${owner} PRIVATE -fpch-preprocess)
-    else()
-      target_compile_options(${owner} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
-    endif()
+    target_compile_options(${owner} PRIVATE -fpch-preprocess)  # for ccache
     target_precompile_headers(${owner} PRIVATE ${headers})
   endif()
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(${target} PRIVATE -fpch-preprocess)
-  else()
-    target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
-  endif()
+  target_compile_options(${target} PRIVATE -fpch-preprocess)
   target_precompile_headers(${target} REUSE_FROM ${owner})
 endfunction()

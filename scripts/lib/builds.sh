@@ -10,7 +10,7 @@ build_engine() {
   case $tree in
     release) options=(-DCMAKE_BUILD_TYPE=RelWithDebInfo) ;;
     address) options=(-DTHALWEG_SANITIZER=address -DTHALWEG_FUZZ=ON -DCMAKE_CXX_COMPILER=clang++-19) ;;
-    thread) options=(-DTHALWEG_SANITIZER=thread -DTHALWEG_PCH=OFF -DCMAKE_CXX_COMPILER=clang++-19) ;;
+    thread) options=(-DTHALWEG_SANITIZER=thread -DCMAKE_CXX_COMPILER=clang++-19) ;;
     *) echo "unknown build tree '$tree'"; return 1 ;;
   esac
   if command -v ccache >/dev/null; then
