@@ -136,10 +136,10 @@ base::Result<void> LogicalCapture::capture() {
   }
   auto read = read_until_stopped();
   options_.queue->flush();
+  if (read) state_.set("SHUTTING DOWN");  // before it is quiet: whoever waited for that sees this state
   enqueuing_.store(false, std::memory_order_release);
   enqueuing_.notify_all();
   THALWEG_TRY(std::move(read));
-  state_.set("SHUTTING DOWN");
   return stay_connected_until_join();
 }
 
