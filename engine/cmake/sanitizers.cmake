@@ -6,6 +6,11 @@ elseif(THALWEG_SANITIZER STREQUAL "thread")
 elseif(NOT THALWEG_SANITIZER STREQUAL "none")
   message(FATAL_ERROR "THALWEG_SANITIZER is '${THALWEG_SANITIZER}', not none, address or thread")
 endif()
+# What tests under a sanitizer run with: the first finding ends the test.
+set(THALWEG_TEST_ENVIRONMENT
+    "ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1"
+    "UBSAN_OPTIONS=print_stacktrace=1"
+    "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=${PROJECT_SOURCE_DIR}/test/tsan.supp")
 if(flags)
   # Sanitizer builds check assertions too, whatever the build type says.
   target_compile_options(thalweg_sanitizers INTERFACE -O1 -g1 ${flags} -UNDEBUG)

@@ -17,8 +17,6 @@ suite_engine() {
 
 suite_sanitizers() {
   local tree status=0
-  export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1
-  export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
   for tree in address thread; do
     build_engine "$tree"
     run_ctest "$tree" "$1/$tree" || status=1

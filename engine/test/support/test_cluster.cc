@@ -21,6 +21,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include <spdlog/spdlog.h>
+
 namespace thalweg::test {
 
 namespace {
@@ -126,6 +128,9 @@ std::string TestCluster::program(const std::string& name) {
 }
 
 TestCluster::TestCluster(const TestClusterOptions& options) : port_(free_port()) {
+  // The process has its logger before its threads, as in thalwegd. libspdlog is not instrumented: where two threads log
+  // first at once, ThreadSanitizer does not see the guard that orders them.
+  spdlog::default_logger_raw();
   std::string pattern = (std::filesystem::temp_directory_path() / "thalweg-pg-XXXXXX").string();
   if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary directory");
   directory_ = pattern;
