@@ -203,8 +203,7 @@ base::Result<void> LogicalCapture::wait_for_wal() {
     time_.enter(Activity::network);
   }
   if (pace_.hot(options_.clock->steady_now(), messages_)) {
-    std::this_thread::sleep_for(
-        ReceivePace::nap(std::chrono::microseconds{latency_us_.load(std::memory_order_relaxed)}));
+    std::this_thread::sleep_for(ReceivePace::nap(send_delay_));
     return {};
   }
   THALWEG_ASSIGN(const auto message, stream_->receive(wait_limit()));
@@ -237,6 +236,7 @@ base::Result<void> LogicalCapture::take(const pg::StreamMessage& message) {
   }
   if (parsed->kind == MessageKind::commit || parsed->kind == MessageKind::stream_commit) {
     last_commit_time_ = parsed->commit_time;
+    send_delay_ = std::chrono::microseconds{message.server_time.value - parsed->commit_time.value};
     captured_.store(parsed->end_lsn.value, std::memory_order_relaxed);
   }
   return {};

@@ -71,10 +71,11 @@ class LogicalCapture final : public Capture, private FrameSink {
   PgoutputParser parser_;
   FrameTranslator translator_{*this};
   ReceivePace pace_;
-  uint64_t messages_ = 0;        // XLogData and keepalives taken
-  base::Lsn received_;           // highest WAL position heard of
-  base::Lsn progress_enqueued_;  // lsn of the last PROGRESS frame
-  base::Lsn progress_pending_;   // of a keepalive that no PROGRESS frame has passed on yet
+  std::chrono::microseconds send_delay_{0};  // of the last commit, from its time to its sending
+  uint64_t messages_ = 0;                    // XLogData and keepalives taken
+  base::Lsn received_;                       // highest WAL position heard of
+  base::Lsn progress_enqueued_;              // lsn of the last PROGRESS frame
+  base::Lsn progress_pending_;               // of a keepalive that no PROGRESS frame has passed on yet
   base::UnixMicros progress_time_;
   std::chrono::steady_clock::time_point progress_at_;
   base::UnixMicros last_commit_time_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
@@ -7,15 +8,15 @@ namespace thalweg::capture {
 
 // Whether messages come so fast that waiting for the next single one would cost more than handling it. A source sends
 // each change by itself; an agent that keeps up is woken for each, and so is the sender. While it is hot, the agent
-// naps for kNap instead and then finds a batch. Owner: the capture's agent.
+// naps instead and then finds a batch. Owner: the capture's agent.
 class ReceivePace {
  public:
   using Time = std::chrono::steady_clock::time_point;
-  static constexpr std::chrono::microseconds kNap{300};  // what it may add to a change's latency
-  // Behind by more than kBehind, latency is lost already. The longer nap lets the socket fill, so that the source sends
-  // large segments instead of one for each change, which costs it a third less processor time.
-  static constexpr std::chrono::microseconds kCatchUpNap{2000};
-  static constexpr std::chrono::microseconds kBehind{1'000'000};
+  // A nap adds to a change's latency, so it is a small part of the delay that there is. Through a long one the source
+  // fills its socket and then sends large segments instead of one for each change, at a third less processor time.
+  static constexpr std::chrono::microseconds kNapMin{300};
+  static constexpr std::chrono::microseconds kNapMax{20'000};
+  static constexpr int kNapPart = 50;
   static constexpr std::chrono::microseconds kWindow{1000};
   static constexpr uint64_t kHotMessages = 24;  // in a window
 
@@ -32,9 +33,9 @@ class ReceivePace {
     return hot_;
   }
 
-  // How long to nap while hot; `latency`: the age of the last commit that was received.
-  static constexpr std::chrono::microseconds nap(std::chrono::microseconds latency) {
-    return latency > kBehind ? kCatchUpNap : kNap;
+  // How long to nap while hot; `delay`: from the last commit to when the source sent it, on the source's own clock.
+  static constexpr std::chrono::microseconds nap(std::chrono::microseconds delay) {
+    return std::clamp(delay / kNapPart, kNapMin, kNapMax);
   }
 
  private:

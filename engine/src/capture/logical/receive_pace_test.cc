@@ -24,10 +24,11 @@ TEST(ReceivePace, OneBurstAfterAPauseIsNotHot) {
   EXPECT_FALSE(pace.hot(start + 100ms, 100));
 }
 
-TEST(ReceivePace, NapsLongerOnlyWhenBehind) {
-  EXPECT_EQ(ReceivePace::nap(0us), ReceivePace::kNap);
-  EXPECT_EQ(ReceivePace::nap(ReceivePace::kBehind), ReceivePace::kNap);
-  EXPECT_EQ(ReceivePace::nap(ReceivePace::kBehind + 1us), ReceivePace::kCatchUpNap);
+TEST(ReceivePace, NapsForASmallPartOfTheDelay) {
+  EXPECT_EQ(ReceivePace::nap(-5s), ReceivePace::kNapMin);
+  EXPECT_EQ(ReceivePace::nap(1ms), ReceivePace::kNapMin);
+  EXPECT_EQ(ReceivePace::nap(100ms), 2ms);
+  EXPECT_EQ(ReceivePace::nap(1h), ReceivePace::kNapMax);
 }
 
 }  // namespace
