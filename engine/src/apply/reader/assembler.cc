@@ -107,15 +107,26 @@ base::Result<void> Assembler::spill(Open& open, const metadata::TableMap* tables
   return {};
 }
 
+size_t Assembler::open_bytes() const {
+  const auto blocks_of = [](const Open& open) {
+    if (!open.transaction || open.transaction->frames.empty()) return size_t{0};
+    return (open.transaction->frames.bytes() / kBlockBytes + 1) * kBlockBytes;
+  };
+  size_t bytes = blocks_of(whole_);
+  for (const auto& [xid, open] : streamed_) bytes += blocks_of(open);
+  return bytes;
+}
+
 base::Result<bool> Assembler::spill_largest() {
-  Open* largest =
-      whole_.transaction && !whole_.transaction->spilled && whole_.transaction->frames.bytes() > 0 ? &whole_ : nullptr;
+  // Transactions that come whole share blocks: that of a small one would not come back.
+  const bool whole_counts =
+      whole_.transaction && !whole_.transaction->spilled && whole_.transaction->frames.bytes() >= kBlockBytes / 2;
+  Open* largest = whole_counts ? &whole_ : nullptr;
   for (auto& [xid, open] : streamed_) {
-    if (open.transaction->spilled || open.transaction->frames.bytes() == 0) continue;
+    if (open.transaction->spilled || open.transaction->frames.empty()) continue;
     if (largest == nullptr || open.transaction->frames.bytes() > largest->transaction->frames.bytes()) largest = &open;
   }
-  // A block that others use too would not come back.
-  if (largest == nullptr || largest->transaction->frames.bytes() < kBlockBytes / 2) return false;
+  if (largest == nullptr) return false;
   THALWEG_TRY(spill(*largest, tables_.get()));
   return true;
 }

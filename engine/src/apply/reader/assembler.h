@@ -29,6 +29,8 @@ class Assembler {
   base::Result<std::unique_ptr<Transaction>> add(const lcr::FrameView& frame,
                                                  const std::shared_ptr<const metadata::TableMap>& tables,
                                                  size_t spill_above);
+  // Memory of open transactions, in whole blocks: it comes back by spilling them, not by waiting.
+  size_t open_bytes() const;
   // Moves the largest open transaction to disk. False when there is none worth it.
   base::Result<bool> spill_largest();
   // Gives the block up that is being filled, so that its memory can come back.

@@ -139,10 +139,12 @@ base::Result<void> Reader::hand_over(std::unique_ptr<Transaction> transaction) {
   return {};
 }
 
+// Complete transactions give their memory back as they are applied: the source waits for that. Open ones may not
+// commit for long: the largest go to disk.
 base::Result<void> Reader::keep_within_budget() {
   while (pool_.held_bytes() > memory_budget_bytes_) {
-    state_.set("SPILLING");
-    {
+    if (assembler_.open_bytes() > memory_budget_bytes_ / 2) {
+      state_.set("SPILLING");
       const ActivityScope disk(time_, Activity::disk);
       THALWEG_ASSIGN(const bool spilled, assembler_.spill_largest());
       if (spilled) continue;
