@@ -18,11 +18,12 @@ namespace {
 
 constexpr size_t kWindowGroupsPerApplier = 8;           // how far commits may run ahead of the low watermark
 constexpr size_t kWaitingGroupsOver = 2;                // formed ahead of time, besides one an applier
-constexpr uint64_t kHoldLcrs = 2000;                    // a smaller group may wait a moment for company:
-constexpr std::chrono::milliseconds kHoldTime{2};       // while others run,
-constexpr std::chrono::milliseconds kFlowHoldTime{10};  // and in a steady flow of
-constexpr uint64_t kFlowLcrsPerMs = 20;                 // at least so many LCRs
-constexpr std::chrono::milliseconds kFlowWindow{20};    // measured over this time
+constexpr std::chrono::milliseconds kHoldTime{2};       // a group may wait for company while others run,
+constexpr std::chrono::milliseconds kFlowHoldTime{10};  // longer in a steady flow, and longest
+constexpr std::chrono::milliseconds kLateHoldTime{100};
+constexpr int kLateHoldPart = 10;        // where that adds no more than this part of the delay that there is
+constexpr uint64_t kFlowLcrsPerMs = 20;  // a steady flow has at least so many LCRs,
+constexpr std::chrono::milliseconds kFlowWindow{20};  // measured over this time
 constexpr std::chrono::microseconds kHoldWait{1000};
 constexpr std::chrono::milliseconds kIdleWait{100};
 constexpr std::chrono::milliseconds kWatchPause{20};
@@ -80,10 +81,14 @@ bool Coordinator::is_ready(const Group& group) const {
 bool Coordinator::is_held(const Group& group) const {
   if (&group != window_.back().get() || in_.closed() || group.mode != GroupMode::together || group.barrier)
     return false;
-  if (group.lcrs >= std::min<uint64_t>(kHoldLcrs, shared_.parameters.group_size.load(std::memory_order_relaxed)))
-    return false;
+  if (group.lcrs >= shared_.parameters.group_size.load(std::memory_order_relaxed)) return false;
   const auto age = Clock::now() - tail_since_;
-  return (running_ > 0 && age < kHoldTime) || (in_steady_flow_ && age < kFlowHoldTime);
+  return (running_ > 0 && age < kHoldTime) || (in_steady_flow_ && age < flow_hold_time(group));
+}
+
+Coordinator::Clock::duration Coordinator::flow_hold_time(const Group& group) const {
+  const std::chrono::microseconds late{shared_.clock->unix_now().value - group.transactions.front()->commit_time.value};
+  return std::clamp<Clock::duration>(late / kLateHoldPart, kFlowHoldTime, kLateHoldTime);
 }
 
 void Coordinator::measure_flow() {
@@ -256,7 +261,8 @@ void Coordinator::add(Group& group, std::unique_ptr<Transaction> transaction) {
   group.transactions.push_back(std::move(transaction));
 }
 
-// The tail group grows as long as it waits for something, unless the next transaction could run at once.
+// The tail group grows as long as it waits for something. Where little comes, a transaction that could run at once
+// does; in a steady flow full groups are worth more than a second applier.
 bool Coordinator::add_to_tail() {
   Group* const last = tail();
   const Transaction& next = *in_.peek();
@@ -264,7 +270,7 @@ bool Coordinator::add_to_tail() {
       next.barrier)
     return false;
   if (last->lcrs + next.lcrs > shared_.parameters.group_size.load(std::memory_order_relaxed)) return false;
-  if (!is_ready(*last) && idle_appliers() > 0) {
+  if (!in_steady_flow_ && !is_ready(*last) && idle_appliers() > 0) {
     Dependencies found;
     dependencies_.find(next.hashes(), committed_through_, 0, found);
     if (found.none()) return false;
