@@ -46,7 +46,7 @@ async def test_create(operator: httpx.AsyncClient, registered: dict[str, str], e
     assert (stream["desired_status"], stream["status"], stream["phase"]) == ("ENABLED", "UNKNOWN", "UNKNOWN")
     assert [table["table"] for table in stream["tables"]] == ["customers", "orders"]
     assert stream["effective_parameters"]["parallelism"] == 8
-    assert stream["effective_parameters"]["group_size"] == 4000
+    assert stream["effective_parameters"]["group_size"] == 20000
     assert stream["parameters"] == {"parallelism": 8}
     assert stream["lcrs_per_second"] is None
     assert stream["health"]["level"] == "unknown"

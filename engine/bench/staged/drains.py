@@ -7,7 +7,9 @@ and every row before it are at the destination.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
+
+import psycopg
 
 from harness.cluster import Cluster
 from harness.engine import Engine, parse_lsn
@@ -41,13 +43,20 @@ class Measurement:
         return self.lcrs / self.seconds
 
 
+def has_sentinel(watch: psycopg.Connection[Any]) -> bool:
+    row = watch.execute("SELECT EXISTS (SELECT FROM sentinel)").fetchone()
+    return bool(row and row[0])
+
+
 class Drain(Protocol):
     method: str
     database: str  # at the destination
 
     def prepare(self) -> None: ...
     def start(self) -> None: ...
-    def finished(self) -> bool: ...
+    def finished(self, watch: psycopg.Connection[Any]) -> bool:
+        """`watch` is connected to the destination's database."""
+        ...
     def stop(self) -> None: ...
     def tool_cpu(self) -> float: ...
 
@@ -71,8 +80,8 @@ class NativeDrain:
     def start(self) -> None:
         self.servers.destination.sql(self.database, f"ALTER SUBSCRIPTION {self.database} ENABLE")
 
-    def finished(self) -> bool:
-        return bool(self.servers.destination.value(self.database, "SELECT EXISTS (SELECT FROM sentinel)"))
+    def finished(self, watch: psycopg.Connection[Any]) -> bool:
+        return has_sentinel(watch)
 
     def stop(self) -> None:
         self.servers.destination.sql(self.database, f"ALTER SUBSCRIPTION {self.database} DISABLE")
@@ -114,9 +123,9 @@ class ThalwegDrain:
         self.end = parse_lsn(str(self.servers.source.value("postgres", "SELECT pg_current_wal_flush_lsn()")))
         self.engine.set_stream(self.stream, status="ENABLED")
 
-    def finished(self) -> bool:
+    def finished(self, watch: psycopg.Connection[Any]) -> bool:
         """The sentinel alone is not enough: independent transactions may commit in another order."""
-        if not self.servers.destination.value(self.database, "SELECT EXISTS (SELECT FROM sentinel)"):
+        if not has_sentinel(watch):
             return False
         return parse_lsn(self.engine.status(self.stream)["positions"]["applied"]) >= self.end
 
@@ -137,14 +146,16 @@ def measure(drain: Drain, servers: Servers, round_number: int, lcrs: int,
     """Drains once, then compares every row. Both servers begin with a fresh checkpoint."""
     for cluster in (servers.source, servers.destination):
         cluster.sql("postgres", "CHECKPOINT")
-    before = _cpu(servers, drain)
-    begun = time.monotonic()
-    drain.start()
-    while not drain.finished():
-        if time.monotonic() - begun > LIMIT_SECONDS:
-            raise TimeoutError(f"{drain.method}: not drained within {LIMIT_SECONDS} s")
-        time.sleep(POLL_SECONDS)
-    seconds = time.monotonic() - begun
+    # One connection for all looks: logging in a hundred times a second would take a tenth of this machine.
+    with servers.destination.connect(drain.database) as watch:
+        before = _cpu(servers, drain)
+        begun = time.monotonic()
+        drain.start()
+        while not drain.finished(watch):
+            if time.monotonic() - begun > LIMIT_SECONDS:
+                raise TimeoutError(f"{drain.method}: not drained within {LIMIT_SECONDS} s")
+            time.sleep(POLL_SECONDS)
+        seconds = time.monotonic() - begun
     after = _cpu(servers, drain)
     drain.stop()
     compare(drain.database)

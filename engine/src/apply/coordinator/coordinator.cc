@@ -18,6 +18,7 @@ namespace {
 
 constexpr size_t kWindowGroupsPerApplier = 8;           // how far commits may run ahead of the low watermark
 constexpr size_t kWaitingGroupsOver = 2;                // formed ahead of time, besides one an applier
+constexpr uint64_t kGroupBytesMax = 16 * 1024 * 1024;   // a group does not grow beyond; one transaction may be more
 constexpr std::chrono::milliseconds kHoldTime{2};       // a group may wait for company while others run,
 constexpr std::chrono::milliseconds kFlowHoldTime{10};  // longer in a steady flow, and longest
 constexpr std::chrono::milliseconds kLateHoldTime{100};
@@ -81,7 +82,8 @@ bool Coordinator::is_ready(const Group& group) const {
 bool Coordinator::is_held(const Group& group) const {
   if (&group != window_.back().get() || in_.closed() || group.mode != GroupMode::together || group.barrier)
     return false;
-  if (group.lcrs >= shared_.parameters.group_size.load(std::memory_order_relaxed)) return false;
+  if (group.lcrs >= shared_.parameters.group_size.load(std::memory_order_relaxed) || group.bytes >= kGroupBytesMax)
+    return false;
   const auto age = Clock::now() - tail_since_;
   return (running_ > 0 && age < kHoldTime) || (in_steady_flow_ && age < flow_hold_time(group));
 }
@@ -269,7 +271,9 @@ bool Coordinator::add_to_tail() {
   if (last == nullptr || last->state != GroupState::waiting || last->mode != GroupMode::together || last->barrier ||
       next.barrier)
     return false;
-  if (last->lcrs + next.lcrs > shared_.parameters.group_size.load(std::memory_order_relaxed)) return false;
+  if (last->lcrs + next.lcrs > shared_.parameters.group_size.load(std::memory_order_relaxed) ||
+      last->bytes + next.bytes > kGroupBytesMax)
+    return false;
   if (!in_steady_flow_ && !is_ready(*last) && idle_appliers() > 0) {
     Dependencies found;
     dependencies_.find(next.hashes(), committed_through_, 0, found);
