@@ -9,7 +9,7 @@ from markdown import cell, code, head, table
 SOURCE = "backend/openapi.json"
 TEXT = """
 Everything that the console and the command line do. A running control plane serves the machine-readable document at
-`/openapi.json`; this page is its summary.
+`/api/v1/openapi.json`; this page is its summary.
 
 * **Who.** Send an API token as `Authorization: Bearer TOKEN`. (The console uses a session cookie and sends its
   `X-CSRF-Token` with each change.) Tokens are made under *Settings* or with `POST /api/v1/tokens`.
