@@ -30,14 +30,14 @@ async def collector(app: FastAPI, settings: Settings) -> AsyncGenerator[Collecto
     await close_resources(resources)
 
 
-async def wait_for(client: httpx.AsyncClient, path: str, **wanted: Any) -> dict[str, Any]:
+async def wait_for(client: httpx.AsyncClient, path: str, seconds: float = 10, **wanted: Any) -> dict[str, Any]:
     async def check() -> dict[str, Any] | None:
         answer = await client.get(path)
         document = dict(answer.json())
         fits = answer.status_code == 200 and all(document[name] == value for name, value in wanted.items())
         return document if fits else None
 
-    return dict(await eventually(check))
+    return dict(await eventually(check, seconds))
 
 
 async def test_desired_document_has_the_shape_of_the_contract(

@@ -10,12 +10,13 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from tests.conftest import Users
+from tests.conftest import PASSWORD, Users
 from tests.support.servers import RedisServer
 from tests.support.serving import serve
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
 from thalweg.kernel.principal import Role
+from thalweg.kernel.settings import Settings
 from thalweg.live.bus import Bus
 from thalweg.live.schemas import EngineEvent
 
@@ -54,10 +55,18 @@ class Tab:
                     return name, identifier, json.loads(data)
         raise AssertionError("the stream ended")
 
+    async def end(self) -> None:
+        """Reads on, whatever comes, until the server ends the stream."""
+        async with asyncio.timeout(5):
+            async for _ in self._lines:
+                pass
+
 
 @asynccontextmanager
-async def tab(address: str, users: Users, last_event_id: str | None = None) -> AsyncGenerator[Tab, None]:
-    headers = {"Authorization": f"Bearer {users.tokens[Role.VIEWER]}"}
+async def tab(
+    address: str, users: Users, last_event_id: str | None = None, login: dict[str, str] | None = None
+) -> AsyncGenerator[Tab, None]:
+    headers = login or {"Authorization": f"Bearer {users.tokens[Role.VIEWER]}"}
     if last_event_id is not None:
         headers["Last-Event-ID"] = last_event_id
     async with (
@@ -116,3 +125,57 @@ async def test_outage_of_redis_ends_nothing(
         assert (await opened.next())[0] == "reset"
         await Bus(resources.redis).publish([event("after")])
         assert (await opened.next())[2]["engine_id"] == "after"
+
+
+@pytest.fixture
+def quick_heartbeat(app: FastAPI, settings: Settings) -> None:
+    settings.events_heartbeat = 0.3
+
+
+async def log_in(client: httpx.AsyncClient, name: str) -> dict[str, str]:
+    answer = await client.post("/api/v1/session", json={"name": name, "password": PASSWORD})
+    assert answer.status_code == 201, answer.text
+    return {"Cookie": f"thalweg_session={answer.cookies['thalweg_session']}",
+            "X-CSRF-Token": answer.json()["csrf_token"]}  # fmt: skip
+
+
+async def test_ends_soon_after_the_logout(address: str, users: Users, quick_heartbeat: None) -> None:
+    async with httpx.AsyncClient(base_url=address) as client:
+        login = await log_in(client, "viewer")
+        other = await log_in(client, "operator")
+        client.cookies.clear()
+        async with tab(address, users, login=login) as left, tab(address, users, login=other) as stays:
+            assert (await client.delete("/api/v1/session", headers=login)).status_code == 204
+            await left.end()
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(1):
+                    await stays.end()
+
+
+async def test_ends_soon_after_the_token_is_revoked_also_on_a_busy_bus(
+    address: str, users: Users, admin: httpx.AsyncClient, resources: Resources, quick_heartbeat: None
+) -> None:
+    async def chatter() -> None:
+        while True:
+            await Bus(resources.redis).publish([event("busy")])
+            await asyncio.sleep(0.01)
+
+    task = asyncio.create_task(chatter())
+    try:
+        async with tab(address, users) as opened:
+            tokens = (await admin.get("/api/v1/tokens", params={"user_id": users.ids[Role.VIEWER]})).json()["items"]
+            (token,) = [token for token in tokens if token["name"] == "viewer token"]
+            assert (await admin.delete(f"/api/v1/tokens/{token['id']}")).status_code == 204
+            await opened.end()
+    finally:
+        task.cancel()
+
+
+async def test_ends_soon_after_the_user_is_disabled(
+    address: str, users: Users, admin: httpx.AsyncClient, quick_heartbeat: None
+) -> None:
+    async with tab(address, users) as opened:
+        path = f"/api/v1/users/{users.ids[Role.VIEWER]}"
+        answer = await admin.patch(path, json={"enabled": False}, headers={"If-Match": "*"})
+        assert answer.status_code == 200, answer.text
+        await opened.end()

@@ -1,5 +1,7 @@
 """Makes the resources that the API, the collector and the administration share."""
 
+import ssl
+
 import httpx
 from redis.asyncio import Redis
 
@@ -11,14 +13,30 @@ from thalweg.kernel.settings import Settings
 from thalweg.live.redis import connect_redis
 
 
+class EngineCaError(RuntimeError):
+    """The setting engine_ca_file names a file that holds no certificates."""
+
+
 def make_resources(settings: Settings, application: str) -> Resources:
     """Nothing connects yet. The caller closes them with `close_resources`."""
     engine = connect_store(settings, application)
     redis: Redis = connect_redis(settings)
     return Resources(
-        settings=settings, engine=engine, sessions=sessions_of(engine), redis=redis, http=httpx.AsyncClient(),
+        settings=settings, engine=engine, sessions=sessions_of(engine), redis=redis, http=engine_http(settings),
         secrets=load_secret_box(settings), authenticator=SessionsAndTokens(),
     )  # fmt: skip
+
+
+def engine_http(settings: Settings) -> httpx.AsyncClient:
+    """The client that talks to engines. Raises EngineCaError when the file of certificates cannot be used."""
+    if settings.engine_ca_file is None:
+        return httpx.AsyncClient()
+    try:
+        return httpx.AsyncClient(verify=ssl.create_default_context(cafile=settings.engine_ca_file))
+    except (OSError, ssl.SSLError) as error:
+        raise EngineCaError(
+            f"THALWEG_ENGINE_CA_FILE: {settings.engine_ca_file} holds no certificates that can be read: {error}."
+        ) from error
 
 
 async def close_resources(resources: Resources) -> None:

@@ -124,7 +124,7 @@ class EngineDouble:
 
     async def _errors(self, request: Request) -> Response:
         parked = {
-            "id": 1, "commit_lsn": "0/1", "xid": 7, "lcrs": 3, "tables": ["public.t"], "code": "apply_failed",
+            "id": 1, "commit_lsn": "0/1", "xid": 7, "lcrs": 3, "tables": ['"public"."t"'], "code": "apply_failed",
             "message": "duplicate key", "sqlstate": "23505", "parked_at": self.started_at,
         }  # fmt: skip
         return JSONResponse({"errors": [parked]})

@@ -11,7 +11,7 @@ import typer
 from sqlalchemy.exc import SQLAlchemyError
 
 from thalweg.cli import administration
-from thalweg.composition import close_resources, make_resources
+from thalweg.composition import EngineCaError, close_resources, make_resources
 from thalweg.kernel.context import Resources
 from thalweg.kernel.principal import Role
 from thalweg.kernel.problems import Problem
@@ -44,6 +44,8 @@ def _run(work: Callable[[Resources], Awaitable[Answer]]) -> Answer:
     except (SQLAlchemyError, psycopg.Error, OSError) as error:
         told = str(error).splitlines()[0]
         raise _fail(f"The control store: {told}", "Check that it runs and THALWEG_STORE_URL; then migrate.") from error
+    except EngineCaError as error:
+        raise _fail(str(error), "Name a file of PEM certificates, or leave the setting out.") from error
     except SecretKeyError as error:
         raise _fail(str(error), "Put the right key back (THALWEG_SECRET_KEY_FILE).") from error
 

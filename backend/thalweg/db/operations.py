@@ -1,12 +1,13 @@
 """Rows of long work: written by the features that start it and by the collector that sees it finish."""
 
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from thalweg.db.models import OperationRow
+from thalweg.db.models import EngineRow, OperationRow, StreamRow
 from thalweg.kernel.clock import now
 from thalweg.kernel.models import Resource
 
@@ -46,7 +47,8 @@ def start_operation(
     session: AsyncSession, kind: OperationKind, stream_id: str, stream_name: str, revision: int, requested_by: str,
     unit: ProgressUnit = ProgressUnit.STEPS, total: int | None = 1,
 ) -> OperationRow:  # fmt: skip
-    """A pending operation; the collector moves it on once the engine has acknowledged `revision`."""
+    """A pending operation; the collector starts it when it tells the engine, and moves it on once the engine has
+    acknowledged `revision`."""
     row = OperationRow(
         kind=kind, target_type="stream", target_id=stream_id, target_name=stream_name,
         state=OperationState.PENDING, done=0, total=total, unit=unit, revision=revision,
@@ -62,6 +64,20 @@ def finish(row: OperationRow, state: OperationState, error: dict[str, Any] | Non
     row.started_at = row.started_at or row.finished_at
     if state is OperationState.SUCCEEDED:
         row.done = row.total = max(row.done, row.total or 0, row.done if row.unit == ProgressUnit.ROWS else 1)
+
+
+async def begin_told(session: AsyncSession, engine_id: str, revision: int, at: datetime) -> list[OperationRow]:
+    """The engine was told everything up to `revision` at `at`: that is when its work began. Gives those that began."""
+    await session.get(EngineRow, engine_id, with_for_update=True)  # as everybody does who writes operations
+    query = select(OperationRow).where(
+        OperationRow.target_id.in_(select(StreamRow.id).where(StreamRow.engine_id == engine_id)),
+        OperationRow.state == OperationState.PENDING,
+        OperationRow.revision <= revision,
+    )
+    begun = list(await session.scalars(query))
+    for row in begun:
+        row.state, row.started_at = OperationState.RUNNING, max(at, row.created_at)
+    return begun
 
 
 async def unfinished_operations(session: AsyncSession, stream_ids: list[str]) -> list[OperationRow]:

@@ -75,14 +75,26 @@ class EngineClient:
                 headers={"Authorization": f"Bearer {self._token}"},
             )  # fmt: skip
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            reason = str(error) or type(error).__name__
-            raise EngineFailure(
-                "engine_unreachable", f"{self._url} does not answer: {reason}.",
-                "Check that thalwegd runs there and that its log has no error.",
-            ) from error  # fmt: skip
+            raise _silence(self._url, error) from error
         if response.is_success:
             return response
         raise _refusal(response, path)
+
+
+def _silence(url: str, error: Exception) -> EngineFailure:
+    reason = str(error) or type(error).__name__
+    lowered = reason.lower()
+    cure = "Check that thalwegd runs there and that its log has no error."
+    if "certificate" in lowered:
+        cure = (
+            "Let THALWEG_ENGINE_CA_FILE name the certificate (PEM) that signed the engine's, and enrol the engine "
+            "under a host name that its certificate has."
+        )
+    elif url.startswith("https:") and "ssl" in lowered:
+        cure = "Start thalwegd with --tls-cert and --tls-key, or enrol it under an http:// address."
+    elif url.startswith("http:") and isinstance(error, httpx.RemoteProtocolError):
+        cure = "If thalwegd runs with --tls-cert, enrol it under its https:// address."
+    return EngineFailure("engine_unreachable", f"{url} does not answer: {reason}.", cure)
 
 
 def _refusal(response: httpx.Response, path: str) -> EngineFailure:

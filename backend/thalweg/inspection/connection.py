@@ -103,8 +103,8 @@ def _failure_of(error: psycopg.Error, target: Target) -> ConnectionFailure:
 
 
 @asynccontextmanager
-async def connected(target: Target, timeout: int) -> AsyncGenerator[Connection, None]:
-    """A read-only connection in autocommit mode. Raises ConnectionFailure; `timeout` is in seconds."""
+async def connected(target: Target, timeout: int, *, read_only: bool = True) -> AsyncGenerator[Connection, None]:
+    """In autocommit mode, read-only unless said otherwise. Raises ConnectionFailure; `timeout` is in seconds."""
     await _check_reachable(target, timeout)
     conninfo = target.conninfo(
         connect_timeout=target.options.get("connect_timeout", timeout),
@@ -121,7 +121,8 @@ async def connected(target: Target, timeout: int) -> AsyncGenerator[Connection, 
     try:
         async with connection:
             await connection.execute(f"SET statement_timeout = '{STATEMENT_TIMEOUT_SECONDS}s'")
-            await connection.execute("SET default_transaction_read_only = on")
+            if read_only:
+                await connection.execute("SET default_transaction_read_only = on")
             yield connection
     except errors.InsufficientPrivilege as error:
         raise ConnectionFailure(

@@ -29,6 +29,9 @@ class Authenticator(Protocol):
 
     async def by_token(self, session: AsyncSession, token: str) -> Principal | None: ...
 
+    async def still_valid(self, session: AsyncSession, principal: Principal) -> bool:
+        """False once the session or token that a request came with has ended, or its user may not come in any more."""
+
 
 @dataclass(frozen=True)
 class Resources:

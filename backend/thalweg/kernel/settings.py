@@ -39,6 +39,18 @@ class Settings(BaseSettings):
     engine_timeout: float = Field(default=5.0, gt=0)
     poll_interval: float = Field(default=1.0, gt=0)
     samples_kept: int = Field(default=3600, ge=10, description="Live samples kept for each stream.")
+    events_heartbeat: float = Field(
+        default=15.0, gt=0,
+        description="An idle stream of events is pinged, and every one ends when its login has, this often.",
+    )  # fmt: skip
+    engine_ca_file: Path | None = Field(
+        default=None,
+        description="Certificates (PEM) to trust for engines at https:// addresses, instead of the system's.",
+    )
+    engine_lost_after: float = Field(
+        default=30.0, gt=0,
+        description="A forced delete goes on without an engine that has not answered for so long.",
+    )  # fmt: skip
     login_attempts_free: int = Field(
         default=5, ge=1, description="Failed logins before waits begin; the wait doubles with each one."
     )

@@ -32,6 +32,12 @@ def _health(level: HealthLevel, reason: str) -> Health:
 
 
 def health_of(facts: Facts, at: datetime) -> Health:
+    if facts.engine_state in ("UNREACHABLE", "REFUSED") and facts.desired_status == "DROPPED":
+        return _health(
+            HealthLevel.WARNING,
+            f"It is being deleted, but the engine {facts.engine_name} does not answer. When it is lost for good, "
+            "delete the stream again with force.",
+        )
     if facts.engine_state in ("UNREACHABLE", "REFUSED"):
         return _health(HealthLevel.UNKNOWN, f"The engine {facts.engine_name}: {facts.engine_message or 'no answer'}")
     if facts.observed is None or facts.observed_at is None:

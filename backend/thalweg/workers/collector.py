@@ -7,15 +7,18 @@ to wait out, not an end: it is logged once, shown where it can be, and what was 
 import asyncio
 import signal
 import time
+from datetime import datetime
 
 import psycopg
 import structlog
+from pydantic import BaseModel
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
 from thalweg.composition import close_resources, make_resources
 from thalweg.db.election import Election
 from thalweg.db.models import EngineRow
+from thalweg.db.operations import begin_told
 from thalweg.engine_client.access import client_of
 from thalweg.engine_client.client import EngineClient, EngineFailure
 from thalweg.engine_client.desired import desired_document
@@ -26,9 +29,12 @@ from thalweg.kernel.secret_box import SecretKeyError
 from thalweg.kernel.settings import Settings
 from thalweg.kernel.tasks import stop_task
 from thalweg.live.bus import Bus
+from thalweg.live.schemas import Sample
 from thalweg.workers import repository
+from thalweg.workers.abandoning import abandon_streams
 from thalweg.workers.polling import EngineMemory, poll
-from thalweg.workers.recording import Outcome, record_poll
+from thalweg.workers.progress import operation_event
+from thalweg.workers.recording import record_poll
 
 log = structlog.get_logger(__name__)
 OUTAGES = (SQLAlchemyError, psycopg.Error, OSError, SecretKeyError)
@@ -106,18 +112,24 @@ class Collector:
             await session.commit()
         if outcome is None:
             return False
-        await self._publish(outcome)
+        await self._publish(outcome.samples, outcome.events, outcome.deleted_streams)
+        silent_seconds = memory.silent_seconds(answer)
+        if silent_seconds > self._settings.engine_lost_after:
+            events, gone = await abandon_streams(self._resources, engine_id, silent_seconds)
+            await self._publish([], events, gone)
         if outcome.engine_revision is not None and outcome.engine_revision != outcome.desired_revision:
             await self._reconcile(engine_id, client)
         return True
 
-    async def _publish(self, outcome: Outcome) -> None:
+    async def _publish(
+        self, samples: list[Sample], events: list[tuple[str, BaseModel]], deleted_streams: list[str]
+    ) -> None:
         try:
-            if outcome.samples:
-                await self._bus.add_samples(outcome.samples, self._settings.samples_kept)
-            if outcome.events:
-                await self._bus.publish(outcome.events)
-            for stream_id in outcome.deleted_streams:
+            if samples:
+                await self._bus.add_samples(samples, self._settings.samples_kept)
+            if events:
+                await self._bus.publish(events)
+            for stream_id in deleted_streams:
                 await self._bus.forget(stream_id)
             self._over("redis")
         except (RedisError, OSError) as error:
@@ -128,8 +140,10 @@ class Collector:
             document = await desired_document(session, engine_id, self._resources.secrets)
         if document is None:
             return
+        told_at = now()
         try:
             await client.put_desired(document)
+            await self._begin_told(engine_id, document["revision"], told_at)
             log.info("desired state sent", engine_id=engine_id, revision=document["revision"])
             self._over(f"desired state of {engine_id}")
         except EngineFailure as failure:
@@ -139,6 +153,12 @@ class Collector:
                 if row is not None:
                     row.message = f"The desired state was refused: {failure.message} {failure.cure}".strip()
                     await session.commit()
+
+    async def _begin_told(self, engine_id: str, revision: int, at: datetime) -> None:
+        async with self._resources.sessions() as session:
+            begun = await begin_told(session, engine_id, revision, at)
+            await session.commit()
+        await self._publish([], [operation_event(operation, at) for operation in begun], [])
 
     def _outage(self, what: str, error: BaseException) -> None:
         """Logged when it begins and when it is over, not every second."""

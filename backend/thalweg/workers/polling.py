@@ -42,6 +42,7 @@ class EngineMemory:
     process_started_at: datetime | None = None
     cpu_ns: int | None = None
     monotonic_ns: int | None = None
+    failing_since: datetime | None = None
 
     def cpu_percent(self, stats: EngineStats) -> float | None:
         """Of one core, since the last poll. Call before `samples`."""
@@ -63,6 +64,14 @@ class EngineMemory:
         samples = [sample_of(name, self.readings.get(name), reading) for name, reading in current.items()]
         self.readings, self.cpu_ns, self.monotonic_ns = current, stats.process.cpu_ns, stats.monotonic_ns
         return samples
+
+    def silent_seconds(self, poll: Poll) -> float:
+        """For how long the engine has given no useful answer, as of this poll."""
+        if poll.failure is None:
+            self.failing_since = None
+            return 0.0
+        self.failing_since = self.failing_since or poll.asked_at
+        return (poll.asked_at - self.failing_since).total_seconds()
 
     def forget(self) -> None:
         """After an outage: a rate over it would be neither the one nor the other."""

@@ -12,6 +12,7 @@ from thalweg.engine_client.documents import StreamStatus, observed_document
 from thalweg.live.health import Facts, health_of
 from thalweg.live.schemas import EngineEvent, Sample, StreamDeletedEvent, StreamStatusEvent
 from thalweg.workers import repository
+from thalweg.workers.abandoning import lay_to_rest
 from thalweg.workers.polling import EngineMemory, Poll
 from thalweg.workers.progress import advance, operation_event
 
@@ -44,6 +45,8 @@ async def record_poll(
     else:
         _record_answer(engine, poll, memory, outcome, at)
         await _record_streams(session, engine, poll, outcome, at)
+        dropped = {stream.id for stream in poll.status.streams if stream.status == "DROPPED"}
+        await lay_to_rest(session, engine, dropped, poll.asked_at)
     if engine.state != before:
         outcome.events.append(("engine", EngineEvent(engine_id=engine.id, state=engine.state, at=at)))
     outcome.desired_revision = engine.desired_revision

@@ -2,16 +2,20 @@
 
 import json
 import os
+import random
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from harness.cluster import PASSWORD, wait_for
 from harness.engine import Engine, RefusedError
 from harness.scene import Scene
+from harness.workload import Writers
 from harness.workspace import free_port, give_to_postgres
 
 STREAM = {"id": "abcdefgh", "name": "n", "status": "DISABLED", "force": False, "parameters": {},
@@ -287,12 +291,12 @@ def test_conflicting_row_stops_and_says_which(scene: Scene) -> None:
 
 @pytest.fixture
 def small_disk(scene: Scene, workspace: Path) -> Iterator[Path]:
-    """A file system of 24 MB; the destination's database puts its tables there."""
+    """A file system of 32 MB; the destination's database puts its tables there."""
     if os.geteuid() != 0:
         pytest.skip("mounting needs root")
     path = workspace / f"disk-{scene.database}"
     path.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "thalweg-test", str(path)], check=False)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "thalweg-test", str(path)], check=False)
     if mounted.returncode != 0:
         pytest.skip("this machine does not let us mount")
     give_to_postgres(path)
@@ -307,17 +311,35 @@ def small_disk(scene: Scene, workspace: Path) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", str(path)], check=True)
 
 
-def test_full_disk_at_destination(scene: Scene, small_disk: Path) -> None:
-    """The stream waits, says so, and goes on by itself once there is space."""
-    scene.run_at_source(TABLE)
+def test_full_disk_at_destination(scene: Scene, small_disk: Path, random_: random.Random) -> None:
+    """Under load the stream waits, tells the cure, and goes on by itself once there is space. Nothing is lost."""
+    scene.run_at_source(TABLE + "CREATE TABLE other (id bigint PRIMARY KEY, body text);")
     scene.start_stream()
-    for part in range(8):
-        scene.at_source("INSERT INTO item SELECT n, repeat(md5(n::text), 30) "
-                        f"FROM generate_series({10 + 4000 * part}, {9 + 4000 * (part + 1)}) n")
-    status = wait_for(lambda: (found := scene.engine.status(scene.stream))["error"] and found, 60, "an error shows")
-    assert_clear(status["error"], "disk_full")
-    subprocess.run(["mount", "-o", "remount,size=400m", str(small_disk)], check=True)
-    if scene.engine.status(scene.stream)["status"] == "ABORTED":
-        scene.engine.retry(scene.stream)
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(b"x" * 8 * 2**20)  # what an operator would find and remove
+
+    def write(connection: psycopg.Connection[Any], random_: random.Random, number: int) -> None:
+        first = random_.randrange(10, 10**9)
+        table = ("item", "other")[number]
+        connection.execute(f"INSERT INTO {table} SELECT n, repeat(md5(n::text), 30) FROM generate_series({first}, "
+                           f"{first + 200}) n ON CONFLICT (id) DO UPDATE SET body = 'again'")
+        connection.execute(f"DELETE FROM {table} WHERE id = {first + random_.randrange(200)}")
+        time.sleep(0.02)
+
+    with Writers(scene.source, scene.database, 2, random_, write):
+        status = wait_for(lambda: (found := scene.engine.status(scene.stream))["error"] and found, 60, "an error shows")
+        assert_clear(status["error"], "disk_full")
+        assert "space" in status["error"]["cure"]
+        assert status["phase"] == "RETRYING"
+        assert status["retry_at"]
+        for _ in range(20):  # it waits and tries again: it neither gives up nor goes on
+            assert scene.engine.status(scene.stream)["status"] == "ENABLED"
+            time.sleep(0.1)
+        behind = scene.at_destination("SELECT count(*) FROM item")
+        assert behind[0][0] < scene.at_source("SELECT count(*) FROM item")[0][0], "there was space after all"
+        ballast.unlink()
+        subprocess.run(["mount", "-o", "remount,size=2g", str(small_disk)], check=True)
+        scene.wait_replicating(90)
     scene.wait_applied(90)
     scene.assert_same()
+    assert scene.engine.status(scene.stream)["error"] is None

@@ -11,7 +11,7 @@ PAUSE = 2.0  # seconds between two segments of another database
 
 
 def test_idle_stream_retains_no_wal(scene: Scene) -> None:
-    """For a minute another database of the same server writes 30 segments; the slot follows, and holds few all the while."""
+    """For a minute another database of the server writes 30 segments; the slot follows, and holds few all the while."""
     scene.run_at_source("CREATE TABLE quiet (id integer PRIMARY KEY);")
     scene.start_stream()
     scene.source.sql("postgres", "DROP TABLE IF EXISTS busy", "CREATE TABLE busy (n integer)")
@@ -27,7 +27,7 @@ def test_idle_stream_retains_no_wal(scene: Scene) -> None:
     begun = time.monotonic()
     retained = []
     while time.monotonic() - begun < IDLE:
-        # A checkpoint logs the running transactions, from which restart_lsn follows: a server does so every 15 s itself.
+        # A checkpoint logs the running transactions, from which restart_lsn follows; a server does so every 15 s.
         scene.source.sql("postgres", "INSERT INTO busy SELECT generate_series(1, 100)", "SELECT pg_switch_wal()",
                          "CHECKPOINT")
         time.sleep(PAUSE)

@@ -119,6 +119,41 @@ def test_stop_start_and_changes_between(scene: Scene) -> None:
     scene.assert_same()
 
 
+def test_tables_are_added_and_taken_out_while_running(scene: Scene, random_: random.Random) -> None:
+    """A table that comes later is copied and joins in; one that is taken out stays as it is. Under load."""
+    scene.run_at_source("".join(f"CREATE TABLE t{n} (id bigint PRIMARY KEY, body text); INSERT INTO t{n} "
+                                "SELECT i, 'old' FROM generate_series(1, 20000) i;" for n in range(3)))
+    scene.start_stream([("public", "t0"), ("public", "t1")])
+
+    def write(connection: psycopg.Connection[Any], random_: random.Random, number: int) -> None:
+        row = random_.randrange(1, 40_000)
+        with connection.transaction():
+            for table in range(3):
+                connection.execute(f"INSERT INTO t{table} VALUES ({row}, 'new') ON CONFLICT (id) "
+                                   f"DO UPDATE SET body = t{table}.body || '+'")
+            connection.execute(f"DELETE FROM t{random_.randrange(3)} WHERE id = {random_.randrange(1, 40_000)}")
+
+    def take(*tables: str) -> None:
+        scene.engine.set_stream(scene.stream, tables=[{"schema": "public", "table": table} for table in tables])
+        published = f"SELECT tablename FROM pg_publication_tables WHERE pubname = 'thalweg_{scene.stream}' ORDER BY 1"
+        wait_for(lambda: scene.at_source(published) == [(table,) for table in tables], 60, "the publication follows")
+        scene.engine.wait_status(scene.stream, lambda status: status["phase"] == "REPLICATING" and all(
+            table["state"] == "REPLICATING" for table in status["tables"]), 60, "all tables replicate")
+
+    with Writers(scene.source, scene.database, 2, random_, write):
+        time.sleep(1)
+        take("t0", "t1", "t2")
+        time.sleep(1)
+    scene.wait_applied()
+    scene.assert_same()
+    take("t0", "t2")
+    before = scene.at_destination("SELECT count(*), sum(length(body)) FROM t1")
+    scene.at_source(*(f"UPDATE t{n} SET body = 'after' WHERE id % 7 = 0" for n in range(3)))
+    scene.wait_applied()
+    scene.assert_same([("public", "t0"), ("public", "t2")])
+    assert scene.at_destination("SELECT count(*), sum(length(body)) FROM t1") == before
+
+
 def test_drop_leaves_nothing_but_the_tables(scene: Scene) -> None:
     scene.run_at_source(TABLE)
     scene.start_stream()

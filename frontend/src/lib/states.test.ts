@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { healthInWords, sentenceCase, stateInWords } from "./states";
+import { healthInWords, reasonBeside, sentenceCase, stateInWords } from "./states";
 
 describe("states of the engine's contract", () => {
   it.each([
@@ -50,6 +50,25 @@ describe("states of the engine's contract", () => {
   it("reads operations' states, which are lower case", () => {
     expect(stateInWords("running").tone).toBe("busy");
     expect(stateInWords("failed").tone).toBe("bad");
+  });
+});
+
+describe("the reason beside a state", () => {
+  it.each([
+    ["Replicating.", "REPLICATING", null],
+    ["Catching up with the source.", "CATCHING UP", "Catching up with the source."],
+    [
+      "Stopped. The source keeps its WAL until it starts again.",
+      "STOPPED",
+      "Stopped. The source keeps its WAL until it starts again.",
+    ],
+    [
+      "3 transactions are parked in the error queue.",
+      "REPLICATING",
+      "3 transactions are parked in the error queue.",
+    ],
+  ])("%s beside %s", (reason, state, shown) => {
+    expect(reasonBeside(reason, state)).toBe(shown);
   });
 });
 

@@ -85,6 +85,14 @@ export function stateInWords(state: string | null | undefined): StateInWords {
   };
 }
 
+/**
+ * The reason of a stream's health where it says more than the badge beside it; null when it only repeats it, as
+ * "Replicating." beside Replicating.
+ */
+export function reasonBeside(reason: string, state: string): string | null {
+  return reason.replace(/\.$/, "").toLowerCase() === sentenceCase(state).toLowerCase() ? null : reason;
+}
+
 const healths: Record<string, [string, Tone, string]> = {
   ok: ["Healthy", "good", "Runs and keeps up."],
   healthy: ["Healthy", "good", "Runs and keeps up."],

@@ -1,6 +1,7 @@
 import { Button, Checkbox, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
 import { type ReactNode, useState } from "react";
 import type { RestCallSpec } from "@/lib/curl";
+import { ProblemAlert } from "./problem-alert";
 import { RestCall } from "./rest-call";
 
 interface ConfirmByNameProps {
@@ -10,6 +11,8 @@ interface ConfirmByNameProps {
   name: string;
   children: ReactNode;
   /** When given, a check box with this explanation is offered and its value handed to onConfirm. */
+  /** Something to know now, above the choice of force. */
+  note?: string | false;
   forceExplanation?: ReactNode;
   onConfirm: (force: boolean) => void;
   pending: boolean;
@@ -38,6 +41,7 @@ export function ConfirmByName(props: ConfirmByNameProps) {
           <Text size="sm" component="div">
             {props.children}
           </Text>
+          {props.note && <ProblemAlert tone="warning" problem={{ title: props.note }} />}
           {props.forceExplanation && (
             <Checkbox
               label="Force"

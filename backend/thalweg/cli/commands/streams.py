@@ -183,7 +183,13 @@ def retry(name: Name, wait: Wait = False) -> None:
 @app.command()
 def delete(
     name: Name,
-    force: Annotated[bool, typer.Option(help="Give up on a database that cannot be reached.")] = False,
+    force: Annotated[
+        bool,
+        typer.Option(
+            help="Give up on what cannot be reached: a database, or an engine that is lost for good. "
+            "The operation says what is left behind."
+        ),
+    ] = False,
     wait: Wait = False,
 ) -> None:
     """Delete a stream and what it made in both databases. The destination's tables and rows stay."""
@@ -204,10 +210,30 @@ def set_parameters(name: Name, settings: Annotated[list[str], typer.Argument(hel
         out.print("Some of it takes effect after a stop and start.")
 
 
-def errors(name: Name, as_json: AsJson = False) -> None:
-    """Transactions parked in the error queue of a stream's destination."""
+def errors(
+    name: Name,
+    execute: Annotated[
+        int | None, typer.Option(metavar="ID", help="Apply this one again, and those that stand behind it.")
+    ] = None,
+    discard: Annotated[
+        int | None, typer.Option(metavar="ID", help="Drop this one for good: its changes are never applied.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Transactions parked in the error queue of a stream's destination; apply one again, or discard it."""
+    if execute is not None and discard is not None:
+        raise CommandError("A transaction is either executed or discarded.", "Give one of --execute and --discard.")
     api = connect()
-    parked = api.get(f"/streams/{api.find('/streams', 'stream', name)['id']}/errors")["errors"]
+    path = f"/streams/{api.find('/streams', 'stream', name)['id']}/errors"
+    if execute is not None:
+        api.post(f"{path}/{execute}/execute")
+        out.print(f"Transaction {execute} is applied.")
+        return
+    if discard is not None:
+        api.delete(f"{path}/{discard}")
+        out.print(f"Transaction {discard} is discarded.")
+        return
+    parked = api.get(path)["errors"]
     if as_json:
         print_json(parked)
         return

@@ -1,5 +1,6 @@
 """The control store's tables, one file per noun. The schema itself is made by migrations only."""
 
+from thalweg.db.models.abandoned import AbandonedStreamRow
 from thalweg.db.models.base import Base
 from thalweg.db.models.database import DatabaseRow
 from thalweg.db.models.engine import EngineRow, EnrolmentRow
@@ -8,6 +9,7 @@ from thalweg.db.models.record import AuditRow, IdempotencyRow, OperationRow
 from thalweg.db.models.stream import StreamRow
 
 __all__ = [
+    "AbandonedStreamRow",
     "AuditRow",
     "Base",
     "DatabaseRow",

@@ -64,6 +64,29 @@ async def token_by_secret(session: AsyncSession, secret_hash: str, at: datetime)
     return (await session.scalars(query)).one_or_none()
 
 
+async def session_is_valid(session: AsyncSession, session_id: str, at: datetime) -> bool:
+    query = (
+        select(SessionRow.id)
+        .join(SessionRow.user)
+        .where(SessionRow.id == session_id, SessionRow.expires_at > at, UserRow.enabled)
+    )
+    return (await session.scalars(query)).first() is not None
+
+
+async def token_is_valid(session: AsyncSession, token_id: str, at: datetime) -> bool:
+    query = (
+        select(TokenRow.id)
+        .join(TokenRow.user)
+        .where(
+            TokenRow.id == token_id,
+            TokenRow.revoked_at.is_(None),
+            (TokenRow.expires_at.is_(None)) | (TokenRow.expires_at > at),
+            UserRow.enabled,
+        )
+    )
+    return (await session.scalars(query)).first() is not None
+
+
 async def touch_token(session: AsyncSession, token_id: str, at: datetime) -> None:
     await session.execute(update(TokenRow).where(TokenRow.id == token_id).values(last_used_at=at))
 

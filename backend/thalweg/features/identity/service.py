@@ -49,6 +49,12 @@ class SessionsAndTokens:
         role = min(Role(row.role), Role(row.user.role), key=lambda role: role.rank)
         return Principal(row.user.id, row.user.name, role, "token", row.id)
 
+    async def still_valid(self, session: AsyncSession, principal: Principal) -> bool:
+        if principal.via == "system":
+            return True
+        valid = repository.session_is_valid if principal.via == "session" else repository.token_is_valid
+        return await valid(session, principal.credential_id, now())
+
 
 async def log_in(
     session: AsyncSession,

@@ -36,5 +36,7 @@ class Operation(Resource):
     error: OperationError | None
     requested_by: str
     created_at: datetime
-    started_at: datetime | None
-    finished_at: datetime | None
+    started_at: datetime | None = Field(description="When the engine was told.")
+    finished_at: datetime | None = Field(
+        description="When the engine was first seen to have done it: it is asked once a second."
+    )

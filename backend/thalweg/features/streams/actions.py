@@ -93,15 +93,13 @@ async def _retry(context: Context, row: StreamRow) -> OperationRow:
     """Straight to the engine: it is an event and not a state that could be desired."""
     resources = context.resources
     client = client_of(row.engine, resources.http, resources.secrets, resources.settings.engine_timeout)
+    told_at = now()
     try:
         await client.retry(row.id)
     except EngineFailure as failure:
         raise problem_of(failure) from failure
-    return start_operation(
-        context.session,
-        OperationKind.STREAM_RETRY,
-        row.id,
-        row.name,
-        row.changed_revision,
-        context.principal.name,
+    operation = start_operation(
+        context.session, OperationKind.STREAM_RETRY, row.id, row.name, row.changed_revision, context.principal.name
     )
+    operation.state, operation.started_at = OperationState.RUNNING, told_at
+    return operation

@@ -66,7 +66,11 @@ async def delete_stream(
     response: Response,
     force: Annotated[
         bool,
-        Query(description="Give up on a database that cannot be reached; the operation says what is left."),
+        Query(
+            description="Give up on what cannot be reached: a database, or an engine that is lost for good. When the "
+            "engine has not answered for 30 s, the control plane itself removes what the stream has made in both "
+            "databases. The operation says what is left behind, with the SQL that removes it."
+        ),
     ] = False,
 ) -> OperationAccepted:
     """Stop the stream and drop what it has made in both databases. The destination's tables and rows stay."""

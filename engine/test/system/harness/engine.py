@@ -5,6 +5,7 @@ import json
 import os
 import secrets
 import signal
+import ssl
 import subprocess
 import time
 from pathlib import Path
@@ -31,11 +32,19 @@ class AbortedError(AssertionError):
     """The stream stopped with an error while a test waited for something else."""
 
 
-class Engine:
-    """Owner: one test thread. `directory` keeps the state over restarts; the desired document is `streams`."""
+def program() -> str:
+    return os.environ.get("THALWEG_ENGINE", str(ROOT / "build/release/src/daemon/thalwegd"))
 
-    def __init__(self, directory: Path) -> None:
+
+class Engine:
+    """Owner: one test thread. `directory` keeps the state over restarts; the desired document is `streams`.
+
+    With `tls`, a certificate's and its key's files, the control API is served and asked over TLS.
+    """
+
+    def __init__(self, directory: Path, tls: tuple[Path, Path] | None = None) -> None:
         self.directory = directory
+        self.tls = tls
         self.port = free_port()
         self.token = secrets.token_urlsafe(32)
         self.token_file = directory / "token"
@@ -50,11 +59,11 @@ class Engine:
     # --- the process
 
     def start(self) -> None:
-        program = os.environ.get("THALWEG_ENGINE", str(ROOT / "build/release/src/daemon/thalwegd"))
+        tls = ["--tls-cert", str(self.tls[0]), "--tls-key", str(self.tls[1])] if self.tls else []
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [program, "--listen", f"127.0.0.1:{self.port}", "--state-dir", str(self.directory / "state"),
-                 "--token-file", str(self.token_file)], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                [program(), "--listen", f"127.0.0.1:{self.port}", "--state-dir", str(self.directory / "state"),
+                 "--token-file", str(self.token_file), *tls], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         wait_for(self._answers, SECONDS, "thalwegd answers")
 
     def kill(self) -> None:
@@ -87,7 +96,7 @@ class Engine:
 
     def request(self, method: str, path: str, body: Any = None, token: str | None = None) -> Any:
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = self._connection()
         try:
             connection.request(method, path, data, {"Authorization": f"Bearer {token or self.token}",
                                                     "Content-Type": "application/json"})
@@ -99,6 +108,12 @@ class Engine:
             raise RefusedError(answer.status, json.loads(content)["error"])
         is_json = (answer.getheader("Content-Type") or "").startswith("application/json")
         return json.loads(content) if content and is_json else content.decode()
+
+    def _connection(self) -> http.client.HTTPConnection:
+        if self.tls is None:
+            return http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=30,
+                                           context=ssl.create_default_context(cafile=self.tls[0]))
 
     def put_desired(self, **changed: Any) -> None:
         """Sends the whole desired document; a stream with the status None is left out."""

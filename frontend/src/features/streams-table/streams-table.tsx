@@ -5,7 +5,7 @@ import { samplesQuery } from "@/api/streams";
 import type { StreamSummary } from "@/api/types";
 import { asText, bytes, compactCount, duration, latencyMs, rate } from "@/lib/format";
 import { metrics } from "@/lib/metrics";
-import { healthInWords } from "@/lib/states";
+import { healthInWords, reasonBeside } from "@/lib/states";
 import { AnchorLink } from "@/ui/anchor-link";
 import { type Column, DataTable } from "@/ui/data-table";
 import { Quantity } from "@/ui/quantity";
@@ -121,6 +121,7 @@ function NameCell({ stream }: { stream: StreamSummary }) {
 
 function HealthCell({ stream }: { stream: StreamSummary }) {
   const words = healthInWords(stream.health.level);
+  const reason = reasonBeside(stream.health.reason, stream.phase);
   return (
     <Group gap={7} wrap="nowrap" align="flex-start">
       <Box pt={2}>
@@ -130,9 +131,11 @@ function HealthCell({ stream }: { stream: StreamSummary }) {
         <Text size="sm" fw={550} style={{ color: `var(--tone-${words.tone})` }}>
           {words.label}
         </Text>
-        <Text size="xs" c="dimmed" lineClamp={2} title={stream.health.reason}>
-          {stream.health.reason}
-        </Text>
+        {reason && (
+          <Text size="xs" c="dimmed" lineClamp={2} title={reason}>
+            {reason}
+          </Text>
+        )}
       </Box>
     </Group>
   );

@@ -12,6 +12,12 @@ export function testInWords({
   return { label: "Connected", tone: "good", definition: "The last test worked." };
 }
 
+/** The version that the last test found; without one, why there is none. */
+export function versionInWords({ version, tested_at }: Pick<Database, "version" | "tested_at">): string {
+  if (version !== null) return version;
+  return tested_at === null ? "not tested yet" : "unknown: the test failed";
+}
+
 const streams = (count: number) => `${count} ${count === 1 ? "stream" : "streams"}`;
 
 export function usedBy({

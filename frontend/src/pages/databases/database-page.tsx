@@ -22,7 +22,7 @@ import { ProblemAlert } from "@/ui/problem-alert";
 import { QueryFaces } from "@/ui/query-faces";
 import { RestCallButton } from "@/ui/rest-call";
 import { ToneBadge } from "@/ui/tone";
-import { testInWords, usedBy } from "./database-facts";
+import { testInWords, usedBy, versionInWords } from "./database-facts";
 
 const route = getRouteApi("/shell/databases/$databaseId");
 
@@ -50,7 +50,7 @@ function DatabaseView({ database }: { database: Database }) {
             <Text size="xs" ff="monospace" c="dimmed">
               {database.user}@{database.host}:{database.port}/{database.dbname}
             </Text>
-            <Text size="sm">PostgreSQL {database.version ?? "–"}</Text>
+            <Text size="sm">PostgreSQL {versionInWords(database)}</Text>
             <Text size="sm">TLS {database.sslmode}</Text>
             <Text size="sm">{usedBy(database)}</Text>
           </Group>

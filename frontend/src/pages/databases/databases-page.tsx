@@ -3,7 +3,7 @@ import { notifications } from "@mantine/notifications";
 import { IconDatabase, IconPlus } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { databasesQuery, useDeleteDatabase } from "@/api/databases";
+import { databasesQuery, useDeleteDatabase, useTestDatabase } from "@/api/databases";
 import { problemInWords } from "@/api/problem-in-words";
 import { sessionQuery } from "@/api/session";
 import type { Database } from "@/api/types";
@@ -21,7 +21,7 @@ import { ProblemAlert } from "@/ui/problem-alert";
 import { QueryFaces } from "@/ui/query-faces";
 import { RestCallButton } from "@/ui/rest-call";
 import { ToneBadge } from "@/ui/tone";
-import { testInWords, usedBy } from "./database-facts";
+import { testInWords, usedBy, versionInWords } from "./database-facts";
 
 type Dialog = { kind: "add" } | { kind: "edit" | "delete"; database: Database } | null;
 
@@ -109,7 +109,7 @@ function columns(mayAct: boolean, open: (dialog: Dialog) => void): Column<Databa
       key: "version",
       header: "PostgreSQL",
       sortBy: ({ version }) => version,
-      cell: ({ version }) => version ?? "–",
+      cell: versionInWords,
     },
     {
       key: "test",
@@ -130,6 +130,7 @@ function columns(mayAct: boolean, open: (dialog: Dialog) => void): Column<Databa
       header: "Actions",
       cell: (database) => (
         <Group gap={6} wrap="nowrap">
+          <TestButton database={database} mayAct={mayAct} />
           <Button
             variant="default"
             disabled={!mayAct}
@@ -150,6 +151,32 @@ function columns(mayAct: boolean, open: (dialog: Dialog) => void): Column<Databa
       ),
     },
   ];
+}
+
+/** What it finds shows in the row: connected, or why not. */
+function TestButton({ database, mayAct }: { database: Database; mayAct: boolean }) {
+  const test = useTestDatabase();
+  return (
+    <Button
+      variant="default"
+      disabled={!mayAct}
+      aria-label={`Test ${database.name}`}
+      loading={test.isPending}
+      onClick={() => test.mutate(database.id, { onError: (error) => notifyProblem(database.name, error) })}
+    >
+      Test
+    </Button>
+  );
+}
+
+function notifyProblem(name: string, error: Error) {
+  const { title, message, cure } = problemInWords(error);
+  notifications.show({
+    title: `${name}: ${title}`,
+    message: [message, cure].filter(Boolean).join(" "),
+    color: "red",
+    autoClose: false,
+  });
 }
 
 function DeleteDatabase({ database, onClose }: { database: Database; onClose: () => void }) {

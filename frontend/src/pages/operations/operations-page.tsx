@@ -71,7 +71,8 @@ const columns: Column<Operation>[] = [
   {
     key: "took",
     header: "Took",
-    definition: "From its start to its end.",
+    definition:
+      "From when the engine was told until it was first seen to have done it. It is asked once a second, so that this may be up to a second too long.",
     align: "right",
     cell: (one) => <Quantity quantity={duration(took(one))} />,
   },
@@ -88,7 +89,11 @@ function Progress({ operation }: { operation: Operation }) {
   if (error) {
     return (
       <Box maw={420} py={4}>
-        <Text size="sm" fw={550} style={{ color: "var(--tone-bad)" }}>
+        <Text
+          size="sm"
+          fw={550}
+          style={{ color: state === "succeeded" ? "var(--tone-warning)" : "var(--tone-bad)" }}
+        >
           {error.title}
         </Text>
         <Text size="xs">{error.message}</Text>

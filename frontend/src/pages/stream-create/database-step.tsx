@@ -69,7 +69,7 @@ function DatabaseCard({ database, disabled }: { database: Database; disabled: bo
             {database.host}:{database.port}/{database.dbname}
           </Text>
           <Text size="xs" c="dimmed">
-            {disabled ? "already the source" : `PostgreSQL ${database.version ?? "–"}`}
+            {disabled ? "already the source" : `PostgreSQL ${database.version ?? "version not tested yet"}`}
           </Text>
         </div>
       </Group>

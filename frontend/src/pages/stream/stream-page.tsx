@@ -14,6 +14,7 @@ import { StreamActions } from "@/features/stream-actions/stream-actions";
 import { StreamErrorPanel } from "@/features/stream-actions/stream-error";
 import { StreamTables } from "@/features/stream-tables/stream-tables";
 import { covers } from "@/lib/session-role";
+import { reasonBeside } from "@/lib/states";
 import { AnchorLink } from "@/ui/anchor-link";
 import { Empty } from "@/ui/faces";
 import { PageHeader } from "@/ui/page-header";
@@ -126,6 +127,7 @@ function StreamView({ stream }: { stream: Stream }) {
 }
 
 function Facts({ stream }: { stream: Stream }) {
+  const reason = reasonBeside(stream.health.reason, stream.phase);
   return (
     <Stack gap={2}>
       <Group gap={6}>
@@ -136,7 +138,7 @@ function Facts({ stream }: { stream: Stream }) {
           · engine {stream.engine.name} · {stream.table_count} tables
         </Text>
       </Group>
-      <Text size="sm">{stream.health.reason}</Text>
+      {reason && <Text size="sm">{reason}</Text>}
     </Stack>
   );
 }

@@ -1,0 +1,89 @@
+"""The real thalwegd, where a test needs what only it can do: move rows, park transactions, drop slots."""
+
+import os
+import secrets
+import subprocess
+import time
+from pathlib import Path
+
+import httpx
+
+from tests.support.servers import free_port
+
+ROOT = Path(__file__).resolve().parents[3]
+START_SECONDS = 30
+
+
+def program() -> Path:
+    path = Path(os.environ.get("THALWEG_ENGINE", ROOT / "build" / "release" / "src" / "daemon" / "thalwegd"))
+    if not path.exists():
+        raise RuntimeError(f"{path} is missing: run scripts/build.sh, or let THALWEG_ENGINE name a thalwegd.")
+    return path
+
+
+def make_certificate(directory: Path) -> tuple[Path, Path]:
+    """(certificate, key) for 127.0.0.1, PEM; the certificate is its own authority."""
+    certificate, key = directory / "engine.crt", directory / "engine.key"
+    subprocess.run(
+        [
+            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+            "-days", "2", "-subj", "/CN=engine", "-addext", "subjectAltName=IP:127.0.0.1",
+            "-keyout", str(key), "-out", str(certificate),
+        ],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    return certificate, key
+
+
+class RealEngine:
+    """Owner: one test. Can be killed and started again on the same port, with what it has on its disk or without."""
+
+    def __init__(self, directory: Path, tls: tuple[Path, Path] | None = None) -> None:
+        self.directory = directory
+        self.tls = tls
+        self.port = free_port()
+        self.token = secrets.token_urlsafe(32)
+        self.process: subprocess.Popen[bytes] | None = None
+        directory.mkdir(parents=True)
+        self.token_file = directory / "token"
+        self.token_file.touch(mode=0o600)
+        self.token_file.write_text(self.token)
+
+    @property
+    def url(self) -> str:
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        tls = ["--tls-cert", str(self.tls[0]), "--tls-key", str(self.tls[1])] if self.tls else []
+        with (self.directory / "log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [
+                    str(program()), "--listen", f"127.0.0.1:{self.port}", "--state-dir", str(self.directory / "state"),
+                    "--token-file", str(self.token_file), *tls,
+                ],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            )  # fmt: skip
+        deadline = time.monotonic() + START_SECONDS
+        while not self._answers():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError("thalwegd does not answer:\n" + (self.directory / "log").read_text()[-2000:])
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """As kill -9 does it, or the power: whatever it was doing."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def stream_ids(self) -> list[str]:
+        """What it runs now, by its own word."""
+        headers = {"Authorization": f"Bearer {self.token}"}
+        answer = httpx.get(f"{self.url}/v1/status", headers=headers, verify=self.tls is None)
+        return [stream["id"] for stream in answer.json()["streams"]]
+
+    def _answers(self) -> bool:
+        try:
+            return httpx.get(f"{self.url}/healthz", verify=self.tls is None).is_success
+        except httpx.HTTPError:
+            return False

@@ -1,0 +1,325 @@
+"""The whole path with the real engine and real databases: REST and the command line on one end, rows on the other."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Generator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+from fastapi import FastAPI
+from sqlalchemy import text
+
+from tests.conftest import Sides, Users
+from tests.features.test_streams import STREAMS, created
+from tests.support.real_engine import RealEngine, make_certificate
+from tests.support.serving import eventually
+from tests.test_collector import collector, wait_for  # noqa: F401
+from tests.test_commands import shell, with_token  # noqa: F401
+from thalweg.composition import EngineCaError, close_resources, make_resources
+from thalweg.engine_client.client import EngineClient, EngineFailure
+from thalweg.kernel.context import Resources
+from thalweg.kernel.settings import Settings
+
+Running = Any
+
+
+@pytest.fixture
+def thalwegd(tmp_path: Path) -> Generator[RealEngine, None, None]:
+    engine = RealEngine(tmp_path / "engine")
+    engine.start()
+    yield engine
+    engine.stop()
+
+
+async def enrol(admin: httpx.AsyncClient, engine: RealEngine, url: str | None = None) -> httpx.Response:
+    token = (await admin.post("/api/v1/engines/enrolments", json={})).json()["token"]
+    body = {"token": token, "name": "real", "url": url or engine.url, "control_token": engine.token}
+    return await admin.post("/api/v1/engines/enrol", json=body)
+
+
+@pytest.fixture
+async def stream(
+    admin: httpx.AsyncClient,
+    registered: dict[str, str],
+    sides: Sides,
+    thalwegd: RealEngine,
+    collector: Running,  # noqa: F811
+) -> AsyncGenerator[dict[str, Any], None]:
+    """A stream that replicates; a failed conflict parks. Its slot is removed in the end: the databases must go."""
+    assert (await enrol(admin, thalwegd)).status_code == 201
+    made = await created(admin, registered, parameters={"disable_on_error": False, "parallelism": 2})
+    yield await wait_for(admin, f"{STREAMS}/{made['id']}", seconds=60, phase="REPLICATING")
+    thalwegd.stop()
+
+    async def slot_is_gone() -> bool:
+        rows = of(sides, "postgres", f"SELECT active FROM pg_replication_slots WHERE slot_name = '{slot(made)}'")
+        if rows == [(False,)]:
+            of(sides, "postgres", f"SELECT pg_drop_replication_slot('{slot(made)}')")
+        return not rows
+
+    await eventually(slot_is_gone, 30)
+
+
+def slot(stream: dict[str, Any]) -> str:
+    return f"thalweg_{stream['id']}"
+
+
+def of(sides: Sides, dbname: str, query: str) -> list[tuple[Any, ...]]:
+    with psycopg.connect(
+        host="127.0.0.1", port=sides.cluster.port, user="postgres", dbname=dbname, autocommit=True
+    ) as connection:
+        return connection.execute(query.encode()).fetchall()
+
+
+def orders(sides: Sides, side: str) -> list[tuple[Any, ...]]:
+    dbname = sides.source["dbname"] if side == "source" else sides.destination["dbname"]
+    return of(sides, dbname, "SELECT id, item, amount FROM orders ORDER BY id")
+
+
+async def same_rows(sides: Sides) -> None:
+    async def same() -> bool:
+        return orders(sides, "source") == orders(sides, "destination")
+
+    await eventually(same, 20)
+
+
+async def parked(client: httpx.AsyncClient, path: str, count: int) -> list[dict[str, Any]]:
+    async def listed() -> tuple[list[dict[str, Any]]] | None:
+        errors = list((await client.get(f"{path}/errors")).json()["errors"])
+        return (errors,) if len(errors) == count else None
+
+    return (await eventually(listed, 20))[0]
+
+
+# --- the error queue
+
+
+async def test_parked_transaction_is_looked_at_mended_and_executed(
+    operator: httpx.AsyncClient, stream: dict[str, Any], sides: Sides
+) -> None:
+    path = f"{STREAMS}/{stream['id']}"
+    sides.on_destination("INSERT INTO orders VALUES (500, 'in the way', 1)")
+    sides.on_source("INSERT INTO orders VALUES (500, 'from the source', 2), (501, 'with it', 3)")
+    (error,) = await parked(operator, path, 1)
+    assert (error["code"], error["sqlstate"], error["lcrs"]) == ("apply_conflict", "23505", 2)
+    assert error["tables"] == ['"public"."orders"']
+    assert "500" in error["message"]
+    # The stream goes on: what has nothing to do with it flows, what depends on it waits behind it.
+    sides.on_source("INSERT INTO orders VALUES (502, 'after it', 4)", "UPDATE orders SET amount = 5 WHERE id = 501")
+    first, behind = await parked(operator, path, 2)
+    assert (first["id"], behind["code"]) == (error["id"], "parked_behind")
+    shown = await wait_for(operator, path, error_queue_transactions=2)
+    assert shown["health"] == {"level": "warning", "reason": "2 transactions are parked in the error queue."}
+    assert [row for row in orders(sides, "destination") if row[0] > 500] == [(502, "after it", 4)]
+
+    refused = await operator.post(f"{path}/errors/{behind['id']}/execute")
+    assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
+    again = await operator.post(f"{path}/errors/{error['id']}/execute")
+    assert again.status_code == 409, again.text
+    assert "500" in again.json()["detail"]
+    assert again.json()["cure"]
+    assert len((await operator.get(f"{path}/errors")).json()["errors"]) == 2
+
+    sides.on_destination("DELETE FROM orders WHERE id = 500")
+    assert (await operator.post(f"{path}/errors/{error['id']}/execute")).status_code == 202
+    await parked(operator, path, 0)
+    await same_rows(sides)
+    gone = await operator.post(f"{path}/errors/{error['id']}/execute")
+    assert (gone.status_code, gone.json()["code"]) == (404, "not_found")
+    await wait_for(operator, path, error_queue_transactions=0)
+
+
+async def test_parked_transaction_is_discarded(
+    admin: httpx.AsyncClient,
+    operator: httpx.AsyncClient,
+    viewer: httpx.AsyncClient,
+    stream: dict[str, Any],
+    sides: Sides,
+) -> None:
+    path = f"{STREAMS}/{stream['id']}"
+    sides.on_destination("INSERT INTO orders VALUES (500, 'right as it is', 1)")
+    sides.on_source("INSERT INTO orders VALUES (500, 'wrong', 2)")
+    (error,) = await parked(operator, path, 1)
+    assert (await viewer.delete(f"{path}/errors/{error['id']}")).status_code == 403
+    assert (await operator.delete(f"{path}/errors/{error['id']}")).status_code == 204
+    await parked(operator, path, 0)
+    assert (await operator.delete(f"{path}/errors/{error['id']}")).status_code == 404
+    assert (500, "right as it is", 1) in orders(sides, "destination")
+    sides.on_source("UPDATE orders SET item = 'agreed', amount = 9 WHERE id = 500")
+    await same_rows(sides)
+    audit = (await admin.get("/api/v1/audit")).json()["items"]
+    assert any(entry["action"] == "stream_errors_delete" for entry in audit)
+
+
+async def test_error_queue_from_the_command_line(
+    shell: Any,  # noqa: F811
+    users: Users,
+    operator: httpx.AsyncClient,
+    stream: dict[str, Any],
+    sides: Sides,
+) -> None:
+    run = with_token(shell, users)
+    path = f"{STREAMS}/{stream['id']}"
+    sides.on_destination("INSERT INTO orders VALUES (500, 'a', 1), (600, 'b', 1)")
+    sides.on_source("INSERT INTO orders VALUES (500, 'x', 2)", "INSERT INTO orders VALUES (600, 'y', 2)")
+    first, second = await parked(operator, path, 2)
+    listed = await run("errors", stream["name"])
+    assert '"public"."orders"' in listed.out
+    assert "duplicate key" in listed.out
+    failed = await run("errors", stream["name"], "--execute", str(first["id"]))
+    assert (failed.code, "duplicate key" in failed.err, "cure:" in failed.err) == (1, True, True)
+    both = await run("errors", stream["name"], "--execute", "1", "--discard", "1")
+    assert (both.code, "one of" in both.err) == (1, True)
+    sides.on_destination("DELETE FROM orders WHERE id = 500")
+    assert (await run("errors", stream["name"], "--execute", str(first["id"]))).code == 0
+    assert (await run("errors", stream["name"], "--discard", str(second["id"]))).code == 0
+    await parked(operator, path, 0)
+    found = [row for row in orders(sides, "destination") if row[0] >= 500]
+    assert found == [(500, "x", 2), (600, "b", 1)]
+
+
+# --- an engine that is lost
+
+
+def left_at(sides: Sides, stream: dict[str, Any]) -> list[str]:
+    """Which of the stream's objects are still there."""
+    source, destination = sides.source["dbname"], sides.destination["dbname"]
+    found = []
+    if of(sides, source, f"SELECT FROM pg_replication_slots WHERE slot_name = '{slot(stream)}'"):
+        found.append("slot")
+    if of(sides, source, f"SELECT FROM pg_publication WHERE pubname = '{slot(stream)}'"):
+        found.append("publication")
+    if of(sides, destination, "SELECT FROM pg_namespace WHERE nspname = 'thalweg'"):
+        found.append("schema")
+    return found
+
+
+async def test_stream_of_a_lost_engine_is_deleted_by_force_and_stays_deleted(
+    operator: httpx.AsyncClient,
+    stream: dict[str, Any],
+    sides: Sides,
+    thalwegd: RealEngine,
+    settings: Settings,
+    resources: Resources,
+) -> None:
+    path = f"{STREAMS}/{stream['id']}"
+    settings.engine_lost_after = 1.0
+    thalwegd.stop()
+    plain = (await operator.delete(path)).json()["operation_id"]
+    engine = stream["engine"]["id"]
+    await wait_for(operator, f"/api/v1/engines/{engine}", state="UNREACHABLE")
+    await asyncio.sleep(1.5)
+    waiting = (await operator.get(path)).json()
+    assert (waiting["desired_status"], "force" in waiting["health"]["reason"]) == ("DROPPED", True)
+    assert left_at(sides, stream) == ["slot", "publication", "schema"], "without force it waits for its engine"
+
+    forced = (await operator.delete(path, params={"force": True})).json()["operation_id"]
+    done = await wait_for(operator, f"/api/v1/operations/{forced}", seconds=20, state="succeeded")
+    assert done["error"]["code"] == "engine_given_up"
+    assert "itself" in done["error"]["message"]
+    assert (await operator.get(f"/api/v1/operations/{plain}")).json()["error"]["code"] == "superseded"
+    assert (await operator.get(path)).status_code == 404
+    assert left_at(sides, stream) == []
+    assert orders(sides, "destination") == orders(sides, "source"), "the replicated rows stay"
+
+    # It comes back with the stream on its disk, and its tables are empty: a fresh copy would even succeed.
+    sides.on_destination("DROP TABLE orders, customers")
+    thalwegd.start()
+    assert thalwegd.stream_ids() == [stream["id"]]
+
+    async def forgotten() -> bool:
+        return thalwegd.stream_ids() == [] and left_at(sides, stream) == []
+
+    await eventually(forgotten, 30)
+    await wait_for(operator, f"/api/v1/engines/{engine}", state="ONLINE", message=None)
+
+    async def laid_to_rest() -> bool:
+        async with resources.sessions() as session:
+            return (await session.execute(text("SELECT count(*) FROM abandoned_streams"))).scalar_one() == 0
+
+    await eventually(laid_to_rest)
+    assert (await operator.get(path)).status_code == 404
+
+
+async def test_forced_delete_without_engine_and_destination_says_what_is_left(
+    admin: httpx.AsyncClient, stream: dict[str, Any], sides: Sides, thalwegd: RealEngine, settings: Settings
+) -> None:
+    path = f"{STREAMS}/{stream['id']}"
+    settings.engine_lost_after = 0.3
+    thalwegd.stop()
+    database = stream["destination"]["id"]
+    moved = await admin.patch(f"/api/v1/databases/{database}", json={"port": 1}, headers={"If-Match": "*"})
+    assert moved.status_code == 200
+    forced = (await admin.delete(path, params={"force": True})).json()["operation_id"]
+    done = await wait_for(admin, f"/api/v1/operations/{forced}", seconds=20, state="succeeded")
+    assert done["error"]["code"] == "left_behind"
+    assert left_at(sides, stream) == ["schema"]
+    told = done["error"]["message"]
+    assert "Left behind at the destination" in told
+    assert "pg_drop_replication_slot" not in told
+    # The SQL that it gives does what it says.
+    statements = [part.strip() for part in told.split("): ")[1].split(";") if part.strip().startswith("DELETE")]
+    assert len(statements) == 6
+    sides.on_destination(*statements)
+    assert of(sides, sides.destination["dbname"], "SELECT count(*) FROM thalweg.stream") == [(0,)]
+    sides.on_destination("DROP SCHEMA thalweg CASCADE")
+
+
+async def test_force_does_not_give_up_an_engine_that_answers(
+    operator: httpx.AsyncClient, stream: dict[str, Any], sides: Sides, settings: Settings
+) -> None:
+    settings.engine_lost_after = 0.2
+    forced = (await operator.delete(f"{STREAMS}/{stream['id']}", params={"force": True})).json()["operation_id"]
+    done = await wait_for(operator, f"/api/v1/operations/{forced}", seconds=20, state="succeeded")
+    assert done["error"] is None
+    assert left_at(sides, stream) == []
+
+
+# --- operations take as long as they take
+
+
+async def test_operations_last_from_being_told_to_being_done(
+    operator: httpx.AsyncClient, stream: dict[str, Any]
+) -> None:
+    path = f"{STREAMS}/{stream['id']}"
+    for action in ("stop", "start"):
+        operation = (await operator.post(f"{path}:{action}")).json()["operation_id"]
+        done = await wait_for(operator, f"/api/v1/operations/{operation}", seconds=20, state="succeeded")
+        assert done["created_at"] <= done["started_at"] < done["finished_at"], done
+
+
+# --- TLS
+
+
+async def test_engine_over_tls_with_a_certificate_of_its_own(
+    app: FastAPI, admin: httpx.AsyncClient, settings: Settings, tmp_path: Path
+) -> None:
+    certificate, key = make_certificate(tmp_path)
+    engine = RealEngine(tmp_path / "tls-engine", (certificate, key))
+    engine.start()
+    try:
+        stranger = await enrol(admin, engine)
+        assert (stranger.status_code, "THALWEG_ENGINE_CA_FILE" in stranger.json()["cure"]) == (422, True)
+        plain = await enrol(admin, engine, engine.url.replace("https", "http"))
+        assert (plain.status_code, "https://" in plain.json()["cure"]) == (422, True)
+
+        trusting = make_resources(settings.model_copy(update={"engine_ca_file": certificate}), "test")
+        try:
+            app.state.resources = trusting
+            assert (await enrol(admin, engine)).status_code == 201
+            client = EngineClient(trusting.http, engine.url, engine.token, 5)
+            assert (await client.status()).engine.api == 1
+            with pytest.raises(EngineFailure) as refused:
+                await EngineClient(trusting.http, engine.url, "not the token", 5).status()
+            assert (refused.value.status, refused.value.code) == (401, "unauthorized")
+            elsewhere = engine.url.replace("127.0.0.1", "localhost")
+            with pytest.raises(EngineFailure, match="certificate"):
+                await EngineClient(trusting.http, elsewhere, engine.token, 5).status()
+        finally:
+            await close_resources(trusting)
+    finally:
+        engine.stop()
+    with pytest.raises(EngineCaError, match="THALWEG_ENGINE_CA_FILE"):
+        make_resources(settings.model_copy(update={"engine_ca_file": key.with_name("absent.pem")}), "test")
