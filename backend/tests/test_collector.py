@@ -124,8 +124,12 @@ async def test_delete_that_hangs_can_be_forced(
     await wait_for(operator, path, status="ENABLED")
     engine.drop_hangs, engine.error = True, example("status")["streams"][1]["error"]
     hanging = (await operator.delete(path)).json()["operation_id"]
-    shown = await wait_for(operator, f"/api/v1/operations/{hanging}", state="running")
-    assert shown["error"]["code"] == "replica_identity_missing"
+
+    async def shows_why() -> bool:
+        shown = (await operator.get(f"/api/v1/operations/{hanging}")).json()
+        return shown["state"] == "running" and (shown["error"] or {}).get("code") == "replica_identity_missing"
+
+    await eventually(shows_why)
     forced = (await operator.delete(path, params={"force": True})).json()["operation_id"]
     await wait_for(operator, f"/api/v1/operations/{forced}", state="succeeded")
     assert (await operator.get(path)).status_code == 404

@@ -180,6 +180,67 @@ async def test_error_queue_from_the_command_line(
     assert found == [(500, "x", 2), (600, "b", 1)]
 
 
+# --- table rules
+
+
+async def test_tables_come_and_go_while_it_runs(
+    shell: Any,  # noqa: F811
+    users: Users,
+    operator: httpx.AsyncClient,
+    stream: dict[str, Any],
+    sides: Sides,
+) -> None:
+    path, source, destination = f"{STREAMS}/{stream['id']}", sides.source["dbname"], sides.destination["dbname"]
+    sides.on_source(
+        "CREATE TABLE late (id bigint PRIMARY KEY, body text)",
+        "INSERT INTO late SELECT n, 'copied' FROM generate_series(1, 50) n",
+        f"ALTER TABLE late OWNER TO {sides.source['user']}",
+        "CREATE TABLE notes (body text)",
+        f"ALTER TABLE notes OWNER TO {sides.source['user']}",
+    )
+    rules = {"include": [{"schema": "public", "table": "*"}], "exclude": [{"schema": "public", "table": "customers"}]}
+    refused = await operator.patch(path, json={"rules": rules}, headers={"If-Match": stream["etag"]})
+    assert (refused.status_code, refused.json()["code"]) == (409, "preflight_failed"), refused.text
+    assert "Nothing was changed" in refused.json()["cure"]
+    assert "REPLICA IDENTITY" in refused.json()["sql"]
+    unchanged = (await operator.get(path)).json()
+    assert (unchanged["rules"], unchanged["etag"]) == (stream["rules"], stream["etag"])
+
+    rules["exclude"].append({"schema": "public", "table": "notes"})
+    changed = await operator.patch(path, json={"rules": rules}, headers={"If-Match": stream["etag"]})
+    assert changed.status_code == 200, changed.text
+    stale = await operator.patch(path, json={"rules": rules}, headers={"If-Match": stream["etag"]})
+    assert stale.status_code == 412
+
+    async def settled() -> bool:
+        shown = (await operator.get(path)).json()
+        states = {table["table"]: table["state"] for table in shown["tables"]}
+        return shown["phase"] == "REPLICATING" and states == {"orders": "REPLICATING", "late": "REPLICATING"}
+
+    await eventually(settled, 30)
+    sides.on_source("INSERT INTO late VALUES (51, 'changed')", "INSERT INTO customers VALUES (1, 'nobody')")
+    sides.on_source("INSERT INTO orders VALUES (700, 'after', 1)")
+    await same_rows(sides)
+
+    async def arrived() -> bool:
+        query = "SELECT id, body FROM late ORDER BY id"
+        return of(sides, source, query) == of(sides, destination, query)
+
+    await eventually(arrived, 20)
+    assert of(sides, destination, "SELECT count(*) FROM customers") == [(0,)]
+
+    # The same rules again, by the command line: what was created since comes in.
+    sides.on_source("CREATE TABLE later (id bigint PRIMARY KEY)", f"ALTER TABLE later OWNER TO {sides.source['user']}")
+    choice = ["--include", "public.*", "--exclude", "public.customers", "--exclude", "public.notes"]
+    again = await with_token(shell, users)("streams", "rules", stream["name"], *choice)
+    assert again.code == 0, again.err
+
+    async def there() -> bool:
+        return of(sides, destination, "SELECT to_regclass('later') IS NOT NULL") == [(True,)]
+
+    await eventually(there, 30)
+
+
 # --- an engine that is lost
 
 

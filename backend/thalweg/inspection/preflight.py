@@ -12,6 +12,8 @@ from thalweg.inspection.schemas import Check, CheckSide, CheckStatus, Preflight
 from thalweg.inspection.target import Target
 from thalweg.kernel.rules import TableRules
 
+TableNames = frozenset[tuple[str, str]]
+
 
 @dataclass(frozen=True)
 class StreamPreflight:
@@ -51,15 +53,15 @@ async def preflight_database(target: Target, side: CheckSide, timeout: int) -> P
 
 
 async def preflight_stream(
-    source: Target, destination: Target, rules: TableRules, initial_copy: bool, timeout: int
+    source: Target, destination: Target, rules: TableRules, initial_copy: bool, timeout: int, own: TableNames
 ) -> StreamPreflight:
-    """Never raises for what is wrong with a database: a check says it."""
+    """Never raises for what is wrong with a database: a check says it. `own` are tables that it replicates already."""
     try:
         seen = await _inspect_source(source, rules, timeout)
     except ConnectionFailure as failure:
         seen = _Source(failed_connection(CheckSide.SOURCE, failure), [], {}, None)
     try:
-        checks = seen.checks + await _inspect_destination(destination, source, seen, initial_copy, timeout)
+        checks = seen.checks + await _inspect_destination(destination, source, seen, initial_copy, timeout, own)
     except ConnectionFailure as failure:
         checks = seen.checks + failed_connection(CheckSide.DESTINATION, failure)
     return StreamPreflight(preflight_of(checks), [table.name for table in seen.tables])
@@ -75,12 +77,12 @@ async def _inspect_source(target: Target, rules: TableRules, timeout: int) -> _S
 
 
 async def _inspect_destination(
-    target: Target, source: Target, seen: _Source, initial_copy: bool, timeout: int
+    target: Target, source: Target, seen: _Source, initial_copy: bool, timeout: int, own: TableNames
 ) -> list[Check]:
     async with connected(target, timeout) as connection:
         present = [table for table in await read_tables(connection) if table.name in seen.columns]
         columns = await read_columns(connection, present)
-        checklist = await check_destination(connection, seen.columns, present, columns, initial_copy)
+        checklist = await check_destination(connection, seen.columns, present, columns, initial_copy, own)
         _check_different(checklist, source, target, seen.system_identifier, await read_system_identifier(connection))
     return checklist.checks
 

@@ -27,8 +27,10 @@ async def check_destination(
     present: list[Table],
     present_columns: Columns,
     initial_copy: bool,
+    own: frozenset[tuple[str, str]] = frozenset(),
 ) -> Checklist:
-    """`wanted` are the source's tables with their columns, or None when no tables are chosen yet."""
+    """`wanted` are the source's tables with their columns, or None when no tables are chosen yet. The stream's `own`
+    tables, which it replicates already, may have rows."""
     checklist = Checklist(CheckSide.DESTINATION)
     _, role = await read_role(connection)
     server = await read_one(connection, SERVER)
@@ -40,7 +42,8 @@ async def check_destination(
         await _check_schemas(checklist, connection, server, role, [name for name in wanted if name not in existing])
         _check_fit(checklist, wanted, existing, present_columns)
         _check_writable(checklist, role, existing)
-        await _check_empty(checklist, connection, list(existing.values()), initial_copy)
+        new = [table for name, table in existing.items() if name not in own]
+        await _check_empty(checklist, connection, new, initial_copy)
     return checklist
 
 
@@ -161,5 +164,5 @@ async def _check_empty(checklist: Checklist, connection: Connection, tables: lis
         "empty_tables", title, names, "they already have rows, which the initial copy would clash with.",
         "Truncate them, or set the parameter initial_copy to off.",
         [f"TRUNCATE {', '.join(quoted_table(table.name) for table in filled)};"] if filled else [],
-        "No existing table has rows." if tables else "There is no existing table.",
+        "No existing table has rows." if tables else "There is no existing table that would be copied.",
     )  # fmt: skip

@@ -1,13 +1,22 @@
-"""What spans databases, engines and streams: previewing, checking and creating a stream."""
+"""What spans databases, engines and streams: previewing, checking, creating and changing a stream."""
 
 from fastapi import APIRouter, Response
 
 from thalweg.db.operations import OperationAccepted
-from thalweg.features.streams.schemas import PreflightRequest, StreamCreate, TablePreview, TablePreviewRequest
+from thalweg.features.streams.schemas import (
+    PreflightRequest,
+    Stream,
+    StreamCreate,
+    StreamUpdate,
+    TablePreview,
+    TablePreviewRequest,
+)
 from thalweg.inspection.schemas import Preflight
 from thalweg.kernel.context import Operator, TransactionalRoute, Viewer
+from thalweg.kernel.etags import IfMatch
 from thalweg.kernel.idempotency import OnceOnly
-from thalweg.workflows import stream_creation, stream_preparation
+from thalweg.kernel.models import IdPath
+from thalweg.workflows import stream_change, stream_creation, stream_preparation
 
 router = APIRouter(route_class=TransactionalRoute, tags=["streams"])
 
@@ -31,3 +40,16 @@ async def create_stream(body: StreamCreate, context: Operator, once: OnceOnly) -
     The operation finishes when the initial copy is done.
     """
     return await once.run(context, lambda: stream_creation.create_stream(context, body))
+
+
+@router.patch("/streams/{stream_id}", operation_id="streams_update")
+async def update_stream(
+    stream_id: IdPath, body: StreamUpdate, context: Operator, response: Response, if_match: IfMatch = None
+) -> Stream:
+    """Change the name, parameters or table rules; parameters marked live and rules take effect while the stream runs.
+
+    New rules are checked as at the creation, and refused with each failed check.
+    """
+    stream = await stream_change.update_stream(context, stream_id, body, if_match)
+    response.headers["ETag"] = stream.etag
+    return stream

@@ -13,14 +13,13 @@ from thalweg.features.streams import repository as streams
 from thalweg.features.streams.lifecycle import DesiredStatus
 from thalweg.features.streams.schemas import StreamCreate
 from thalweg.features.streams.service import desired_facts
-from thalweg.inspection.schemas import CheckStatus, Preflight
 from thalweg.kernel.context import Context
 from thalweg.kernel.idempotency import Created
 from thalweg.kernel.ids import new_id
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.problems import Problem, name_taken
 from thalweg.workflows import repository
-from thalweg.workflows.stream_preparation import database_of, preflight
+from thalweg.workflows.stream_preparation import database_of, not_ready, preflight
 
 
 async def create_stream(context: Context, body: StreamCreate) -> Created:
@@ -31,7 +30,7 @@ async def create_stream(context: Context, body: StreamCreate) -> Created:
     engine = await _choose_engine(context, body.engine_id)
     result = await preflight(context, source, destination, body.rules, body.parameters)
     if not result.preflight.ready:
-        raise _not_ready(result.preflight)
+        raise not_ready(result.preflight, "Nothing was created.")
     row = StreamRow(
         id=new_id(), name=body.name, source_id=source.id, destination_id=destination.id, engine_id=engine.id,
         rules=body.rules.model_dump(by_alias=True), parameters=body.parameters, force=False,
@@ -67,21 +66,4 @@ async def _choose_engine(context: Context, engine_id: str | None) -> EngineRow:
     raise Problem(
         "invalid_request", message, f"Choose one of {names}.",
         errors=[FieldProblem(pointer="/engine_id", code="unknown_id", message=message)],
-    )  # fmt: skip
-
-
-def _not_ready(result: Preflight) -> Problem:
-    failed = [check for check in result.checks if check.status is CheckStatus.FAILED]
-    told = "; ".join(f"{check.title} of the {check.side}" for check in failed)
-    return Problem(
-        "preflight_failed", f"{len(failed)} of {len(result.checks)} checks failed: {told}.",
-        "Do what each failed check says, then try again. Nothing was created.",
-        sql="\n".join(check.sql for check in failed if check.sql) or None,
-        errors=[
-            FieldProblem(
-                pointer=f"/{check.side}_id", code=check.id, message=f"{check.title}: {check.detail}",
-                cure=check.cure, sql=check.sql,
-            )
-            for check in failed
-        ],
     )  # fmt: skip

@@ -1,6 +1,6 @@
 """Before a stream is made: which tables, and are both databases ready."""
 
-from thalweg.db.models import DatabaseRow
+from thalweg.db.models import DatabaseRow, StreamRow
 from thalweg.features.streams.parameters import check_parameters
 from thalweg.features.streams.schemas import (
     Parameters,
@@ -58,17 +58,24 @@ async def database_of(context: Context, pointer: str, database_id: str) -> Datab
 
 
 async def preflight(
-    context: Context, source: DatabaseRow, destination: DatabaseRow, rules: TableRules, parameters: Parameters
+    context: Context,
+    source: DatabaseRow,
+    destination: DatabaseRow,
+    rules: TableRules,
+    parameters: Parameters,
+    of: StreamRow | None = None,
 ) -> StreamPreflight:
-    """What the databases say, and what other streams write to the destination's tables."""
+    """What the databases say, and what other streams write to the destination's tables. `of` is the stream whose rules
+    shall change, None for one that shall be made."""
     definitions = definitions_of(context)
     check_parameters(definitions, parameters)
     secrets = context.resources.secrets
     result = await preflight_stream(
         target_of(source, secrets), target_of(destination, secrets), rules, _copies(definitions, parameters),
         context.resources.settings.database_connect_timeout,
+        frozenset() if of is None else frozenset((table["schema"], table["table"]) for table in of.tables),
     )  # fmt: skip
-    check = await _check_other_streams(context, destination, result.tables)
+    check = await _check_other_streams(context, destination, result.tables, of)
     return StreamPreflight(preflight_of([*result.preflight.checks, check]), result.tables)
 
 
@@ -76,10 +83,32 @@ def _copies(definitions: dict[str, StreamParameter], parameters: Parameters) -> 
     return bool(parameters.get("initial_copy", definitions["initial_copy"].default))
 
 
-async def _check_other_streams(context: Context, destination: DatabaseRow, tables: list[tuple[str, str]]) -> Check:
+def not_ready(result: Preflight, consequence: str) -> Problem:
+    """The problem that names each failed check; `consequence` says what was not done."""
+    failed = [check for check in result.checks if check.status is CheckStatus.FAILED]
+    told = "; ".join(f"{check.title} of the {check.side}" for check in failed)
+    return Problem(
+        "preflight_failed", f"{len(failed)} of {len(result.checks)} checks failed: {told}.",
+        f"Do what each failed check says, then try again. {consequence}",
+        sql="\n".join(check.sql for check in failed if check.sql) or None,
+        errors=[
+            FieldProblem(
+                pointer=f"/{check.side}_id", code=check.id, message=f"{check.title}: {check.detail}",
+                cure=check.cure, sql=check.sql,
+            )
+            for check in failed
+        ],
+    )  # fmt: skip
+
+
+async def _check_other_streams(
+    context: Context, destination: DatabaseRow, tables: list[tuple[str, str]], of: StreamRow | None
+) -> Check:
     wanted = set(tables)
     clashes: list[str] = []
     for stream in await repository.streams_into(context.session, destination.id):
+        if of is not None and stream.id == of.id:
+            continue
         shared = sorted({(table["schema"], table["table"]) for table in stream.tables} & wanted)
         if shared:
             clashes.append(f"{stream.name} writes {', '.join('.'.join(name) for name in shared[:10])}")

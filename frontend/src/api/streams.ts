@@ -147,7 +147,7 @@ export function useDeleteStream(id: string) {
 }
 
 export interface StreamChange {
-  body: { name?: string; parameters?: Record<string, ParameterValue> };
+  body: { name?: string; parameters?: Record<string, ParameterValue>; rules?: TableRules };
   /** Of the stream as it was read; the API refuses when somebody changed it meanwhile. */
   etag: string;
 }

@@ -199,6 +199,57 @@ describe("a stream's page", () => {
     expect(new URL(sent?.url ?? "").search).toBe("?force=true");
   });
 
+  it("says in the delete dialog what force does when the engine does not answer", async () => {
+    const lost = stream({ engine: { id: "engine01", name: "engine-1", state: "UNREACHABLE" } });
+    stubApi({ ...routes, "GET /api/v1/streams/stream01": { body: lost } });
+    renderAt("/streams/stream01");
+    await userEvent.click(await screen.findByRole("button", { name: "Delete" }));
+    const dialog = await screen.findByRole("dialog", { name: "Delete stream" });
+    expect(within(dialog).getByRole("alert")).toHaveTextContent("The engine engine-1 does not answer");
+    expect(within(dialog).getByRole("checkbox", { name: "Force" })).not.toBeChecked();
+    await expectNoAxeViolations();
+  });
+
+  it("changes the table rules after showing what comes in and goes out", async () => {
+    let sent: { ifMatch: string | null; body: unknown } | null = null;
+    const table = (name: string) => ({
+      schema: "public",
+      table: name,
+      kind: "table",
+      bytes: 8192,
+      rows_estimated: 10,
+      primary_key: ["id"],
+      replica_identity: "default",
+      replicable: true,
+      unsupported: [],
+    });
+    stubApi({
+      ...routes,
+      "POST /api/v1/streams:preview-tables": {
+        body: { tables: [table("late")], replicable: 1, bytes: 8192, rows_estimated: 10, unmatched: [] },
+      },
+      "PATCH /api/v1/streams/stream01": async (request) => {
+        sent = { ifMatch: request.headers.get("If-Match"), body: await request.json() };
+        return { body: stream({ etag: '"8"' }) };
+      },
+    });
+    renderAt("/streams/stream01?tab=tables");
+    await userEvent.click(await screen.findByRole("button", { name: "Edit rules" }));
+    const dialog = await screen.findByRole("dialog", { name: "Edit table rules" });
+    const field = within(dialog).getByRole("textbox", { name: "Include rule 1, table" });
+    await userEvent.clear(field);
+    await userEvent.type(field, "late");
+    expect(await within(dialog).findByText("Come in, and are copied: public.late")).toBeVisible();
+    expect(within(dialog).getByText(/^Go out/)).toHaveTextContent("public.orders");
+    const save = within(dialog).getByRole("button", { name: "Save rules" });
+    await waitFor(() => expect(save).toBeEnabled());
+    await expectNoAxeViolations();
+    await userEvent.click(save);
+    const rules = { include: [{ schema: "public", table: "late" }], exclude: [] };
+    await waitFor(() => expect(sent).toEqual({ ifMatch: '"7"', body: { rules } }));
+    await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
+  });
+
   it("saves changed parameters with If-Match, and only those", async () => {
     let sent: { ifMatch: string | null; body: unknown } | null = null;
     stubApi({
@@ -215,6 +266,27 @@ describe("a stream's page", () => {
     await userEvent.type(field, "8");
     await userEvent.click(screen.getByRole("button", { name: "Save parameters" }));
     await waitFor(() => expect(sent).toEqual({ ifMatch: '"7"', body: { parameters: { parallelism: 8 } } }));
+  });
+});
+
+describe("databases", () => {
+  it("says of one that was never tested that it was not, and tests it", async () => {
+    const fresh = { ...database("source01", "orders"), version: null, tested_at: null };
+    let tested = false;
+    stubApi({
+      ...routes,
+      "GET /api/v1/databases": () => page([tested ? database("source01", "orders") : fresh]),
+      "POST /api/v1/databases/source01/test": () => {
+        tested = true;
+        return { body: { reachable: true, version: "15.20", code: null } };
+      },
+    });
+    renderAt("/databases");
+    const row = await screen.findByRole("row", { name: /orders/ });
+    expect(row).toHaveTextContent("not tested yet");
+    await userEvent.click(within(row).getByRole("button", { name: "Test orders" }));
+    await waitFor(() => expect(screen.getByRole("row", { name: /orders/ })).toHaveTextContent("15.20"));
+    expect(screen.getByRole("row", { name: /orders/ })).not.toHaveTextContent("not tested yet");
   });
 });
 

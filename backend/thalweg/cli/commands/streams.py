@@ -210,6 +210,18 @@ def set_parameters(name: Name, settings: Annotated[list[str], typer.Argument(hel
         out.print("Some of it takes effect after a stop and start.")
 
 
+@app.command("rules")
+def set_rules(name: Name, include: Include, exclude: Exclude = None) -> None:
+    """Choose a stream's tables anew. Tables that come in are copied; those that go out stay at the destination.
+
+    The same rules again take in tables that were created since. Checked as at the creation.
+    """
+    api = connect()
+    stream = api.find("/streams", "stream", name)
+    api.patch(f"/streams/{stream['id']}", {"rules": rules_of(include, exclude)}, stream["etag"])
+    out.print(f"The tables of {stream['name']} are chosen anew.")
+
+
 def errors(
     name: Name,
     execute: Annotated[

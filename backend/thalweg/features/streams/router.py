@@ -14,10 +14,8 @@ from thalweg.features.streams.schemas import (
     Stream,
     StreamParameters,
     StreamSummary,
-    StreamUpdate,
 )
 from thalweg.kernel.context import Operator, TransactionalRoute, Viewer
-from thalweg.kernel.etags import IfMatch
 from thalweg.kernel.models import IdPath, Page
 from thalweg.kernel.pagination import LIMIT_DEFAULT, Cursor, Limit
 from thalweg.live.schemas import Samples
@@ -45,16 +43,6 @@ async def list_streams(context: Viewer, limit: Limit = LIMIT_DEFAULT, cursor: Cu
 @router.get("/streams/{stream_id}", operation_id="streams_get")
 async def get_stream(stream_id: IdPath, context: Viewer, response: Response) -> Stream:
     stream = await service.get_stream(context, stream_id)
-    response.headers["ETag"] = stream.etag
-    return stream
-
-
-@router.patch("/streams/{stream_id}", operation_id="streams_update")
-async def update_stream(
-    stream_id: IdPath, body: StreamUpdate, context: Operator, response: Response, if_match: IfMatch = None
-) -> Stream:
-    """Change the name or parameters; parameters marked live take effect while the stream runs."""
-    stream = await service.update_stream(context, stream_id, body, if_match)
     response.headers["ETag"] = stream.etag
     return stream
 

@@ -55,6 +55,11 @@ class StreamUpdate(Body):
         default=None,
         description="Only those to change. Null is not a value: send the default to go back to it.",
     )
+    rules: TableRules | None = Field(
+        default=None,
+        description="Which tables from now on. Tables that come in are copied, tables that go out stay as they are at "
+        "the destination. The same rules again take in tables that were created since.",
+    )
 
 
 class TablePreviewRequest(Body):

@@ -63,19 +63,28 @@ async def get_stream(context: Context, stream_id: str) -> Stream:
     return stream_of(row, samples.get(row.id), definitions_of(context), now())
 
 
-async def update_stream(context: Context, stream_id: str, body: StreamUpdate, if_match: str | None) -> Stream:
+def being_deleted() -> Problem:
+    return Problem("invalid_transition", "The stream is being deleted.", "Create a new stream.")
+
+
+async def update_stream(
+    context: Context, stream_id: str, body: StreamUpdate, if_match: str | None, tables: list[Json] | None
+) -> Stream:
+    """`tables` are what new rules have been resolved to, None when the rules stay."""
     row = await existing_stream(context, stream_id, lock=True)
     check_if_match(if_match, row.version)
     if row.desired_status == DesiredStatus.DROPPED:
-        raise Problem("invalid_transition", "The stream is being deleted.", "Create a new stream.")
-    before = desired_facts(row)
+        raise being_deleted()
+    before, tables_before = desired_facts(row), row.tables
     if body.name is not None and body.name != row.name:
         if await repository.name_is_taken(context.session, body.name, row.id):
             raise name_taken("stream", body.name)
         row.name = body.name
     if body.parameters:
         _set_parameters(context, row, body)
-    if desired_facts(row) != before:
+    if body.rules is not None and tables is not None:
+        row.rules, row.tables = body.rules.model_dump(by_alias=True), tables
+    if desired_facts(row) != before or row.tables != tables_before:
         row.changed_revision = await repository.next_revision(context.session, row.engine_id)
     row.version += 1
     row.updated_at = now()

@@ -397,6 +397,33 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/streams/{stream_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get Stream */
+        get: operations["streams_get"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete Stream
+         * @description Stop the stream and drop what it has made in both databases. The destination's tables and rows stay.
+         */
+        delete: operations["streams_delete"];
+        options?: never;
+        head?: never;
+        /**
+         * Update Stream
+         * @description Change the name, parameters or table rules; parameters marked live and rules take effect while the stream runs.
+         *
+         *     New rules are checked as at the creation, and refused with each failed check.
+         */
+        patch: operations["streams_update"];
+        trace?: never;
+    };
     "/api/v1/stream-parameters": {
         parameters: {
             query?: never;
@@ -435,31 +462,6 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
-        trace?: never;
-    };
-    "/api/v1/streams/{stream_id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Get Stream */
-        get: operations["streams_get"];
-        put?: never;
-        post?: never;
-        /**
-         * Delete Stream
-         * @description Stop the stream and drop what it has made in both databases. The destination's tables and rows stay.
-         */
-        delete: operations["streams_delete"];
-        options?: never;
-        head?: never;
-        /**
-         * Update Stream
-         * @description Change the name or parameters; parameters marked live take effect while the stream runs.
-         */
-        patch: operations["streams_update"];
         trace?: never;
     };
     "/api/v1/streams/{stream_id}:start": {
@@ -666,6 +668,8 @@ export interface paths {
         /**
          * Subscribe
          * @description Subscribe to what happens. Reconnecting with Last-Event-ID brings the events in between.
+         *
+         *     It ends within seconds of the logout, or of the token's revocation: then reconnecting is answered with 401.
          */
         get: operations["events_subscribe"];
         put?: never;
@@ -1343,9 +1347,15 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
-            /** Started At */
+            /**
+             * Started At
+             * @description When the engine was told.
+             */
             started_at: string | null;
-            /** Finished At */
+            /**
+             * Finished At
+             * @description When the engine was first seen to have done it: it is asked once a second.
+             */
             finished_at: string | null;
         };
         /**
@@ -2061,6 +2071,8 @@ export interface components {
             parameters?: {
                 [key: string]: boolean | number | string;
             } | null;
+            /** @description Which tables from now on. Tables that come in are copied, tables that go out stay as they are at the destination. The same rules again take in tables that were created since. */
+            rules?: components["schemas"]["TableRules"] | null;
         };
         /**
          * TableKind
@@ -4778,118 +4790,6 @@ export interface operations {
             };
         };
     };
-    stream_parameters_list: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["StreamParameters"];
-                };
-            };
-            /** @description Not logged in */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-            /** @description Not allowed */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-            /** @description Not valid */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-            /** @description Not available now */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-        };
-    };
-    overview_get: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Overview"];
-                };
-            };
-            /** @description Not logged in */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-            /** @description Not allowed */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-            /** @description Not valid */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-            /** @description Not available now */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-        };
-    };
     streams_get: {
         parameters: {
             query?: never;
@@ -4960,7 +4860,7 @@ export interface operations {
     streams_delete: {
         parameters: {
             query?: {
-                /** @description Give up on a database that cannot be reached; the operation says what is left. */
+                /** @description Give up on what cannot be reached: a database, or an engine that is lost for good. When the engine has not answered for 30 s, the control plane itself removes what the stream has made in both databases. The operation says what is left behind, with the SQL that removes it. */
                 force?: boolean;
             };
             header?: never;
@@ -5137,6 +5037,118 @@ export interface operations {
             };
             /** @description If-Match missing */
             428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    stream_parameters_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StreamParameters"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    overview_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Overview"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -27,7 +27,7 @@ export function RulePreview({ preview, updating }: { preview: TablePreview; upda
           problem={{
             title: "A rule matches nothing",
             message: `No table fits ${preview.unmatched.join(", ")}.`,
-            cure: "Correct the pattern, or leave it: tables are matched when the stream is created.",
+            cure: "Correct the pattern, or leave it: tables are matched now, and when the rules are saved again.",
           }}
         />
       )}

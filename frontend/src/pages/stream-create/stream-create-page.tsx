@@ -7,10 +7,10 @@ import { enginesQuery } from "@/api/operations";
 import { problemInWords } from "@/api/problem-in-words";
 import { parametersQuery, preflightQuery, useCreateStream } from "@/api/streams";
 import type { Database, Engine, StreamParameter } from "@/api/types";
+import { usePreview } from "@/features/table-rules/use-preview";
 import { PageHeader } from "@/ui/page-header";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { QueryFaces } from "@/ui/query-faces";
-import { usePreview } from "./use-preview";
 import {
   emptyWizard,
   furthestStep,

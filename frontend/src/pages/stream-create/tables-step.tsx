@@ -7,10 +7,10 @@ import { completeRules, isSelected, toggled } from "@/features/table-rules/match
 import { RuleEditor } from "@/features/table-rules/rule-editor";
 import { RulePreview } from "@/features/table-rules/rule-preview";
 import { SourceTables } from "@/features/table-rules/source-tables";
+import type { PreviewQuery } from "@/features/table-rules/use-preview";
 import { Panel } from "@/ui/panel";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { QueryFaces } from "@/ui/query-faces";
-import type { PreviewQuery } from "./use-preview";
 
 interface TablesStepProps {
   sourceId: string;

@@ -6,6 +6,7 @@ import type { Database, Engine, Preflight, StreamCreate, StreamParameter } from 
 import { ParameterFields } from "@/features/parameters/parameter-fields";
 import { defaults } from "@/features/parameters/parameter-values";
 import { CheckList } from "@/features/preflight/check-list";
+import type { PreviewQuery } from "@/features/table-rules/use-preview";
 import { sentenceCase } from "@/lib/states";
 import { Panel } from "@/ui/panel";
 import { ProblemAlert } from "@/ui/problem-alert";
@@ -13,7 +14,6 @@ import { QueryFaces } from "@/ui/query-faces";
 import { DatabaseStep } from "./database-step";
 import { ReviewStep } from "./review-step";
 import { TablesStep } from "./tables-step";
-import type { PreviewQuery } from "./use-preview";
 import { type Step, type WizardState, withSource } from "./wizard-state";
 
 interface WizardStepProps {

@@ -13,6 +13,7 @@ import { ParameterEditor } from "@/features/parameters/parameter-editor";
 import { StreamActions } from "@/features/stream-actions/stream-actions";
 import { StreamErrorPanel } from "@/features/stream-actions/stream-error";
 import { StreamTables } from "@/features/stream-tables/stream-tables";
+import { StreamRules } from "@/features/table-rules/stream-rules";
 import { covers } from "@/lib/session-role";
 import { reasonBeside } from "@/lib/states";
 import { AnchorLink } from "@/ui/anchor-link";
@@ -22,7 +23,6 @@ import { Panel } from "@/ui/panel";
 import { QueryFaces } from "@/ui/query-faces";
 import { HealthBadge, StateBadge } from "@/ui/tone";
 import { StreamNow } from "./stream-now";
-import { StreamRules } from "./stream-rules";
 
 const route = getRouteApi("/shell/streams/$streamId");
 
@@ -108,7 +108,7 @@ function StreamView({ stream }: { stream: Stream }) {
                 }
               />
             </Panel>
-            <StreamRules rules={stream.rules} />
+            <StreamRules stream={stream} mayAct={mayAct} />
           </Stack>
         </Tabs.Panel>
         <Tabs.Panel value="parameters">

@@ -2,7 +2,7 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { previewQuery } from "@/api/streams";
 import type { TableRules } from "@/api/types";
-import { completeRules } from "@/features/table-rules/matching";
+import { completeRules } from "./matching";
 
 const TYPING_PAUSE_MS = 300;
 

@@ -1,0 +1,29 @@
+"""Changes a stream. New table rules are resolved and checked as at its creation: refused whole, or taken whole."""
+
+from thalweg.features.streams import service
+from thalweg.features.streams.lifecycle import DesiredStatus
+from thalweg.features.streams.schemas import Json, Stream, StreamUpdate
+from thalweg.kernel.context import Context
+from thalweg.kernel.etags import check_if_match
+from thalweg.kernel.rules import TableRules
+from thalweg.workflows.stream_preparation import not_ready, preflight
+
+
+async def update_stream(context: Context, stream_id: str, body: StreamUpdate, if_match: str | None) -> Stream:
+    tables = None if body.rules is None else await _resolved(context, stream_id, body, body.rules, if_match)
+    return await service.update_stream(context, stream_id, body, if_match, tables)
+
+
+async def _resolved(
+    context: Context, stream_id: str, body: StreamUpdate, rules: TableRules, if_match: str | None
+) -> list[Json]:
+    """Looks into both databases, which may take seconds: nothing is locked meanwhile, the version is checked again."""
+    row = await service.existing_stream(context, stream_id)
+    check_if_match(if_match, row.version)
+    if row.desired_status == DesiredStatus.DROPPED:
+        raise service.being_deleted()
+    parameters = {**row.parameters, **(body.parameters or {})}
+    result = await preflight(context, row.source, row.destination, rules, parameters, row)
+    if not result.preflight.ready:
+        raise not_ready(result.preflight, "Nothing was changed.")
+    return [{"schema": schema, "table": table} for schema, table in result.tables]

@@ -1,0 +1,131 @@
+import { Button, Code, Group, Modal, Stack, Text } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { IconPencil } from "@tabler/icons-react";
+import { useState } from "react";
+import { problemInWords } from "@/api/problem-in-words";
+import { useUpdateStream } from "@/api/streams";
+import type { Stream, TableRules } from "@/api/types";
+import { Panel } from "@/ui/panel";
+import { ProblemAlert } from "@/ui/problem-alert";
+import { RestCall } from "@/ui/rest-call";
+import { completeRules } from "./matching";
+import { RuleEditor } from "./rule-editor";
+import { RulePreview } from "./rule-preview";
+import { usePreview } from "./use-preview";
+
+/** The rules of a stream that exists, and the way to change them. */
+export function StreamRules({ stream, mayAct }: { stream: Stream; mayAct: boolean }) {
+  const [editing, setEditing] = useState(false);
+  const { rules } = stream;
+  const lines = [
+    ["Include", rules.include],
+    ["Exclude", rules.exclude ?? []],
+  ] as const;
+  return (
+    <Panel
+      title="Table rules"
+      aside={
+        <Button
+          variant="default"
+          leftSection={<IconPencil size={14} aria-hidden />}
+          disabled={!mayAct || stream.desired_status === "DROPPED"}
+          onClick={() => setEditing(true)}
+        >
+          Edit rules
+        </Button>
+      }
+    >
+      {lines.map(([label, list]) => (
+        <Group key={label} gap={8} mb={4}>
+          <Text size="sm" c="dimmed" w={60}>
+            {label}
+          </Text>
+          {list.length === 0 && <Text size="sm">none</Text>}
+          {list.map((rule) => (
+            <Code key={`${rule.schema}.${rule.table}`}>{`${rule.schema}.${rule.table}`}</Code>
+          ))}
+        </Group>
+      ))}
+      <Modal opened={editing} onClose={() => setEditing(false)} title="Edit table rules" size="xl">
+        <RulesForm stream={stream} onClose={() => setEditing(false)} />
+      </Modal>
+    </Panel>
+  );
+}
+
+function RulesForm({ stream, onClose }: { stream: Stream; onClose: () => void }) {
+  const [rules, setRules] = useState<TableRules>(stream.rules);
+  const preview = usePreview(stream.source.id, rules);
+  const update = useUpdateStream(stream.id);
+  const body = { rules: completeRules(rules) };
+  const matched = new Set(preview.data?.tables.map((table) => `${table.schema}.${table.table}`));
+  const present = new Set(stream.tables.map((table) => `${table.schema}.${table.table}`));
+  const coming = [...matched].filter((table) => !present.has(table));
+  const going = [...present].filter((table) => !matched.has(table));
+
+  return (
+    <Stack gap="sm">
+      <RuleEditor
+        rules={rules}
+        onChange={(next) => {
+          update.reset();
+          setRules(next);
+        }}
+      />
+      {preview.error ? (
+        <ProblemAlert problem={problemInWords(preview.error)} onRetry={() => preview.refetch()} />
+      ) : (
+        preview.data && (
+          <>
+            <RulePreview preview={preview.data} updating={preview.isFetching} />
+            <Change label="Come in, and are copied" tables={coming} />
+            <Change label="Go out, and stay at the destination as they are" tables={going} />
+          </>
+        )
+      )}
+      {update.isError && <ProblemAlert problem={problemInWords(update.error)} />}
+      <RestCall
+        call={{
+          method: "PATCH",
+          path: `/api/v1/streams/${stream.id}`,
+          headers: { "If-Match": stream.etag },
+          body,
+        }}
+      />
+      <Group justify="flex-end">
+        <Button variant="default" onClick={onClose}>
+          Cancel
+        </Button>
+        <Button
+          loading={update.isPending}
+          disabled={!preview.isSettled || !preview.data || preview.data.tables.length === 0}
+          onClick={() =>
+            update.mutate(
+              { body, etag: stream.etag },
+              {
+                onSuccess: () => {
+                  notifications.show({ title: stream.name, message: "The table rules are saved." });
+                  onClose();
+                },
+              },
+            )
+          }
+        >
+          Save rules
+        </Button>
+      </Group>
+    </Stack>
+  );
+}
+
+const SHOWN = 20;
+
+function Change({ label, tables }: { label: string; tables: string[] }) {
+  const more = tables.length - SHOWN;
+  return (
+    <Text size="sm">
+      {label}: {tables.length === 0 ? "none" : tables.slice(0, SHOWN).join(", ")}
+      {more > 0 && ` and ${more} more`}
+    </Text>
+  );
+}
