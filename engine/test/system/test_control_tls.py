@@ -61,7 +61,7 @@ def test_old_protocols_are_refused(engine: Engine, certificate: tuple[Path, Path
     context.minimum_version = ssl.TLSVersion.MINIMUM_SUPPORTED
     context.maximum_version = ssl.TLSVersion.TLSv1_1
     context.set_ciphers("ALL:@SECLEVEL=0")
-    with pytest.raises(ssl.SSLError, match="alert protocol version"):  # the server's word, not this client's
+    with pytest.raises(ssl.SSLError, match="TLSV1_ALERT"):  # the server's word, not this client's
         ask(engine, context)
 
 
