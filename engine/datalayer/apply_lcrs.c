@@ -189,13 +189,13 @@ table_of(Call *call, const LcrRow *row)
 }
 
 static void
-require_row(TargetTable *target, LcrValue *key)
+require_row(TargetTable *target, LcrValue *key, LcrKind kind)
 {
 	if (target->identity == NULL)
 		ereport(ERROR,
 				(errcode(THALWEG_TABLE_REFUSED),
 				 errmsg("\"%s\" has no index that identifies rows", RelationGetRelationName(target->relation))));
-	if (!find_row(target, key))
+	if (!find_row(target, key, kind))
 		ereport(ERROR,
 				(errcode(THALWEG_ROW_NOT_FOUND),
 				 errmsg("the row to change is not in \"%s\"", RelationGetRelationName(target->relation))));
@@ -218,7 +218,7 @@ read_row(Call *call, LcrRow *row, TargetTable *target)
 	if (row->kind == LCR_INSERT)
 		make_inserted(target, call->values);
 	else
-		require_row(target, key);
+		require_row(target, key, row->kind);
 	if (row->kind == LCR_UPDATE)
 		make_updated(target, call->values);
 }

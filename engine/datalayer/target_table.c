@@ -2,6 +2,7 @@
 
 #include "target_table.h"
 
+#include "access/heapam.h"
 #include "access/stratnum.h"
 #include "access/table.h"
 #include "access/tableam.h"
@@ -13,6 +14,7 @@
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "rewrite/rewriteHandler.h"
+#include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
@@ -21,6 +23,8 @@
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
+
+#define ROOM_FOR_GROWTH 64		/* bytes that a row's next version may have more */
 
 static void
 refuse(Relation relation, const char *why)
@@ -131,6 +135,7 @@ open_target(EState *estate, const LcrTable *description)
 	target->relation = table_open(description->table, RowExclusiveLock);
 	check_relation(target->relation);
 	open_columns(target, description);
+	target->is_heap = target->relation->rd_tableam == GetHeapamTableAmRoutine();
 	if (OidIsValid(description->identity_index))
 		open_identity(target, description->identity_index);
 	triggers = target->relation->trigdesc;
@@ -360,30 +365,83 @@ lock_row(TargetTable *target)
 	return result == TM_Ok;
 }
 
+/*
+ * What heap's own fetch does, but for one thing: it tidies a page up whenever that is nearly full, which in a stream of
+ * updates is at nearly every look. Here a page is tidied up when the row's next version would not fit beside it, so that it
+ * still does. `all_dead`: nobody needs the index entry any more.
+ */
+static bool
+fetch_from_heap(TargetTable *target, ItemPointer place, bool *all_dead)
+{
+	Relation	relation = target->relation;
+	Buffer		buffer = ReadBuffer(relation, ItemPointerGetBlockNumber(place));
+	ItemPointerData at = *place;
+	HeapTupleData tuple = {0};
+	bool		is_full;
+	bool		found;
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	found = heap_hot_search_buffer(&at, relation, buffer, &target->snapshot, &tuple, all_dead, true);
+	if (found)
+	{
+		tuple.t_tableOid = RelationGetRelid(relation);
+		ExecStoreBufferHeapTuple(&tuple, target->found, buffer);
+		/* A copy: a page that is pinned cannot be tidied up. */
+		ExecMaterializeSlot(target->found);
+	}
+	is_full = found && PageGetHeapFreeSpace(BufferGetPage(buffer)) < MAXALIGN(tuple.t_len) + ROOM_FOR_GROWTH;
+	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+	if (is_full && target->kind == LCR_UPDATE)
+		heap_page_prune_opt(relation, buffer);
+	ReleaseBuffer(buffer);
+	return found;
+}
+
+/* The next row that the scan finds, whoever may be writing it, into target->found. */
+static bool
+fetch_next(TargetTable *target)
+{
+	IndexScanDesc scan = target->scan;
+	ItemPointer place;
+
+	if (!target->is_heap)
+	{
+		if (!index_getnext_slot(scan, ForwardScanDirection, target->found))
+			return false;
+		ExecMaterializeSlot(target->found);
+		return true;
+	}
+	while ((place = index_getnext_tid(scan, ForwardScanDirection)) != NULL)
+	{
+		bool		all_dead = false;
+
+		if (fetch_from_heap(target, place, &all_dead))
+			return true;
+		if (!scan->xactStartedInRecovery)
+			scan->kill_prior_tuple = all_dead;
+	}
+	return false;
+}
+
 /* What the scan keeps from one search to the next it allocates in the current context: the query's. */
 static bool
 search(TargetTable *target)
 {
-	IndexScanDesc scan = target->scan;
-
-	if (unlikely(scan == NULL))
+	if (unlikely(target->scan == NULL))
 	{
 		InitDirtySnapshot(target->snapshot);
-		scan = index_beginscan(target->relation, target->identity, &target->snapshot, target->key_count, 0);
-		target->scan = scan;
+		target->scan = index_beginscan(target->relation, target->identity, &target->snapshot, target->key_count, 0);
 	}
 	while (true)
 	{
 		TransactionId writer;
 
 		CHECK_FOR_INTERRUPTS();
-		index_rescan(scan, target->keys, target->key_count, NULL, 0);
-		if (!index_getnext_slot(scan, ForwardScanDirection, target->found))
+		index_rescan(target->scan, target->keys, target->key_count, NULL, 0);
+		if (!fetch_next(target))
 			return false;
-		/* A copy: a page that is pinned cannot be pruned. */
-		ExecMaterializeSlot(target->found);
 		writer = TransactionIdIsValid(target->snapshot.xmin) ? target->snapshot.xmin : target->snapshot.xmax;
-		index_rescan(scan, target->keys, target->key_count, NULL, 0);	/* gives the pages back */
+		index_rescan(target->scan, target->keys, target->key_count, NULL, 0);	/* gives the pages back */
 		if (TransactionIdIsValid(writer))
 			XactLockTableWait(writer, NULL, NULL, XLTW_None);
 		else if (lock_row(target))
@@ -392,11 +450,12 @@ search(TargetTable *target)
 }
 
 bool
-find_row(TargetTable *target, LcrValue *values)
+find_row(TargetTable *target, LcrValue *values, LcrKind kind)
 {
 	MemoryContext before;
 	bool		found;
 
+	target->kind = kind;
 	if (!make_keys(target, values))
 		return false;
 	before = MemoryContextSwitchTo(target->estate->es_query_cxt);

@@ -54,7 +54,9 @@ typedef struct TargetTable
 	int		   *key_columns;	/* places in the source's tuples */
 	ScanKeyData *keys;
 	IndexScanDesc scan;			/* opened at the first search */
-	SnapshotData snapshot;
+	SnapshotData snapshot;		/* of the rows that are there, other transactions' too */
+	LcrKind		kind;			/* what the row is looked for */
+	bool		is_heap;
 } TargetTable;
 
 /* Fails with TW003 where a table cannot be written below SQL. Allocates in the estate's query context. */
@@ -68,7 +70,7 @@ extern void check_privileges(TargetTable *target, LcrKind kind);
 extern void make_inserted(TargetTable *target, LcrValue *values);
 extern void make_updated(TargetTable *target, LcrValue *values);	/* over target->found */
 
-/* Puts the row of that identity into target->found. */
-extern bool find_row(TargetTable *target, LcrValue *values);
+/* Puts the row of that identity into target->found; `kind` is what will be done to it. */
+extern bool find_row(TargetTable *target, LcrValue *values, LcrKind kind);
 
 #endif

@@ -61,7 +61,8 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="staged", description=__doc__)
     parser.add_argument("--transactions", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--methods", default="native-binary,native-text,thalweg")
+    parser.add_argument("--methods", default="native-binary,native-text,thalweg",
+                        help="native-binary, native-text, thalweg (through the data layer), thalweg-sets (in SQL)")
     parser.add_argument("--parameters", default="{}", help="of the Thalweg stream, as JSON")
     parser.add_argument("--keep", action="store_true", help="keep the clusters' directory")
     return parser.parse_args()
@@ -72,9 +73,9 @@ def _prepare(arguments: argparse.Namespace, servers: Servers, engine: Engine | N
     for round_number in range(1, arguments.rounds + 1):
         for method in arguments.methods.split(","):
             drain: Drain
-            if method == "thalweg":
+            if method in ("thalweg", "thalweg-sets"):
                 assert engine
-                drain = ThalwegDrain(servers, round_number, engine, json.loads(arguments.parameters))
+                drain = ThalwegDrain(servers, round_number, engine, method, json.loads(arguments.parameters))
             else:
                 drain = NativeDrain(servers, round_number, binary=method == "native-binary")
             make_destination(servers.destination, drain.database)

@@ -101,18 +101,23 @@ class NativeDrain:
 
 
 class ThalwegDrain:
-    """A stream of the real engine: made before the workload, stopped, started to drain."""
+    """A stream of the real engine: made before the workload, stopped, started to drain.
 
-    def __init__(self, servers: Servers, round_number: int, engine: Engine, parameters: dict[str, int | str]) -> None:
-        self.method = "thalweg"
+    Its destination has the extension; `thalweg-sets` does not use it.
+    """
+
+    def __init__(self, servers: Servers, round_number: int, engine: Engine, method: str,
+                 parameters: dict[str, int | str | bool]) -> None:
+        self.method = method
         self.servers = servers
         self.engine = engine
-        self.parameters = parameters
-        self.database = f"thalweg_{round_number}"
-        self.stream = f"staged00{round_number}"
+        self.parameters = {"data_layer": method == "thalweg", **parameters}
+        self.database = f"{method.replace('-', '_')}_{round_number}"
+        self.stream = f"staged{'0' if method == 'thalweg' else '1'}0{round_number}"
         self.end = 0  # the staged workload's end in the source's WAL
 
     def prepare(self) -> None:
+        self.servers.destination.sql(self.database, "CREATE EXTENSION thalweg_datalayer")
         self.engine.add_stream(self.stream, self.servers.source.conninfo(self.servers.source_database),
                                self.servers.destination.conninfo(self.database), TABLES, initial_copy=False,
                                **self.parameters)

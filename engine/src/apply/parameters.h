@@ -13,6 +13,7 @@ struct ApplyParameters {
   int parallelism = 4;  // appliers, 1..64
   CommitSerialization commit_serialization = CommitSerialization::dependent_transactions;
   bool disable_on_error = true;
+  bool data_layer = true;                                  // through the destination's extension, where it has it
   size_t group_size = 20'000;                              // LCRs of one destination transaction under backlog
   size_t txn_lcr_spill_threshold = 10'000;                 // LCRs of one source transaction kept in memory
   size_t memory_budget_bytes = size_t{256} * 1024 * 1024;  // not live: the value at start counts

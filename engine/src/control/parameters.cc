@@ -13,6 +13,7 @@ const std::array kSpecs = {
     ParameterSpec{"parallelism", true, &P::parallelism, 1, 64},
     ParameterSpec{"commit_serialization", true, &P::commit_serialization, 0, 0, kCommitSerializations},
     ParameterSpec{"disable_on_error", true, &P::disable_on_error},
+    ParameterSpec{"data_layer", true, &P::data_layer},
     ParameterSpec{"group_size", true, &P::group_size, 1, 100'000},
     ParameterSpec{"txn_lcr_spill_threshold", true, &P::txn_lcr_spill_threshold, 100, 100'000'000},
     ParameterSpec{"memory_budget_mb", false, &P::memory_budget_mb, 32, 65'536},

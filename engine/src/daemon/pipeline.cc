@@ -15,6 +15,7 @@ apply::ApplyParameters apply_parameters(const control::StreamParameters& paramet
                                  ? apply::CommitSerialization::none
                                  : apply::CommitSerialization::dependent_transactions;
   out.disable_on_error = parameters.disable_on_error;
+  out.data_layer = parameters.data_layer;
   out.group_size = static_cast<size_t>(parameters.group_size);
   out.txn_lcr_spill_threshold = static_cast<size_t>(parameters.txn_lcr_spill_threshold);
   out.memory_budget_bytes = static_cast<size_t>(parameters.memory_budget_mb) * 1024 * 1024;

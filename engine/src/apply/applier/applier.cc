@@ -26,7 +26,8 @@ const std::string kRollback = "ROLLBACK";
 
 // The row of this applier is not there any more.
 bool is_fenced(const StatementFailure& failure) {
-  return failure.table == nullptr && failure.frame == nullptr && failure.error.sqlstate == "22012";
+  return failure.table == nullptr && failure.frame == nullptr && !failure.below_sql &&
+         failure.error.sqlstate == "22012";
 }
 
 LsnRange range_of(const Transaction& transaction) {
@@ -85,7 +86,8 @@ base::Result<void> Applier::connect() {
                  DestinationSession::open(shared_.destination_conninfo,
                                           fmt::format("thalweg {} applier {}", shared_.stream_id, number_)));
   session_.emplace(std::move(session));
-  executor_.emplace(*session_, sets_);
+  executor_.emplace(*session_, sets_, data_layer_calls_);
+  THALWEG_ASSIGN(has_data_layer_, has_data_layer(session_->connection()));
   backend_pid_.store(session_->connection().backend_pid(), std::memory_order_relaxed);
   return progress_.create_row(session_->connection());
 }
@@ -183,7 +185,18 @@ void Applier::refuse_group(Group& group, base::Error error) {
   group.error = std::move(error);
 }
 
+void Applier::leave_data_layer(StatementFailure& failure) {
+  if (failure.error.code == ErrorCode::database_busy) return;  // comes again as it is
+  if (is_data_layer_unusable(failure.error.sqlstate)) {
+    has_data_layer_ = false;
+    base::log_event(base::LogLevel::warning, "data_layer_unusable",
+                    {{"stream", shared_.stream_id}, {"applier", int64_t{number_}}, {"reason", failure.error.message}});
+  }
+  failure.error.code = ErrorCode::apply_failed;
+}
+
 base::Result<void> Applier::execute_together(Group& group) {
+  executor_->use_data_layer(has_data_layer_ && shared_.parameters.data_layer.load(std::memory_order_relaxed));
   const bool small = group.lcrs < kSmallGroupLcrs && !group.transactions.front()->spilled;
   Refusal refusal;
   if (small && is_turn(group)) {
@@ -197,7 +210,7 @@ base::Result<void> Applier::execute_together(Group& group) {
     THALWEG_TRY(session_->run(session_->prepared(kBegin, {}), {}, {.any = true}));
     {
       const ActivityScope executing(time_, Activity::execute);
-      THALWEG_ASSIGN(refusal, executor_->execute_sets(group));
+      THALWEG_ASSIGN(refusal, executor_->execute_together(group));
     }
     if (!refusal && !await_turn(group)) {
       THALWEG_TRY(roll_back());
@@ -216,6 +229,7 @@ base::Result<void> Applier::execute_together(Group& group) {
   if (session_->broken()) return std::unexpected(refusal->error);
   if (is_fenced(*refusal)) return std::unexpected(taken_over(shared_.stream_id));
   THALWEG_TRY(roll_back());
+  if (refusal->below_sql) leave_data_layer(*refusal);
   refuse_group(group, final_error(*refusal, *group.transactions.front()));
   return {};
 }
@@ -345,6 +359,7 @@ telemetry::ComponentSample Applier::sample() const {
                        {"bytes", bytes_.get()},
                        {"groups", groups_.get()},
                        {"sets", sets_.get()},
+                       {"data_layer_calls", data_layer_calls_.get()},
                        {"fallbacks", fallbacks_.get()}},
           .gauges = {{"latency_us", static_cast<int64_t>(latency_micros_.get())}}};
 }

@@ -65,12 +65,14 @@ class Applier {
   void account(const Transaction& transaction);
   void publish_counts();
   void refuse_group(Group& group, base::Error error);
+  // SQL decides what such a refusal means.
+  void leave_data_layer(StatementFailure& failure);
 
   SharedState& shared_;
   const int number_;
   telemetry::StateText state_{"INITIALIZING"};
   telemetry::TimeAccount time_;
-  telemetry::Counter lcrs_, transactions_, bytes_, groups_, sets_, fallbacks_, latency_micros_;
+  telemetry::Counter lcrs_, transactions_, bytes_, groups_, sets_, data_layer_calls_, fallbacks_, latency_micros_;
   telemetry::LatencyHistogram latency_;
   base::Doorbell bell_;
   // Writer: the coordinator stores a group, the applier stores null when it begins (release/acquire both ways).
@@ -90,6 +92,7 @@ class Applier {
 
   std::optional<DestinationSession> session_;
   std::optional<GroupExecutor> executor_;
+  bool has_data_layer_ = false;  // on this connection, and it has not been found unusable
   ProgressWriter progress_;
 
   struct TableCounters {

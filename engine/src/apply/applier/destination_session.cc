@@ -73,7 +73,10 @@ base::Result<void> DestinationSession::run(Prepared& prepared, std::span<const p
     THALWEG_TRY(pipeline().prepare(prepared.name, prepared.statement.sql, prepared.statement.types));
     prepared.sent = true;
     prepared_since_sync_.push_back(&prepared);
-    expectations_.push_back({.any = true, .frame = expectation.frame, .table = expectation.table});
+    expectations_.push_back({.any = true,
+                             .frame = expectation.frame,
+                             .table = expectation.table,
+                             .below_sql = expectation.below_sql});
   }
   THALWEG_TRY(pipeline().execute_prepared(prepared.name, parameters));
   expectations_.push_back(expectation);
@@ -103,6 +106,7 @@ base::Result<std::optional<StatementFailure>> DestinationSession::sync() {
       const Expectation& failed = expectations[synced->failed_statement];
       failure.frame = failed.frame;
       failure.table = failed.table;
+      failure.below_sql = failed.below_sql;
       failure.missing_row = failure.error.sqlstate == kDivisionByZero && failed.frame != nullptr;
     }
     return failure;

@@ -23,6 +23,7 @@ struct StatementFailure {
   bool missing_row = false;          // an UPDATE or DELETE found none
   const std::byte* frame = nullptr;  // of the row, where one statement is one row
   const metadata::TableMetadata* table = nullptr;
+  bool below_sql = false;  // a call of the data layer: the error context names table and row
 };
 
 // Owner: one thread. Failed results mean a broken connection; what the server refuses is a StatementFailure.
@@ -42,6 +43,7 @@ class DestinationSession {
     bool any = false;   // or whatever it is
     const std::byte* frame = nullptr;
     const metadata::TableMetadata* table = nullptr;
+    bool below_sql = false;  // a call of the data layer
   };
 
   // A statement that is prepared on first use; the pointer is stable.

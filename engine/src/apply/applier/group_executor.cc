@@ -166,13 +166,35 @@ base::Result<void> GroupExecutor::send_row(const Transaction& transaction, const
   return writer_.remove(*table, key, bytes, options);
 }
 
+base::Result<bool> GroupExecutor::send_below_sql(const Transaction& transaction, const FrameView& frame) {
+  if (!uses_data_layer_) return false;
+  if (frame.kind() == FrameKind::truncate) {
+    THALWEG_TRY(data_layer_.flush());
+    return false;
+  }
+  if (!is_row(frame.kind())) return true;
+  THALWEG_ASSIGN(const TableMetadata* const table, table_of(transaction, frame));
+  if (is_copied(*table, transaction)) return true;
+  if (!may_be_copied(*table, transaction) && DataLayer::takes(*table, frame)) {
+    count(*table, frame.kind());
+    THALWEG_TRY(data_layer_.add(*table, frame));
+    return true;
+  }
+  if (data_layer_.holds(*table)) THALWEG_TRY(data_layer_.flush());
+  return false;
+}
+
 base::Result<void> GroupExecutor::send_checked(const Group& group) {
   for (const auto& transaction : group.transactions) {
     TransactionFrames frames(*transaction);
-    THALWEG_TRY(frames.for_each([&](const FrameView& frame) { return send_row(*transaction, frame, true); },
-                                []() -> base::Result<void> { return {}; }));
+    THALWEG_TRY(frames.for_each(
+        [&](const FrameView& frame) -> base::Result<void> {
+          THALWEG_ASSIGN(const bool sent, send_below_sql(*transaction, frame));
+          return sent ? base::Result<void>{} : send_row(*transaction, frame, true);
+        },
+        []() -> base::Result<void> { return {}; }));
   }
-  return {};
+  return data_layer_.flush();
 }
 
 base::Result<Refusal> GroupExecutor::execute_rows(const Transaction& transaction) {
@@ -222,6 +244,7 @@ base::Result<Refusal> GroupExecutor::flush(Compactor& batch) {
 }
 
 base::Result<Refusal> GroupExecutor::flush_batches() {
+  THALWEG_TRY(data_layer_.flush());
   std::vector<Compactor*> copying;
   for (Compactor* batch : used_) {
     if (batch->size() == 0) continue;
@@ -240,6 +263,8 @@ base::Result<Refusal> GroupExecutor::flush_batches() {
 }
 
 base::Result<Refusal> GroupExecutor::add_to_batch(const Transaction& transaction, const FrameView& frame) {
+  THALWEG_ASSIGN(const bool sent, send_below_sql(transaction, frame));
+  if (sent) return Refusal{};
   if (frame.kind() == FrameKind::truncate) {
     THALWEG_ASSIGN(Refusal refusal, flush_batches());
     if (!refusal) THALWEG_TRY(send_truncate(transaction, frame));
@@ -283,7 +308,7 @@ base::Result<Refusal> GroupExecutor::add_to_batch(const Transaction& transaction
   return Refusal{};
 }
 
-base::Result<Refusal> GroupExecutor::execute_sets(const Group& group) {
+base::Result<Refusal> GroupExecutor::execute_together(const Group& group) {
   Refusal refusal;
   size_t rows = 0;
   const auto stop = []() { return base::fail(ErrorCode::apply_failed, {}); };
@@ -311,6 +336,7 @@ base::Result<Refusal> GroupExecutor::execute_sets(const Group& group) {
 }
 
 void GroupExecutor::reset() {
+  data_layer_.clear();
   for (Compactor* batch : used_) batch->clear();
   used_.clear();
   counts_.clear();

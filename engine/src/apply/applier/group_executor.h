@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apply/applier/change_writer.h"
+#include "apply/applier/data_layer.h"
 #include "apply/transaction.h"
 
 // Executes source transactions on one session, up to but without the commit.
@@ -23,13 +24,19 @@ struct RowCounts {
 // Owner: one applier, or whoever executes a parked transaction.
 class GroupExecutor {
  public:
-  GroupExecutor(DestinationSession& session, telemetry::Counter& sets) : session_(session), writer_(session, sets) {}
+  GroupExecutor(DestinationSession& session, telemetry::Counter& sets, telemetry::Counter& data_layer_calls)
+      : session_(session), writer_(session, sets), data_layer_(session, data_layer_calls) {}
+
+  // From the next group on: rows go through the data layer where it takes them. Rows of a transaction that is executed
+  // by itself, after a failure, never do.
+  void use_data_layer(bool use) { uses_data_layer_ = use; }
 
   // Sends the rows of a small group in their order, each as a statement that fails when it finds no row; does not
   // sync. The caller ends the pipeline with the progress update.
   base::Result<void> send_checked(const Group& group);
-  // Merged and in sets, within the transaction that the caller has begun; synced and checked on return.
-  base::Result<Refusal> execute_sets(const Group& group);
+  // Through the data layer in their order, or else merged and in sets, within the transaction that the caller has
+  // begun; synced and checked on return.
+  base::Result<Refusal> execute_together(const Group& group);
   // One transaction's rows in their order, within the transaction that the caller has begun; synced and checked.
   base::Result<Refusal> execute_rows(const Transaction& transaction);
 
@@ -41,6 +48,8 @@ class GroupExecutor {
   base::Result<const metadata::TableMetadata*> table_of(const Transaction& transaction, const lcr::FrameView& frame);
   base::Result<void> send_row(const Transaction& transaction, const lcr::FrameView& frame, bool checked);
   base::Result<void> send_truncate(const Transaction& transaction, const lcr::FrameView& frame);
+  // False: the row is for SQL, and nothing of its table is on hold any more.
+  base::Result<bool> send_below_sql(const Transaction& transaction, const lcr::FrameView& frame);
   base::Result<void> send_idempotent(const metadata::TableMetadata& table, const lcr::FrameView& frame);
   base::Result<Refusal> add_to_batch(const Transaction& transaction, const lcr::FrameView& frame);
   base::Result<Refusal> flush_batches();
@@ -50,6 +59,8 @@ class GroupExecutor {
 
   DestinationSession& session_;
   ChangeWriter writer_;
+  DataLayer data_layer_;
+  bool uses_data_layer_ = false;
   Arena arena_;
   std::unordered_map<const metadata::TableMetadata*, std::unique_ptr<Compactor>> batches_;
   std::vector<Compactor*> used_;  // in the order of their first row in this group

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "apply/applier/destination_session.h"
+#include "base/error.h"
+#include "lcr/frame.h"
+#include "metadata/table_metadata.h"
+#include "pg/connection.h"
+#include "telemetry/agent.h"
+
+// Rows as they came, written below SQL: the extension thalweg_datalayer (engine/datalayer) of the destination. What
+// goes over the wire is docs/formats/data-layer-call.md.
+
+namespace thalweg::apply {
+
+// Whether the destination has the extension, in the version that we know.
+base::Result<bool> has_data_layer(pg::Connection& connection);
+
+// What a call failed with says that the next ones will fail as well: it is not there, it may not be used, or it does
+// not take one of the tables. What SQL can still do is found out by SQL.
+bool is_data_layer_unusable(std::string_view sqlstate);
+
+// Collects frames in their order and sends them in calls of bounded size. Owner: the session's owner. Sends only;
+// sync() is the caller's.
+class DataLayer {
+ public:
+  DataLayer(DestinationSession& session, telemetry::Counter& calls) : session_(session), calls_(calls) {}
+
+  // Whether rows of this kind can be written to the table. Else they are for SQL.
+  static bool takes(const metadata::TableMetadata& table, const lcr::FrameView& frame);
+  // Fails with destination_table_differs where a value does not fit the destination's type.
+  base::Result<void> add(const metadata::TableMetadata& table, const lcr::FrameView& frame);
+  // Rows of the table are collected that have not been sent.
+  bool holds(const metadata::TableMetadata& table) const;
+  base::Result<void> flush();
+  void clear();
+
+ private:
+  void describe(const metadata::TableMetadata& table);
+
+  DestinationSession& session_;
+  telemetry::Counter& calls_;
+  std::vector<const metadata::TableMetadata*> tables_;  // that have been described
+  const metadata::TableMetadata* last_ = nullptr;       // one of them
+  std::vector<std::byte> descriptions_;
+  std::vector<std::byte> frames_;
+};
+
+}  // namespace thalweg::apply
