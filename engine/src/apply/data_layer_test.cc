@@ -1,0 +1,234 @@
+#include <gtest/gtest.h>
+
+#include "apply/apply.h"
+#include "apply/apply_harness.h"
+
+// Apply through the destination's extension: what goes below SQL, what does not, and what happens when it fails.
+
+namespace thalweg::apply {
+namespace {
+
+using base::ErrorCode;
+
+constexpr const char* kItems = "CREATE TABLE items (id int PRIMARY KEY, name text, amount bigint)";
+constexpr const char* kExtension = "CREATE EXTENSION thalweg_datalayer";
+
+uint64_t calls(ApplyHarness& h) { return h.counter("APPLY SERVER", "data_layer_calls"); }
+uint64_t sets(ApplyHarness& h) { return h.counter("APPLY SERVER", "sets"); }
+uint64_t fallbacks(ApplyHarness& h) { return h.counter("APPLY SERVER", "fallbacks"); }
+
+// Rows of each operation, most of them changed more than once.
+void write_history(ApplyHarness& h) {
+  h.run(kItems);
+  h.describe("items");
+  for (int i = 0; i < 3000; ++i) {
+    h.begin();
+    h.insert("items", {i, "n" + std::to_string(i), i});
+    if (i >= 10) h.update("items", {i - 10, Unchanged{}, i});
+    if (i >= 20 && i % 10 == 0) h.remove("items", {i - 20, nullptr, nullptr});
+    if (i >= 30 && i % 100 == 5) h.update_key("items", {i - 20, nullptr, nullptr}, {i + 10'000, "moved", nullptr});
+    h.commit();
+  }
+}
+
+constexpr const char* kSum = "SELECT count(*), sum(id), sum(amount), md5(string_agg(name, ',' ORDER BY id)) FROM items";
+
+TEST(DataLayer, WritesWhatSqlWrites) {
+  ApplyHarness sql;
+  write_history(sql);
+  ASSERT_FALSE(sql.start_and_finish());
+  EXPECT_EQ(calls(sql), 0U);
+  ApplyHarness h;
+  h.run(kExtension);
+  write_history(h);
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select(kSum), sql.select(kSum));
+  EXPECT_GT(calls(h), 0U);
+  EXPECT_EQ(sets(h), 0U);
+  EXPECT_EQ(fallbacks(h), 0U);
+  ASSERT_EQ(h.apply().tables().size(), 1U);
+  EXPECT_EQ(h.apply().tables()[0].inserts, 3000U);
+  EXPECT_EQ(h.apply().tables()[0].updates, sql.apply().tables()[0].updates);
+  EXPECT_EQ(h.apply().tables()[0].deletes, sql.apply().tables()[0].deletes);
+}
+
+TEST(DataLayer, TakesSingleTransactionsAndObeysItsParameter) {
+  ApplyHarness h;
+  h.run(kExtension);
+  h.run(kItems);
+  h.describe("items");
+  ASSERT_TRUE(h.start());
+  for (int i = 1; i <= 6; ++i) {
+    h.parameters.data_layer = i <= 3;
+    h.apply().set_parameters(h.parameters);
+    h.insert_one("items", {i, "x", i});
+    h.feed();
+    ASSERT_TRUE(h.wait_until_applied(h.end()));
+  }
+  EXPECT_EQ(calls(h), 3U);
+  EXPECT_EQ(h.select("SELECT count(*) FROM items"), "6");
+  EXPECT_FALSE(h.finish());
+}
+
+TEST(DataLayer, LeavesToSqlWhatItDoesNotTakeAndKeepsTheOrder) {
+  ApplyHarness h;
+  h.run(kExtension);
+  h.run(kItems);
+  h.run("CREATE TABLE notes (a int, b text)");
+  h.run("CREATE TABLE parts (id int PRIMARY KEY, n int) PARTITION BY RANGE (id)");
+  h.run("CREATE TABLE parts_1 PARTITION OF parts DEFAULT");
+  h.describe("items");
+  h.describe("notes", 'f');
+  h.describe("parts");
+  for (int i = 0; i < 200; ++i) {
+    h.begin();
+    h.insert("items", {i, "x", i});
+    h.insert("notes", {i, "x"});
+    h.insert("parts", {i, 0});
+    h.update_full("notes", {i, "x"}, {i, "y"});
+    h.update("parts", {i, i});
+    h.update("items", {i, "y", i});
+    if (i % 2 == 0) h.remove_full("notes", {i, "y"});
+    h.commit();
+    if (i != 100) continue;
+    h.begin();
+    h.truncate("items");
+    h.insert("items", {1000, "after", 1});
+    h.commit();
+  }
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT count(*), min(id), max(id) FROM items WHERE name = 'y'"), "99|101|199");
+  EXPECT_EQ(h.select("SELECT name FROM items WHERE id = 1000"), "after");
+  EXPECT_EQ(h.select("SELECT count(*), min(a), max(a) FROM notes WHERE b = 'y'"), "100|1|199");
+  EXPECT_EQ(h.select("SELECT count(*), sum(n) FROM parts"), "200|19900");
+  EXPECT_GT(calls(h), 0U);
+  EXPECT_EQ(fallbacks(h), 0U);
+}
+
+TEST(DataLayer, SendsTypeOidsOfTheDestination) {
+  ApplyHarness h;
+  h.run(kExtension);
+  h.run("CREATE TYPE colour AS ENUM ('red', 'blue')");
+  h.run("CREATE TABLE painted (id int PRIMARY KEY, colours colour[])");
+  h.describe("painted");
+  // One dimension, no NULLs, elements of type 77777 at the source, two of them from 1.
+  const std::string array("\0\0\0\1\0\0\0\0\0\1\x2f\xd1\0\0\0\2\0\0\0\1\0\0\0\4blue\0\0\0\3red", 35);
+  h.begin();
+  h.insert("painted", {1, array});
+  h.update("painted", {1, array});
+  h.commit();
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT colours FROM painted"), "{blue,red}");
+  EXPECT_EQ(calls(h), 1U);
+  EXPECT_EQ(fallbacks(h), 0U);
+}
+
+TEST(DataLayer, TakesSpilledTransactions) {
+  ApplyHarness h;
+  h.parameters.txn_lcr_spill_threshold = 100;
+  h.run(kExtension);
+  h.run(kItems);
+  h.describe("items");
+  h.begin(true);
+  const auto large = h.xid();
+  for (int i = 0; i < 20'000; ++i) {
+    h.insert("items", {i, std::string(100, 'x'), i}, i % 2 == 0 ? base::Xid{} : base::Xid{901});
+  }
+  h.abort({901});
+  h.commit_streamed(large);
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT count(*), sum(id % 2) FROM items"), "10000|0");
+  EXPECT_GT(calls(h), 5U);
+  EXPECT_EQ(sets(h), 0U);
+}
+
+TEST(DataLayer, LeavesCatchUpToSql) {
+  ApplyHarness h;
+  h.run(kExtension);
+  h.run(kItems);
+  h.describe("items");
+  const base::Lsn from = h.insert_one("items", {2, "v1", 1});
+  h.begin();
+  h.update_key("items", {2, nullptr, nullptr}, {3, Unchanged{}, 3});
+  h.remove("items", {1, nullptr, nullptr});
+  const base::Lsn last = h.commit();
+  h.insert_one("items", {4, "after", 4});
+  h.catch_up = {{.schema_name = "public", .table_name = "items", .copied_from = from, .copied_to = {last.value + 1}}};
+  h.run("INSERT INTO items VALUES (1, 'copied', 1)");
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT * FROM items ORDER BY id"), "3|v1|3,4|after|4");
+  EXPECT_EQ(fallbacks(h), 0U);
+}
+
+TEST(DataLayer, AConflictIsNamedAndParkedAsInSql) {
+  for (const int rows : {1, 40}) {
+    ApplyHarness h;
+    h.parameters.disable_on_error = false;
+    h.run(kExtension);
+    h.run(kItems);
+    h.describe("items");
+    h.begin();
+    for (int i = 0; i < rows; ++i) h.insert("items", {i, "x", i});
+    h.update("items", {777, "missing", 1});
+    h.commit();
+    h.insert_one("items", {1000, "after", 1});
+    const auto error = h.start_and_finish();
+    ASSERT_FALSE(error) << error->message;
+    EXPECT_EQ(h.select("SELECT id FROM items"), "1000");
+    EXPECT_EQ(h.select("SELECT message LIKE '%\"id\" = 777%' FROM thalweg.error_queue"), "t");
+    EXPECT_GT(fallbacks(h), 0U);
+  }
+}
+
+TEST(DataLayer, GoesOnInSqlWhenTheExtensionGoes) {
+  ApplyHarness h;
+  h.parameters.parallelism = 1;
+  h.run(kExtension);
+  h.run(kItems);
+  h.describe("items");
+  ASSERT_TRUE(h.start());
+  h.insert_one("items", {1, "x", 1});
+  h.feed();
+  ASSERT_TRUE(h.wait_until_applied(h.end()));
+  const uint64_t before = calls(h);
+  EXPECT_EQ(before, 1U);
+  h.run("DROP EXTENSION thalweg_datalayer");
+  for (int i = 2; i <= 5; ++i) {
+    h.insert_one("items", {i, "x", 1});
+    h.feed();
+    ASSERT_TRUE(h.wait_until_applied(h.end()));
+  }
+  EXPECT_EQ(calls(h), before + 1);  // the one that failed
+  EXPECT_EQ(fallbacks(h), 1U);
+  EXPECT_EQ(h.select("SELECT count(*) FROM items"), "5");
+  EXPECT_FALSE(h.finish());
+}
+
+TEST(DataLayer, ATableThatItRefusesIsWrittenInSql) {
+  ApplyHarness h;
+  h.run(kExtension);
+  h.run(kItems);
+  h.describe("items");
+  // Between the description and the first row the key's index becomes another one.
+  h.run("ALTER TABLE items DROP CONSTRAINT items_pkey, ADD PRIMARY KEY (id)");
+  ASSERT_TRUE(h.start());
+  h.insert_one("items", {1, "x", 1});
+  h.feed();
+  ASSERT_TRUE(h.wait_until_applied(h.end()));
+  h.run("ALTER TABLE items DROP CONSTRAINT items_pkey, ADD PRIMARY KEY (id)");
+  h.begin();
+  h.update("items", {1, "y", 2});
+  h.commit();
+  const auto error = h.finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT * FROM items"), "1|y|2");
+  EXPECT_EQ(fallbacks(h), 1U);
+}
+
+}  // namespace
+}  // namespace thalweg::apply
