@@ -8,7 +8,7 @@ for part in steps builds; do
 done
 scenario=${1:-staged}
 shift || true
-step "install packages" "run apt-get by hand and read what it says" "$THALWEG_ROOT/scripts/install.sh" build runtime
+step "install packages" "run apt-get by hand and read what it says" "$THALWEG_ROOT/scripts/install.sh" build extension runtime
 case $scenario in
   queue)
     step "build benchmark" "read the compiler's message above" build_engine release queue_bench
@@ -18,6 +18,7 @@ case $scenario in
     export THALWEG_LOCK=requirements-dev.lock
     step "build venv" "check that the package index answers" build_venv
     step "build engine" "read the compiler's message above" build_engine release thalwegd
+    step "build data layer" "read the compiler's message above" build_datalayer
     export THALWEG_ENGINE=$THALWEG_BUILD/release/src/daemon/thalwegd
     export PYTHONPATH=$THALWEG_ROOT/engine/test/system:$THALWEG_ROOT/engine/bench
     exec "$THALWEG_VENV/bin/python" -m staged "$@"

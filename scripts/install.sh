@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that are missing. Changes nothing else. Node.js is not among them: Debian 12's is too old
 # for the console's build tool, so scripts/lib/node.sh takes the machine's own where it fits, else a pinned wheel.
-# usage: scripts/install.sh [build] [engine] [runtime] [test]      (default: build runtime)
+# usage: scripts/install.sh [build] [extension] [engine] [runtime] [test]      (default: build extension runtime)
 set -euo pipefail
 source "$(dirname "$0")/settings.sh"
 source "$THALWEG_ROOT/scripts/lib/steps.sh"
@@ -10,11 +10,12 @@ packages_of() {
   case $1 in
     build) echo g++ cmake ninja-build ccache pkg-config libpq-dev libssl-dev libxxhash-dev nlohmann-json3-dev \
                 libcpp-httplib-dev libspdlog-dev libfmt-dev libgtest-dev libbenchmark-dev python3 python3-venv ;;
+    extension) echo gcc make libc6-dev postgresql-server-dev-15 ;;
     engine) echo libpq5 libxxhash0 libcpp-httplib0.11 libspdlog1.10 libfmt9 ;;
     runtime) echo postgresql-15 redis-server python3 python3-venv curl procps util-linux \
                   libpq5 libxxhash0 libcpp-httplib0.11 libspdlog1.10 libfmt9 ;;
     test) echo chromium clang-19 libclang-rt-19-dev clang-format-19 shellcheck ;;
-    *) echo "unknown group '$1': build, engine, runtime or test" >&2; return 1 ;;
+    *) echo "unknown group '$1': build, extension, engine, runtime or test" >&2; return 1 ;;
   esac
 }
 
@@ -36,7 +37,7 @@ install_packages() {
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@"
 }
 
-(($#)) || set -- build runtime
+(($#)) || set -- build extension runtime
 missing=()
 for group in "$@"; do
   packages=$(packages_of "$group")

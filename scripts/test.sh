@@ -15,8 +15,8 @@ total_failed=0
 
 needs_packages() {
   case " $* " in
-    *' e2e '* | *' lint '* | *' sanitizers '* | *' fuzz '*) echo build runtime test ;;
-    *) echo build runtime ;;
+    *' e2e '* | *' lint '* | *' sanitizers '* | *' fuzz '*) echo build extension runtime test ;;
+    *) echo build extension runtime ;;
   esac
 }
 

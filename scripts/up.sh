@@ -11,7 +11,7 @@ logs="read the log above, then run 'make up' again"
 only_one "$0" "$@"
 
 if [[ ${THALWEG_SKIP_BUILD:-} != 1 ]]; then
-  step "install packages" "run apt-get by hand and read what it says" "$THALWEG_ROOT/scripts/install.sh" build runtime
+  step "install packages" "run apt-get by hand and read what it says" "$THALWEG_ROOT/scripts/install.sh" build extension runtime
   "$THALWEG_ROOT/scripts/build.sh"
 fi
 [[ $(clusters_directory) == "$THALWEG_HOME"/* ]] ||

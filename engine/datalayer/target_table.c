@@ -8,6 +8,7 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/catalog.h"
+#include "catalog/index.h"
 #include "catalog/objectaddress.h"
 #include "catalog/pg_am_d.h"
 #include "mb/pg_wchar.h"
@@ -35,12 +36,23 @@ refuse(Relation relation, const char *why)
 }
 
 static void
+check_privilege(Relation relation, AclMode mode)
+{
+	AclResult	result = pg_class_aclcheck(RelationGetRelid(relation), GetUserId(), mode);
+
+	if (result != ACLCHECK_OK)
+		aclcheck_error(result, get_relkind_objtype(relation->rd_rel->relkind), RelationGetRelationName(relation));
+}
+
+static void
 check_relation(Relation relation)
 {
 	if (relation->rd_rel->relkind != RELKIND_RELATION)
 		refuse(relation, "it is not an ordinary table");
 	if (IsCatalogRelation(relation))
 		refuse(relation, "it is a system catalog");
+	/* Whoever may write nothing here shall not hold a lock either. Several rights at once: any of them. */
+	check_privilege(relation, ACL_INSERT | ACL_UPDATE | ACL_DELETE);
 	if (check_enable_rls(RelationGetRelid(relation), InvalidOid, true) == RLS_ENABLED)
 		refuse(relation, "row-level security applies to the user");
 }
@@ -91,13 +103,17 @@ open_columns(TargetTable *target, const LcrTable *description)
 static void
 open_identity(TargetTable *target, Oid index)
 {
-	Relation	identity = index_open(index, RowExclusiveLock);
-	Form_pg_index form = identity->rd_index;
+	Relation	identity;
+	Form_pg_index form;
 	Datum		classes;
 	bool		is_null;
 	oidvector  *opclasses;
 
-	if (form->indrelid != RelationGetRelid(target->relation) || !form->indisunique || !form->indisvalid ||
+	if (IndexGetRelation(index, true) != RelationGetRelid(target->relation))
+		refuse(target->relation, "its index is none of its own");
+	identity = index_open(index, RowExclusiveLock);
+	form = identity->rd_index;
+	if (!form->indisunique || !form->indisvalid ||
 		!form->indimmediate || identity->rd_rel->relam != BTREE_AM_OID ||
 		RelationGetIndexPredicate(identity) != NIL || RelationGetIndexExpressions(identity) != NIL)
 		refuse(target->relation, "its index does not identify rows");
@@ -156,24 +172,14 @@ close_target(TargetTable *target)
 	table_close(target->relation, NoLock);	/* locked until the transaction ends */
 }
 
-static void
-check_privilege(TargetTable *target, AclMode mode)
-{
-	Relation	relation = target->relation;
-	AclResult	result = pg_class_aclcheck(RelationGetRelid(relation), GetUserId(), mode);
-
-	if (result != ACLCHECK_OK)
-		aclcheck_error(result, get_relkind_objtype(relation->rd_rel->relkind), RelationGetRelationName(relation));
-}
-
 void
 check_privileges(TargetTable *target, LcrKind kind)
 {
 	if (target->allowed[kind])
 		return;
-	check_privilege(target, kind == LCR_INSERT ? ACL_INSERT : kind == LCR_UPDATE ? ACL_UPDATE : ACL_DELETE);
+	check_privilege(target->relation, kind == LCR_INSERT ? ACL_INSERT : kind == LCR_UPDATE ? ACL_UPDATE : ACL_DELETE);
 	if (kind != LCR_INSERT)
-		check_privilege(target, ACL_SELECT);	/* its key is looked at, as a WHERE would */
+		check_privilege(target->relation, ACL_SELECT);	/* its key is looked at, as a WHERE would */
 	target->allowed[kind] = true;
 }
 

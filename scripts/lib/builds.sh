@@ -35,6 +35,27 @@ sources_hash() {
   (cd "$directory" && find . "$@" -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -d' ' -f1)
 }
 
+# The extension thalweg_datalayer, built for and installed into the server of THALWEG_PG_BIN. A server without its
+# headers does without: apply writes in SQL then.
+build_datalayer() {
+  local pg_config=$THALWEG_PG_BIN/pg_config source=$THALWEG_ROOT/engine/datalayer directory=$THALWEG_BUILD/datalayer
+  local wanted installed
+  if [[ ! -f $("$pg_config" --pgxs 2>/dev/null) ]]; then
+    echo "note: $THALWEG_PG_BIN has no headers: without the data layer"
+    return 0
+  fi
+  installed=$("$pg_config" --pkglibdir)/thalweg_datalayer.so
+  wanted="$("$pg_config" --version) $(sources_hash "$source" \( -name '*.o' -o -name '*.so' \) -prune -o)"
+  if [[ -f $installed && $(cat "$directory/.sources" 2>/dev/null) == "$wanted $(sha256sum <"$installed")" ]]; then
+    return 0
+  fi
+  rm -rf "$directory"
+  cp -r "$source" "$directory"
+  make -s -C "$directory" PG_CONFIG="$pg_config" clean all
+  as_root make -s -C "$directory" PG_CONFIG="$pg_config" install
+  printf '%s %s\n' "$wanted" "$(sha256sum <"$installed")" >"$directory/.sources"
+}
+
 # The virtual environment: the locked packages, then the backend itself as a link to its source.
 build_venv() {
   local lock=$THALWEG_ROOT/backend/${THALWEG_LOCK:-requirements.lock} stamp=$THALWEG_VENV/.lock wanted

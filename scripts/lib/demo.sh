@@ -4,6 +4,7 @@
 # At the source, 'shop' owns the tables and runs the load, and 'thalweg' is what a careful administrator would give the
 # engine: no superuser, REPLICATION for the slot, membership in the owner and CREATE for the publication.
 # At the destination, 'thalweg' owns the database and may set session_replication_role, so that apply fires no triggers.
+# The extension thalweg_datalayer is the superuser's to create; everybody may call it.
 
 make_demo_source() {
   make_database source demo shop
@@ -26,5 +27,7 @@ make_demo_destination() {
   make_database destination demo thalweg
   sql destination demo <<'SQL'
 GRANT SET ON PARAMETER session_replication_role TO thalweg;
+SELECT 'CREATE EXTENSION IF NOT EXISTS thalweg_datalayer'
+ WHERE EXISTS (SELECT FROM pg_available_extensions WHERE name = 'thalweg_datalayer') \gexec
 SQL
 }

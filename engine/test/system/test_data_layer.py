@@ -233,7 +233,8 @@ def test_an_index_that_is_no_primary_key(connection: Connection) -> None:
     apply(connection, t, t.insert("x", "1.0", int4(1)), t.insert("y", "1.0", int4(1)), t.update("y", "1.00", int4(5)),
           t.remove("x", "1", None))
     assert rows(connection, "SELECT a, n FROM t") == [("y", 5)]
-    for index in ("loose", "partial", "lower"):
+    connection.execute("CREATE TABLE other (a text PRIMARY KEY)")
+    for index in ("loose", "partial", "lower", "other_pkey", "t"):
         assert refused(connection, target(connection, "t", index=index)).sqlstate == TABLE_REFUSED
     no_index = Target(t.relation, t.version, t.table, 0, t.attributes)
     assert apply(connection, no_index, t.insert("z", "7", None)) == 1
@@ -259,6 +260,7 @@ def test_privileges_and_row_security_of_the_caller(connection: Connection) -> No
     connection.execute("DROP ROLE IF EXISTS writer; CREATE ROLE writer; GRANT USAGE ON SCHEMA public TO writer;"
                        "SET SESSION AUTHORIZATION writer")
     assert refused(connection, t, insert).sqlstate == "42501"
+    assert refused(connection, t).sqlstate == "42501"  # no lock for nothing
     as_owner(connection, "GRANT INSERT, UPDATE ON ledger TO writer")
     assert apply(connection, t, insert) == 1
     assert refused(connection, t, update).sqlstate == "42501"  # looks at the key

@@ -6,6 +6,8 @@ import signal
 import time
 from collections.abc import Callable
 
+import pytest
+
 from harness.engine import SECONDS
 from harness.scene import Scene
 from harness.workload import PgBench, make_pgbench_tables
@@ -42,6 +44,7 @@ FAULTS: list[Callable[[Scene], None]] = [kill_engine, kill_destination_backend, 
                                          kill_engine, crash_source, kill_engine, kill_destination_backend]
 
 
+@pytest.mark.both_ways
 def test_random_faults_lose_and_duplicate_nothing(scene: Scene, random_: random.Random) -> None:
     make_pgbench_tables(scene.source, scene.database, scale=1)
     scene.start_stream(parallelism=4)

@@ -6,6 +6,8 @@ from typing import Any
 
 import psycopg
 
+import pytest
+
 from harness.cluster import wait_for
 from harness.scene import Scene
 from harness.workload import PgBench, Writers, make_pgbench_tables
@@ -249,6 +251,7 @@ def test_statistics_count_what_flowed(scene: Scene) -> None:
     assert f"thalweg_table_changes_total{{{labels}}} 100" in metrics, metrics[-2000:]
 
 
+@pytest.mark.both_ways
 def test_parked_transactions_and_their_dependants(scene: Scene) -> None:
     """disable_on_error off: the failing transaction and what depends on it are parked; the rest goes on."""
     scene.run_at_source(TABLE)

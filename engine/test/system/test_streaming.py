@@ -54,6 +54,7 @@ def reader_counter(scene: Scene, name: str) -> int:
                 if component["sub_component"] == "APPLY READER")
 
 
+@pytest.mark.both_ways
 def test_aborts_and_subtransaction_aborts_are_honoured(streaming_scene: Scene, random_: random.Random) -> None:
     scene = streaming_scene
     scene.run_at_source(TABLES)
@@ -66,6 +67,7 @@ def test_aborts_and_subtransaction_aborts_are_honoured(streaming_scene: Scene, r
     assert reader_counter(scene, "aborted_transactions") > 0, "no streamed transaction was aborted"
 
 
+@pytest.mark.both_ways
 def test_large_transaction_spills_and_survives_a_kill(streaming_scene: Scene) -> None:
     scene = streaming_scene
     scene.run_at_source(TABLES)

@@ -6,6 +6,7 @@ from harness import type_catalogue
 from harness.scene import Scene
 
 
+@pytest.mark.both_ways
 def test_every_type_through_copy_and_changes(scene: Scene) -> None:
     # A value of each type before the stream starts, then inserts, updates and deletes of the same.
     scene.run_at_source(type_catalogue.USER_TYPES + type_catalogue.table_definition("everything")
@@ -46,6 +47,7 @@ def test_values_without_binary_form(scene: Scene, kind: str) -> None:
     scene.assert_same()
 
 
+@pytest.mark.both_ways
 def test_toast_unchanged_and_changed(scene: Scene) -> None:
     scene.run_at_source("""
         CREATE TABLE toast (id integer PRIMARY KEY, n integer, a text, b text, c bytea);
@@ -81,6 +83,7 @@ def test_toast_in_a_table_without_key(scene: Scene) -> None:
     scene.assert_same()
 
 
+@pytest.mark.both_ways
 def test_key_updates_swaps_and_chains(scene: Scene) -> None:
     scene.run_at_source("""
         CREATE TABLE item (id integer PRIMARY KEY, code text UNIQUE, n integer);
@@ -169,6 +172,7 @@ def test_names_of_any_kind(scene: Scene, name: str) -> None:
     scene.assert_same()
 
 
+@pytest.mark.both_ways
 def test_generated_and_identity_columns(scene: Scene) -> None:
     scene.run_at_source("""
         CREATE TABLE made (id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, net numeric NOT NULL,

@@ -14,11 +14,13 @@ DESTINATION_ROLE = (f"CREATE ROLE thalweg LOGIN PASSWORD '{PASSWORD}'",
 
 
 class Scene:
-    def __init__(self, source: Cluster, destination: Cluster, engine: Engine, database: str) -> None:
+    def __init__(self, source: Cluster, destination: Cluster, engine: Engine, database: str,
+                 data_layer: bool = True) -> None:
         self.source = source
         self.destination = destination
         self.engine = engine
         self.database = database
+        self.data_layer = data_layer  # whether the destination has the extension
         self.stream = secrets.token_hex(5)
 
     def make(self) -> None:
@@ -28,6 +30,8 @@ class Scene:
             self.destination.sql("postgres", *DESTINATION_ROLE)
         for cluster in (self.source, self.destination):
             cluster.make_database(self.database, owner="thalweg")
+        if self.data_layer:
+            self.destination.sql(self.database, "CREATE EXTENSION thalweg_datalayer")
         self.engine.start()
 
     def remove(self) -> None:
