@@ -85,8 +85,9 @@ def test_keys_that_come_and_go_for_long(connection: Connection) -> None:
         frames = []
         for n in range(2000):
             key = (int4(n % 50), None, None)
-            frames += [t.insert(int4(n % 50), int8(n), "x" * 100), t.update(int4(1000 + n % 50), int8(n), None, key=key),
-                       t.update(int4(n % 50), int8(-n), UNCHANGED, key=(int4(1000 + n % 50), None, None)), t.remove(*key)]
+            moved = (int4(1000 + n % 50), None, None)
+            frames += [t.insert(int4(n % 50), int8(n), "x" * 100), t.update(moved[0], int8(n), None, key=key),
+                       t.update(int4(n % 50), int8(-n), UNCHANGED, key=moved), t.remove(*key)]
         apply(connection, t, *frames, t.insert(int4(1), int8(1), None))
         apply(connection, t, t.remove(int4(1), None, None))
     assert rows(connection, "SELECT count(*) FROM ledger") == [(0,)]
@@ -95,7 +96,7 @@ def test_keys_that_come_and_go_for_long(connection: Connection) -> None:
 def test_several_tables_and_versions(connection: Connection) -> None:
     connection.execute("CREATE TABLE a (id integer PRIMARY KEY, x text); CREATE TABLE b (x text)")
     a, b = target(connection, "a", relation=1), target(connection, "b", relation=2)
-    other = Target(1, 2, a.table, a.identity_index, tuple(reversed(a.attributes)))  # the source's columns changed places
+    other = Target(1, 2, a.table, a.identity_index, tuple(reversed(a.attributes)))  # columns changed places
     assert apply(connection, [a, b, other], a.insert(int4(1), "one"), b.insert("bee"), other.update("two", int4(1)),
                  b.insert(None), other.insert("three", int4(3))) == 5
     assert rows(connection, "SELECT * FROM a ORDER BY id") == [(1, "two"), (3, "three")]
@@ -160,8 +161,8 @@ def test_generated_identity_default_and_dropped_columns(connection: Connection) 
 
 def test_constraints_hold_and_a_failed_call_writes_nothing(connection: Connection) -> None:
     connection.execute("CREATE DOMAIN positive AS integer NOT NULL CHECK (VALUE > 0);"
-                       "CREATE TABLE strict (id integer PRIMARY KEY, a integer UNIQUE, b integer NOT NULL CHECK (b < 9),"
-                       " c positive, d varchar(3))")
+                       "CREATE TABLE strict (id integer PRIMARY KEY, a integer UNIQUE,"
+                       " b integer NOT NULL CHECK (b < 9), c positive, d varchar(3))")
     t = target(connection, "strict")
     good = t.insert(int4(1), int4(1), int4(1), int4(1), "abc")
     for state, bad in [

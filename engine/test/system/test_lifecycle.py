@@ -5,7 +5,6 @@ import time
 from typing import Any
 
 import psycopg
-
 import pytest
 
 from harness.cluster import wait_for

@@ -73,10 +73,8 @@ base::Result<void> DestinationSession::run(Prepared& prepared, std::span<const p
     THALWEG_TRY(pipeline().prepare(prepared.name, prepared.statement.sql, prepared.statement.types));
     prepared.sent = true;
     prepared_since_sync_.push_back(&prepared);
-    expectations_.push_back({.any = true,
-                             .frame = expectation.frame,
-                             .table = expectation.table,
-                             .below_sql = expectation.below_sql});
+    expectations_.push_back(
+        {.any = true, .frame = expectation.frame, .table = expectation.table, .below_sql = expectation.below_sql});
   }
   THALWEG_TRY(pipeline().execute_prepared(prepared.name, parameters));
   expectations_.push_back(expectation);
