@@ -93,6 +93,37 @@ def test_keys_that_come_and_go_for_long(connection: Connection) -> None:
     assert rows(connection, "SELECT count(*) FROM ledger") == [(0,)]
 
 
+def test_a_long_history_ends_as_in_a_model(connection: Connection, random_: Any) -> None:
+    t = ledger(connection)
+    model: dict[int, tuple[int, str | None]] = {}
+    keys: list[int] = []
+    for call_number in range(100):
+        frames = []
+        for n in range(call_number * 1000, (call_number + 1) * 1000):
+            place = random_.randrange(len(keys)) if keys else 0
+            choice = random_.random() if keys else 0
+            if choice < 0.55:
+                keys.append(n)
+                model[n] = (n, f"note {n}" if n % 7 else None)
+                frames.append(t.insert(int4(n), int8(n), model[n][1]))
+            elif choice < 0.85:
+                key = keys[place]
+                model[key] = (-n, model[key][1] if n % 2 else "changed")
+                frames.append(t.update(int4(key), int8(-n), UNCHANGED if n % 2 else "changed"))
+            elif choice < 0.9:
+                key, keys[place] = keys[place], n
+                model[n] = (n, model.pop(key)[1])
+                frames.append(t.update(int4(n), int8(n), UNCHANGED, key=(int4(key), None, None)))
+            else:
+                key, keys[place] = keys[place], keys[-1]
+                keys.pop()
+                del model[key]
+                frames.append(t.remove(int4(key), None, None))
+        assert apply(connection, t, *frames) == 1000
+    assert rows(connection, "SELECT id, amount, note FROM ledger ORDER BY id") == [
+        (key, *model[key]) for key in sorted(model)]
+
+
 def test_several_tables_and_versions(connection: Connection) -> None:
     connection.execute("CREATE TABLE a (id integer PRIMARY KEY, x text); CREATE TABLE b (x text)")
     a, b = target(connection, "a", relation=1), target(connection, "b", relation=2)
