@@ -8,12 +8,12 @@ source "$THALWEG_ROOT/scripts/lib/steps.sh"
 
 packages_of() {
   case $1 in
-    build) echo g++ cmake ninja-build ccache pkg-config libpq-dev libssl-dev libxxhash-dev nlohmann-json3-dev \
-                libcpp-httplib-dev libspdlog-dev libfmt-dev libgtest-dev libbenchmark-dev python3 python3-venv ;;
+    build) echo g++ cmake ninja-build ccache pkg-config libpq-dev libssl-dev libxxhash-dev liblz4-dev libzstd-dev \
+                nlohmann-json3-dev libcpp-httplib-dev libspdlog-dev libfmt-dev libgtest-dev libbenchmark-dev python3 python3-venv ;;
     extension) echo gcc make libc6-dev postgresql-server-dev-15 ;;
-    engine) echo libpq5 libxxhash0 libcpp-httplib0.11 libspdlog1.10 libfmt9 ;;
+    engine) echo libpq5 libssl3 libxxhash0 liblz4-1 libzstd1 libcpp-httplib0.11 libspdlog1.10 libfmt9 ;;
     runtime) echo postgresql-15 redis-server python3 python3-venv curl procps util-linux \
-                  libpq5 libxxhash0 libcpp-httplib0.11 libspdlog1.10 libfmt9 ;;
+                  libpq5 libssl3 libxxhash0 liblz4-1 libzstd1 libcpp-httplib0.11 libspdlog1.10 libfmt9 ;;
     test) echo chromium clang-19 libclang-rt-19-dev clang-format-19 shellcheck ;;
     *) echo "unknown group '$1': build, extension, engine, runtime or test" >&2; return 1 ;;
   esac

@@ -1,0 +1,24 @@
+#include "propagation/link.h"
+
+namespace thalweg::propagation {
+
+std::string_view name_of(Compression compression) {
+  switch (compression) {
+    case Compression::none:
+      return "none";
+    case Compression::lz4:
+      return "lz4";
+    case Compression::zstd:
+      return "zstd";
+  }
+  return "unknown";
+}
+
+std::optional<Compression> parse_compression(std::string_view name) {
+  for (const Compression each : {Compression::none, Compression::lz4, Compression::zstd}) {
+    if (name_of(each) == name) return each;
+  }
+  return std::nullopt;
+}
+
+}  // namespace thalweg::propagation
