@@ -15,7 +15,7 @@
 #include "apply/reader/transaction_queue.h"
 #include "apply/shared_state.h"
 #include "base/log.h"
-#include "spill/spill_file.h"
+#include "spill/spill_space.h"
 
 namespace thalweg::apply {
 
@@ -40,7 +40,11 @@ base::Result<void> take_lock(pg::Connection& connection, const std::string& stre
 }  // namespace
 
 struct Apply::State {
-  explicit State(ApplyOptions o) : options(std::move(o)), pool(&shared.reader_bell), transactions(shared) {
+  explicit State(ApplyOptions o)
+      : options(std::move(o)),
+        pool(&shared.reader_bell),
+        spill(options.spill_directory, options.parameters.spill_limit_bytes, *options.clock),
+        transactions(shared) {
     shared.stream_id = options.stream_id;
     shared.destination_conninfo = options.destination_conninfo;
     shared.clock = options.clock;
@@ -56,6 +60,7 @@ struct Apply::State {
   ApplyOptions options;
   SharedState shared;
   BlockPool pool;
+  spill::SpillSpace spill;
   TransactionQueue transactions;
   // In the order in which they start; they end in the same order.
   std::unique_ptr<Recorder> recorder;
@@ -83,7 +88,7 @@ base::Result<base::Lsn> Apply::start() {
   uint64_t parked_count = 0;
   THALWEG_ASSIGN(ParkedSet parked, load_parked(progress, s.options.stream_id, parked_count));
   THALWEG_ASSIGN(auto catalog, pg::Connection::open(s.options.destination_conninfo, s.connect_options("reader")));
-  THALWEG_TRY(spill::remove_leftovers(s.options.spill_directory));
+  THALWEG_TRY(s.spill.clear());
 
   s.shared.epoch = recovered.epoch;
   s.shared.low_watermark.store(recovered.low_watermark.value);
@@ -92,7 +97,8 @@ base::Result<base::Lsn> Apply::start() {
   s.recorder = std::make_unique<Recorder>(s.shared, std::move(progress));
   s.coordinator = std::make_unique<Coordinator>(s.shared, s.transactions, std::move(parked));
   s.reader =
-      std::make_unique<Reader>(s.shared, s.options, recovered.applied, std::move(catalog), s.pool, s.transactions);
+      std::make_unique<Reader>(s.shared, s.options, recovered.applied, std::move(catalog), s.pool, s.spill,
+                                      s.transactions);
   s.started.store(true, std::memory_order_release);
   base::log_event(base::LogLevel::info, "apply_started",
                   {{"stream", s.options.stream_id}, {"low_watermark", base::to_string(recovered.low_watermark)}});
@@ -122,6 +128,7 @@ void Apply::join() {
 
 void Apply::set_parameters(const ApplyParameters& parameters) {
   state_->shared.parameters.set(parameters);
+  state_->spill.set_limit(parameters.spill_limit_bytes);
   state_->shared.coordinator_bell.ring();
 }
 

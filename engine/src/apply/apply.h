@@ -73,7 +73,7 @@ class Apply {
   void request_stop(bool drain);
   void join();
 
-  // Parallelism, serialization, error handling, group size and spill threshold change while running.
+  // Parallelism, serialization, error handling, group size and the spill's thresholds and limit change while running.
   void set_parameters(const ApplyParameters& parameters);
 
   ApplyStatus status() const;

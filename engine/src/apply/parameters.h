@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -16,6 +17,8 @@ struct ApplyParameters {
   bool data_layer = true;                                  // through the destination's extension, where it has it
   size_t group_size = 20'000;                              // LCRs of one destination transaction under backlog
   size_t txn_lcr_spill_threshold = 10'000;                 // LCRs of one source transaction kept in memory
+  std::chrono::seconds txn_age_spill_threshold{900};       // that an open transaction's LCRs stay in memory
+  uint64_t spill_limit_bytes = uint64_t{10'240} << 20;     // of segments on disk
   size_t memory_budget_bytes = size_t{256} * 1024 * 1024;  // not live: the value at start counts
 };
 

@@ -26,6 +26,7 @@ struct LiveParameters {
   std::atomic<bool> data_layer;
   std::atomic<size_t> group_size;
   std::atomic<size_t> txn_lcr_spill_threshold;
+  std::atomic<int64_t> txn_age_spill_seconds;
 
   void set(const ApplyParameters& p) {
     parallelism.store(p.parallelism, std::memory_order_relaxed);
@@ -34,6 +35,7 @@ struct LiveParameters {
     data_layer.store(p.data_layer, std::memory_order_relaxed);
     group_size.store(p.group_size, std::memory_order_relaxed);
     txn_lcr_spill_threshold.store(p.txn_lcr_spill_threshold, std::memory_order_relaxed);
+    txn_age_spill_seconds.store(p.txn_age_spill_threshold.count(), std::memory_order_relaxed);
   }
 };
 
@@ -78,8 +80,6 @@ struct SharedState {
   std::atomic<uint64_t> confirmed{0};
   // Writer: the coordinator. Readers: anybody (relaxed).
   std::atomic<uint64_t> parked{0};
-  // Bytes in spill files. Writers: the reader adds, the coordinator and the reader subtract. Readers: anybody.
-  std::atomic<int64_t> spill_bytes{0};
   // Data transactions committed so far. Writer: the coordinator. Reader: the recorder (relaxed).
   std::atomic<uint64_t> commits{0};
   // No more commits come. Writer: the coordinator at its end (release). Reader: the recorder (acquire).

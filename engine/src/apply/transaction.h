@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "metadata/table_metadata.h"
-#include "spill/spill_file.h"
+#include "spill/spill_log.h"
 
 // What the reader hands to the coordinator, and the coordinator to the appliers.
 
@@ -24,7 +24,7 @@ struct Transaction {
   base::UnixMicros commit_time;
   base::Xid xid;
   FrameBuffer frames;                         // row and truncate frames, aborted subtransactions' included
-  std::unique_ptr<spill::SpillFile> spilled;  // instead of `frames`, for large ones
+  std::unique_ptr<spill::SpillLog> spilled;  // instead of `frames`, for large ones
   std::vector<uint32_t> aborted;              // subtransactions whose frames do not count
   uint64_t lcrs = 0;                          // those that count
   uint64_t bytes = 0;

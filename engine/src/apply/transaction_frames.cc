@@ -3,22 +3,18 @@
 namespace thalweg::apply {
 
 namespace {
-constexpr size_t kChunkBytes = 1024 * 1024;  // and at most one frame more
-}
-
-base::Result<void> TransactionFrames::open() {
-  THALWEG_ASSIGN(auto reader, transaction_.spilled->read());
-  reader_.emplace(std::move(reader));
-  return {};
+constexpr size_t kChunkBytes = 1024 * 1024;  // and at most one run more
 }
 
 base::Result<std::span<const std::byte>> TransactionFrames::next_chunk() {
   chunk_.clear();
   while (chunk_.size() < kChunkBytes) {
-    THALWEG_ASSIGN(const auto frame, reader_->next());
-    if (!frame) break;
-    const auto bytes = frame->bytes();
-    chunk_.insert(chunk_.end(), bytes.begin(), bytes.end());
+    THALWEG_ASSIGN(const auto run, reader_->next_run());
+    if (run.empty()) {
+      if (reader_->frames() == transaction_.spilled->frames()) break;
+      return base::fail(base::ErrorCode::corrupt_frame, "a spilled transaction lost its last segments");
+    }
+    chunk_.insert(chunk_.end(), run.begin(), run.end());
   }
   return std::span<const std::byte>(chunk_);
 }

@@ -8,7 +8,7 @@
 #include "apply/transaction.h"
 #include "base/error.h"
 #include "lcr/frame.h"
-#include "spill/spill_file.h"
+#include "spill/spill_log.h"
 
 // Walks over a transaction's frames in order, wherever they lie, without those of aborted subtransactions.
 
@@ -28,7 +28,7 @@ class TransactionFrames {
       THALWEG_TRY(walk({segment.begin, segment.end}, visit));
     }
     if (!transaction_.spilled) return {};
-    THALWEG_TRY(open());
+    reader_.emplace(transaction_.spilled->read());
     while (true) {
       THALWEG_ASSIGN(const std::span<const std::byte> chunk, next_chunk());
       if (chunk.empty()) return {};
@@ -48,12 +48,11 @@ class TransactionFrames {
     }
     return {};
   }
-  base::Result<void> open();
   // Whole, checked frames; empty at the end.
   base::Result<std::span<const std::byte>> next_chunk();
 
   const Transaction& transaction_;
-  std::optional<spill::SpillReader> reader_;
+  std::optional<spill::LogReader> reader_;
   std::vector<std::byte> chunk_;
 };
 

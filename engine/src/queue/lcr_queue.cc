@@ -131,4 +131,15 @@ LcrQueueGauges LcrQueue::gauges() const {
           .memory_bytes = state.arena.memory_bytes()};
 }
 
+ConsumerLag LcrQueue::lag(size_t consumer) const {
+  const State& state = *state_;
+  // The consumer's side first, as in gauges().
+  const uint64_t dequeued = state.queue.dequeued(consumer);
+  const uint64_t dequeued_bytes = state.consumers[consumer].dequeued.get();
+  return {.frames = state.queue.enqueued() - dequeued,
+          .bytes = std::max(state.enqueued_bytes.get(), dequeued_bytes) - dequeued_bytes};
+}
+
+size_t LcrQueue::consumers() const { return state_->queue.consumer_count(); }
+
 }  // namespace thalweg::queue

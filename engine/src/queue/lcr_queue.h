@@ -31,6 +31,12 @@ struct LcrQueueGauges {
   uint64_t memory_bytes;
 };
 
+// How far one consumer is behind the producer.
+struct ConsumerLag {
+  uint64_t frames;
+  uint64_t bytes;
+};
+
 // Thread-safe: the producer's methods belong to one thread, those of consumer i to one thread; gauges() to anybody.
 class LcrQueue {
  public:
@@ -60,6 +66,8 @@ class LcrQueue {
   void set_doorbell(size_t consumer, base::Doorbell* bell);
 
   LcrQueueGauges gauges() const;
+  ConsumerLag lag(size_t consumer) const;
+  size_t consumers() const;
 
  private:
   struct State;

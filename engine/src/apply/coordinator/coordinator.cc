@@ -202,10 +202,6 @@ void Coordinator::advance() {
     committed_through_ = group.number;
     low_watermark = std::max(low_watermark, group.covers_until.value);
     committed += group.transactions.size();
-    for (const auto& transaction : group.transactions) {
-      if (transaction->spilled)
-        shared_.spill_bytes.fetch_sub(static_cast<int64_t>(transaction->spilled->bytes()), std::memory_order_relaxed);
-    }
     window_.pop_front();
   }
   oldest_commit_time_.store(window_.empty() ? 0 : window_.front()->transactions.front()->commit_time.value,

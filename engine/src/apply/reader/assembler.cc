@@ -9,8 +9,14 @@ namespace thalweg::apply {
 using base::ErrorCode;
 using lcr::FrameKind;
 
-Assembler::Assembler(SharedState& shared, BlockPool& pool, std::filesystem::path spill_directory, Counters& counters)
-    : shared_(shared), pool_(pool), spill_directory_(std::move(spill_directory)), counters_(counters) {}
+Assembler::Assembler(SharedState& shared, BlockPool& pool, spill::SpillSpace& spill, telemetry::TimeAccount& time,
+                     Counters& counters, std::function<bool()> await_space)
+    : shared_(shared),
+      pool_(pool),
+      spill_(spill),
+      time_(time),
+      counters_(counters),
+      await_space_(std::move(await_space)) {}
 
 Assembler::~Assembler() {
   for (auto& [xid, open] : streamed_) drop_fill(open);
@@ -32,12 +38,14 @@ base::Result<std::unique_ptr<Transaction>> Assembler::add(const lcr::FrameView& 
                                                           const std::shared_ptr<const metadata::TableMap>& tables,
                                                           size_t spill_above) {
   tables_ = tables;
+  spilling_ = false;
   switch (frame.kind()) {
     case FrameKind::begin:
       if (whole_.transaction) return base::fail(ErrorCode::corrupt_frame, "BEGIN within a transaction");
       whole_.transaction = std::make_unique<Transaction>();
       whole_.transaction->xid = frame.xid();
       whole_.frames = 0;
+      whole_.begun = shared_.clock->steady_now();
       return nullptr;
     case FrameKind::insert:
     case FrameKind::update:
@@ -53,6 +61,7 @@ base::Result<std::unique_ptr<Transaction>> Assembler::add(const lcr::FrameView& 
           open.transaction = std::make_unique<Transaction>();
           open.transaction->xid = frame.xid();
           open.streamed = true;
+          open.begun = shared_.clock->steady_now();
           counters_.open_transactions.set(streamed_.size());
         }
         THALWEG_TRY(append(open, frame, *tables, spill_above));
@@ -69,11 +78,27 @@ base::Result<std::unique_ptr<Transaction>> Assembler::add(const lcr::FrameView& 
 }
 
 base::Result<void> Assembler::append_spilled(Open& open, const lcr::FrameView& frame) {
-  THALWEG_TRY(open.transaction->spilled->append(frame.bytes()));
+  spill::SpillLog& log = *open.transaction->spilled;
+  if (log.would_write(frame.header().length)) {
+    THALWEG_TRY(with_space([&] { return log.append(frame.bytes()); }));
+  } else {
+    THALWEG_TRY(log.append(frame.bytes()));
+  }
   counters_.spilled_lcrs.add();
   counters_.spilled_bytes.add(frame.header().length);
-  shared_.spill_bytes.fetch_add(frame.header().length, std::memory_order_relaxed);
+  spilling_ = true;
   return {};
+}
+
+// A write that failed for want of space left its log as it was: it may come again once others have given theirs back.
+base::Result<void> Assembler::with_space(const std::function<base::Result<void>()>& write) {
+  const telemetry::ActivityScope disk(time_, telemetry::Activity::disk);
+  while (true) {
+    auto written = write();
+    if (written) return written;
+    const ErrorCode code = written.error().code;
+    if ((code != ErrorCode::spill_limit_reached && code != ErrorCode::disk_full) || !await_space_()) return written;
+  }
 }
 
 base::Result<void> Assembler::append(Open& open, const lcr::FrameView& frame, const metadata::TableMap& tables,
@@ -91,8 +116,7 @@ base::Result<void> Assembler::append(Open& open, const lcr::FrameView& frame, co
 
 base::Result<void> Assembler::spill(Open& open, const metadata::TableMap* tables) {
   Transaction& transaction = *open.transaction;
-  THALWEG_ASSIGN(auto file, spill::SpillFile::create(spill_directory_, fmt::format("xid-{}", transaction.xid.value)));
-  transaction.spilled = std::make_unique<spill::SpillFile>(std::move(file));
+  transaction.spilled = std::make_unique<spill::SpillLog>(spill_, fmt::format("xid-{}", transaction.xid.value));
   counters_.spilled_transactions.add();
   for (const auto& segment : transaction.frames.segments()) {
     for (const std::byte* at = segment.begin; at < segment.end;) {
@@ -104,7 +128,27 @@ base::Result<void> Assembler::spill(Open& open, const metadata::TableMap* tables
   }
   transaction.frames.clear();
   drop_fill(open);
+  return with_space([&] { return transaction.spilled->flush(); });  // it may be long until something more comes
+}
+
+base::Result<void> Assembler::spill_begun_before(std::chrono::steady_clock::time_point then) {
+  const auto is_old = [&](const Open& open) {
+    return open.transaction && !open.transaction->spilled && !open.transaction->frames.empty() && open.begun < then;
+  };
+  if (is_old(whole_)) THALWEG_TRY(spill(whole_, tables_.get()));
+  for (auto& [xid, open] : streamed_) {
+    if (is_old(open)) THALWEG_TRY(spill(open, tables_.get()));
+  }
   return {};
+}
+
+uint64_t Assembler::open_disk_bytes() const {
+  const auto of = [](const Open& open) {
+    return open.transaction && open.transaction->spilled ? open.transaction->spilled->disk_bytes() : 0;
+  };
+  uint64_t bytes = of(whole_);
+  for (const auto& [xid, open] : streamed_) bytes += of(open);
+  return bytes;
 }
 
 size_t Assembler::open_bytes() const {
@@ -140,10 +184,6 @@ void Assembler::abort(const lcr::FrameView& frame) {
     return;
   }
   drop_fill(found->second);
-  if (found->second.transaction->spilled) {
-    shared_.spill_bytes.fetch_sub(static_cast<int64_t>(found->second.transaction->spilled->bytes()),
-                                  std::memory_order_relaxed);
-  }
   streamed_.erase(found);
   counters_.open_transactions.set(streamed_.size());
   counters_.aborted_transactions.add();
@@ -176,7 +216,7 @@ base::Result<std::unique_ptr<Transaction>> Assembler::finish(const lcr::FrameVie
   transaction->commit_time = mark.commit_time;
   transaction->tables = tables;
   if (transaction->spilled) {
-    THALWEG_TRY(transaction->spilled->finish());
+    THALWEG_TRY(with_space([&] { return transaction->spilled->finish(); }));
     transaction->lcrs = frames;
     transaction->bytes = transaction->spilled->bytes();
   }

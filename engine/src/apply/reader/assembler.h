@@ -1,6 +1,7 @@
 #pragma once
 
-#include <filesystem>
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <unordered_map>
 
@@ -8,6 +9,7 @@
 #include "apply/reader/write_set.h"
 #include "apply/shared_state.h"
 #include "apply/transaction.h"
+#include "spill/spill_space.h"
 #include "telemetry/agent.h"
 
 // Puts the queue's interleaved frames together to transactions.
@@ -21,7 +23,9 @@ class Assembler {
     telemetry::Counter aborted_transactions, spilled_lcrs, spilled_transactions, spilled_bytes;
     telemetry::Counter open_transactions;  // a gauge
   };
-  Assembler(SharedState& shared, BlockPool& pool, std::filesystem::path spill_directory, Counters& counters);
+  // `await_space`: called when the spill has no space left; waits a little, true to try again. Disk time counts in `time`.
+  Assembler(SharedState& shared, BlockPool& pool, spill::SpillSpace& spill, telemetry::TimeAccount& time,
+            Counters& counters, std::function<bool()> await_space);
   ~Assembler();
 
   // A row, truncate, begin, commit or abort frame. COMMIT gives the transaction, hashed and ready.
@@ -33,6 +37,12 @@ class Assembler {
   size_t open_bytes() const;
   // Moves the largest open transaction to disk. False when there is none worth it.
   base::Result<bool> spill_largest();
+  // Moves every open transaction to disk of which something has been in memory since before `then`.
+  base::Result<void> spill_begun_before(std::chrono::steady_clock::time_point then);
+  // Whether the frame that came last went to disk.
+  bool is_spilling() const { return spilling_; }
+  // Segments of open transactions: only their commit or abort gives them back.
+  uint64_t open_disk_bytes() const;
   // Gives the block up that is being filled, so that its memory can come back.
   void rest();
 
@@ -41,12 +51,14 @@ class Assembler {
     std::unique_ptr<Transaction> transaction;
     Block* fill = nullptr;  // streamed transactions fill blocks of their own
     uint64_t frames = 0;
+    std::chrono::steady_clock::time_point begun;  // its first frame came
     bool streamed = false;
   };
   base::Result<void> append(Open& open, const lcr::FrameView& frame, const metadata::TableMap& tables,
                             size_t spill_above);
   base::Result<void> spill(Open& open, const metadata::TableMap* tables);
   base::Result<void> append_spilled(Open& open, const lcr::FrameView& frame);
+  base::Result<void> with_space(const std::function<base::Result<void>()>& write);
   base::Result<std::unique_ptr<Transaction>> finish(const lcr::FrameView& frame,
                                                     const std::shared_ptr<const metadata::TableMap>& tables);
   void abort(const lcr::FrameView& frame);
@@ -54,8 +66,11 @@ class Assembler {
 
   SharedState& shared_;
   BlockPool& pool_;
-  const std::filesystem::path spill_directory_;
+  spill::SpillSpace& spill_;
+  telemetry::TimeAccount& time_;
   Counters& counters_;
+  const std::function<bool()> await_space_;
+  bool spilling_ = false;
   WriteSetBuilder write_sets_;
   Block* fill_ = nullptr;  // shared by transactions that come whole, one after the other
   Open whole_;             // between BEGIN and COMMIT

@@ -13,11 +13,12 @@ using telemetry::ActivityScope;
 namespace {
 constexpr std::chrono::milliseconds kQueueWait{100};
 constexpr std::chrono::milliseconds kFlowControlWait{10};
+constexpr std::chrono::seconds kAgesLook{1};
 constexpr size_t kFramesPerLook = 256;  // between looks at stop and at the memory budget
 }  // namespace
 
 Reader::Reader(SharedState& shared, const ApplyOptions& options, LsnRanges applied, pg::Connection connection,
-               BlockPool& pool, TransactionQueue& out)
+               BlockPool& pool, spill::SpillSpace& spill, TransactionQueue& out)
     : shared_(shared),
       queue_(*options.queue),
       consumer_(options.consumer),
@@ -27,8 +28,9 @@ Reader::Reader(SharedState& shared, const ApplyOptions& options, LsnRanges appli
       applied_(std::move(applied)),
       connection_(std::move(connection)),
       pool_(pool),
+      spill_(spill),
       out_(out),
-      assembler_(shared, pool, options.spill_directory, counters_) {
+      assembler_(shared, pool, spill, time_, counters_, [this] { return await_spill_space(); }) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -56,6 +58,7 @@ base::Result<void> Reader::read() {
     if (++frames % kFramesPerLook == 0) {
       if (shared_.ending()) return {};
       THALWEG_TRY(keep_within_budget());
+      THALWEG_TRY(spill_old());
     }
     const std::byte* bytes = queue_.browse(consumer_, std::chrono::microseconds{0});
     if (bytes == nullptr) {
@@ -67,6 +70,7 @@ base::Result<void> Reader::read() {
       }
       if (bytes == nullptr) {
         if (shared_.ending() || shared_.drain.load(std::memory_order_acquire)) return {};
+        THALWEG_TRY(spill_old());
         continue;
       }
       state_.set("DEQUEUE MESSAGES");
@@ -88,12 +92,13 @@ base::Result<void> Reader::handle(const lcr::FrameView& frame) {
   THALWEG_ASSIGN(
       auto transaction,
       assembler_.add(frame, tables_, shared_.parameters.txn_lcr_spill_threshold.load(std::memory_order_relaxed)));
-  if (!transaction) return {};
+  if (!transaction) {
+    state_.set(assembler_.is_spilling() ? "SPILLING" : "DEQUEUE MESSAGES");
+    return {};
+  }
   transactions_.add();
   if (is_duplicate(transaction->commit_lsn)) {
     duplicates_.add();
-    if (transaction->spilled)
-      shared_.spill_bytes.fetch_sub(static_cast<int64_t>(transaction->bytes), std::memory_order_relaxed);
     return {};
   }
   transaction->barrier = transaction->barrier || std::exchange(tables_changed_, false);
@@ -145,7 +150,6 @@ base::Result<void> Reader::keep_within_budget() {
   while (pool_.held_bytes() > memory_budget_bytes_) {
     if (assembler_.open_bytes() > memory_budget_bytes_ / 2) {
       state_.set("SPILLING");
-      const ActivityScope disk(time_, Activity::disk);
       THALWEG_ASSIGN(const bool spilled, assembler_.spill_largest());
       if (spilled) continue;
     }
@@ -160,7 +164,26 @@ base::Result<void> Reader::keep_within_budget() {
   return {};
 }
 
+// What has waited in memory for too long will wait on: it goes to disk before memory is short.
+base::Result<void> Reader::spill_old() {
+  const auto now = shared_.clock->steady_now();
+  if (now - ages_seen_at_ < kAgesLook) return {};
+  ages_seen_at_ = now;
+  const std::chrono::seconds age_max{shared_.parameters.txn_age_spill_seconds.load(std::memory_order_relaxed)};
+  return assembler_.spill_begun_before(now - age_max);
+}
+
+// Complete transactions give their segments back as they are applied. False when there is none to wait for.
+bool Reader::await_spill_space() {
+  if (shared_.ending() || spill_.use().bytes <= assembler_.open_disk_bytes()) return false;
+  state_.set("PAUSED FOR FLOW CONTROL");
+  const ActivityScope waiting(time_, Activity::flow_control);
+  shared_.reader_bell.wait(shared_.reader_bell.ticket(), kFlowControlWait);
+  return true;
+}
+
 telemetry::ComponentSample Reader::sample() const {
+  const spill::SpillUse spill = spill_.use();
   return {.type = "APPLY",
           .name = "apply",
           .sub_component = "APPLY READER",
@@ -177,7 +200,9 @@ telemetry::ComponentSample Reader::sample() const {
                        {"spilled_bytes", counters_.spilled_bytes.get()}},
           .gauges = {{"open_transactions", static_cast<int64_t>(counters_.open_transactions.get())},
                      {"held_bytes", static_cast<int64_t>(pool_.held_bytes())},
-                     {"spill_bytes", shared_.spill_bytes.load(std::memory_order_relaxed)}}};
+                     {"spill_transactions", static_cast<int64_t>(spill.logs)},
+                     {"spill_bytes", static_cast<int64_t>(spill.bytes)},
+                     {"spill_age_us", spill.age.count()}}};
 }
 
 }  // namespace thalweg::apply

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <filesystem>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,7 +24,7 @@ namespace thalweg::apply {
 class Reader {
  public:
   Reader(SharedState& shared, const ApplyOptions& options, LsnRanges applied, pg::Connection connection,
-         BlockPool& pool, TransactionQueue& out);
+         BlockPool& pool, spill::SpillSpace& spill, TransactionQueue& out);
   ~Reader();  // joins; the shared state must be ending, or draining
   void join();
   Reader(const Reader&) = delete;
@@ -39,6 +39,8 @@ class Reader {
   base::Result<void> describe(const lcr::FrameView& frame);
   base::Result<void> hand_over(std::unique_ptr<Transaction> transaction);
   base::Result<void> keep_within_budget();
+  base::Result<void> spill_old();
+  bool await_spill_space();
   bool is_duplicate(base::Lsn commit_lsn) const;
 
   SharedState& shared_;
@@ -53,11 +55,13 @@ class Reader {
   std::shared_ptr<const metadata::TableMap> tables_ = std::make_shared<metadata::TableMap>();
   bool tables_changed_ = false;
   BlockPool& pool_;
+  spill::SpillSpace& spill_;
   TransactionQueue& out_;
   telemetry::StateText state_{"INITIALIZING"};
   telemetry::TimeAccount time_;
   telemetry::Counter lcrs_, transactions_, bytes_, duplicates_;
   Assembler::Counters counters_;
+  std::chrono::steady_clock::time_point ages_seen_at_;
   Assembler assembler_;
   std::thread thread_;
 };
