@@ -31,7 +31,7 @@ fmt: ## format every source in place
 lint: ## check layers, formats, types and names
 	@scripts/test.sh lint
 
-bench: ## run a benchmark: SCENARIO=queue or SCENARIO=staged
+bench: ## run a benchmark: SCENARIO=queue, staged or spill
 	@scripts/bench.sh $(or $(SCENARIO),staged)
 
 docs: ## write the generated reference pages

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs a benchmark. usage: scripts/bench.sh queue|staged [ARGUMENT...]
+# Runs a benchmark. usage: scripts/bench.sh queue|staged|spill [ARGUMENT...]
 set -euo pipefail
 source "$(dirname "$0")/settings.sh"
 for part in steps builds; do
@@ -14,14 +14,14 @@ case $scenario in
     step "build benchmark" "read the compiler's message above" build_engine release queue_bench
     exec "$(find "$THALWEG_BUILD/release" -name queue_bench -type f -perm -u+x)" "$@"
     ;;
-  staged)
+  staged | spill)
     export THALWEG_LOCK=requirements-dev.lock
     step "build venv" "check that the package index answers" build_venv
     step "build engine" "read the compiler's message above" build_engine release thalwegd
     step "build data layer" "read the compiler's message above" build_datalayer
     export THALWEG_ENGINE=$THALWEG_BUILD/release/src/daemon/thalwegd
     export PYTHONPATH=$THALWEG_ROOT/engine/test/system:$THALWEG_ROOT/engine/bench
-    exec "$THALWEG_VENV/bin/python" -m staged "$@"
+    exec "$THALWEG_VENV/bin/python" -m "$scenario" "$@"
     ;;
-  *) echo "unknown scenario '$scenario': queue or staged" >&2 && exit 2 ;;
+  *) echo "unknown scenario '$scenario': queue, staged or spill" >&2 && exit 2 ;;
 esac

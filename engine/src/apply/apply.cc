@@ -96,8 +96,7 @@ base::Result<base::Lsn> Apply::start() {
   s.shared.parked.store(parked_count);
   s.recorder = std::make_unique<Recorder>(s.shared, std::move(progress));
   s.coordinator = std::make_unique<Coordinator>(s.shared, s.transactions, std::move(parked));
-  s.reader =
-      std::make_unique<Reader>(s.shared, s.options, recovered.applied, std::move(catalog), s.pool, s.spill,
+  s.reader = std::make_unique<Reader>(s.shared, s.options, recovered.applied, std::move(catalog), s.pool, s.spill,
                                       s.transactions);
   s.started.store(true, std::memory_order_release);
   base::log_event(base::LogLevel::info, "apply_started",

@@ -159,6 +159,72 @@ TEST(Apply, SpillsLargeTransactions) {
   }
 }
 
+// Text of `bytes` characters that lz4 cannot make much of.
+std::string noise(size_t bytes, uint32_t seed) {
+  std::string text(bytes, ' ');
+  for (char& c : text) {
+    seed = seed * 1'664'525 + 1'013'904'223;
+    c = static_cast<char>('!' + (seed >> 16) % 90);
+  }
+  return text;
+}
+
+TEST(Apply, SpillsOpenTransactionsThatGetOld) {
+  ApplyHarness h;
+  h.parameters.txn_age_spill_threshold = std::chrono::seconds(0);
+  h.run(kItems);
+  h.describe("items");
+  h.begin(true);
+  const auto old = h.xid();
+  for (int i = 0; i < 600; ++i) h.insert("items", {i, "x", i});
+  h.insert_one("items", {9999, "another", 1});
+  h.commit_streamed(old);
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT count(*), max(id) FROM items"), "601|9999");
+  EXPECT_EQ(h.counter("APPLY READER", "spilled_transactions"), 1U);
+  EXPECT_EQ(h.counter("APPLY READER", "spilled_lcrs"), 600U);
+}
+
+TEST(Apply, ASpillThatReachesItsLimitStopsItAndNothingIsLost) {
+  ApplyHarness h;
+  h.parameters.txn_lcr_spill_threshold = 100;
+  h.parameters.spill_limit_bytes = 500'000;
+  h.run(kItems);
+  h.describe("items");
+  h.insert_one("items", {9999, "before", 1});
+  h.begin(true);
+  const auto large = h.xid();
+  for (int i = 0; i < 2000; ++i) h.insert("items", {i, noise(500, static_cast<uint32_t>(i)), i});
+  h.commit_streamed(large);
+  const auto error = h.start_and_finish();
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code, base::ErrorCode::spill_limit_reached);
+  EXPECT_EQ(h.select("SELECT count(*), max(id) FROM items"), "1|9999");
+  h.parameters.spill_limit_bytes = 5'000'000;
+  const auto again = h.start_and_finish();
+  ASSERT_FALSE(again) << again->message;
+  EXPECT_EQ(h.select("SELECT count(*), max(id) FROM items"), "2001|9999");
+  EXPECT_EQ(h.select("SELECT count(DISTINCT length(name)) FROM items"), "2");
+}
+
+TEST(Apply, WaitsForSpillSpaceThatAppliedTransactionsGiveBack) {
+  ApplyHarness h;
+  h.parameters.txn_lcr_spill_threshold = 100;
+  h.parameters.spill_limit_bytes = 1'500'000;  // room for one of them
+  h.run(kItems);
+  h.describe("items");
+  for (int round = 0; round < 4; ++round) {
+    h.begin();
+    for (int i = 0; i < 2000; ++i) h.insert("items", {round * 10'000 + i, noise(500, static_cast<uint32_t>(i)), i});
+    h.commit();
+  }
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT count(*) FROM items"), "8000");
+  EXPECT_EQ(h.counter("APPLY READER", "spilled_transactions"), 4U);
+}
+
 TEST(Apply, RetiresAppliersAndRevivesThem) {
   ApplyHarness h;
   h.run(kItems);

@@ -23,10 +23,10 @@ struct Transaction {
   base::Lsn end_lsn;  // first byte after the commit record; PROGRESS: the position that it names
   base::UnixMicros commit_time;
   base::Xid xid;
-  FrameBuffer frames;                         // row and truncate frames, aborted subtransactions' included
+  FrameBuffer frames;                        // row and truncate frames, aborted subtransactions' included
   std::unique_ptr<spill::SpillLog> spilled;  // instead of `frames`, for large ones
-  std::vector<uint32_t> aborted;              // subtransactions whose frames do not count
-  uint64_t lcrs = 0;                          // those that count
+  std::vector<uint32_t> aborted;             // subtransactions whose frames do not count
+  uint64_t lcrs = 0;                         // those that count
   uint64_t bytes = 0;
   std::shared_ptr<const metadata::TableMap> tables;
   // Keys that it writes and, of foreign keys and keyless tables, keys that it needs unchanged. Empty for barriers.

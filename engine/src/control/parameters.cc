@@ -16,6 +16,8 @@ const std::array kSpecs = {
     ParameterSpec{"data_layer", true, &P::data_layer},
     ParameterSpec{"group_size", true, &P::group_size, 1, 100'000},
     ParameterSpec{"txn_lcr_spill_threshold", true, &P::txn_lcr_spill_threshold, 100, 100'000'000},
+    ParameterSpec{"txn_age_spill_threshold", true, &P::txn_age_spill_threshold, 1, 31'536'000},
+    ParameterSpec{"spill_limit_mb", true, &P::spill_limit_mb, 16, 16'777'216},
     ParameterSpec{"memory_budget_mb", false, &P::memory_budget_mb, 32, 65'536},
     ParameterSpec{"queue_size", false, &P::queue_size, 64, 1'048'576},
     ParameterSpec{"queue_memory_mb", false, &P::queue_memory_mb, 1, 16'384},

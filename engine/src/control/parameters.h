@@ -19,6 +19,8 @@ struct StreamParameters {
   bool data_layer = true;
   int64_t group_size = 20'000;               // LCRs
   int64_t txn_lcr_spill_threshold = 10'000;  // LCRs
+  int64_t txn_age_spill_threshold = 900;     // seconds
+  int64_t spill_limit_mb = 10'240;
   int64_t memory_budget_mb = 256;
   // queue
   int64_t queue_size = 16'384;  // LCRs

@@ -230,7 +230,8 @@ void Stream::stop_pipeline(bool drain) {
 
 bool Stream::heals_by_itself(const Error& error) {
   if (base::class_of(error.code) == base::ErrorClass::transient) return true;
-  if (error.code == ErrorCode::disk_full) return true;  // goes on once there is space
+  // Both go on once there is space.
+  if (error.code == ErrorCode::disk_full || error.code == ErrorCode::spill_limit_reached) return true;
   if (error.code != ErrorCode::stream_in_use) return false;
   // Another engine, or the sessions of one that was killed and that the server has not missed yet.
   auto now = std::chrono::steady_clock::now();

@@ -8,7 +8,7 @@ namespace thalweg::queue {
 
 namespace {
 
-constexpr size_t kMoveFramesMax = 512;                  // in one batch, while the agent may wait for the lock
+constexpr size_t kMoveFramesMax = 512;                 // in one batch, while the agent may wait for the lock
 constexpr uint64_t kMoveBytesMax = uint64_t{1} << 20;  // and so many bytes
 
 SpillingOptions with_bounds(SpillingOptions options, const LcrQueue& queue) {

@@ -36,14 +36,14 @@ struct SpillingOptions {
 
 // Written by one owner each, read by anybody at any time.
 struct QueueSpillStatistics {
-  bool spilling;             // frames are on their way through the disk now
-  uint64_t spilled_frames;   // moved to disk so far
-  uint64_t spilled_lcrs;     // those of them that are changes
-  uint64_t spilled_bytes;    // their bytes, before compression
-  uint64_t waiting_frames;   // moved and not yet given back
-  uint64_t waiting_bytes;    // their bytes, before compression
-  uint64_t episodes;         // times that spilling began
-  spill::SpillUse use;       // of the space, which others may share
+  bool spilling;                       // frames are on their way through the disk now
+  uint64_t spilled_frames;             // moved to disk so far
+  uint64_t spilled_lcrs;               // those of them that are changes
+  uint64_t spilled_bytes;              // their bytes, before compression
+  uint64_t waiting_frames;             // moved and not yet given back
+  uint64_t waiting_bytes;              // their bytes, before compression
+  uint64_t episodes;                   // times that spilling began
+  spill::SpillUse use;                 // of the space, which others may share
   std::optional<base::Error> failure;  // why frames cannot be moved now: spill_limit_reached, disk_full, file_error
 };
 

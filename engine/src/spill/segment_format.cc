@@ -61,8 +61,8 @@ void put(std::byte* to, const T& value) {
 }  // namespace
 
 void append_segment_header(SegmentId id, std::vector<std::byte>& out) {
-  HeaderBytes header{.magic = kMagic, .version = kVersion, .unused = 0, .number = id.number, .log = id.log,
-                     .checksum = 0};
+  HeaderBytes header{
+      .magic = kMagic, .version = kVersion, .unused = 0, .number = id.number, .log = id.log, .checksum = 0};
   header.checksum = XXH3_64bits(&header, offsetof(HeaderBytes, checksum));
   const auto bytes = bytes_of(header);
   out.insert(out.end(), bytes.begin(), bytes.end());
@@ -105,9 +105,8 @@ Result<SegmentId> decode_segment_header(std::span<const std::byte> bytes) {
   std::memcpy(&header, bytes.data(), sizeof(header));
   if (header.magic != kMagic) return base::fail(ErrorCode::corrupt_frame, "not a spill segment");
   if (header.version != kVersion) {
-    return base::fail(ErrorCode::corrupt_frame,
-                      "a spill segment of version " + std::to_string(header.version) + ", not " +
-                          std::to_string(kVersion));
+    return base::fail(ErrorCode::corrupt_frame, "a spill segment of version " + std::to_string(header.version) +
+                                                    ", not " + std::to_string(kVersion));
   }
   if (header.unused != 0 || header.checksum != XXH3_64bits(&header, offsetof(HeaderBytes, checksum))) {
     return base::fail(ErrorCode::corrupt_frame, "a spill segment's header is damaged");
@@ -128,8 +127,8 @@ Result<BlockHeader> decode_block_header(std::span<const std::byte> bytes, uint32
                     (is_plain && has_data && header.stored_bytes == header.raw_bytes) ||
                     (is_packed && has_data && header.stored_bytes < header.raw_bytes);
   if (!fits || header.number != number_expected) {
-    return base::fail(ErrorCode::corrupt_frame, "block " + std::to_string(number_expected) +
-                                                    " of a spill segment has a damaged header");
+    return base::fail(ErrorCode::corrupt_frame,
+                      "block " + std::to_string(number_expected) + " of a spill segment has a damaged header");
   }
   return BlockHeader{.stored_bytes = header.stored_bytes,
                      .raw_bytes = header.raw_bytes,

@@ -1,5 +1,5 @@
-// Feeds foreign bytes to the segment reader, as a file and as the payload of a block whose header and checksum are right:
-// reading is total and memory-safe, and takes no more memory than was read.
+// Feeds foreign bytes to the segment reader, as a file and as the payload of a block whose header and checksum are
+// right: reading is total and memory-safe, and takes no more memory than was read.
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -39,8 +39,11 @@ void unpack(std::span<const std::byte> stored) {
   raw_bytes = (raw_bytes % kBlockRawBytesMax + 8) / 8 * 8;
   std::vector<std::byte> raw(raw_bytes);
   // The checksum is part of the header, so let the format say which it wants: a wrong one must be refused first.
-  BlockHeader header{.stored_bytes = static_cast<uint32_t>(stored.size()), .raw_bytes = raw_bytes, .number = 0,
-                     .kind = BlockKind::lz4, .checksum = 0};
+  BlockHeader header{.stored_bytes = static_cast<uint32_t>(stored.size()),
+                     .raw_bytes = raw_bytes,
+                     .number = 0,
+                     .kind = BlockKind::lz4,
+                     .checksum = 0};
   if (decode_block({}, header, stored, raw)) std::abort();
   header.checksum = checksum_of({}, header, stored);
   static_cast<void>(decode_block({}, header, stored, raw));

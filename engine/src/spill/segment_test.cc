@@ -1,6 +1,6 @@
-// The golden files in engine/test/golden/spill/ are segments of version 1, in hexadecimal. Whatever lz4 makes of a block
-// may change with its version, so those are compared by what they read back as; the rest byte for byte. A difference
-// means that the format changed: that needs a new version, not new files.
+// The golden files in engine/test/golden/spill/ are segments of version 1, in hexadecimal. Whatever lz4 makes of a
+// block may change with its version, so those are compared by what they read back as; the rest byte for byte. A
+// difference means that the format changed: that needs a new version, not new files.
 //
 // A file for a new sample is written by running this test once with THALWEG_WRITE_GOLDEN=1; existing files are never
 // overwritten.

@@ -223,9 +223,9 @@ Result<std::span<const std::byte>> LogReader::next_run() {
       return run;
     }
     if (segment_frames_ != segment->frames) {
-      return base::fail(ErrorCode::corrupt_frame,
-                        fmt::format("{} has {} frames, not {}", log_->path_of(number_).string(), segment_frames_,
-                                    segment->frames));
+      return base::fail(
+          ErrorCode::corrupt_frame,
+          fmt::format("{} has {} frames, not {}", log_->path_of(number_).string(), segment_frames_, segment->frames));
     }
     segment_.reset();
     ++number_;

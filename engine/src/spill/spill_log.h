@@ -22,8 +22,8 @@ namespace thalweg::spill {
 
 class LogReader;
 
-// Owner: one thread at a time (the apply reader, later the applier that runs the transaction), or a lock of its owner's.
-// No file and no memory before the first frame; no descriptor between two calls.
+// Owner: one thread at a time (the apply reader, later the applier that runs the transaction), or a lock of its
+// owner's. No file and no memory before the first frame; no descriptor between two calls.
 class SpillLog {
  public:
   static constexpr uint64_t kSegmentBytes = uint64_t{16} << 20;  // after which a segment ends
@@ -52,8 +52,8 @@ class SpillLog {
   // Removes the segments before `number`, which every reader has passed.
   void drop_before(uint32_t number);
 
-  uint64_t frames() const { return frames_; }       // appended
-  uint64_t bytes() const { return bytes_; }         // of these frames
+  uint64_t frames() const { return frames_; }          // appended
+  uint64_t bytes() const { return bytes_; }            // of these frames
   uint64_t disk_bytes() const { return disk_bytes_; }  // of the segments that are left
   bool has_buffered() const { return !buffer_.empty(); }
   // Whether an append of so many bytes writes to the disk.

@@ -54,10 +54,10 @@ Result<void> SpillSpace::check_free_space(uint64_t bytes) {
   }
   const uint64_t free_bytes = uint64_t{found.f_bavail} * found.f_frsize;
   if (free_bytes < bytes + free_bytes_min_) {
-    return base::fail(ErrorCode::disk_full,
-                      fmt::format("the disk of {} has {:.0f} MiB left; spilling leaves {:.0f} MiB for others",
-                                  directory_.string(), static_cast<double>(free_bytes) / kMiB,
-                                  static_cast<double>(free_bytes_min_) / kMiB));
+    return base::fail(
+        ErrorCode::disk_full,
+        fmt::format("the disk of {} has {:.0f} MiB left; spilling leaves {:.0f} MiB for others", directory_.string(),
+                    static_cast<double>(free_bytes) / kMiB, static_cast<double>(free_bytes_min_) / kMiB));
   }
   return {};
 }
@@ -66,10 +66,10 @@ Result<void> SpillSpace::take(uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   const uint64_t limit = limit_bytes_.load(std::memory_order_relaxed);
   if (used_bytes_ + bytes > limit) {
-    return base::fail(ErrorCode::spill_limit_reached,
-                      fmt::format("spilled LCRs take {:.0f} MiB in {}, which spill_limit_mb limits to {:.0f}",
-                                  static_cast<double>(used_bytes_) / kMiB, directory_.string(),
-                                  static_cast<double>(limit) / kMiB));
+    return base::fail(
+        ErrorCode::spill_limit_reached,
+        fmt::format("spilled LCRs take {:.0f} MiB in {}, which spill_limit_mb limits to {:.0f}",
+                    static_cast<double>(used_bytes_) / kMiB, directory_.string(), static_cast<double>(limit) / kMiB));
   }
   unchecked_bytes_ += bytes;
   if (unchecked_bytes_ >= kLookBytes) {

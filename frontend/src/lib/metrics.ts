@@ -54,8 +54,14 @@ export const metrics = {
   spill: {
     label: "Spilled",
     definition:
-      "LCRs of large transactions that were moved from memory to the engine's disk since the engine started.",
+      "LCRs of large or long open transactions that were moved from memory to the engine's disk since the stream started.",
   },
+  spillRate: { label: "Spill rate", definition: "LCRs moved to the engine's disk a second." },
+  spillBytes: {
+    label: "Spill on disk",
+    definition: "Disk space that spilled LCRs take up now, compressed.",
+  },
+  spillAge: { label: "Spill age", definition: "How long the oldest spilled LCRs have been on disk." },
   watermarkLag: {
     label: "Watermark lag",
     definition: "Age of the oldest transaction that is not yet committed at the destination.",

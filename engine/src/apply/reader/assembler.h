@@ -23,7 +23,8 @@ class Assembler {
     telemetry::Counter aborted_transactions, spilled_lcrs, spilled_transactions, spilled_bytes;
     telemetry::Counter open_transactions;  // a gauge
   };
-  // `await_space`: called when the spill has no space left; waits a little, true to try again. Disk time counts in `time`.
+  // `await_space`: called when the spill has no space left; waits a little, true to try again. Disk time counts in
+  // `time`.
   Assembler(SharedState& shared, BlockPool& pool, spill::SpillSpace& spill, telemetry::TimeAccount& time,
             Counters& counters, std::function<bool()> await_space);
   ~Assembler();

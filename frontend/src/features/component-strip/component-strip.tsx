@@ -69,6 +69,7 @@ function Card({ title, icon, component, children }: CardProps) {
 
 function Numbers({ component, title }: { component: ComponentSample; title: string }) {
   const { gauges, counters } = component;
+  const spillRate = component.counter_rates?.spilled_lcrs;
   const lcrs = counts(component, "lcrs");
   return (
     <>
@@ -104,6 +105,15 @@ function Numbers({ component, title }: { component: ComponentSample; title: stri
         {gauges.held_bytes !== undefined && <Metric metric="heldBytes" quantity={bytes(gauges.held_bytes)} />}
         {counters.spilled_lcrs !== undefined && (
           <Metric metric="spill" quantity={compactCount(counters.spilled_lcrs, "LCR")} />
+        )}
+        {spillRate !== undefined && spillRate > 0 && (
+          <Metric metric="spillRate" quantity={rate(spillRate, "LCR")} />
+        )}
+        {gauges.spill_bytes !== undefined && gauges.spill_bytes > 0 && (
+          <Metric metric="spillBytes" quantity={bytes(gauges.spill_bytes)} />
+        )}
+        {gauges.spill_age_us !== undefined && gauges.spill_age_us > 0 && (
+          <Metric metric="spillAge" quantity={latency(gauges.spill_age_us)} />
         )}
       </Stack>
     </>

@@ -1,6 +1,6 @@
 import type { ComponentSample, Sample } from "@/api/types";
 import { activities } from "@/lib/activities";
-import { byteRate, compactCount, latency, percent, rate } from "@/lib/format";
+import { byteRate, bytes, compactCount, latency, percent, rate } from "@/lib/format";
 import { metrics } from "@/lib/metrics";
 import { type Column, DataTable } from "@/ui/data-table";
 import { Quantity } from "@/ui/quantity";
@@ -62,6 +62,30 @@ const columns: Column<ComponentSample>[] = [
     align: "right",
     sortBy: (one) => one.counters.spilled_lcrs,
     cell: (one) => <Quantity quantity={compactCount(one.counters.spilled_lcrs, "LCR")} />,
+  },
+  {
+    key: "spill_rate",
+    header: "Spill rate",
+    definition: metrics.spillRate.definition,
+    align: "right",
+    sortBy: (one) => one.counter_rates?.spilled_lcrs,
+    cell: (one) => <Quantity quantity={rate(one.counter_rates?.spilled_lcrs, "LCR")} />,
+  },
+  {
+    key: "spill_bytes",
+    header: "On disk",
+    definition: metrics.spillBytes.definition,
+    align: "right",
+    sortBy: (one) => one.gauges.spill_bytes,
+    cell: (one) => <Quantity quantity={bytes(one.gauges.spill_bytes)} />,
+  },
+  {
+    key: "spill_age",
+    header: "Spill age",
+    definition: metrics.spillAge.definition,
+    align: "right",
+    sortBy: (one) => one.gauges.spill_age_us,
+    cell: (one) => <Quantity quantity={latency(one.gauges.spill_age_us)} />,
   },
   {
     key: "time",

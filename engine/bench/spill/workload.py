@@ -1,0 +1,52 @@
+"""Seven calibration objects in one transaction: as 61 200 rows each, or as 1.63 MB of bytes each (seed 003)."""
+
+from dataclasses import dataclass
+
+OBJECTS = 7
+ROWS_PER_OBJECT = 61_200
+OBJECT_BYTES = 1_630_000
+
+SCHEMA = """
+CREATE TABLE pedestal_item (
+  object integer, crystal integer,
+  mean_x12 real NOT NULL, rms_x12 real NOT NULL, mean_x6 real NOT NULL, rms_x6 real NOT NULL,
+  mean_x1 real NOT NULL, rms_x1 real NOT NULL,
+  PRIMARY KEY (object, crystal)
+);
+CREATE TABLE pedestal_object (object integer PRIMARY KEY, payload bytea NOT NULL);
+CREATE TABLE sentinel (run text PRIMARY KEY);
+CREATE TABLE wide (id bigint PRIMARY KEY, account integer NOT NULL, amount numeric(12,2) NOT NULL, note text NOT NULL);
+"""
+
+TABLES = [("public", "pedestal_item"), ("public", "pedestal_object"), ("public", "wide"), ("public", "sentinel")]
+
+# Bytes as a detector's would be: no pattern that a compressor finds. 51 000 hashes of 32 bytes, cut to size.
+_OBJECTS = f"""
+INSERT INTO pedestal_object
+  SELECT object, (SELECT substr(string_agg(sha256(convert_to(object || '/' || part, 'UTF8')), ''), 1, {OBJECT_BYTES})
+                    FROM generate_series(1, {OBJECT_BYTES // 32 + 1}) part)
+    FROM generate_series(1, {OBJECTS}) object"""
+
+_ROWS = f"""
+INSERT INTO pedestal_item
+  SELECT object, crystal, 200 + random(), random(), 200 + random(), random(), 200 + random(), random()
+    FROM generate_series(1, {OBJECTS}) object, generate_series(1, {ROWS_PER_OBJECT}) crystal"""
+
+
+@dataclass(frozen=True)
+class Workload:
+    name: str
+    table: str
+    lcrs: int
+    statement: str
+
+
+ROWS = Workload("rows", "pedestal_item", OBJECTS * ROWS_PER_OBJECT, _ROWS)
+BINARY = Workload("objects", "pedestal_object", OBJECTS, _OBJECTS)
+
+
+def wide(rows: int) -> Workload:
+    """One transaction for the proof of bounded memory."""
+    return Workload("memory", "wide", rows, f"""
+        INSERT INTO wide SELECT n, n % 1000, n % 100000 + 0.25, 'entry number ' || n || ' of a long transaction'
+          FROM generate_series(1, {rows}) n""")
