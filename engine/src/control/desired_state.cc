@@ -35,6 +35,26 @@ base::Result<void> read_database(ObjectReader& parent, std::string_view member, 
   return reader.finish();
 }
 
+base::Result<void> read_paths(ObjectReader& parent, StreamDefinition& out) {
+  if (const json* value = parent.member("send_to", false)) {
+    ObjectReader reader(*value, parent.pointer("send_to"));
+    SendTo& to = out.send_to.emplace();
+    to.engine = reader.string("engine", 1, kNameBytesMax);
+    to.host = reader.string("host", 1, kNameBytesMax);
+    const uint64_t port = reader.unsigned_integer("port");
+    if (!reader.failed() && (port < 1 || port > 65535)) reader.refuse("port", "must be a port from 1 to 65535");
+    to.port = static_cast<int64_t>(port);
+    THALWEG_TRY(reader.finish());
+  }
+  if (const json* value = parent.member("receive_from", false)) {
+    ObjectReader reader(*value, parent.pointer("receive_from"));
+    out.receive_from.emplace().engine = reader.string("engine", 1, kNameBytesMax);
+    THALWEG_TRY(reader.finish());
+  }
+  if (out.send_to && out.receive_from) parent.refuse("receive_from", "cannot stand beside send_to");
+  return {};
+}
+
 base::Result<void> read_tables(ObjectReader& parent, std::vector<TableRef>& out) {
   const json* value = parent.member("tables", true);
   if (!value) return {};
@@ -106,7 +126,8 @@ base::Result<StreamDefinition> read_stream(const json& value, const std::string&
   }
   stream.force = reader.boolean("force", false);
   THALWEG_TRY(read_database(reader, "source", stream.source));
-  THALWEG_TRY(read_database(reader, "destination", stream.destination));
+  THALWEG_TRY(read_paths(reader, stream));
+  if (!stream.send_to) THALWEG_TRY(read_database(reader, "destination", stream.destination));
   THALWEG_TRY(read_tables(reader, stream.tables));
   THALWEG_TRY(read_parameters(reader, stream.parameters));
   THALWEG_TRY(reader.finish());
@@ -129,14 +150,20 @@ json to_json(const StreamDefinition& stream) {
         },
         spec.field);
   }
-  return {{"id", stream.id},
-          {"name", stream.name},
-          {"status", name_of(stream.status)},
-          {"force", stream.force},
-          {"source", to_json(stream.source)},
-          {"destination", to_json(stream.destination)},
-          {"tables", std::move(tables)},
-          {"parameters", std::move(parameters)}};
+  json out = {{"id", stream.id},
+              {"name", stream.name},
+              {"status", name_of(stream.status)},
+              {"force", stream.force},
+              {"source", to_json(stream.source)},
+              {"tables", std::move(tables)},
+              {"parameters", std::move(parameters)}};
+  if (!stream.send_to) out["destination"] = to_json(stream.destination);
+  if (stream.send_to) {
+    out["send_to"] = {
+        {"engine", stream.send_to->engine}, {"host", stream.send_to->host}, {"port", stream.send_to->port}};
+  }
+  if (stream.receive_from) out["receive_from"] = {{"engine", stream.receive_from->engine}};
+  return out;
 }
 
 }  // namespace

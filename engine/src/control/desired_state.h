@@ -27,13 +27,27 @@ struct TableRef {
   auto operator<=>(const TableRef&) const = default;
 };
 
+// Where the other half of a stream over two engines runs.
+struct SendTo {
+  std::string engine;  // the peer's name
+  std::string host;
+  int64_t port = 0;
+  bool operator==(const SendTo&) const = default;
+};
+struct ReceiveFrom {
+  std::string engine;
+  bool operator==(const ReceiveFrom&) const = default;
+};
+
 struct StreamDefinition {
   std::string id;  // ^[a-z0-9]{8,32}$
   std::string name;
   DesiredStatus status = DesiredStatus::disabled;
   bool force = false;  // with dropped: give up on a database that cannot be reached
   DatabaseRef source;
-  DatabaseRef destination;
+  DatabaseRef destination;        // empty in a half that sends
+  std::optional<SendTo> send_to;  // at most one of the two; neither: combined capture and apply
+  std::optional<ReceiveFrom> receive_from;
   std::vector<TableRef> tables;  // at least one, each once
   StreamParameters parameters;
   bool operator==(const StreamDefinition&) const = default;

@@ -35,6 +35,29 @@ TEST(DesiredState, AcceptsTheContractsExampleAndKeepsItThroughTheDisk) {
   EXPECT_EQ(fingerprint(again->streams[0]), fingerprint(parsed->streams[0]));
 }
 
+TEST(DesiredState, HalvesOfAPathKeepTheirPeerThroughTheDisk) {
+  const json both = json::parse(contract("desired.paths.example.json"));
+  auto sending = parse_desired(both["sending"].dump());
+  ASSERT_TRUE(sending) << sending.error().message;
+  EXPECT_EQ(sending->streams[0].send_to, (SendTo{.engine = "bravo", .host = "10.0.0.2", .port = 8644}));
+  EXPECT_TRUE(sending->streams[0].destination.conninfo.empty());
+  EXPECT_EQ(parse_desired(serialise(*sending))->streams, sending->streams);
+  auto receiving = parse_desired(both["receiving"].dump());
+  ASSERT_TRUE(receiving) << receiving.error().message;
+  EXPECT_EQ(receiving->streams[0].receive_from, (ReceiveFrom{.engine = "alpha"}));
+  EXPECT_EQ(parse_desired(serialise(*receiving))->streams, receiving->streams);
+
+  auto with = [&](const char* half, const std::string& member, json value) {
+    json document = both[half];
+    document["streams"][0][member] = std::move(value);
+    return refusal(document);
+  };
+  EXPECT_TRUE(with("receiving", "send_to", both["sending"]["streams"][0]["send_to"]).starts_with("/streams/0/rec"));
+  EXPECT_TRUE(with("sending", "destination", {{"name", "d"}, {"conninfo", "c"}}).starts_with("/streams/0/destination"));
+  EXPECT_TRUE(with("sending", "send_to", {{"engine", "b"}, {"host", "h"}, {"port", 70000}})
+                  .starts_with("/streams/0/send_to/port:"));
+}
+
 TEST(DesiredState, EveryFieldThatIsWrongIsNamedByItsPointer) {
   const json good = json::parse(contract("desired.example.json"));
   auto with = [&](const std::string& pointer, json value) {

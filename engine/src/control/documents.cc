@@ -118,6 +118,22 @@ json to_json(const ReportedError& reported) {
           {"at", rfc3339(reported.at)}};
 }
 
+namespace {
+
+json propagation_json(const EngineStatus& engine) {
+  if (!engine.identity) return nullptr;
+  return {{"name", engine.identity->name},
+          {"listen", engine.propagation_listen.empty() ? json(nullptr) : json(engine.propagation_listen)},
+          {"fingerprint", engine.identity->fingerprint},
+          {"not_after", rfc3339(engine.identity->not_after)}};
+}
+
+}  // namespace
+
+json identity_document(const IdentityView& identity) {
+  return {{"name", identity.name}, {"fingerprint", identity.fingerprint}, {"not_after", rfc3339(identity.not_after)}};
+}
+
 json status_document(const EngineStatus& engine, std::span<const StreamStatus> streams) {
   json list = json::array();
   for (const StreamStatus& stream : streams) list.push_back(to_json(stream));
@@ -127,7 +143,8 @@ json status_document(const EngineStatus& engine, std::span<const StreamStatus> s
             {"started_at", rfc3339(engine.started_at)},
             {"hostname", engine.hostname},
             {"pid", engine.pid},
-            {"desired_revision", engine.desired_revision}}},
+            {"desired_revision", engine.desired_revision},
+            {"propagation", propagation_json(engine)}}},
           {"streams", std::move(list)}};
 }
 

@@ -12,6 +12,7 @@ namespace thalweg::control {
 
 std::string rfc3339(base::UnixMicros time);  // UTC, six decimals, "Z"
 
+nlohmann::json identity_document(const IdentityView& identity);
 nlohmann::json status_document(const EngineStatus& engine, std::span<const StreamStatus> streams);
 nlohmann::json stats_document(const EngineStats& stats);
 nlohmann::json errors_document(std::span<const ParkedTransactionView> errors);

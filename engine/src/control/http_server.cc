@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "control/documents.h"
 #include "control/metrics.h"
+#include "control/strict_json.h"
 #include "control/token_file.h"
 
 namespace thalweg::control {
@@ -21,7 +22,9 @@ using base::ErrorCode;
 using httplib::Request;
 using httplib::Response;
 
-constexpr size_t kTargetBytesMax = 256;  // longer ones cannot be ours, and std::regex recurses over them
+constexpr size_t kTargetBytesMax = 256;       // longer ones cannot be ours, and std::regex recurses over them
+constexpr size_t kIdentityNameBytesMax = 63;  // a DNS label
+constexpr size_t kPemBytesMax = 64 * 1024;
 constexpr size_t kWorkers = 8;
 constexpr const char* kJson = "application/json";
 
@@ -175,6 +178,29 @@ struct HttpServer::Impl {
     send(response, 200, {{"revision", revision}});
   }
 
+  void request_identity(const Request& request, Response& response) {
+    auto body = parse_strict(request.body);
+    if (!body) return send_failure(response, body.error());
+    ObjectReader reader(*body, "");
+    const std::string name = reader.string("name", 1, kIdentityNameBytesMax);
+    if (auto read = reader.finish(); !read) return send_failure(response, read.error());
+    auto csr = streams.request_identity(name);
+    if (!csr) return send_failure(response, csr.error());
+    send(response, 200, {{"csr", *csr}});
+  }
+
+  void install_identity(const Request& request, Response& response) {
+    auto body = parse_strict(request.body);
+    if (!body) return send_failure(response, body.error());
+    ObjectReader reader(*body, "");
+    const std::string certificate = reader.string("certificate", 1, kPemBytesMax);
+    const std::string ca = reader.string("ca", 1, kPemBytesMax);
+    if (auto read = reader.finish(); !read) return send_failure(response, read.error());
+    auto identity = streams.install_identity(certificate, ca);
+    if (!identity) return send_failure(response, identity.error());
+    send(response, 200, identity_document(*identity));
+  }
+
   void list_errors(const Request& request, Response& response) {
     auto errors = streams.errors(request.matches[1].str());
     if (!errors) return send_failure(response, errors.error());
@@ -201,6 +227,10 @@ struct HttpServer::Impl {
     });
     http.Get("/v1/stats",
              [this](const Request&, Response& response) { send(response, 200, stats_document(streams.stats())); });
+    http.Post("/v1/identity/request",
+              [this](const Request& request, Response& response) { request_identity(request, response); });
+    http.Put("/v1/identity",
+             [this](const Request& request, Response& response) { install_identity(request, response); });
     http.Post(R"(/v1/streams/([a-z0-9]{1,32})/retry)", [this](const Request& request, Response& response) {
       send_done(response, streams.retry(request.matches[1].str()), 202);
     });

@@ -34,7 +34,13 @@ class ExampleStreams final : public ManagedStreams {
   }
   EngineStatus engine() const override {
     std::lock_guard lock(mutex_);
-    return {.version = "0.1.0", .started_at = {1}, .hostname = "host", .pid = 1, .desired_revision = revision_};
+    return {.version = "0.1.0",
+            .started_at = {1},
+            .hostname = "host",
+            .pid = 1,
+            .desired_revision = revision_,
+            .identity = IdentityView{.name = "alpha", .fingerprint = "9f86", .not_after = {1}},
+            .propagation_listen = "10.0.0.1:8644"};
   }
   std::vector<StreamStatus> status() const override {
     StreamStatus copying;
@@ -78,6 +84,11 @@ class ExampleStreams final : public ManagedStreams {
                                                .parked_at = "2026-11-21T00:00:00Z"}};
   }
   base::Result<void> execute_error(std::string_view id, int64_t) override { return known(id); }
+  base::Result<std::string> request_identity(const std::string& name) override { return "request for " + name; }
+  base::Result<IdentityView> install_identity(const std::string& certificate, const std::string&) override {
+    if (certificate == "bad") return base::fail(base::ErrorCode::identity_refused, "no certificate");
+    return IdentityView{.name = "alpha", .fingerprint = "9f86", .not_after = {1}};
+  }
   base::Result<void> drop_error(std::string_view id, int64_t error_id) override {
     if (error_id == 404) return base::fail(base::ErrorCode::unknown_error_transaction, "none");
     return known(id);
@@ -209,6 +220,18 @@ TEST_F(HttpServerTest, StreamActions) {
   EXPECT_EQ(client_->Delete("/v1/streams/k3j2h1g4/errors/1")->status, 204);
   expect_failure(client_->Delete("/v1/streams/k3j2h1g4/errors/404"), 404, "unknown_error_transaction");
   expect_failure(client_->Delete("/v1/streams/k3j2h1g4/errors/99999999999999999999"), 400, "invalid_request");
+}
+
+TEST_F(HttpServerTest, IdentityIsRequestedAndInstalled) {
+  auto requested = client_->Post("/v1/identity/request", R"({"name":"alpha"})", "application/json");
+  EXPECT_EQ(json::parse(requested->body), (json{{"csr", "request for alpha"}}));
+  expect_failure(client_->Post("/v1/identity/request", R"({"name":""})", "application/json"), 400, "invalid_request");
+  auto installed = client_->Put("/v1/identity", R"({"certificate":"c","ca":"a"})", "application/json");
+  EXPECT_EQ(keys_of(json::parse(installed->body)), (std::set<std::string>{"/name", "/fingerprint", "/not_after"}));
+  expect_failure(client_->Put("/v1/identity", R"({"certificate":"bad","ca":"a"})", "application/json"), 409,
+                 "identity_refused");
+  expect_failure(client_->Put("/v1/identity", R"({"certificate":"c","ca":"a","key":"k"})", "application/json"), 400,
+                 "invalid_request");
 }
 
 TEST_F(HttpServerTest, WhatItDoesNotKnowIsNotFound) {

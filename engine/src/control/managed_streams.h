@@ -16,12 +16,21 @@
 
 namespace thalweg::control {
 
+// Who an engine is to other engines.
+struct IdentityView {
+  std::string name;
+  std::string fingerprint;  // SHA-256 of the certificate, in hex
+  base::UnixMicros not_after;
+};
+
 struct EngineStatus {
   std::string version;
   base::UnixMicros started_at;
   std::string hostname;
   int64_t pid = 0;
   uint64_t desired_revision = 0;
+  std::optional<IdentityView> identity;
+  std::string propagation_listen;  // HOST:PORT; empty: receives nothing
 };
 
 // An error as the API shows it: when it happened, beside what happened.
@@ -112,6 +121,9 @@ class ManagedStreams {
   virtual base::Result<std::vector<ParkedTransactionView>> errors(std::string_view stream_id) = 0;
   virtual base::Result<void> execute_error(std::string_view stream_id, int64_t error_id) = 0;
   virtual base::Result<void> drop_error(std::string_view stream_id, int64_t error_id) = 0;
+  // A certificate request, and its answer. Fail with invalid_request and identity_refused.
+  virtual base::Result<std::string> request_identity(const std::string& name) = 0;
+  virtual base::Result<IdentityView> install_identity(const std::string& certificate, const std::string& ca) = 0;
 };
 
 }  // namespace thalweg::control

@@ -8,6 +8,8 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kCommitSerializations = {"full", "dependent_transactions", "none"};
 
+constexpr std::array<std::string_view, 3> kCompressions = {"none", "lz4", "zstd"};
+
 using P = StreamParameters;
 const std::array kSpecs = {
     ParameterSpec{"parallelism", true, &P::parallelism, 1, 64},
@@ -21,6 +23,9 @@ const std::array kSpecs = {
     ParameterSpec{"memory_budget_mb", false, &P::memory_budget_mb, 32, 65'536},
     ParameterSpec{"queue_size", false, &P::queue_size, 64, 1'048'576},
     ParameterSpec{"queue_memory_mb", false, &P::queue_memory_mb, 1, 16'384},
+    ParameterSpec{"propagation_compression", false, &P::propagation_compression, 0, 0, kCompressions},
+    ParameterSpec{"propagation_ack_interval_ms", false, &P::propagation_ack_interval_ms, 1, 60'000},
+    ParameterSpec{"propagation_window_mb", false, &P::propagation_window_mb, 1, 4096},
     ParameterSpec{"copy_workers", false, &P::copy_workers, 1, 32},
     ParameterSpec{"copy_range_rows", false, &P::copy_range_rows, 1000, 1'000'000'000},
     ParameterSpec{"initial_copy", false, &P::initial_copy},

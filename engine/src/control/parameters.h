@@ -25,6 +25,10 @@ struct StreamParameters {
   // queue
   int64_t queue_size = 16'384;  // LCRs
   int64_t queue_memory_mb = 64;
+  // propagation
+  std::string propagation_compression = "lz4";
+  int64_t propagation_ack_interval_ms = 100;
+  int64_t propagation_window_mb = 64;
   // instantiation
   int64_t copy_workers = 2;
   int64_t copy_range_rows = 500'000;

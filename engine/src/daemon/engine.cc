@@ -52,6 +52,7 @@ base::Result<std::unique_ptr<Engine>> Engine::open(const fs::path& state_directo
   if (error) return std::unexpected(base::file_error(error.value(), "create folders in " + state_directory.string()));
 
   std::unique_ptr<Engine> engine(new Engine(state_directory, clock));
+  THALWEG_ASSIGN(engine->identity_, Identity::open(state_directory / "identity", clock));
   if (!fs::exists(engine->desired_file())) return engine;
   THALWEG_ASSIGN(const std::string text, base::read_file(engine->desired_file(), 2 * control::kDesiredBytesMax));
   auto desired = control::parse_desired(text);
@@ -158,7 +159,9 @@ control::EngineStatus Engine::engine() const {
           .started_at = started_at_,
           .hostname = hostname(),
           .pid = ::getpid(),
-          .desired_revision = revision_};
+          .desired_revision = revision_,
+          .identity = identity_->view(),
+          .propagation_listen = {}};
 }
 
 std::vector<control::StreamStatus> Engine::status() const {
@@ -175,6 +178,14 @@ control::EngineStats Engine::stats() const {
   out.cpu_ns = clock_nanos(CLOCK_PROCESS_CPUTIME_ID);
   for (const auto& stream : all()) out.streams.push_back(stream->stats());
   return out;
+}
+
+base::Result<std::string> Engine::request_identity(const std::string& name) { return identity_->request(name); }
+
+base::Result<control::IdentityView> Engine::install_identity(const std::string& certificate, const std::string& ca) {
+  THALWEG_ASSIGN(control::IdentityView view, identity_->install(certificate, ca));
+  base::log_event(base::LogLevel::info, "identity_installed", {{"name", view.name}, {"fingerprint", view.fingerprint}});
+  return view;
 }
 
 base::Result<void> Engine::retry(std::string_view stream_id) {

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "control/managed_streams.h"
+#include "daemon/identity.h"
 #include "daemon/stream.h"
 
 namespace thalweg::daemon {
@@ -34,6 +35,8 @@ class Engine final : public control::ManagedStreams {
   base::Result<std::vector<control::ParkedTransactionView>> errors(std::string_view stream_id) override;
   base::Result<void> execute_error(std::string_view stream_id, int64_t error_id) override;
   base::Result<void> drop_error(std::string_view stream_id, int64_t error_id) override;
+  base::Result<std::string> request_identity(const std::string& name) override;
+  base::Result<control::IdentityView> install_identity(const std::string& certificate, const std::string& ca) override;
 
  private:
   Engine(std::filesystem::path state_directory, const base::Clock& clock);
@@ -46,7 +49,8 @@ class Engine final : public control::ManagedStreams {
   const std::filesystem::path state_directory_;
   const base::Clock& clock_;
   const base::UnixMicros started_at_;
-  std::mutex put_mutex_;  // one desired document at a time
+  std::unique_ptr<Identity> identity_;  // never null once open
+  std::mutex put_mutex_;                // one desired document at a time
   mutable std::mutex mutex_;
   uint64_t revision_ = 0;
   bool stopping_ = false;
