@@ -25,8 +25,8 @@ SETTINGS = {
     "wal_level": "logical", "shared_buffers": "'512MB'", "max_wal_size": "'16GB'", "checkpoint_timeout": "'30min'",
     "wal_retrieve_retry_interval": "'10ms'", "autovacuum": "off",
 }
-METHOD = f"""method: one transaction at the source. begin: its first statement is sent; commit: its COMMIT has returned; visible:
-its last row, a sentinel's, is seen at the destination over one connection; then its rows are counted.
+METHOD = f"""method: one transaction at the source. begin: its first statement is sent; commit: its COMMIT has returned;
+visible: its last row, a sentinel's, is seen at the destination over one connection; then its rows are counted.
 LCR/s = rows / (visible - begin). WAL: bytes of pg_current_wal_insert_lsn from before the transaction until it is
 visible, each server by itself, a checkpoint before. Every row is compared afterwards.
 native: PostgreSQL's own subscription, binary, streaming on, in a run of its own. thalweg: default parameters;
@@ -59,7 +59,8 @@ def main() -> None:
         engine.start()
         print(METHOD)
         print(f"{'method':<8} {'workload':<8} {'LCRs':>8} {'seconds':>8} {'after commit':>12} {'LCR/s':>8} "
-              f"{'spilled':>8} {'WAL MiB: source':>16} {'destination':>11} {'ratio':>6}  CPU s: source engine destination", flush=True)
+              f"{'spilled':>8} {'WAL MiB: source':>16} {'destination':>11} {'ratio':>6}  "
+              "CPU s: source engine destination", flush=True)
         bench = Bench(source, destination, engine)
         bench.make()
         if arguments.native:
