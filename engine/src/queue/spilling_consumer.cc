@@ -20,6 +20,14 @@ SpillingOptions with_bounds(SpillingOptions options, const LcrQueue& queue) {
 
 }  // namespace
 
+void add_to(telemetry::ComponentSample& sample, const QueueSpillStatistics& statistics) {
+  sample.counters.emplace_back("spilled_lcrs", statistics.spilled_lcrs);
+  sample.counters.emplace_back("spilled_bytes", statistics.spilled_bytes);
+  sample.gauges.emplace_back("spill_frames", static_cast<int64_t>(statistics.waiting_frames));
+  sample.gauges.emplace_back("spill_bytes", static_cast<int64_t>(statistics.use.bytes));
+  sample.gauges.emplace_back("spill_age_us", statistics.use.age.count());
+}
+
 SpillingConsumer::SpillingConsumer(LcrQueue& queue, size_t consumer, spill::SpillSpace& space, SpillingOptions options)
     : queue_(queue), consumer_(consumer), space_(space), options_(with_bounds(std::move(options), queue)) {
   queue_.set_doorbell(consumer_, bell_);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include "spill/spill_log.h"
 #include "spill/spill_space.h"
 #include "telemetry/agent.h"
+#include "telemetry/sample.h"
 
 // Queue spill: keeps one slow consumer of an LcrQueue from holding up the others. Once it lags too far, a QueueSpiller
 // moves its frames from the queue to segments on disk; it reads them from there, in order, before it reads from memory
@@ -46,6 +48,10 @@ struct QueueSpillStatistics {
   spill::SpillUse use;                 // of the space, which others may share
   std::optional<base::Error> failure;  // why frames cannot be moved now: spill_limit_reached, disk_full, file_error
 };
+
+// Adds them to what a component shows: counters spilled_lcrs and spilled_bytes; gauges spill_frames, spill_bytes and
+// spill_age_us (engine/contract/metrics.json).
+void add_to(telemetry::ComponentSample& sample, const QueueSpillStatistics& statistics);
 
 // Thread-safe: browse, dequeue and set_doorbell belong to the consumer's agent, move to the spiller, statistics to
 // anybody, discard to anybody once the agent has ended.

@@ -124,6 +124,18 @@ TEST_F(SpillingConsumerTest, FreesTheQueueAndGivesBackInOrder) {
   EXPECT_EQ(statistics.waiting_bytes, 0U);
   EXPECT_EQ(statistics.use.bytes, 0U);
   EXPECT_TRUE(std::filesystem::is_empty(directory_));
+  telemetry::ComponentSample sample;
+  add_to(sample, statistics);
+  EXPECT_EQ(sample.counters.at(0), (std::pair<std::string_view, uint64_t>("spilled_lcrs", 500)));
+  while (put_count < 600) {  // once more
+    ASSERT_TRUE(put(queue, put_count++));
+    fast_takes_all();
+    while (slow.move()) {
+    }
+  }
+  EXPECT_EQ(slow.statistics().episodes, 2U);
+  for (uint64_t i = 505; i < 600; ++i) expect_next(slow, i);
+  EXPECT_EQ(slow.browse(0us).value(), nullptr);
 }
 
 TEST_F(SpillingConsumerTest, WhenAllLagTheSourceIsHeldUpInstead) {

@@ -54,7 +54,7 @@ export const metrics = {
   spill: {
     label: "Spilled",
     definition:
-      "LCRs of large or long open transactions that were moved from memory to the engine's disk since the stream started.",
+      "LCRs moved from memory to the engine's disk since the stream started: those of large or long open transactions, or those that a slow destination has not taken.",
   },
   spillRate: { label: "Spill rate", definition: "LCRs moved to the engine's disk a second." },
   spillBytes: {

@@ -70,6 +70,37 @@ describe("ComponentStrip", () => {
   });
 });
 
+describe("spill", () => {
+  const spilled = (values: Partial<(typeof components)[number]>) =>
+    components.map((one) => (one.id === "reader" ? { ...one, ...values } : one));
+  const readerText = () =>
+    screen.getByRole("listitem", { name: "Apply reader" }).textContent?.replace(/[\u00a0\u202f]/g, " ");
+
+  it("shows count, rate, bytes and age of what is on disk", () => {
+    const parts = spilled({
+      counters: { lcrs: 90_000, spilled_lcrs: 20_000 },
+      counter_rates: { spilled_lcrs: 2500 },
+      gauges: { spill_transactions: 1, spill_bytes: 3 * 2 ** 20, spill_age_us: 12_000_000 },
+    });
+    renderUi(<ComponentStrip sample={sample(AT, { components: parts })} />);
+    expect(readerText()).toContain("20 k LCR");
+    expect(readerText()).toContain("2.5 k LCR/s");
+    expect(readerText()).toContain("3 MiB");
+    expect(readerText()).toContain("12 s");
+  });
+
+  it("leaves rate, bytes and age out while nothing is on disk", () => {
+    const parts = spilled({
+      counters: { lcrs: 90_000, spilled_lcrs: 0 },
+      counter_rates: { spilled_lcrs: 0 },
+      gauges: { spill_bytes: 0, spill_age_us: 0 },
+    });
+    renderUi(<ComponentStrip sample={sample(AT, { components: parts })} />);
+    expect(readerText()).toContain("Spilled");
+    expect(readerText()).not.toContain("Spill ");
+  });
+});
+
 describe("ComponentTable", () => {
   it("has a row for every component", async () => {
     renderUi(<ComponentTable sample={sample(AT)} />);
