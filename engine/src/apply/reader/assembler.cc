@@ -97,7 +97,10 @@ base::Result<void> Assembler::with_space(const std::function<base::Result<void>(
     auto written = write();
     if (written) return written;
     const ErrorCode code = written.error().code;
-    if ((code != ErrorCode::spill_limit_reached && code != ErrorCode::disk_full) || !await_space_()) return written;
+    if (code != ErrorCode::spill_limit_reached && code != ErrorCode::disk_full) return written;
+    if (!await_space_()) {
+      return shared_.ending() ? base::fail(ErrorCode::engine_stopping, "apply ends") : std::move(written);
+    }
   }
 }
 
