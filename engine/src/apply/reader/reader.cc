@@ -75,34 +75,39 @@ base::Result<void> Reader::read() {
       }
       state_.set("DEQUEUE MESSAGES");
     }
-    THALWEG_TRY(handle(lcr::FrameView::trusted(bytes)));
+    THALWEG_ASSIGN(auto transaction, handle(lcr::FrameView::trusted(bytes)));
+    // Before a wait for room: the queue's memory is not ours to hold meanwhile.
     queue_.dequeue(consumer_);
+    if (transaction) THALWEG_TRY(hand_over(std::move(transaction)));
   }
 }
 
-base::Result<void> Reader::handle(const lcr::FrameView& frame) {
+base::Result<std::unique_ptr<Transaction>> Reader::handle(const lcr::FrameView& frame) {
   if (lcr::is_change(frame.kind())) lcrs_.add();
   bytes_.add(frame.header().length);
-  if (frame.kind() == FrameKind::table) return describe(frame);
+  if (frame.kind() == FrameKind::table) {
+    THALWEG_TRY(describe(frame));
+    return nullptr;
+  }
   if (frame.kind() == FrameKind::progress) {
     auto transaction = std::make_unique<Transaction>();
     transaction->commit_lsn = transaction->end_lsn = frame.lsn();
-    return hand_over(std::move(transaction));
+    return transaction;
   }
   THALWEG_ASSIGN(
       auto transaction,
       assembler_.add(frame, tables_, shared_.parameters.txn_lcr_spill_threshold.load(std::memory_order_relaxed)));
   if (!transaction) {
     state_.set(assembler_.is_spilling() ? "SPILLING" : "DEQUEUE MESSAGES");
-    return {};
+    return nullptr;
   }
   transactions_.add();
   if (is_duplicate(transaction->commit_lsn)) {
     duplicates_.add();
-    return {};
+    return nullptr;
   }
   transaction->barrier = transaction->barrier || std::exchange(tables_changed_, false);
-  return hand_over(std::move(transaction));
+  return transaction;
 }
 
 bool Reader::is_duplicate(base::Lsn commit_lsn) const {

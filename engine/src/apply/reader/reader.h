@@ -35,7 +35,8 @@ class Reader {
  private:
   void run();
   base::Result<void> read();
-  base::Result<void> handle(const lcr::FrameView& frame);
+  // COMMIT and PROGRESS give what is to be handed over.
+  base::Result<std::unique_ptr<Transaction>> handle(const lcr::FrameView& frame);
   base::Result<void> describe(const lcr::FrameView& frame);
   base::Result<void> hand_over(std::unique_ptr<Transaction> transaction);
   base::Result<void> keep_within_budget();
