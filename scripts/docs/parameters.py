@@ -14,6 +14,7 @@ that is *live* takes effect while the stream runs; any other after a stop and st
 COMPONENTS = {
     "CAPTURE": "Capture",
     "QUEUE": "Queue",
+    "PROPAGATION": "Propagation",
     "APPLY": "Apply",
     "INSTANTIATION": "Initial copy",
 }
