@@ -208,6 +208,25 @@ TEST(Apply, ASpillThatReachesItsLimitStopsItAndNothingIsLost) {
   EXPECT_EQ(h.select("SELECT count(DISTINCT length(name)) FROM items"), "2");
 }
 
+// The last block is written at the commit: also there it must not wait for space that only its own end would give.
+TEST(Apply, ASpillLimitThatOnlyTheLastBlockReachesStopsItToo) {
+  for (const bool streamed : {false, true}) {
+    ApplyHarness h;
+    h.parameters.txn_lcr_spill_threshold = 100;
+    h.parameters.spill_limit_bytes = 40'000;
+    h.run(kItems);
+    h.describe("items");
+    h.begin(streamed);
+    const auto large = h.xid();
+    for (int i = 0; i < 400; ++i) h.insert("items", {i, noise(100, static_cast<uint32_t>(i)), i});
+    streamed ? h.commit_streamed(large) : h.commit();
+    const auto error = h.start_and_finish();
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code, base::ErrorCode::spill_limit_reached);
+    EXPECT_EQ(h.select("SELECT count(*) FROM items"), "0");
+  }
+}
+
 TEST(Apply, WaitsForSpillSpaceThatAppliedTransactionsGiveBack) {
   ApplyHarness h;
   h.parameters.txn_lcr_spill_threshold = 100;

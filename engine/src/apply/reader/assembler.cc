@@ -178,6 +178,12 @@ base::Result<bool> Assembler::spill_largest() {
   return true;
 }
 
+// While it still counts as open: it must not wait for the space that it takes itself.
+base::Result<void> Assembler::finish_spill(Open& open) {
+  if (!open.transaction->spilled) return {};
+  return with_space([&] { return open.transaction->spilled->finish(); });
+}
+
 void Assembler::abort(const lcr::FrameView& frame) {
   const auto found = streamed_.find(frame.xid());
   if (found == streamed_.end()) return;  // nothing of it came
@@ -199,6 +205,7 @@ base::Result<std::unique_ptr<Transaction>> Assembler::finish(const lcr::FrameVie
   if (frame.has(lcr::kStreamed)) {
     const auto found = streamed_.find(frame.xid());
     if (found != streamed_.end()) {
+      THALWEG_TRY(finish_spill(found->second));
       drop_fill(found->second);
       frames = found->second.frames;
       transaction = std::move(found->second.transaction);
@@ -210,6 +217,7 @@ base::Result<std::unique_ptr<Transaction>> Assembler::finish(const lcr::FrameVie
     }
   } else {
     if (!whole_.transaction) return base::fail(ErrorCode::corrupt_frame, "COMMIT without BEGIN");
+    THALWEG_TRY(finish_spill(whole_));
     transaction = std::exchange(whole_.transaction, nullptr);
     frames = whole_.frames;
   }
@@ -219,7 +227,6 @@ base::Result<std::unique_ptr<Transaction>> Assembler::finish(const lcr::FrameVie
   transaction->commit_time = mark.commit_time;
   transaction->tables = tables;
   if (transaction->spilled) {
-    THALWEG_TRY(with_space([&] { return transaction->spilled->finish(); }));
     transaction->lcrs = frames;
     transaction->bytes = transaction->spilled->bytes();
   }

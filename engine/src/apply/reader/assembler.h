@@ -60,6 +60,7 @@ class Assembler {
   base::Result<void> spill(Open& open, const metadata::TableMap* tables);
   base::Result<void> append_spilled(Open& open, const lcr::FrameView& frame);
   base::Result<void> with_space(const std::function<base::Result<void>()>& write);
+  base::Result<void> finish_spill(Open& open);
   base::Result<std::unique_ptr<Transaction>> finish(const lcr::FrameView& frame,
                                                     const std::shared_ptr<const metadata::TableMap>& tables);
   void abort(const lcr::FrameView& frame);
