@@ -219,7 +219,11 @@ TEST(Apply, ASpillLimitThatOnlyTheLastBlockReachesStopsItToo) {
     h.begin(streamed);
     const auto large = h.xid();
     for (int i = 0; i < 400; ++i) h.insert("items", {i, noise(100, static_cast<uint32_t>(i)), i});
-    streamed ? h.commit_streamed(large) : h.commit();
+    if (streamed) {
+      h.commit_streamed(large);
+    } else {
+      h.commit();
+    }
     const auto error = h.start_and_finish();
     ASSERT_TRUE(error);
     EXPECT_EQ(error->code, base::ErrorCode::spill_limit_reached);
