@@ -1,6 +1,7 @@
 """The whole path with the real engine and real databases: REST and the command line on one end, rows on the other."""
 
 import asyncio
+import subprocess
 from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 from typing import Any
@@ -384,3 +385,39 @@ async def test_engine_over_tls_with_a_certificate_of_its_own(
         engine.stop()
     with pytest.raises(EngineCaError, match="THALWEG_ENGINE_CA_FILE"):
         make_resources(settings.model_copy(update={"engine_ca_file": key.with_name("absent.pem")}), "test")
+
+
+# --- identity
+
+
+async def test_engine_takes_the_identity_that_it_is_given(
+    admin: httpx.AsyncClient, thalwegd: RealEngine, resources: Resources, tmp_path: Path
+) -> None:
+    made = (await enrol(admin, thalwegd)).json()
+    shown = (await admin.get(f"/api/v1/engines/{made['id']}")).json()
+    assert shown["identity"]["name"] == f"engine-{made['id']}"
+    async with resources.sessions() as session:
+        authority = (await session.execute(text("SELECT certificate FROM authority"))).scalar_one()
+    (tmp_path / "ca.pem").write_text(authority)
+    (certificate,) = thalwegd.directory.rglob("identity.pem")
+    assert certificate.stat().st_mode & 0o777 == 0o600
+    for purpose in ("sslclient", "sslserver"):
+        checked = await asyncio.to_thread(
+            subprocess.run,
+            [
+                "openssl", "verify", "-x509_strict", "-CAfile", str(tmp_path / "ca.pem"), "-purpose", purpose,
+                "-verify_hostname", f"engine-{made['id']}", str(certificate),
+            ],
+            check=False, capture_output=True, text=True,
+        )  # fmt: skip
+        assert checked.returncode == 0, checked.stdout + checked.stderr
+    fingerprint = await asyncio.to_thread(
+        subprocess.run,
+        ["openssl", "x509", "-in", str(certificate), "-noout", "-fingerprint", "-sha256"],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert fingerprint.stdout.strip().partition("=")[2].replace(":", "").lower() == shown["identity"]["fingerprint"]
+    # Enrolled anew, it is another one.
+    assert (await admin.delete(f"/api/v1/engines/{made['id']}")).status_code == 204
+    again = (await enrol(admin, thalwegd)).json()
+    assert again["identity"]["name"] == f"engine-{again['id']}" != shown["identity"]["name"]

@@ -2,9 +2,15 @@
 
 import copy
 import json
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -16,6 +22,15 @@ TOKEN = "the-engine-s-control-token"
 
 def example(name: str) -> dict[str, Any]:
     return dict(json.loads((CONTRACT / f"{name}.example.json").read_text()))
+
+
+@dataclass
+class Identity:
+    """What the control plane has put; a test may let it end earlier."""
+
+    certificate: str
+    ca: str
+    not_after: datetime
 
 
 class EngineDouble:
@@ -33,10 +48,17 @@ class EngineDouble:
         self.deleted: list[int] = []
         self.ticks = 0
         self.started_at = example("status")["engine"]["started_at"]
+        self.listen: str | None = None
+        self.knows_identities = True
+        self.identities: list[Identity] = []
+        self.key: ec.EllipticCurvePrivateKey | None = None
+        self.positions: dict[str, str] = {}
 
     def app(self) -> Starlette:
         routes = [
             Route("/v1/desired", self._put, methods=["PUT"]),
+            Route("/v1/identity/request", self._request_identity, methods=["POST"]),
+            Route("/v1/identity", self._put_identity, methods=["PUT"]),
             Route("/v1/status", self._status),
             Route("/v1/stats", self._stats),
             Route("/v1/streams/{id}/retry", self._retry, methods=["POST"]),
@@ -73,11 +95,48 @@ class EngineDouble:
         self.documents.append(document)
         return JSONResponse({"revision": document["revision"]})
 
+    async def _request_identity(self, request: Request) -> Response:
+        if not self.knows_identities:
+            return self._refuse(404, "not_found", "There is no such address.")
+        name = (await request.json())["name"]
+        self.key = ec.generate_private_key(ec.SECP256R1())
+        csr = x509.CertificateSigningRequestBuilder(
+            x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        ).add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        pem = csr.sign(self.key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+        return JSONResponse({"csr": pem.decode()})
+
+    async def _put_identity(self, request: Request) -> Response:
+        body = await request.json()
+        certificate = x509.load_pem_x509_certificate(body["certificate"].encode())
+        assert self.key is not None
+        if certificate.public_key() != self.key.public_key():
+            return self._refuse(409, "identity_refused", "The certificate is for another key.")
+        self.identities.append(Identity(body["certificate"], body["ca"], certificate.not_valid_after_utc))
+        shown = self._propagation()
+        return JSONResponse({name: shown[name] for name in ("name", "fingerprint", "not_after")} if shown else {})
+
+    def _propagation(self) -> dict[str, Any] | None:
+        if not self.identities:
+            return None
+        certificate = x509.load_pem_x509_certificate(self.identities[-1].certificate.encode())
+        return {
+            "name": certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value,
+            "listen": self.listen,
+            "fingerprint": certificate.fingerprint(hashes.SHA256()).hex(),
+            "not_after": self.identities[-1].not_after.isoformat(),
+        }
+
     def _stream_status(self, stream: dict[str, Any]) -> dict[str, Any]:
         shown = copy.deepcopy(example("status")["streams"][0])
         shown["id"] = stream["id"]
         shown["tables"] = [{**shown["tables"][0], **table} for table in stream["tables"]]
         shown["instantiation"]["finished_at"] = shown["instantiation"]["started_at"] if self.copy_finished else None
+        shown["positions"] |= self.positions
+        if "send_to" in stream:
+            shown |= {"mode": "CAPTURE AND PROPAGATION", "instantiation": None, "tables": []}
+        elif "receive_from" in stream:
+            shown["mode"] = "PROPAGATION AND APPLY"
         desired = stream["status"]
         if desired == "ENABLED":
             shown["status"], shown["phase"], shown["error"] = self.status, self.phase, self.error
@@ -92,6 +151,9 @@ class EngineDouble:
         document = example("status")
         document["engine"]["desired_revision"] = self.desired["revision"]
         document["engine"]["started_at"] = self.started_at
+        document["engine"]["propagation"] = self._propagation()
+        if not self.knows_identities:
+            del document["engine"]["propagation"]
         document["streams"] = [self._stream_status(stream) for stream in self.desired["streams"]]
         return JSONResponse(document)
 
@@ -108,9 +170,20 @@ class EngineDouble:
                 component["time_ns"] = {name: value * self.ticks for name, value in component["time_ns"].items()}
         pattern["latency"]["buckets"] = [[upper, count * self.ticks] for upper, count in pattern["latency"]["buckets"]]
         document["streams"] = [
-            {**pattern, "id": stream["id"]} for stream in self.desired["streams"] if stream["status"] == "ENABLED"
+            {**pattern, "id": stream["id"], "components": self._components(stream, pattern["components"])}
+            for stream in self.desired["streams"]
+            if stream["status"] == "ENABLED"
         ]
         return JSONResponse(document)
+
+    @staticmethod
+    def _components(stream: dict[str, Any], whole: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        capture, queue, *apply = whole
+        if "send_to" in stream:
+            return [capture, queue, {**capture, "type": "PROPAGATION SENDER", "name": "propagation"}]
+        if "receive_from" in stream:
+            return [{**capture, "type": "PROPAGATION RECEIVER", "name": "propagation"}, queue, *apply]
+        return whole
 
     def _known(self, request: Request) -> bool:
         return any(stream["id"] == request.path_params["id"] for stream in self.desired["streams"])

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import httpx
 from pydantic import BaseModel, ValidationError
 
-from thalweg.engine_client.documents import EngineStats, EngineStatus, ParkedErrors
+from thalweg.engine_client.documents import EngineStats, EngineStatus, IdentityRequest, ParkedErrors
 
 Answer = TypeVar("Answer", bound=BaseModel)
 
@@ -44,6 +44,13 @@ class EngineClient:
         """Raises EngineFailure with status 409 when the engine holds a higher revision or refuses to forget."""
         await self._request("PUT", "/v1/desired", document)
 
+    async def request_identity(self, name: str) -> IdentityRequest:
+        """Raises EngineFailure with status 404 when the engine's version has no identities."""
+        return await self._read(IdentityRequest, "POST", "/v1/identity/request", {"name": name})
+
+    async def put_identity(self, certificate: str, authority: str) -> None:
+        await self._request("PUT", "/v1/identity", {"certificate": certificate, "ca": authority})
+
     async def retry(self, stream_id: str) -> None:
         await self._request("POST", f"/v1/streams/{stream_id}/retry")
 
@@ -56,8 +63,8 @@ class EngineClient:
     async def delete_error(self, stream_id: str, error_id: int) -> None:
         await self._request("DELETE", f"/v1/streams/{stream_id}/errors/{error_id}")
 
-    async def _read(self, kind: type[Answer], method: str, path: str) -> Answer:
-        response = await self._request(method, path)
+    async def _read(self, kind: type[Answer], method: str, path: str, body: dict[str, Any] | None = None) -> Answer:
+        response = await self._request(method, path, body)
         try:
             return kind.model_validate_json(response.content)
         except ValidationError as error:

@@ -12,6 +12,19 @@ class Document(BaseModel):
     model_config = ConfigDict(populate_by_name=True, extra="ignore")
 
 
+class Propagation(Document):
+    """Who the engine is to other engines. `listen` is None when it takes no propagations."""
+
+    name: str
+    listen: str | None
+    fingerprint: str
+    not_after: datetime
+
+
+class IdentityRequest(Document):
+    csr: str
+
+
 class EngineProcess(Document):
     version: str
     api: int
@@ -19,6 +32,12 @@ class EngineProcess(Document):
     hostname: str
     pid: int
     desired_revision: int
+    propagation: Propagation | None = None
+
+    @property
+    def can_propagate(self) -> bool:
+        """Engines of older versions do not tell."""
+        return "propagation" in self.model_fields_set
 
 
 class EngineError(Document):

@@ -4,12 +4,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from thalweg.db.models import EngineRow, StreamRow
 from thalweg.live.schemas import Health, HealthLevel, Sample
 
 OBSERVATION_FRESH = timedelta(seconds=15)
 LATENCY_WARNING_MS = 10_000
 BACKLOG_WARNING_SECONDS = 60
 RETAINED_WARNING_BYTES = 1 << 30
+SILENT = ("UNREACHABLE", "REFUSED")
 
 
 @dataclass(frozen=True)
@@ -27,18 +29,26 @@ class Facts:
     sample: Sample | None
 
 
+def engine_of_concern(row: StreamRow, engines: dict[str, EngineRow]) -> EngineRow:
+    """Of a stream's engines the one that does not answer; else the one that applies."""
+    for engine_id in (row.engine_id, None if row.sending_dropped else row.capture_engine_id):
+        if engine_id is not None and engines[engine_id].state in SILENT:
+            return engines[engine_id]
+    return engines[row.engine_id]
+
+
 def _health(level: HealthLevel, reason: str) -> Health:
     return Health(level=level, reason=reason)
 
 
 def health_of(facts: Facts, at: datetime) -> Health:
-    if facts.engine_state in ("UNREACHABLE", "REFUSED") and facts.desired_status == "DROPPED":
+    if facts.engine_state in SILENT and facts.desired_status == "DROPPED":
         return _health(
             HealthLevel.WARNING,
             f"It is being deleted, but the engine {facts.engine_name} does not answer. When it is lost for good, "
             "delete the stream again with force.",
         )
-    if facts.engine_state in ("UNREACHABLE", "REFUSED"):
+    if facts.engine_state in SILENT:
         return _health(HealthLevel.UNKNOWN, f"The engine {facts.engine_name}: {facts.engine_message or 'no answer'}")
     if facts.observed is None or facts.observed_at is None:
         return _health(HealthLevel.UNKNOWN, "The engine has not reported on it yet.")

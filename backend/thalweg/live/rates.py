@@ -15,6 +15,7 @@ from thalweg.live.schemas import (
 )
 
 ACTIVITIES = tuple(TimePercent.model_fields)
+PROPAGATION = {"PROPAGATION SENDER": "sender", "PROPAGATION RECEIVER": "receiver"}
 NAMES = {"APPLY READER": "reader", "APPLY COORDINATOR": "coordinator", "APPLY SERVER": "server"}
 
 
@@ -35,16 +36,16 @@ class Reading:
 
 
 def component_id(component: ComponentStats) -> str:
-    name = NAMES.get(component.sub_component or "", component.name)
+    name = NAMES.get(component.sub_component or "") or PROPAGATION.get(component.type, component.name)
     return f"{name}-{component.server}" if component.server else name
 
 
-def sample_of(stream_id: str, before: Reading | None, now: Reading) -> Sample:
+def sample_of(stream_id: str, before: Reading | None, now: Reading, engine_id: str | None = None) -> Sample:
     """`before` is the reading a poll ago, None for the first or when the engine has restarted."""
     seconds = None if before is None else (now.monotonic_ns - before.monotonic_ns) / 1e9
     if before is None or seconds is None or seconds <= 0:
         before, seconds = None, None
-    components = [_component(name, before, component, seconds) for name, component in now.components.items()]
+    components = [_component(name, before, component, seconds, engine_id) for name, component in now.components.items()]
     servers = [sample for sample in components if sample.sub_component == "APPLY SERVER"]
     return Sample(
         stream_id=stream_id, at=now.at, interval_seconds=seconds, status=now.status.status, phase=now.status.phase,
@@ -57,13 +58,16 @@ def sample_of(stream_id: str, before: Reading | None, now: Reading) -> Sample:
     )  # fmt: skip
 
 
-def _component(name: str, before: Reading | None, now: ComponentStats, seconds: float | None) -> ComponentSample:
+def _component(
+    name: str, before: Reading | None, now: ComponentStats, seconds: float | None, engine_id: str | None
+) -> ComponentSample:
     earlier = before.components.get(name) if before else None
     rates = _counter_rates(earlier.counters, now.counters, seconds) if earlier and seconds else None
     rate = rates or {}
     return ComponentSample(
-        id=name, type=ComponentType(now.type), name=now.name, sub_component=now.sub_component, server=now.server,
-        state=now.state, lcrs_per_second=rate.get("lcrs"), transactions_per_second=rate.get("transactions"),
+        id=name, engine_id=engine_id, type=ComponentType(now.type), name=now.name,
+        sub_component=now.sub_component, server=now.server, state=now.state,
+        lcrs_per_second=rate.get("lcrs"), transactions_per_second=rate.get("transactions"),
         bytes_per_second=rate.get("bytes"),
         time_percent=_time_percent(earlier.time_ns if earlier else None, now.time_ns) if rates is not None else None,
         counters=now.counters, gauges=now.gauges, counter_rates=rates,

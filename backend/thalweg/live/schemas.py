@@ -23,14 +23,24 @@ class TimePercent(Resource):
     disk: float
 
 
+class HalfRole(StrEnum):
+    SENDING = "SENDING"
+    RECEIVING = "RECEIVING"
+
+
 class ComponentType(StrEnum):
     CAPTURE = "CAPTURE"
     QUEUE = "QUEUE"
     APPLY = "APPLY"
+    PROPAGATION_SENDER = "PROPAGATION SENDER"
+    PROPAGATION_RECEIVER = "PROPAGATION RECEIVER"
 
 
 class ComponentSample(Resource):
-    id: str = Field(description="Stable in its stream: capture, queue, reader, coordinator, server-1, ...")
+    id: str = Field(
+        description="Stable in its stream: capture, queue, sender, receiver, apply-queue, reader, coordinator, server-1"
+    )
+    engine_id: str | None = Field(default=None, description="The engine that it runs in.")
     type: ComponentType
     name: str
     sub_component: str | None = Field(description="APPLY READER, APPLY COORDINATOR or APPLY SERVER.")

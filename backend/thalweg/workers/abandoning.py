@@ -2,6 +2,7 @@
 
 The control plane removes what it can reach in both databases itself. What the engine has on its disk it cannot reach:
 the stream's definition stays in the engine's desired document, as DROPPED, until the engine has come back and said so.
+Over two engines the sending half is given up first: it removes nothing at any database, the receiving half does.
 """
 
 import json
@@ -10,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from thalweg.db.models import AbandonedStreamRow, EngineRow, StreamRow
@@ -21,6 +23,7 @@ from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
 from thalweg.live.schemas import StreamDeletedEvent
 from thalweg.workers import repository
+from thalweg.workers.pairing import sending_half_is_gone
 from thalweg.workers.progress import operation_event
 
 
@@ -29,6 +32,9 @@ class _Doomed:
     """Holds passwords: never log it."""
 
     stream_id: str
+    sends: bool
+    """The engine has the sending half only: then the receiving half does the rest."""
+    engine_ids: list[str]
     definition: dict[str, Any]
     source: Target
     destination: Target
@@ -42,14 +48,21 @@ async def abandon_streams(resources: Resources, engine_id: str, silent_seconds: 
     async with resources.sessions() as session:
         doomed = [
             _Doomed(
-                row.id, {**stream_definition(row, resources.secrets), "status": "DROPPED", "force": True},
+                row.id, row.capture_engine_id == engine_id, row.engine_ids,
+                {**stream_definition(row, resources.secrets, engine_id), "status": "DROPPED", "force": True},
                 target_of(row.source, resources.secrets), target_of(row.destination, resources.secrets),
             )
             for row in await repository.forced_deletes(session, engine_id)
+            if row.sending_dropped == (row.capture_engine_id not in (None, engine_id))
         ]  # fmt: skip
     events: Events = []
     gone: list[str] = []
     for stream in doomed:
+        if stream.sends:
+            async with resources.sessions() as session:
+                await _give_up_sending(session, resources, engine_id, stream)
+                await session.commit()
+            continue
         left = await remove_stream_objects(
             stream.stream_id, stream.source, stream.destination, resources.settings.database_connect_timeout
         )
@@ -66,18 +79,13 @@ async def _bury(
     session: AsyncSession, resources: Resources, engine_id: str, stream: _Doomed, left: list[str], silent_seconds: float
 ) -> Events | None:
     """None when the stream is gone already."""
-    engine = await session.get(EngineRow, engine_id, with_for_update=True)
-    row = await session.get(StreamRow, stream.stream_id, with_for_update=True)
-    if engine is None or row is None:
+    engines, row = await _locked(session, stream)
+    if row is None or engine_id not in engines:
         return None
-    at = now()
-    engine.desired_revision += 1
-    session.add(
-        AbandonedStreamRow(
-            id=row.id, engine_id=engine.id, name=row.name, revision=engine.desired_revision, abandoned_at=at,
-            definition_sealed=resources.secrets.seal(json.dumps(stream.definition)),
-        )
-    )  # fmt: skip
+    engine, at = engines[engine_id], now()
+    for owner in engines.values():
+        owner.desired_revision += 1
+    _abandon(session, resources, engine, row, stream, at)
     events: Events = []
     for operation in await unfinished_operations(session, [row.id]):
         if operation.kind == OperationKind.STREAM_DELETE:
@@ -86,6 +94,32 @@ async def _bury(
     await session.delete(row)
     events.append(("stream.deleted", StreamDeletedEvent(stream_id=row.id, at=at)))
     return events
+
+
+async def _locked(session: AsyncSession, stream: _Doomed) -> tuple[dict[str, EngineRow], StreamRow | None]:
+    query = select(EngineRow).where(EngineRow.id.in_(stream.engine_ids)).order_by(EngineRow.id).with_for_update()
+    engines = {row.id: row for row in await session.scalars(query)}
+    return engines, await session.get(StreamRow, stream.stream_id, with_for_update=True)
+
+
+def _abandon(
+    session: AsyncSession, resources: Resources, engine: EngineRow, row: StreamRow, stream: _Doomed, at: datetime
+) -> None:
+    session.add(
+        AbandonedStreamRow(
+            id=row.id, engine_id=engine.id, name=row.name, revision=engine.desired_revision, abandoned_at=at,
+            definition_sealed=resources.secrets.seal(json.dumps(stream.definition)),
+        )
+    )  # fmt: skip
+
+
+async def _give_up_sending(session: AsyncSession, resources: Resources, engine_id: str, stream: _Doomed) -> None:
+    engines, row = await _locked(session, stream)
+    if row is None or row.sending_dropped or engines.keys() != set(stream.engine_ids):
+        return
+    engines[engine_id].desired_revision += 1
+    _abandon(session, resources, engines[engine_id], row, stream, now())
+    await sending_half_is_gone(session, row, engines[row.engine_id])
 
 
 def _told(engine: EngineRow, left: list[str], silent_seconds: float) -> dict[str, Any]:

@@ -7,7 +7,7 @@ to wait out, not an end: it is logged once, shown where it can be, and what was 
 import asyncio
 import signal
 import time
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import psycopg
 import structlog
@@ -22,6 +22,7 @@ from thalweg.db.operations import begin_told
 from thalweg.engine_client.access import client_of
 from thalweg.engine_client.client import EngineClient, EngineFailure
 from thalweg.engine_client.desired import desired_document
+from thalweg.engine_client.identity import give_identity, needs_identity, open_authority
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
 from thalweg.kernel.logging import configure_logging
@@ -32,11 +33,13 @@ from thalweg.live.bus import Bus
 from thalweg.live.schemas import Sample
 from thalweg.workers import repository
 from thalweg.workers.abandoning import abandon_streams
-from thalweg.workers.polling import EngineMemory, poll
+from thalweg.workers.pairing import HalfSamples
+from thalweg.workers.polling import EngineMemory, Poll, poll
 from thalweg.workers.progress import operation_event
 from thalweg.workers.recording import record_poll
 
 log = structlog.get_logger(__name__)
+IDENTITY_RETRY = timedelta(seconds=60)
 OUTAGES = (SQLAlchemyError, psycopg.Error, OSError, SecretKeyError)
 
 
@@ -51,6 +54,7 @@ class Collector:
         self._loops: dict[str, asyncio.Task[None]] = {}
         self._outages: set[str] = set()
         self._addresses: dict[str, tuple[str, str]] = {}
+        self._halves = HalfSamples()
 
     async def run(self) -> None:
         try:
@@ -108,7 +112,7 @@ class Collector:
         """Poll, record, publish, reconcile. False when the engine was deleted."""
         answer = await poll(client)
         async with self._resources.sessions() as session:
-            outcome = await record_poll(session, engine_id, answer, memory, now())
+            outcome = await record_poll(session, engine_id, answer, memory, self._halves, now())
             await session.commit()
         if outcome is None:
             return False
@@ -119,6 +123,7 @@ class Collector:
             await self._publish([], events, gone)
         if outcome.engine_revision is not None and outcome.engine_revision != outcome.desired_revision:
             await self._reconcile(engine_id, client)
+        await self._identify(engine_id, client, answer, memory)
         return True
 
     async def _publish(
@@ -153,6 +158,25 @@ class Collector:
                 if row is not None:
                     row.message = f"The desired state was refused: {failure.message} {failure.cure}".strip()
                     await session.commit()
+
+    async def _identify(self, engine_id: str, client: EngineClient, answer: Poll, memory: EngineMemory) -> None:
+        """Gives the engine its identity, or a new one in time; not at every turn when that fails."""
+        at = now()
+        if answer.status is None or not needs_identity(answer.status.engine, engine_id, at):
+            memory.identity_tried_at = None
+            return
+        if memory.identity_tried_at is not None and at - memory.identity_tried_at < IDENTITY_RETRY:
+            return
+        memory.identity_tried_at = at
+        async with self._resources.sessions() as session:
+            authority = await open_authority(session, self._resources.secrets)
+            await session.commit()
+        try:
+            await give_identity(client, engine_id, authority)
+            log.info("identity given", engine_id=engine_id)
+            self._over(f"identity of {engine_id}")
+        except EngineFailure as failure:
+            self._outage(f"identity of {engine_id}", failure)
 
     async def _begin_told(self, engine_id: str, revision: int, at: datetime) -> None:
         async with self._resources.sessions() as session:

@@ -43,6 +43,7 @@ class EngineMemory:
     cpu_ns: int | None = None
     monotonic_ns: int | None = None
     failing_since: datetime | None = None
+    identity_tried_at: datetime | None = None
 
     def cpu_percent(self, stats: EngineStats) -> float | None:
         """Of one core, since the last poll. Call before `samples`."""
@@ -50,7 +51,7 @@ class EngineMemory:
             return None
         return round(100 * (stats.process.cpu_ns - self.cpu_ns) / (stats.monotonic_ns - self.monotonic_ns), 2)
 
-    def samples(self, status: EngineStatus, stats: EngineStats) -> list[Sample]:
+    def samples(self, status: EngineStatus, stats: EngineStats, engine_id: str) -> list[Sample]:
         """One for each stream that runs. A restarted engine begins anew: its counters did."""
         if self.process_started_at != status.engine.started_at:
             self.forget()
@@ -61,7 +62,7 @@ class EngineMemory:
             for stream in stats.streams
             if stream.id in statuses
         }
-        samples = [sample_of(name, self.readings.get(name), reading) for name, reading in current.items()]
+        samples = [sample_of(name, self.readings.get(name), reading, engine_id) for name, reading in current.items()]
         self.readings, self.cpu_ns, self.monotonic_ns = current, stats.process.cpu_ns, stats.monotonic_ns
         return samples
 

@@ -1,7 +1,7 @@
 """Writes what was observed to the store and tells what has changed as events."""
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from pydantic import BaseModel
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -9,15 +9,21 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from thalweg.db.models import EngineRow, StreamRow
 from thalweg.db.operations import unfinished_operations
 from thalweg.engine_client.documents import StreamStatus, observed_document
-from thalweg.live.health import Facts, health_of
+from thalweg.engine_client.identity import observe_identity
+from thalweg.live.health import Facts, engine_of_concern, health_of
 from thalweg.live.schemas import EngineEvent, Sample, StreamDeletedEvent, StreamStatusEvent
 from thalweg.workers import repository
 from thalweg.workers.abandoning import lay_to_rest
+from thalweg.workers.pairing import (
+    REWRITE_AFTER,
+    HalfSamples,
+    acknowledged,
+    observe,
+    pair_samples,
+    sending_half_is_gone,
+)
 from thalweg.workers.polling import EngineMemory, Poll
 from thalweg.workers.progress import advance, operation_event
-
-# An unchanged observation is written again this often, so that its age says whether the collector lives.
-REWRITE_AFTER = timedelta(seconds=5)
 
 
 @dataclass
@@ -32,10 +38,11 @@ class Outcome:
 
 
 async def record_poll(
-    session: AsyncSession, engine_id: str, poll: Poll, memory: EngineMemory, at: datetime
+    session: AsyncSession, engine_id: str, poll: Poll, memory: EngineMemory, halves: HalfSamples, at: datetime
 ) -> Outcome | None:
     """In the caller's transaction. None when the engine was deleted meanwhile."""
-    engine = await session.get(EngineRow, engine_id, with_for_update=True)
+    engines = await repository.lock_engines(session, engine_id)
+    engine = engines.get(engine_id)
     if engine is None:
         return None
     outcome = Outcome()
@@ -44,7 +51,7 @@ async def record_poll(
         _record_failure(engine, poll, memory)
     else:
         _record_answer(engine, poll, memory, outcome, at)
-        await _record_streams(session, engine, poll, outcome, at)
+        await _record_streams(session, engine, engines, poll, halves, outcome, at)
         dropped = {stream.id for stream in poll.status.streams if stream.status == "DROPPED"}
         await lay_to_rest(session, engine, dropped, poll.asked_at)
     if engine.state != before:
@@ -72,33 +79,59 @@ def _record_answer(engine: EngineRow, poll: Poll, memory: EngineMemory, outcome:
     engine.acknowledged_revision = outcome.engine_revision = process.desired_revision
     engine.resident_bytes = poll.stats.process.resident_bytes
     engine.cpu_percent = memory.cpu_percent(poll.stats)
-    outcome.samples = memory.samples(poll.status, poll.stats)
+    outcome.samples = memory.samples(poll.status, poll.stats, engine.id)
     if process.desired_revision > engine.desired_revision:
         # The store is older than the engine's disk (restored from a backup): go on above the engine's number.
         engine.desired_revision = process.desired_revision + 1
 
 
-async def _record_streams(session: AsyncSession, engine: EngineRow, poll: Poll, outcome: Outcome, at: datetime) -> None:
+async def _record_streams(
+    session: AsyncSession, engine: EngineRow, engines: dict[str, EngineRow], poll: Poll, halves: HalfSamples,
+    outcome: Outcome, at: datetime,
+) -> None:  # fmt: skip
     assert poll.status is not None  # noqa: S101
     rows = await repository.lock_streams(session, engine.id)
+    if observe_identity(engine, poll.status.engine):
+        _tell_senders(engine, engines, rows)
     operations = await unfinished_operations(session, list(rows))
     samples = {sample.stream_id: sample for sample in outcome.samples}
     for status in poll.status.streams:
         row = rows.get(status.id)
-        if row is None:
+        if row is None or not engines.keys() >= set(row.engine_ids):
+            continue  # The other engine came in since the locks: the next poll has it.
+        own = [operation for operation in operations if operation.target_id == row.id]
+        deletes = row.desired_status == "DROPPED"
+        if deletes and engine.id == row.capture_engine_id and status.status == "DROPPED" and not row.sending_dropped:
+            await sending_half_is_gone(session, row, engines[row.engine_id])
+        seen = observe(row, engine.id, status, poll.asked_at, engines, awaited=bool(own))
+        if seen is None:
+            samples.pop(row.id, None)
             continue
-        changed = _observe(row, status, at)
-        gone = row.desired_status == "DROPPED" and status.status == "DROPPED"
+        sample = pair_samples(row, engine.id, samples.pop(row.id, None), seen.status, engines, halves, at)
+        if sample is not None:
+            samples[row.id] = sample
+        changed = _observe(row, seen.status, at if row.capture_engine_id is None else seen.asked_at)
+        gone = deletes and seen.status.status == "DROPPED"
         if changed and not gone:
-            outcome.events.append(_status_event(engine, row, samples.get(row.id), at))
-        for operation in operations:
-            if operation.target_id == row.id and advance(operation, row, status, poll.asked_at, engine):
+            outcome.events.append(_status_event(engine_of_concern(row, engines), row, sample, at))
+        for operation in own if acknowledged(row, engines) else []:
+            if advance(operation, row, seen.status, seen.asked_at, engines[row.engine_id]):
                 outcome.events.append(operation_event(operation, at))
         if gone:
             await session.delete(row)
-            engine.desired_revision += 1
+            for owner in row.engine_ids:
+                engines[owner].desired_revision += 1
+            halves.forget(row.id)
             outcome.deleted_streams.append(row.id)
             outcome.events.append(("stream.deleted", StreamDeletedEvent(stream_id=row.id, at=at)))
+    outcome.samples = list(samples.values())
+
+
+def _tell_senders(engine: EngineRow, engines: dict[str, EngineRow], rows: dict[str, StreamRow]) -> None:
+    """The desired documents of engines that send to this one hold its address."""
+    senders = {row.capture_engine_id or "" for row in rows.values() if row.engine_id == engine.id}
+    for engine_id in senders & engines.keys():
+        engines[engine_id].desired_revision += 1
 
 
 def _observe(row: StreamRow, status: StreamStatus, at: datetime) -> bool:

@@ -1,6 +1,6 @@
 """SQL of the collector."""
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, CompoundSelect, or_, select, union
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import joinedload
 
@@ -12,8 +12,23 @@ async def all_engines(session: AsyncSession) -> list[EngineRow]:
     return list(await session.scalars(select(EngineRow).order_by(EngineRow.id)))
 
 
+def _runs(engine_id: str) -> ColumnElement[bool]:
+    return or_(StreamRow.engine_id == engine_id, StreamRow.capture_engine_id == engine_id)
+
+
+async def lock_engines(session: AsyncSession, engine_id: str) -> dict[str, EngineRow]:
+    """The engine and those with which it shares streams, in the order that everybody locks them in."""
+    peers: CompoundSelect[str | None] = union(
+        select(StreamRow.capture_engine_id).where(StreamRow.engine_id == engine_id),
+        select(StreamRow.engine_id).where(StreamRow.capture_engine_id == engine_id),
+    )
+    query = select(EngineRow).where(or_(EngineRow.id == engine_id, EngineRow.id.in_(peers)))
+    return {row.id: row for row in await session.scalars(query.order_by(EngineRow.id).with_for_update())}
+
+
 async def lock_streams(session: AsyncSession, engine_id: str) -> dict[str, StreamRow]:
-    query = select(StreamRow).where(StreamRow.engine_id == engine_id).order_by(StreamRow.id).with_for_update()
+    """Those that the engine runs, whole or in half."""
+    query = select(StreamRow).where(_runs(engine_id)).order_by(StreamRow.id).with_for_update()
     return {row.id: row for row in await session.scalars(query)}
 
 
@@ -21,10 +36,13 @@ async def forced_deletes(session: AsyncSession, engine_id: str) -> list[StreamRo
     """Streams that shall be deleted whatever cannot be reached, with their databases."""
     query = (
         select(StreamRow)
-        .options(joinedload(StreamRow.source), joinedload(StreamRow.destination))
-        .where(StreamRow.engine_id == engine_id, StreamRow.desired_status == DesiredStatus.DROPPED, StreamRow.force)
+        .options(
+            joinedload(StreamRow.source), joinedload(StreamRow.destination), joinedload(StreamRow.engine),
+            joinedload(StreamRow.capture_engine),
+        )
+        .where(_runs(engine_id), StreamRow.desired_status == DesiredStatus.DROPPED, StreamRow.force)
         .order_by(StreamRow.id)
-    )
+    )  # fmt: skip
     return list(await session.scalars(query))
 
 

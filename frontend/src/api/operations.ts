@@ -54,3 +54,17 @@ export function useDeleteEngine() {
     onSettled: () => cache.invalidateQueries({ queryKey: keys.engines }),
   });
 }
+
+export function useUpdateEngine() {
+  const cache = useQueryClient();
+  return useMutation({
+    mutationFn: ({ id, etag, address }: { id: string; etag: string; address: string | null }) =>
+      unwrap(
+        client.PATCH("/api/v1/engines/{engine_id}", {
+          params: { path: { engine_id: id }, header: { "If-Match": etag } },
+          body: { propagation_address: address },
+        }),
+      ),
+    onSettled: () => cache.invalidateQueries({ queryKey: keys.engines }),
+  });
+}

@@ -17,12 +17,14 @@ export type Check = Schemas["Check"];
 export type Preflight = Schemas["Preflight"];
 
 export type Engine = Schemas["Engine"];
+export type EngineRef = Schemas["EngineRef"];
 export type Operation = Schemas["Operation"];
 export type AuditEntry = Schemas["AuditEntry"];
 
 export type Overview = Schemas["Overview"];
 export type StreamSummary = Schemas["StreamSummary"];
 export type Stream = Schemas["Stream"];
+export type StreamHalf = Schemas["StreamHalf"];
 export type StreamTable = Schemas["StreamTable"];
 export type StreamError = Schemas["StreamError"];
 export type StreamCreate = Schemas["StreamCreate"];

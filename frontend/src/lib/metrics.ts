@@ -56,6 +56,14 @@ export const metrics = {
     definition:
       "LCRs moved from memory to the engine's disk since the stream started: those of large or long open transactions, or those that a slow destination has not taken.",
   },
+  wireRate: {
+    label: "Network",
+    definition: "Bytes a second on the network between the two engines, compressed and encrypted.",
+  },
+  roundTrip: {
+    label: "Round trip",
+    definition: "From sending a batch to the other engine until its acknowledgement.",
+  },
   spillRate: { label: "Spill rate", definition: "LCRs moved to the engine's disk a second." },
   spillBytes: {
     label: "Spill on disk",

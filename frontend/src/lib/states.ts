@@ -34,6 +34,14 @@ const states: Record<string, [Tone, string]> = {
   "WAIT COMMIT": ["quiet", "Waits for its turn to commit."],
   "ROLLBACK TRANSACTION": ["bad", "Undoes a transaction that failed."],
   "RECORD LOW-WATERMARK": ["quiet", "Records apply's progress at the destination."],
+  CONNECTING: ["busy", "Connects to the engine at the other end."],
+  "SENDING LCRS": ["good", "Sends LCRs to the engine at the other end."],
+  "RECEIVING LCRS": ["good", "Receives LCRs from the engine that captures."],
+  "WAITING FOR LCRS": ["quiet", "Everything that came is handed on; waiting for more."],
+  "WAITING ON EMPTY QUEUE": ["quiet", "Everything in the queue is sent; waiting for more."],
+  "WAITING FOR SENDER": ["warning", "The engine that captures is not connected."],
+  "WAITING FOR NETWORK": ["warning", "The network takes less than there is to send."],
+  "WAITING FOR ACKNOWLEDGEMENT": ["warning", "As much is on its way as may be; waiting for the other end."],
   // status of streams and operations
   ENABLED: ["good", "Switched on."],
   DISABLED: ["quiet", "Switched off. The source keeps the WAL that is still needed."],
@@ -64,6 +72,13 @@ const states: Record<string, [Tone, string]> = {
   FAILED: ["bad", "Ended with an error."],
   CANCELLED: ["quiet", "Ended before it was done."],
 };
+
+/** How capture and apply of a stream stand to each other. */
+export function modeInWords(mode: "combined" | "propagation"): string {
+  return mode === "combined"
+    ? "Combined capture and apply: one engine does both"
+    : "Propagation: one engine captures and sends, another receives and applies";
+}
 
 /** "PAUSED FOR FLOW CONTROL" → "Paused for flow control". */
 export function sentenceCase(text: string): string {

@@ -64,11 +64,25 @@ export const engine: Engine = {
   acknowledged_revision: 1,
   streams: [],
   created_at: AT,
+  identity: null,
+  propagation_address: null,
+  propagation_address_set: false,
+  etag: '"1"',
+};
+
+/** Another one, which takes propagations. */
+export const receivingEngine: Engine = {
+  ...engine,
+  id: "engine02",
+  name: "engine-2",
+  identity: { name: "engine-engine02", fingerprint: "9f86", not_after: AT, listen: "10.0.0.2:8644" },
+  propagation_address: "10.0.0.2:8644",
 };
 
 export function component(id: string, values: Partial<ComponentSample> = {}): ComponentSample {
   return {
     id,
+    engine_id: "engine01",
     type: "APPLY",
     name: "apply",
     sub_component: null,
@@ -99,6 +113,18 @@ export const components: ComponentSample[] = [
   component("server-1", { sub_component: "APPLY SERVER", server: 1, state: "EXECUTE TRANSACTION" }),
 ];
 
+/** Of a stream over two engines, in the order of the path. */
+export const propagated: ComponentSample[] = [
+  component("capture", { type: "CAPTURE" }),
+  component("queue", { type: "QUEUE", counters: { lcrs: 0 } }),
+  component("sender", { type: "PROPAGATION SENDER", state: "SENDING LCRS" }),
+  ...[
+    component("receiver", { type: "PROPAGATION RECEIVER", state: "RECEIVING LCRS" }),
+    component("apply-queue", { type: "QUEUE", counters: { lcrs: 0 } }),
+    ...components.slice(2),
+  ].map((one) => ({ ...one, engine_id: "engine02" })),
+];
+
 /** The first sample of a stream: no rate is known yet. */
 export function sample(at: string, values: Partial<Sample> = {}): Sample {
   return {
@@ -125,6 +151,10 @@ export function stream(values: Partial<Stream> = {}): Stream {
     source: { id: "source01", name: "orders", address: "127.0.0.1:5432/demo" },
     destination: { id: "dest0001", name: "warehouse", address: "127.0.0.1:5433/demo" },
     engine: { id: "engine01", name: "engine-1", state: "ONLINE" },
+    capture_engine: { id: "engine01", name: "engine-1", state: "ONLINE" },
+    apply_engine: { id: "engine01", name: "engine-1", state: "ONLINE" },
+    mode: "combined",
+    halves: [],
     desired_status: "ENABLED",
     status: "ENABLED",
     phase: "REPLICATING",
@@ -145,7 +175,6 @@ export function stream(values: Partial<Stream> = {}): Stream {
     created_at: AT,
     updated_at: AT,
     etag: '"7"',
-    mode: "COMBINED CAPTURE AND APPLY",
     rules: { include: [{ schema: "public", table: "*" }], exclude: [] },
     parameters: {},
     effective_parameters: { parallelism: 4 },

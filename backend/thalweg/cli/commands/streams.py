@@ -82,7 +82,7 @@ def show(name: Name, as_json: AsJson = False) -> None:
     out.print(f"  {LEVELS[stream['health']['level']]}: {stream['health']['reason']}")
     if stream["error"] and stream["error"]["cure"]:
         out.print(f"  cure: {stream['error']['cure']}")
-    out.print(f"  {stream['source']['address']} → {stream['destination']['address']} by {stream['engine']['name']}")
+    out.print(f"  {stream['source']['address']} → {stream['destination']['address']} by {_engines(stream)}")
     latency, backlog = stream["latency"], stream["backlog"]
     out.print(
         f"  {number(stream['lcrs_per_second'])} LCR/s, {number(stream['transactions_per_second'])} transactions/s"
@@ -99,6 +99,14 @@ def show(name: Name, as_json: AsJson = False) -> None:
             for table in stream["tables"]
         ],
     )  # fmt: skip
+
+
+def _engines(stream: Json) -> str:
+    if stream["mode"] == "combined":
+        return str(stream["engine"]["name"])
+    return (
+        f"{stream['capture_engine']['name']} (captures, sends) and {stream['apply_engine']['name']} (receives, applies)"
+    )
 
 
 def preflight(source: Database, destination: Database, include: Include, exclude: Exclude = None) -> None:
@@ -122,6 +130,12 @@ def create(
     exclude: Exclude = None,
     settings: Set = None,
     engine: Annotated[str | None, typer.Option(help="The engine's name, when there are several.")] = None,
+    capture_engine: Annotated[
+        str | None, typer.Option(help="Instead of --engine: the engine that captures, best beside the source.")
+    ] = None,
+    apply_engine: Annotated[
+        str | None, typer.Option(help="Instead of --engine: the engine that applies, best beside the destination.")
+    ] = None,
     start: Annotated[bool, typer.Option(help="Start it.")] = True,
     wait: Wait = False,
 ) -> None:
@@ -135,8 +149,10 @@ def create(
         "parameters": parameters_of(api, settings),
         "start": start,
     }
-    if engine is not None:
-        body["engine_id"] = api.find("/engines", "engine", engine)["id"]
+    placed = {"engine_id": engine, "capture_engine_id": capture_engine, "apply_engine_id": apply_engine}
+    for field, engine_name in placed.items():
+        if engine_name is not None:
+            body[field] = api.find("/engines", "engine", engine_name)["id"]
     follow(api, api.create("/streams", body), wait, f"Creating {name}")
 
 

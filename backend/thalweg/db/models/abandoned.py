@@ -14,7 +14,8 @@ class AbandonedStreamRow(Base):
     __tablename__ = "abandoned_streams"
 
     id: Mapped[str] = mapped_column(primary_key=True)
-    engine_id: Mapped[str] = mapped_column(ForeignKey("engines.id", ondelete="CASCADE"), index=True)
+    engine_id: Mapped[str] = mapped_column(ForeignKey("engines.id", ondelete="CASCADE"), primary_key=True, index=True)
+    """A stream over two engines may have been given up at both."""
     name: Mapped[str]
     definition_sealed: Mapped[str]
     """Its part of the desired document, sealed: it holds passwords."""

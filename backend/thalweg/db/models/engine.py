@@ -7,6 +7,8 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from thalweg.db.models.base import Base, Identified
 
+ANY_ADDRESS = ("", "*", "0.0.0.0", "::", "[::]")  # noqa: S104
+
 
 class EngineRow(Identified, Base):
     """`desired_revision` grows by one with every change of the desired state of any of its streams."""
@@ -27,6 +29,24 @@ class EngineRow(Identified, Base):
     last_seen_at: Mapped[datetime | None]
     resident_bytes: Mapped[int | None] = mapped_column(BigInteger)
     cpu_percent: Mapped[float | None]
+    identity_name: Mapped[str | None]
+    """In its certificate, as it says itself; None: it has no identity (yet), or is of a version without."""
+    identity_fingerprint: Mapped[str | None]
+    identity_not_after: Mapped[datetime | None]
+    identity_listen: Mapped[str | None]
+    """host:port where it takes propagations, as it was started."""
+    propagation_address: Mapped[str | None]
+    """host:port where other engines reach it, when an admin has set it."""
+    edition: Mapped[int] = mapped_column(default=1)
+    """Grows with every update by a user: it is the entity tag."""
+
+    @property
+    def reached_at(self) -> str | None:
+        """host:port where other engines reach it. None: nobody does. Listening on all addresses says nothing."""
+        if self.propagation_address is not None or self.identity_listen is None:
+            return self.propagation_address
+        host, _, _ = self.identity_listen.rpartition(":")
+        return None if host in ANY_ADDRESS else self.identity_listen
 
 
 class EnrolmentRow(Identified, Base):

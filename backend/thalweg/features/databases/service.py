@@ -97,7 +97,9 @@ async def update_database(context: Context, database_id: str, body: DatabaseUpda
 
 async def _tell_engines(context: Context, streams: list[StreamRow]) -> None:
     """The desired documents hold the connection's settings: they have changed with them."""
-    for engine in await repository.lock_engines(context.session, {stream.engine_id for stream in streams}):
+    for engine in await repository.lock_engines(
+        context.session, {name for stream in streams for name in stream.engine_ids}
+    ):
         engine.desired_revision += 1
 
 

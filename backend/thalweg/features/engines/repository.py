@@ -1,6 +1,6 @@
 """SQL of engines and enrolments."""
 
-from sqlalchemy import select
+from sqlalchemy import or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import InstrumentedAttribute
 
@@ -8,11 +8,22 @@ from thalweg.db.models import EngineRow, EnrolmentRow, StreamRow
 
 
 async def streams_of(session: AsyncSession, engine_ids: list[str]) -> dict[str, list[str]]:
-    query = select(StreamRow.engine_id, StreamRow.id).where(StreamRow.engine_id.in_(engine_ids)).order_by(StreamRow.id)
+    """Those that each engine runs, whole or in half."""
+    query = select(StreamRow).where(
+        or_(StreamRow.engine_id.in_(engine_ids), StreamRow.capture_engine_id.in_(engine_ids))
+    )
     found: dict[str, list[str]] = {}
-    for engine_id, stream_id in await session.execute(query):
-        found.setdefault(engine_id, []).append(stream_id)
+    for stream in await session.scalars(query.order_by(StreamRow.id)):
+        for engine_id in stream.engine_ids:
+            found.setdefault(engine_id, []).append(stream.id)
     return found
+
+
+async def lock_with_senders(session: AsyncSession, engine_id: str) -> dict[str, EngineRow]:
+    """The engine and those that send to it, in the order that everybody locks them in."""
+    senders = select(StreamRow.capture_engine_id).where(StreamRow.engine_id == engine_id)
+    query = select(EngineRow).where(or_(EngineRow.id == engine_id, EngineRow.id.in_(senders)))
+    return {row.id: row for row in await session.scalars(query.order_by(EngineRow.id).with_for_update())}
 
 
 async def enrolment_by_token(session: AsyncSession, token_hash: str) -> EnrolmentRow | None:

@@ -5,8 +5,9 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request, Response
 
 from thalweg.features.engines import service
-from thalweg.features.engines.schemas import Engine, EngineEnrol, Enrolment, EnrolmentCreate
+from thalweg.features.engines.schemas import Engine, EngineEnrol, EngineUpdate, Enrolment, EnrolmentCreate
 from thalweg.kernel.context import Admin, Resources, TransactionalRoute, Viewer, get_resources
+from thalweg.kernel.etags import IfMatch
 from thalweg.kernel.idempotency import OnceOnly
 from thalweg.kernel.models import IdPath, Page
 from thalweg.kernel.pagination import LIMIT_DEFAULT, Cursor, Limit
@@ -20,8 +21,20 @@ async def list_engines(context: Viewer, limit: Limit = LIMIT_DEFAULT, cursor: Cu
 
 
 @router.get("/engines/{engine_id}", operation_id="engines_get")
-async def get_engine(engine_id: IdPath, context: Viewer) -> Engine:
-    return await service.get_engine(context, engine_id)
+async def get_engine(engine_id: IdPath, context: Viewer, response: Response) -> Engine:
+    engine = await service.get_engine(context, engine_id)
+    response.headers["ETag"] = engine.etag
+    return engine
+
+
+@router.patch("/engines/{engine_id}", operation_id="engines_update")
+async def update_engine(
+    engine_id: IdPath, body: EngineUpdate, context: Admin, response: Response, if_match: IfMatch = None
+) -> Engine:
+    """Change where other engines reach it. Those that send to it are told at once."""
+    engine = await service.update_engine(context, engine_id, body, if_match)
+    response.headers["ETag"] = engine.etag
+    return engine
 
 
 @router.delete("/engines/{engine_id}", status_code=204, operation_id="engines_delete")

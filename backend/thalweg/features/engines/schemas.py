@@ -4,13 +4,30 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
 from thalweg.kernel.models import Body, Name, Resource, Secret
+
+
+def port_in_range(address: str) -> str:
+    if not 1 <= int(address.rpartition(":")[2]) <= 65535:
+        raise ValueError("The port must be from 1 to 65535.")
+    return address
+
 
 EngineUrl = Annotated[
     str, StringConstraints(max_length=255, pattern=r"^https?://[A-Za-z0-9._\[\]:-]+$", strip_whitespace=True)
 ]
+
+
+PropagationAddress = Annotated[
+    str,
+    StringConstraints(
+        max_length=261, strip_whitespace=True,
+        pattern=r"^([A-Za-z0-9]([A-Za-z0-9.-]{0,252})|\[[0-9A-Fa-f:.]{2,45}\]):[0-9]{1,5}$",
+    ),
+    AfterValidator(port_in_range),
+]  # fmt: skip
 
 
 class EngineState(StrEnum):
@@ -18,6 +35,15 @@ class EngineState(StrEnum):
     ONLINE = "ONLINE"
     UNREACHABLE = "UNREACHABLE"
     REFUSED = "REFUSED"
+
+
+class Identity(Resource):
+    """Who the engine is to other engines, by a certificate of the control plane's own authority."""
+
+    name: str = Field(description="In the certificate: other engines expect it.")
+    fingerprint: str = Field(description="SHA-256 of the certificate, in hex.")
+    not_after: datetime = Field(description="End of validity; renewed when less than a third of it is left.")
+    listen: str | None = Field(description="host:port where it takes propagations. Null: it was started without.")
 
 
 class Engine(Resource):
@@ -35,8 +61,21 @@ class Engine(Resource):
     cpu_percent: float | None = Field(description="Of one core, over the last interval.")
     desired_revision: int
     acknowledged_revision: int | None = Field(description="What the engine has on its disk.")
+    identity: Identity | None = Field(description="Null: none yet, or an engine of a version without propagation.")
+    propagation_address: str | None = Field(
+        description="host:port where other engines reach it. Null: nobody does, so that no stream can apply here what "
+        "another engine captures."
+    )
+    propagation_address_set: bool = Field(description="False: it is where the engine listens.")
     streams: list[str]
     created_at: datetime
+    etag: str = Field(description="Send as If-Match when updating.")
+
+
+class EngineUpdate(Body):
+    propagation_address: PropagationAddress | None = Field(
+        description="host:port where other engines reach it; null: where it listens."
+    )
 
 
 class EnrolmentCreate(Body):

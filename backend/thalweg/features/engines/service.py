@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import structlog
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -11,15 +12,27 @@ from thalweg.db.pages import page_by_name
 from thalweg.engine_client.access import client_of
 from thalweg.engine_client.client import EngineFailure
 from thalweg.engine_client.documents import API_VERSION
+from thalweg.engine_client.identity import give_identity, observe_identity, open_authority
 from thalweg.features.engines import repository
-from thalweg.features.engines.schemas import Engine, EngineEnrol, EngineState, Enrolment, EnrolmentCreate
+from thalweg.features.engines.schemas import (
+    Engine,
+    EngineEnrol,
+    EngineState,
+    EngineUpdate,
+    Enrolment,
+    EnrolmentCreate,
+    Identity,
+)
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context, Resources
+from thalweg.kernel.etags import check_if_match, etag_of
 from thalweg.kernel.idempotency import Created
 from thalweg.kernel.ids import new_secret, secret_hash
 from thalweg.kernel.models import FieldProblem, Page
 from thalweg.kernel.principal import Principal, Role
 from thalweg.kernel.problems import Problem, name_taken, not_found
+
+log = structlog.get_logger(__name__)
 
 
 def _resource(row: EngineRow, streams: list[str]) -> Engine:
@@ -28,7 +41,18 @@ def _resource(row: EngineRow, streams: list[str]) -> Engine:
         version=row.version, hostname=row.hostname, pid=row.pid, started_at=row.started_at,
         last_seen_at=row.last_seen_at, resident_bytes=row.resident_bytes, cpu_percent=row.cpu_percent,
         desired_revision=row.desired_revision, acknowledged_revision=row.acknowledged_revision,
-        streams=streams, created_at=row.created_at,
+        identity=_identity(row), propagation_address=row.reached_at,
+        propagation_address_set=row.propagation_address is not None,
+        streams=streams, created_at=row.created_at, etag=etag_of(row.edition),
+    )  # fmt: skip
+
+
+def _identity(row: EngineRow) -> Identity | None:
+    if row.identity_name is None or row.identity_fingerprint is None or row.identity_not_after is None:
+        return None
+    return Identity(
+        name=row.identity_name, fingerprint=row.identity_fingerprint, not_after=row.identity_not_after,
+        listen=row.identity_listen,
     )  # fmt: skip
 
 
@@ -45,6 +69,30 @@ async def get_engine(context: Context, engine_id: str) -> Engine:
     if row is None:
         raise not_found("engine", engine_id)
     return _resource(row, (await repository.streams_of(context.session, [row.id])).get(row.id, []))
+
+
+async def update_engine(context: Context, engine_id: str, body: EngineUpdate, if_match: str | None) -> Engine:
+    engines = await repository.lock_with_senders(context.session, engine_id)
+    row = engines.pop(engine_id, None)
+    if row is None:
+        raise not_found("engine", engine_id)
+    check_if_match(if_match, row.edition)
+    streams = (await repository.streams_of(context.session, [row.id])).get(row.id, [])
+    before, reached_before = snapshot(_resource(row, streams)), row.reached_at
+    row.propagation_address = body.propagation_address
+    if row.reached_at is None and engines:
+        raise Problem(
+            "conflict", f"Other engines send to {row.name}, and nobody would know where it is reached.",
+            "Give an address as host:port, or start thalwegd with --propagation-listen at an address of its own.",
+        )  # fmt: skip
+    if row.reached_at != reached_before:
+        for sender in engines.values():
+            sender.desired_revision += 1
+    row.edition += 1
+    await context.session.flush()
+    engine = _resource(row, streams)
+    record(context, "engines_update", ("engine", row.id, row.name), before, snapshot(engine))
+    return engine
 
 
 async def delete_engine(context: Context, engine_id: str) -> None:
@@ -112,8 +160,21 @@ async def register(session: AsyncSession, resources: Resources, name: str, url: 
     await _greet(resources, row)
     session.add(row)
     await session.flush()
+    await _identify(session, resources, row)
     await session.refresh(row)
     return row
+
+
+async def _identify(session: AsyncSession, resources: Resources, row: EngineRow) -> None:
+    """What fails here does not refuse the engine: the collector tries again. Without, it cannot propagate."""
+    client = client_of(row, resources.http, resources.secrets, resources.settings.engine_timeout)
+    authority = await open_authority(session, resources.secrets)
+    try:
+        if await give_identity(client, row.id, authority):
+            observe_identity(row, (await client.status()).engine)
+            await session.flush()
+    except EngineFailure as failure:
+        log.warning("identity not given", engine=row.name, error=failure.message)
 
 
 async def _greet(resources: Resources, row: EngineRow) -> None:

@@ -3,7 +3,7 @@
 from fastapi import Response
 
 from thalweg.db.audit import record
-from thalweg.db.models import OperationRow, StreamRow
+from thalweg.db.models import EngineRow, OperationRow, StreamRow
 from thalweg.db.operations import (
     OperationAccepted,
     OperationKind,
@@ -20,6 +20,7 @@ from thalweg.features.streams.service import desired_facts, existing_stream
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
 from thalweg.kernel.problems import Problem
+from thalweg.live.schemas import HalfRole
 
 KINDS = {
     Action.START: OperationKind.STREAM_START,
@@ -74,7 +75,7 @@ async def _desire(context: Context, row: StreamRow, action: Action, target: Desi
         row.restart_needed = False
     row.desired_status = target
     row.force = row.force or force
-    row.changed_revision = await repository.next_revision(context.session, row.engine_id)
+    await repository.next_revisions(context.session, row)
     row.version += 1
     row.updated_at = now()
     return start_operation(
@@ -92,14 +93,29 @@ async def _supersede(context: Context, row: StreamRow, action: Action) -> None:
 async def _retry(context: Context, row: StreamRow) -> OperationRow:
     """Straight to the engine: it is an event and not a state that could be desired."""
     resources = context.resources
-    client = client_of(row.engine, resources.http, resources.secrets, resources.settings.engine_timeout)
     told_at = now()
-    try:
-        await client.retry(row.id)
-    except EngineFailure as failure:
-        raise problem_of(failure) from failure
+    for engine in _failed_engines(row):
+        client = client_of(engine, resources.http, resources.secrets, resources.settings.engine_timeout)
+        try:
+            await client.retry(row.id)
+        except EngineFailure as failure:
+            raise problem_of(failure) from failure
     operation = start_operation(
         context.session, OperationKind.STREAM_RETRY, row.id, row.name, row.changed_revision, context.principal.name
     )
     operation.state, operation.started_at = OperationState.RUNNING, told_at
     return operation
+
+
+def _failed_engines(row: StreamRow) -> list[EngineRow]:
+    """Of a stream over two engines, those whose half has ended with an error; only they can try again."""
+    if row.capture_engine is None:
+        return [row.engine]
+    by_role = {HalfRole.SENDING: row.capture_engine, HalfRole.RECEIVING: row.engine}
+    halves = row.halves or {}
+    failed = [
+        engine
+        for role, engine in by_role.items()
+        if role.value in halves and halves[role.value]["observed"]["status"] == "ABORTED"
+    ]
+    return failed or [row.engine]

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from thalweg.db.models import DatabaseRow, StreamRow
+from thalweg.db.models import DatabaseRow, EngineRow, StreamRow
 from thalweg.features.streams.lifecycle import DesiredStatus, allowed_actions
 from thalweg.features.streams.parameters import effective
 from thalweg.features.streams.schemas import (
@@ -14,6 +14,8 @@ from thalweg.features.streams.schemas import (
     Positions,
     Stream,
     StreamError,
+    StreamHalf,
+    StreamMode,
     StreamParameter,
     StreamPhase,
     StreamSummary,
@@ -22,8 +24,8 @@ from thalweg.features.streams.schemas import (
 )
 from thalweg.kernel.etags import etag_of
 from thalweg.kernel.rules import TableRules
-from thalweg.live.health import Facts, health_of
-from thalweg.live.schemas import Backlog, LatencySample, Sample
+from thalweg.live.health import Facts, engine_of_concern, health_of
+from thalweg.live.schemas import Backlog, HalfRole, LatencySample, Sample
 
 
 def summary_of(row: StreamRow, sample: Sample | None, at: datetime) -> StreamSummary:
@@ -32,9 +34,9 @@ def summary_of(row: StreamRow, sample: Sample | None, at: datetime) -> StreamSum
 
 def stream_of(row: StreamRow, sample: Sample | None, definitions: dict[str, StreamParameter], at: datetime) -> Stream:
     observed = row.observed or {}
-    status = _observed_status(row)
+    status = _status_of(row.observed_status)
     return Stream(
-        **_summary_fields(row, sample, at), mode=observed.get("mode"), rules=TableRules.model_validate(row.rules),
+        **_summary_fields(row, sample, at), halves=_halves(row), rules=TableRules.model_validate(row.rules),
         parameters=row.parameters, effective_parameters=effective(definitions, row.parameters),
         restart_needed=row.restart_needed,
         positions=_positions(observed.get("positions")),
@@ -46,19 +48,24 @@ def stream_of(row: StreamRow, sample: Sample | None, definitions: dict[str, Stre
 def _summary_fields(row: StreamRow, sample: Sample | None, at: datetime) -> dict[str, Any]:
     observed = row.observed or {}
     copied = instantiation_of(observed.get("instantiation"), at)
+    capture = row.capture_engine or row.engine
+    concern = engine_of_concern(row, {capture.id: capture, row.engine.id: row.engine})
     facts = Facts(
         row.desired_status, row.observed_status, row.observed_phase, row.observed, row.observed_at,
-        row.engine.name, row.engine.state, row.engine.message, sample,
+        concern.name, concern.state, concern.message, sample,
     )  # fmt: skip
     return {
         "id": row.id,
         "name": row.name,
         "source": database_ref(row.source),
         "destination": database_ref(row.destination),
-        "engine": EngineRef(id=row.engine.id, name=row.engine.name, state=row.engine.state),
+        "engine": engine_ref(row.engine),
+        "capture_engine": engine_ref(capture),
+        "apply_engine": engine_ref(row.engine),
+        "mode": StreamMode.COMBINED if row.capture_engine is None else StreamMode.PROPAGATION,
         "desired_status": DesiredStatus(row.desired_status),
-        "status": _observed_status(row),
-        "phase": _observed_phase(row),
+        "status": _status_of(row.observed_status),
+        "phase": _phase_of(row.observed_phase),
         "observed_at": row.observed_at,
         "health": health_of(facts, at),
         "error": _error(observed.get("error")),
@@ -79,14 +86,32 @@ def _summary_fields(row: StreamRow, sample: Sample | None, at: datetime) -> dict
     }
 
 
-def _observed_status(row: StreamRow) -> ObservedStatus:
-    known = row.observed_status in ObservedStatus.__members__
-    return ObservedStatus(row.observed_status) if known else ObservedStatus.UNKNOWN
+def _halves(row: StreamRow) -> list[StreamHalf]:
+    if row.capture_engine is None:
+        return []
+    engines = {HalfRole.SENDING: row.capture_engine, HalfRole.RECEIVING: row.engine}
+    return [_half(role, engine, (row.halves or {}).get(role.value)) for role, engine in engines.items()]
 
 
-def _observed_phase(row: StreamRow) -> StreamPhase:
-    known = row.observed_phase in {phase.value for phase in StreamPhase}
-    return StreamPhase(row.observed_phase) if known else StreamPhase.UNKNOWN
+def _half(role: HalfRole, engine: EngineRow, half: dict[str, Any] | None) -> StreamHalf:
+    observed = half["observed"] if half else {}
+    return StreamHalf(
+        role=role, engine=engine_ref(engine), status=_status_of(observed.get("status")),
+        phase=_phase_of(observed.get("phase")), error=_error(observed.get("error")),
+        retry_at=observed.get("retry_at"), observed_at=_time(half["asked_at"]) if half else None,
+    )  # fmt: skip
+
+
+def _status_of(text: str | None) -> ObservedStatus:
+    return ObservedStatus(text) if text is not None and text in ObservedStatus.__members__ else ObservedStatus.UNKNOWN
+
+
+def _phase_of(text: str | None) -> StreamPhase:
+    return StreamPhase(text) if text in {phase.value for phase in StreamPhase} else StreamPhase.UNKNOWN
+
+
+def engine_ref(row: EngineRow) -> EngineRef:
+    return EngineRef(id=row.id, name=row.name, state=row.state)
 
 
 def database_ref(row: DatabaseRow) -> DatabaseRef:

@@ -10,7 +10,7 @@ from thalweg.features.streams.lifecycle import DesiredStatus
 from thalweg.inspection.schemas import SourceTable
 from thalweg.kernel.models import Body, Id, Name, Resource
 from thalweg.kernel.rules import TableRules
-from thalweg.live.schemas import Backlog, Health, LatencySample
+from thalweg.live.schemas import Backlog, HalfRole, Health, LatencySample
 
 ParameterValue = bool | int | str
 Parameters = Annotated[dict[str, ParameterValue], Field(max_length=100)]
@@ -43,7 +43,19 @@ class StreamCreate(Body):
     name: Name
     source_id: Id
     destination_id: Id
-    engine_id: Id | None = Field(default=None, description="May be left out when there is just one engine.")
+    engine_id: Id | None = Field(
+        default=None, description="Captures and applies. May be left out when there is just one engine."
+    )
+    capture_engine_id: Id | None = Field(
+        default=None,
+        description="Instead of engine_id: the engine that captures, best beside the source. The same as "
+        "apply_engine_id when that is left out.",
+    )
+    apply_engine_id: Id | None = Field(
+        default=None,
+        description="Instead of engine_id: the engine that applies, best beside the destination. The same as "
+        "capture_engine_id when that is left out.",
+    )
     rules: TableRules
     parameters: Parameters = Field(default_factory=dict)
     start: bool = Field(default=True, description="False: create it stopped.")
@@ -178,6 +190,25 @@ class EngineRef(Resource):
     state: str
 
 
+class StreamMode(StrEnum):
+    """COMBINED: one engine captures and applies. PROPAGATION: one captures and sends, another receives and applies."""
+
+    COMBINED = "combined"
+    PROPAGATION = "propagation"
+
+
+class StreamHalf(Resource):
+    """One engine's part of a stream over two, as it reports itself."""
+
+    role: HalfRole
+    engine: EngineRef
+    status: ObservedStatus
+    phase: StreamPhase
+    error: StreamError | None
+    retry_at: datetime | None
+    observed_at: datetime | None
+
+
 class StreamSummary(Resource):
     """One line for each stream: what the overview and `thalweg status` show."""
 
@@ -185,7 +216,10 @@ class StreamSummary(Resource):
     name: str
     source: DatabaseRef
     destination: DatabaseRef
-    engine: EngineRef
+    engine: EngineRef = Field(description="The engine that applies; also captures when the mode is combined.")
+    capture_engine: EngineRef
+    apply_engine: EngineRef
+    mode: StreamMode
     desired_status: DesiredStatus
     status: ObservedStatus
     phase: StreamPhase
@@ -209,7 +243,7 @@ class StreamSummary(Resource):
 
 
 class Stream(StreamSummary):
-    mode: str | None
+    halves: list[StreamHalf] = Field(description="Empty when one engine does it all.")
     rules: TableRules
     parameters: dict[str, ParameterValue] = Field(description="Those that were set.")
     effective_parameters: dict[str, ParameterValue] = Field(description="All, with defaults.")

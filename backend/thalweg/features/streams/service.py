@@ -36,7 +36,8 @@ def desired_facts(row: StreamRow) -> Json:
     """What users can change, for the audit log."""
     return {
         "name": row.name, "source_id": row.source_id, "destination_id": row.destination_id,
-        "engine_id": row.engine_id, "rules": row.rules, "parameters": row.parameters,
+        "engine_id": row.engine_id, "capture_engine_id": row.capture_engine_id or row.engine_id,
+        "rules": row.rules, "parameters": row.parameters,
         "desired_status": row.desired_status, "force": row.force,
     }  # fmt: skip
 
@@ -85,7 +86,7 @@ async def update_stream(
     if body.rules is not None and tables is not None:
         row.rules, row.tables = body.rules.model_dump(by_alias=True), tables
     if desired_facts(row) != before or row.tables != tables_before:
-        row.changed_revision = await repository.next_revision(context.session, row.engine_id)
+        await repository.next_revisions(context.session, row)
     row.version += 1
     row.updated_at = now()
     await context.session.flush()

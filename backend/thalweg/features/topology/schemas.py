@@ -11,6 +11,8 @@ class NodeKind(StrEnum):
     DATABASE = "DATABASE"
     CAPTURE = "CAPTURE"
     QUEUE = "QUEUE"
+    PROPAGATION_SENDER = "PROPAGATION SENDER"
+    PROPAGATION_RECEIVER = "PROPAGATION RECEIVER"
     APPLY = "APPLY"
 
 
@@ -21,12 +23,14 @@ class TopologyNode(Resource):
     state: str | None
     stream_id: str | None
     engine_id: str | None
+    engine: str | None = Field(description="Its engine's name.")
     database_id: str | None
 
 
 class EdgeKind(StrEnum):
     WAL = "WAL"
     LCR = "LCR"
+    PROPAGATION = "PROPAGATION"
     SQL = "SQL"
 
 
@@ -35,7 +39,7 @@ class TopologyEdge(Resource):
     source: str
     target: str
     kind: EdgeKind
-    mode: str | None = Field(description="COMBINED CAPTURE AND APPLY when no propagation lies between.")
+    mode: str | None = Field(description="combined, or propagation when it lies between.")
     stream_id: str
     lcrs_per_second: float | None
 

@@ -291,7 +291,11 @@ export interface paths {
         delete: operations["engines_delete"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Update Engine
+         * @description Change where other engines reach it. Those that send to it are told at once.
+         */
+        patch: operations["engines_update"];
         trace?: never;
     };
     "/api/v1/engines/enrolments": {
@@ -868,9 +872,14 @@ export interface components {
         ComponentSample: {
             /**
              * Id
-             * @description Stable in its stream: capture, queue, reader, coordinator, server-1, ...
+             * @description Stable in its stream: capture, queue, sender, receiver, apply-queue, reader, coordinator, server-1
              */
             id: string;
+            /**
+             * Engine Id
+             * @description The engine that it runs in.
+             */
+            engine_id: string | null;
             type: components["schemas"]["ComponentType"];
             /** Name */
             name: string;
@@ -922,7 +931,7 @@ export interface components {
          * ComponentType
          * @enum {string}
          */
-        ComponentType: "CAPTURE" | "QUEUE" | "APPLY";
+        ComponentType: "CAPTURE" | "QUEUE" | "APPLY" | "PROPAGATION SENDER" | "PROPAGATION RECEIVER";
         /** ConnectionTest */
         ConnectionTest: {
             /** Reachable */
@@ -1128,7 +1137,7 @@ export interface components {
          * EdgeKind
          * @enum {string}
          */
-        EdgeKind: "WAL" | "LCR" | "SQL";
+        EdgeKind: "WAL" | "LCR" | "PROPAGATION" | "SQL";
         /** Engine */
         Engine: {
             /** Id */
@@ -1168,6 +1177,18 @@ export interface components {
              * @description What the engine has on its disk.
              */
             acknowledged_revision: number | null;
+            /** @description Null: none yet, or an engine of a version without propagation. */
+            identity: components["schemas"]["Identity"] | null;
+            /**
+             * Propagation Address
+             * @description host:port where other engines reach it. Null: nobody does, so that no stream can apply here what another engine captures.
+             */
+            propagation_address: string | null;
+            /**
+             * Propagation Address Set
+             * @description False: it is where the engine listens.
+             */
+            propagation_address_set: boolean;
             /** Streams */
             streams: string[];
             /**
@@ -1175,6 +1196,11 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
+            /**
+             * Etag
+             * @description Send as If-Match when updating.
+             */
+            etag: string;
         };
         /** EngineEnrol */
         EngineEnrol: {
@@ -1216,6 +1242,14 @@ export interface components {
          * @enum {string}
          */
         EngineState: "UNKNOWN" | "ONLINE" | "UNREACHABLE" | "REFUSED";
+        /** EngineUpdate */
+        EngineUpdate: {
+            /**
+             * Propagation Address
+             * @description host:port where other engines reach it; null: where it listens.
+             */
+            propagation_address: string | null;
+        };
         /** Enrolment */
         Enrolment: {
             /** Id */
@@ -1264,6 +1298,11 @@ export interface components {
              */
             sql: string | null;
         };
+        /**
+         * HalfRole
+         * @enum {string}
+         */
+        HalfRole: "SENDING" | "RECEIVING";
         /** Health */
         Health: {
             level: components["schemas"]["HealthLevel"];
@@ -1287,6 +1326,33 @@ export interface components {
             status: "ok";
             /** Version */
             version: string;
+        };
+        /**
+         * Identity
+         * @description Who the engine is to other engines, by a certificate of the control plane's own authority.
+         */
+        Identity: {
+            /**
+             * Name
+             * @description In the certificate: other engines expect it.
+             */
+            name: string;
+            /**
+             * Fingerprint
+             * @description SHA-256 of the certificate, in hex.
+             */
+            fingerprint: string;
+            /**
+             * Not After
+             * Format: date-time
+             * @description End of validity; renewed when less than a third of it is left.
+             */
+            not_after: string;
+            /**
+             * Listen
+             * @description host:port where it takes propagations. Null: it was started without.
+             */
+            listen: string | null;
         };
         /** Instantiation */
         Instantiation: {
@@ -1325,7 +1391,7 @@ export interface components {
          * NodeKind
          * @enum {string}
          */
-        NodeKind: "DATABASE" | "CAPTURE" | "QUEUE" | "APPLY";
+        NodeKind: "DATABASE" | "CAPTURE" | "QUEUE" | "PROPAGATION SENDER" | "PROPAGATION RECEIVER" | "APPLY";
         /**
          * ObservedStatus
          * @enum {string}
@@ -1787,7 +1853,11 @@ export interface components {
             name: string;
             source: components["schemas"]["DatabaseRef"];
             destination: components["schemas"]["DatabaseRef"];
+            /** @description The engine that applies; also captures when the mode is combined. */
             engine: components["schemas"]["EngineRef"];
+            capture_engine: components["schemas"]["EngineRef"];
+            apply_engine: components["schemas"]["EngineRef"];
+            mode: components["schemas"]["StreamMode"];
             desired_status: components["schemas"]["DesiredStatus"];
             status: components["schemas"]["ObservedStatus"];
             phase: components["schemas"]["StreamPhase"];
@@ -1833,8 +1903,11 @@ export interface components {
              * @description Send as If-Match when updating.
              */
             etag: string;
-            /** Mode */
-            mode: string | null;
+            /**
+             * Halves
+             * @description Empty when one engine does it all.
+             */
+            halves: components["schemas"]["StreamHalf"][];
             rules: components["schemas"]["TableRules"];
             /**
              * Parameters
@@ -1875,9 +1948,19 @@ export interface components {
             destination_id: string;
             /**
              * Engine Id
-             * @description May be left out when there is just one engine.
+             * @description Captures and applies. May be left out when there is just one engine.
              */
             engine_id?: string | null;
+            /**
+             * Capture Engine Id
+             * @description Instead of engine_id: the engine that captures, best beside the source. The same as apply_engine_id when that is left out.
+             */
+            capture_engine_id?: string | null;
+            /**
+             * Apply Engine Id
+             * @description Instead of engine_id: the engine that applies, best beside the destination. The same as capture_engine_id when that is left out.
+             */
+            apply_engine_id?: string | null;
             rules: components["schemas"]["TableRules"];
             /** Parameters */
             parameters?: {
@@ -1929,6 +2012,27 @@ export interface components {
             /** At */
             at: string | null;
         };
+        /**
+         * StreamHalf
+         * @description One engine's part of a stream over two, as it reports itself.
+         */
+        StreamHalf: {
+            role: components["schemas"]["HalfRole"];
+            engine: components["schemas"]["EngineRef"];
+            status: components["schemas"]["ObservedStatus"];
+            phase: components["schemas"]["StreamPhase"];
+            error: components["schemas"]["StreamError"] | null;
+            /** Retry At */
+            retry_at: string | null;
+            /** Observed At */
+            observed_at: string | null;
+        };
+        /**
+         * StreamMode
+         * @description COMBINED: one engine captures and applies. PROPAGATION: one captures and sends, another receives and applies.
+         * @enum {string}
+         */
+        StreamMode: "combined" | "propagation";
         /** StreamParameter */
         StreamParameter: {
             /** Name */
@@ -1996,7 +2100,11 @@ export interface components {
             name: string;
             source: components["schemas"]["DatabaseRef"];
             destination: components["schemas"]["DatabaseRef"];
+            /** @description The engine that applies; also captures when the mode is combined. */
             engine: components["schemas"]["EngineRef"];
+            capture_engine: components["schemas"]["EngineRef"];
+            apply_engine: components["schemas"]["EngineRef"];
+            mode: components["schemas"]["StreamMode"];
             desired_status: components["schemas"]["DesiredStatus"];
             status: components["schemas"]["ObservedStatus"];
             phase: components["schemas"]["StreamPhase"];
@@ -2263,7 +2371,7 @@ export interface components {
             kind: components["schemas"]["EdgeKind"];
             /**
              * Mode
-             * @description COMBINED CAPTURE AND APPLY when no propagation lies between.
+             * @description combined, or propagation when it lies between.
              */
             mode: string | null;
             /** Stream Id */
@@ -2287,6 +2395,11 @@ export interface components {
             stream_id: string | null;
             /** Engine Id */
             engine_id: string | null;
+            /**
+             * Engine
+             * @description Its engine's name.
+             */
+            engine: string | null;
             /** Database Id */
             database_id: string | null;
         };
@@ -4234,6 +4347,125 @@ export interface operations {
             };
             /** @description Not valid */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    engines_update: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `etag` of the resource as you read it; `*` to force. */
+                "If-Match"?: string | null;
+            };
+            path: {
+                engine_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EngineUpdate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Engine"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Changed meanwhile */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description If-Match missing */
+            428: {
                 headers: {
                     [name: string]: unknown;
                 };

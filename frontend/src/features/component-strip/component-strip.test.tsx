@@ -1,6 +1,6 @@
 import { screen, within } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
-import { component, components, sample } from "@/test/data";
+import { component, components, propagated, sample, stream } from "@/test/data";
 import { expectNoAxeViolations, renderUi } from "@/test/render";
 import { ComponentStrip } from "./component-strip";
 import { ComponentTable } from "./component-table";
@@ -29,7 +29,7 @@ describe("sumRate", () => {
 
 describe("ComponentStrip", () => {
   it("shows the first sample's rates as unknown, not as zero", async () => {
-    renderUi(<ComponentStrip sample={sample(AT)} />);
+    renderUi(<ComponentStrip sample={sample(AT)} stream={stream()} />);
     const cards = within(screen.getByRole("list", { name: "Components" })).getAllByRole("listitem");
     expect(cards.map((card) => card.getAttribute("aria-label"))).toEqual([
       "Capture",
@@ -60,7 +60,7 @@ describe("ComponentStrip", () => {
       disk: 0,
     };
     const known = components.map((one) => ({ ...one, lcrs_per_second: 1500, time_percent: time }));
-    renderUi(<ComponentStrip sample={sample(AT, { components: known })} />);
+    renderUi(<ComponentStrip sample={sample(AT, { components: known })} stream={stream()} />);
     const reader = screen.getByRole("listitem", { name: "Apply reader" });
     expect(reader.textContent?.replace(/[\u00a0\u202f]/g, " ")).toContain("1.5 k LCR/s");
     const bar = within(reader).getByRole("img").getAttribute("aria-label");
@@ -82,7 +82,7 @@ describe("spill", () => {
       counter_rates: { spilled_lcrs: 2500 },
       gauges: { spill_transactions: 1, spill_bytes: 3 * 2 ** 20, spill_age_us: 12_000_000 },
     });
-    renderUi(<ComponentStrip sample={sample(AT, { components: parts })} />);
+    renderUi(<ComponentStrip sample={sample(AT, { components: parts })} stream={stream()} />);
     expect(readerText()).toContain("20 k LCR");
     expect(readerText()).toContain("2.5 k LCR/s");
     expect(readerText()).toContain("3 MiB");
@@ -95,9 +95,35 @@ describe("spill", () => {
       counter_rates: { spilled_lcrs: 0 },
       gauges: { spill_bytes: 0, spill_age_us: 0 },
     });
-    renderUi(<ComponentStrip sample={sample(AT, { components: parts })} />);
+    renderUi(<ComponentStrip sample={sample(AT, { components: parts })} stream={stream()} />);
     expect(readerText()).toContain("Spilled");
     expect(readerText()).not.toContain("Spill ");
+  });
+});
+
+describe("ComponentStrip over two engines", () => {
+  it("groups the path by engine, with the link between", async () => {
+    const two = stream({
+      mode: "propagation",
+      apply_engine: { id: "engine02", name: "engine-2", state: "ONLINE" },
+    });
+    const known = propagated.map((one) => ({ ...one, lcrs_per_second: 1500 }));
+    renderUi(<ComponentStrip sample={sample(AT, { components: known })} stream={two} />);
+    const titles = (engine: string) =>
+      within(screen.getByRole("list", { name: `Components on ${engine}` }))
+        .getAllByRole("listitem")
+        .map((card) => card.getAttribute("aria-label"));
+    expect(titles("engine-1")).toEqual(["Capture", "Queue", "Sender"]);
+    expect(titles("engine-2")).toEqual([
+      "Receiver",
+      "Apply queue",
+      "Apply reader",
+      "Coordinator",
+      "Appliers",
+    ]);
+    expect(screen.getByText(/Propagation from engine-1 to engine-2/)).toHaveTextContent("LCR/s");
+    expect(screen.getByRole("listitem", { name: "Sender" })).toHaveTextContent("Sending LCRs");
+    await expectNoAxeViolations();
   });
 });
 

@@ -1,13 +1,17 @@
 import { Box, Group, Stack, Text } from "@mantine/core";
 import {
+  IconArrowDown,
   IconArrowsSplit2,
+  IconCpu,
   IconDatabaseExport,
   IconDatabaseImport,
   IconPackageExport,
+  IconPlugConnected,
+  IconSend,
   IconStack2,
 } from "@tabler/icons-react";
 import type { ReactNode } from "react";
-import type { ComponentSample, Sample } from "@/api/types";
+import type { ComponentSample, EngineRef, Sample, Stream } from "@/api/types";
 import { asText, byteRate, bytes, compactCount, latency, rate } from "@/lib/format";
 import { type StateInWords, stateInWords } from "@/lib/states";
 import { Meter } from "@/ui/meter";
@@ -18,7 +22,15 @@ import classes from "./component-strip.module.css";
 import { arrange, componentName, counts, sumRate } from "./components";
 
 /** Capture, queue, apply reader, coordinator and appliers from left to right, as the changes flow. */
-export function ComponentStrip({ sample }: { sample: Sample }) {
+export function ComponentStrip({ sample, stream }: { sample: Sample; stream: Stream }) {
+  return stream.mode === "propagation" ? (
+    <PropagatedStrip sample={sample} stream={stream} />
+  ) : (
+    <CombinedStrip sample={sample} />
+  );
+}
+
+function CombinedStrip({ sample }: { sample: Sample }) {
   const { capture, queue, reader, coordinator, appliers } = arrange(sample.components);
   return (
     <Stack gap={10}>
@@ -33,6 +45,67 @@ export function ComponentStrip({ sample }: { sample: Sample }) {
       </ol>
       <TimeLegend />
     </Stack>
+  );
+}
+
+/** Two rows, one for each engine; between them the link over the network. */
+function PropagatedStrip({ sample, stream }: { sample: Sample; stream: Stream }) {
+  const { capture, queue, sender, receiver, applyQueue, reader, coordinator, appliers } = arrange(
+    sample.components,
+  );
+  const flow = rate(receiver?.lcrs_per_second ?? sender?.lcrs_per_second, "LCR");
+  return (
+    <Stack gap={10}>
+      <EngineRow engine={stream.capture_engine} does="captures and sends" cards={3}>
+        <Card title="Capture" icon={<IconDatabaseExport size={16} aria-hidden />} component={capture} />
+        <Card title="Queue" icon={<IconStack2 size={16} aria-hidden />} component={queue}>
+          {queue && <QueueDepth queue={queue} />}
+        </Card>
+        <Card title="Sender" icon={<IconSend size={16} aria-hidden />} component={sender} />
+      </EngineRow>
+      <Group gap={8} className={classes.link}>
+        <IconArrowDown size={16} aria-hidden />
+        <Text size="xs">
+          Propagation from {stream.capture_engine.name} to {stream.apply_engine.name}: {asText(flow)}
+        </Text>
+      </Group>
+      <EngineRow engine={stream.apply_engine} does="receives and applies" cards={5}>
+        <Card title="Receiver" icon={<IconPlugConnected size={16} aria-hidden />} component={receiver} />
+        <Card title="Apply queue" icon={<IconStack2 size={16} aria-hidden />} component={applyQueue}>
+          {applyQueue && <QueueDepth queue={applyQueue} />}
+        </Card>
+        <Card title="Apply reader" icon={<IconPackageExport size={16} aria-hidden />} component={reader} />
+        <Card title="Coordinator" icon={<IconArrowsSplit2 size={16} aria-hidden />} component={coordinator} />
+        <Appliers appliers={appliers} />
+      </EngineRow>
+      <TimeLegend />
+    </Stack>
+  );
+}
+
+interface EngineRowProps {
+  engine: EngineRef;
+  does: string;
+  cards: 3 | 5;
+  children: ReactNode;
+}
+
+function EngineRow({ engine, does, cards, children }: EngineRowProps) {
+  return (
+    <section className={classes.engine} aria-label={`Engine ${engine.name}`}>
+      <Group gap={8}>
+        <IconCpu size={15} aria-hidden />
+        <Text size="sm">
+          <Text span fw={600} size="sm">
+            {engine.name}
+          </Text>{" "}
+          {does}
+        </Text>
+      </Group>
+      <ol className={classes.strip} data-cards={cards} aria-label={`Components on ${engine.name}`}>
+        {children}
+      </ol>
+    </section>
   );
 }
 
@@ -70,6 +143,7 @@ function Card({ title, icon, component, children }: CardProps) {
 function Numbers({ component, title }: { component: ComponentSample; title: string }) {
   const { gauges, counters } = component;
   const spillRate = component.counter_rates?.spilled_lcrs;
+  const wireRate = component.counter_rates?.bytes_sent ?? component.counter_rates?.bytes_received;
   const lcrs = counts(component, "lcrs");
   return (
     <>
@@ -92,6 +166,10 @@ function Numbers({ component, title }: { component: ComponentSample; title: stri
         )}
         {gauges.latency_us !== undefined && (
           <Metric metric="componentLatency" quantity={latency(gauges.latency_us)} />
+        )}
+        {wireRate !== undefined && <Metric metric="wireRate" quantity={byteRate(wireRate)} />}
+        {gauges.round_trip_us !== undefined && (
+          <Metric metric="roundTrip" quantity={latency(gauges.round_trip_us)} />
         )}
         {gauges.low_watermark_lag_us !== undefined && (
           <Metric metric="watermarkLag" quantity={latency(gauges.low_watermark_lag_us)} />

@@ -1,9 +1,15 @@
 // Which components stand where on the strip, and what each one's card shows.
 import type { ComponentSample } from "@/api/types";
 
+const APPLY_QUEUE = "apply-queue";
+
 export interface StripComponents {
   capture: ComponentSample | null;
   queue: ComponentSample | null;
+  sender: ComponentSample | null;
+  receiver: ComponentSample | null;
+  /** Behind the receiver, when another engine captures. */
+  applyQueue: ComponentSample | null;
   reader: ComponentSample | null;
   coordinator: ComponentSample | null;
   appliers: ComponentSample[];
@@ -14,7 +20,10 @@ export function arrange(components: ComponentSample[]): StripComponents {
     components.find((one) => one.type === "APPLY" && one.sub_component === sub) ?? null;
   return {
     capture: components.find((one) => one.type === "CAPTURE") ?? null,
-    queue: components.find((one) => one.type === "QUEUE") ?? null,
+    queue: components.find((one) => one.type === "QUEUE" && one.id !== APPLY_QUEUE) ?? null,
+    sender: components.find((one) => one.type === "PROPAGATION SENDER") ?? null,
+    receiver: components.find((one) => one.type === "PROPAGATION RECEIVER") ?? null,
+    applyQueue: components.find((one) => one.id === APPLY_QUEUE) ?? null,
     reader: apply("APPLY READER"),
     coordinator: apply("APPLY COORDINATOR"),
     appliers: components
@@ -22,6 +31,13 @@ export function arrange(components: ComponentSample[]): StripComponents {
       .sort((a, b) => (a.server ?? 0) - (b.server ?? 0)),
   };
 }
+
+const names: Partial<Record<ComponentSample["type"], string>> = {
+  CAPTURE: "Capture",
+  QUEUE: "Queue",
+  "PROPAGATION SENDER": "Sender",
+  "PROPAGATION RECEIVER": "Receiver",
+};
 
 export function componentName(component: ComponentSample): string {
   switch (component.sub_component) {
@@ -32,7 +48,8 @@ export function componentName(component: ComponentSample): string {
     case "APPLY SERVER":
       return `Applier ${component.server ?? "?"}`;
     default:
-      return component.type === "CAPTURE" ? "Capture" : component.type === "QUEUE" ? "Queue" : component.name;
+      if (component.id === APPLY_QUEUE) return "Apply queue";
+      return names[component.type] ?? component.name;
   }
 }
 

@@ -41,7 +41,9 @@ export function StreamActions({ stream, mayAct, onDeleted }: StreamActionsProps)
   const act = useStreamAction(stream.id);
   const remove = useDeleteStream(stream.id);
   const [confirming, setConfirming] = useState(false);
-  const lost = stream.engine.state === "UNREACHABLE" || stream.engine.state === "REFUSED";
+  const lost = [stream.apply_engine, stream.capture_engine].find(
+    ({ state }) => state === "UNREACHABLE" || state === "REFUSED",
+  );
   const may = (action: string) => mayAct && stream.actions.includes(action);
 
   const run = (action: StreamAction) =>
@@ -100,7 +102,7 @@ export function StreamActions({ stream, mayAct, onDeleted }: StreamActionsProps)
         title="Delete stream"
         note={
           lost &&
-          `The engine ${stream.engine.name} does not answer. Without Force the stream is deleted when it is back; when it is lost for good, choose Force.`
+          `The engine ${lost.name} does not answer. Without Force the stream is deleted when it is back; when it is lost for good, choose Force.`
         }
         name={stream.name}
         forceExplanation="Give up on what cannot be reached: a database, or the engine when it is lost for good. After 30 s without the engine's answer the console's server itself removes what the stream has made in both databases. What is left behind, such as a replication slot that holds WAL, is named in the operation, with the SQL that removes it. Should the engine come back, it does not start the stream again."

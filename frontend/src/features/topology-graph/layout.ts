@@ -27,6 +27,39 @@ export function placeNodes(topology: Topology): Map<string, Place> {
   );
 }
 
+export interface EngineFrame extends Place {
+  id: string;
+  label: string;
+  width: number;
+  height: number;
+}
+
+const FRAME_PADDING = 12;
+const FRAME_TITLE = 18;
+
+/** A frame around the components of a stream that an engine runs, where two engines share the stream. */
+export function engineFrames(topology: Topology, places: Map<string, Place>): EngineFrame[] {
+  const shared = new Set(
+    topology.edges.filter(({ kind }) => kind === "PROPAGATION").map(({ stream_id }) => stream_id),
+  );
+  const groups = new Map<string, { label: string; corners: Place[] }>();
+  for (const node of topology.nodes) {
+    const place = places.get(node.id);
+    if (!place || !node.engine || !node.stream_id || !shared.has(node.stream_id)) continue;
+    const id = `${node.stream_id}@${node.engine_id}`;
+    const group = groups.get(id) ?? { label: node.engine, corners: [] };
+    group.corners.push(place);
+    groups.set(id, group);
+  }
+  return [...groups].map(([id, { label, corners }]) => {
+    const left = Math.min(...corners.map(({ x }) => x)) - FRAME_PADDING;
+    const top = Math.min(...corners.map(({ y }) => y)) - FRAME_PADDING - FRAME_TITLE;
+    const right = Math.max(...corners.map(({ x }) => x)) + NODE_WIDTH + FRAME_PADDING;
+    const bottom = Math.max(...corners.map(({ y }) => y)) + NODE_HEIGHT + FRAME_PADDING;
+    return { id, label, x: left, y: top, width: right - left, height: bottom - top };
+  });
+}
+
 /** Changes only when nodes or edges come or go, so that rates do not move the graph. */
 export function shapeOf(topology: Topology): string {
   return [

@@ -4,11 +4,12 @@ import "@xyflow/react/dist/style.css";
 import { useMemo } from "react";
 import type { Topology } from "@/api/types";
 import { asText, rate } from "@/lib/format";
-import { graphHeight, NODE_HEIGHT, NODE_WIDTH, placeNodes, shapeOf } from "./layout";
+import { EngineFrameView } from "./engine-frame";
+import { engineFrames, graphHeight, NODE_HEIGHT, NODE_WIDTH, placeNodes, shapeOf } from "./layout";
 import { TopologyNodeView } from "./topology-node";
 import "./topology-graph.css";
 
-const nodeTypes = { component: TopologyNodeView };
+const nodeTypes = { component: TopologyNodeView, engine: EngineFrameView };
 
 interface TopologyGraphProps {
   topology: Topology;
@@ -22,8 +23,19 @@ export function TopologyGraph({ topology, onOpen }: TopologyGraphProps) {
   const places = useMemo(() => placeNodes(topology), [shape]);
 
   const nodes = useMemo<Node[]>(
-    () =>
-      topology.nodes.map((node) => ({
+    () => [
+      ...engineFrames(topology, places).map(({ id, label, x, y, width, height }) => ({
+        id,
+        type: "engine",
+        position: { x, y },
+        width,
+        height,
+        zIndex: -1,
+        data: { label },
+        draggable: false,
+        connectable: false,
+      })),
+      ...topology.nodes.map((node) => ({
         id: node.id,
         type: "component",
         position: places.get(node.id) ?? { x: 0, y: 0 },
@@ -35,7 +47,8 @@ export function TopologyGraph({ topology, onOpen }: TopologyGraphProps) {
         draggable: false,
         connectable: false,
       })),
-    [topology.nodes, places, onOpen],
+    ],
+    [topology, places, onOpen],
   );
   const edges = useMemo<Edge[]>(
     () =>
@@ -50,7 +63,9 @@ export function TopologyGraph({ topology, onOpen }: TopologyGraphProps) {
           ariaLabel: `${edge.kind} from ${edge.source} to ${edge.target}: ${text}`,
           animated: flowing,
           focusable: false,
-          className: flowing ? "flowing" : undefined,
+          className: [flowing ? "flowing" : "", edge.kind === "PROPAGATION" ? "propagation" : ""]
+            .join(" ")
+            .trim(),
           markerEnd: { type: MarkerType.ArrowClosed, width: 16, height: 16 },
           labelShowBg: true,
           labelBgPadding: [5, 2] as [number, number],

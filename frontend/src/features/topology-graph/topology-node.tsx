@@ -1,5 +1,12 @@
 import { Group, Text } from "@mantine/core";
-import { IconDatabase, IconDatabaseExport, IconDatabaseImport, IconStack2 } from "@tabler/icons-react";
+import {
+  IconDatabase,
+  IconDatabaseExport,
+  IconDatabaseImport,
+  IconPlugConnected,
+  IconSend,
+  IconStack2,
+} from "@tabler/icons-react";
 import { Handle, type NodeProps, Position } from "@xyflow/react";
 import type { Topology } from "@/api/types";
 import { sentenceCase, stateInWords } from "@/lib/states";
@@ -11,6 +18,8 @@ const icons: Record<TopologyNode["kind"], typeof IconDatabase> = {
   DATABASE: IconDatabase,
   CAPTURE: IconDatabaseExport,
   QUEUE: IconStack2,
+  "PROPAGATION SENDER": IconSend,
+  "PROPAGATION RECEIVER": IconPlugConnected,
   APPLY: IconDatabaseImport,
 };
 
@@ -39,8 +48,14 @@ export function TopologyNodeView({ data }: NodeProps) {
           </Text>
         ) : (
           <>
-            <Text size="xs" c="dimmed" truncate title={node.label}>
+            <Text
+              size="xs"
+              c="dimmed"
+              truncate
+              title={node.engine ? `${node.label} on ${node.engine}` : node.label}
+            >
               {node.label}
+              {node.engine && ` · ${node.engine}`}
             </Text>
             <Group gap={5} wrap="nowrap">
               <ToneIcon tone={state.tone} size={13} />

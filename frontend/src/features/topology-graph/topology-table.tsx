@@ -10,6 +10,7 @@ type Edge = Topology["edges"][number];
 const kinds: Record<Edge["kind"], string> = {
   WAL: "write-ahead log",
   LCR: "logical change records",
+  PROPAGATION: "logical change records, from engine to engine",
   SQL: "SQL",
 };
 
@@ -18,7 +19,8 @@ export function TopologyTable({ topology }: { topology: Topology }) {
   const label = (id: string) => {
     const node = topology.nodes.find((one) => one.id === id);
     if (!node) return id;
-    return node.kind === "DATABASE" ? node.label : `${sentenceCase(node.kind)} of ${node.label}`;
+    if (node.kind === "DATABASE") return node.label;
+    return `${sentenceCase(node.kind)} of ${node.label}${node.engine ? ` on ${node.engine}` : ""}`;
   };
   const columns: Column<Edge>[] = [
     { key: "from", header: "From", sortBy: (edge) => label(edge.source), cell: (edge) => label(edge.source) },

@@ -19,6 +19,7 @@ import { Quantity } from "@/ui/quantity";
 import { QueryFaces } from "@/ui/query-faces";
 import { RestCallButton } from "@/ui/rest-call";
 import { StateBadge } from "@/ui/tone";
+import { PropagationAddress } from "./propagation-address";
 
 const ENROLMENT_MINUTES = 60;
 
@@ -27,6 +28,7 @@ export function EnginesPage() {
   const mayAct = covers(useQuery(sessionQuery).data?.user.role, "admin");
   const enrolment = useCreateEnrolment();
   const [removing, setRemoving] = useState<Engine | null>(null);
+  const [addressing, setAddressing] = useState<Engine | null>(null);
   const enrol = (
     <Button
       leftSection={<IconPlus size={15} aria-hidden />}
@@ -70,7 +72,7 @@ export function EnginesPage() {
             ) : (
               <DataTable
                 label="Engines"
-                columns={columns(mayAct, setRemoving)}
+                columns={columns(mayAct, setRemoving, setAddressing)}
                 rows={known}
                 rowKey={(engine) => engine.id}
               />
@@ -99,6 +101,7 @@ export function EnginesPage() {
           </Stack>
         )}
       </Modal>
+      {addressing && <PropagationAddress engine={addressing} onClose={() => setAddressing(null)} />}
       {removing && <DeleteEngine engine={removing} onClose={() => setRemoving(null)} />}
     </>
   );
@@ -113,7 +116,11 @@ function enrolCommand(token: string): string {
   ].join(" \\\n");
 }
 
-function columns(mayAct: boolean, remove: (engine: Engine) => void): Column<Engine>[] {
+function columns(
+  mayAct: boolean,
+  remove: (engine: Engine) => void,
+  address: (engine: Engine) => void,
+): Column<Engine>[] {
   return [
     {
       key: "name",
@@ -164,6 +171,24 @@ function columns(mayAct: boolean, remove: (engine: Engine) => void): Column<Engi
       cell: ({ hostname, pid }) => `${hostname ?? "–"}${pid ? `, process ${pid}` : ""}`,
     },
     {
+      key: "propagation",
+      header: "Propagation",
+      definition: "Where other engines reach it, and until when its certificate holds; renewed by itself.",
+      cell: ({ identity, propagation_address }) =>
+        identity ? (
+          <Box>
+            <Text size="sm" ff="monospace">
+              {propagation_address ?? "sends only"}
+            </Text>
+            <Text size="xs" c="dimmed" title={`${identity.name}, SHA-256 ${identity.fingerprint}`}>
+              until {formatTime(identity.not_after)}
+            </Text>
+          </Box>
+        ) : (
+          "no identity"
+        ),
+    },
+    {
       key: "memory",
       header: "Memory",
       definition: "Resident memory of the process.",
@@ -201,6 +226,14 @@ function columns(mayAct: boolean, remove: (engine: Engine) => void): Column<Engi
       header: "Actions",
       cell: (engine) => (
         <Group gap={6}>
+          <Button
+            variant="default"
+            disabled={!mayAct || engine.identity === null}
+            aria-label={`Address of ${engine.name}`}
+            onClick={() => address(engine)}
+          >
+            Address
+          </Button>
           <Button
             variant="default"
             disabled={!mayAct}

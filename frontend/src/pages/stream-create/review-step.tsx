@@ -10,6 +10,8 @@ interface ReviewStepProps {
   source: Database | undefined;
   destination: Database | undefined;
   engine: Engine | undefined;
+  /** When it is another one that applies. */
+  applyEngine: Engine | undefined;
   preview: TablePreview | undefined;
   /** Used until the user writes a name. */
   suggestedName: string;
@@ -20,7 +22,7 @@ interface ReviewStepProps {
 const rule = ({ schema, table }: { schema: string; table?: string }) => `${schema}.${table ?? "*"}`;
 
 export function ReviewStep(props: ReviewStepProps) {
-  const { body, source, destination, engine, preview, suggestedName, onName, onStart } = props;
+  const { body, source, destination, engine, applyEngine, preview, suggestedName, onName, onStart } = props;
   const untouched = useRef(body.name === "");
   useEffect(() => {
     if (untouched.current) onName(suggestedName);
@@ -53,7 +55,16 @@ export function ReviewStep(props: ReviewStepProps) {
             <Stack gap={7}>
               <Fact label="Source">{source?.name ?? "–"}</Fact>
               <Fact label="Destination">{destination?.name ?? "–"}</Fact>
-              <Fact label="Engine">{engine?.name ?? "the only one"}</Fact>
+              {applyEngine ? (
+                <>
+                  <Fact label="Captures">{engine?.name}</Fact>
+                  <Fact label="Applies">
+                    {applyEngine.name}, which is reached at {applyEngine.propagation_address}
+                  </Fact>
+                </>
+              ) : (
+                <Fact label="Engine">{engine?.name ?? "the only one"}</Fact>
+              )}
               <Fact label="Tables">
                 {preview
                   ? `${preview.replicable} tables, about ${asText(compactCount(preview.rows_estimated, "rows"))}, ${asText(bytes(preview.bytes))}`

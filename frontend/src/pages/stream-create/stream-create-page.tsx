@@ -76,7 +76,7 @@ function Wizard({ databases, engines, definitions }: WizardProps) {
   // The last answer counts after the step is left, until it is asked again with other answers.
   const preflightReady = preflight.isFetching ? null : (preflight.data?.ready ?? null);
   const facts: WizardFacts = {
-    engines: engines.length,
+    engines,
     replicable: preview.isSettled ? (preview.data?.replicable ?? null) : null,
     preflightReady: active > steps.indexOf("preflight") ? true : preflightReady,
     definitions,

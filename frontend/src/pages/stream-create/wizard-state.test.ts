@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { initialCopy, parallelism } from "@/test/data";
+import { engine, initialCopy, parallelism, receivingEngine } from "@/test/data";
 import {
   emptyWizard,
   furthestStep,
@@ -12,7 +12,7 @@ import {
 } from "./wizard-state";
 
 const facts: WizardFacts = {
-  engines: 1,
+  engines: [engine],
   replicable: 3,
   preflightReady: true,
   definitions: [parallelism, initialCopy],
@@ -29,8 +29,8 @@ describe("the wizard goes on", () => {
     ["source", { sourceId: null }, {}, /source/],
     ["destination", { destinationId: null }, {}, /destination/],
     ["destination", { destinationId: "source01" }, {}, /two databases/],
-    ["destination", {}, { engines: 0 }, /No engine/],
-    ["destination", {}, { engines: 2 }, /Choose the engine/],
+    ["destination", {}, { engines: [] }, /No engine/],
+    ["destination", {}, { engines: [engine, receivingEngine] }, /Choose the engine/],
     ["tables", { rules: { include: [], exclude: [] } }, {}, /include rule/],
     ["tables", {}, { replicable: null }, /Wait/],
     ["tables", {}, { replicable: 0 }, /no table/],
@@ -45,7 +45,26 @@ describe("the wizard goes on", () => {
   });
 
   it("with the engine chosen when there are several", () => {
-    expect(stepFault("destination", { ...done, engineId: "engine02" }, { ...facts, engines: 2 })).toBeNull();
+    expect(
+      stepFault(
+        "destination",
+        { ...done, engineId: "engine02" },
+        { ...facts, engines: [engine, receivingEngine] },
+      ),
+    ).toBeNull();
+  });
+
+  it("over two engines when the one that applies can be reached", () => {
+    const known = { ...engine, identity: receivingEngine.identity };
+    const two = { ...done, engineId: "engine01", applyEngineId: "engine02" };
+    expect(stepFault("destination", two, { ...facts, engines: [known, receivingEngine] })).toBeNull();
+    expect(stepFault("destination", two, { ...facts, engines: [engine, receivingEngine] })).toMatch(
+      /engine-1 has no identity/,
+    );
+    const back = { ...done, engineId: "engine02", applyEngineId: "engine01" };
+    expect(stepFault("destination", back, { ...facts, engines: [known, receivingEngine] })).toMatch(
+      /where others reach engine-1/,
+    );
   });
 });
 
@@ -58,6 +77,15 @@ describe("changing the source", () => {
 });
 
 describe("the request", () => {
+  it("says where capture and apply run", () => {
+    const one = toStreamCreate({ ...done, engineId: "engine01", applyEngineId: "engine01" }, []);
+    expect(one).toMatchObject({ engine_id: "engine01" });
+    expect(one).not.toHaveProperty("apply_engine_id");
+    const two = toStreamCreate({ ...done, engineId: "engine01", applyEngineId: "engine02" }, []);
+    expect(two).toMatchObject({ capture_engine_id: "engine01", apply_engine_id: "engine02" });
+    expect(two).not.toHaveProperty("engine_id");
+  });
+
   it("carries only parameters that differ from their defaults", () => {
     const state = { ...done, parameters: { parallelism: 8, initial_copy: true } };
     expect(toStreamCreate(state, facts.definitions)).toEqual({

@@ -1,4 +1,4 @@
-import { Button, Select, Stack } from "@mantine/core";
+import { Button, Stack } from "@mantine/core";
 import { IconRefresh } from "@tabler/icons-react";
 import type { UseQueryResult } from "@tanstack/react-query";
 import { problemInWords } from "@/api/problem-in-words";
@@ -7,14 +7,13 @@ import { ParameterFields } from "@/features/parameters/parameter-fields";
 import { defaults } from "@/features/parameters/parameter-values";
 import { CheckList } from "@/features/preflight/check-list";
 import type { PreviewQuery } from "@/features/table-rules/use-preview";
-import { sentenceCase } from "@/lib/states";
 import { Panel } from "@/ui/panel";
-import { ProblemAlert } from "@/ui/problem-alert";
 import { QueryFaces } from "@/ui/query-faces";
 import { DatabaseStep } from "./database-step";
+import { EngineChoice } from "./engine-choice";
 import { ReviewStep } from "./review-step";
 import { TablesStep } from "./tables-step";
-import { type Step, type WizardState, withSource } from "./wizard-state";
+import { isPropagated, type Step, type WizardState, withSource } from "./wizard-state";
 
 interface WizardStepProps {
   step: Step;
@@ -56,8 +55,9 @@ export function WizardStep(props: WizardStepProps) {
           />
           <EngineChoice
             engines={engines}
-            value={state.engineId}
-            onChange={(id) => onChange((now) => ({ ...now, engineId: id }))}
+            engineId={state.engineId}
+            applyEngineId={state.applyEngineId}
+            onChange={(engineId, applyEngineId) => onChange((now) => ({ ...now, engineId, applyEngineId }))}
           />
         </Stack>
       );
@@ -110,6 +110,7 @@ export function WizardStep(props: WizardStepProps) {
           source={find(state.sourceId)}
           destination={find(state.destinationId)}
           engine={engines.find((engine) => engine.id === state.engineId) ?? engines[0]}
+          applyEngine={isPropagated(state) ? engines.find(({ id }) => id === state.applyEngineId) : undefined}
           preview={preview.data}
           suggestedName={suggested}
           onName={(name) => onChange((now) => ({ ...now, name }))}
@@ -117,38 +118,4 @@ export function WizardStep(props: WizardStepProps) {
         />
       );
   }
-}
-
-interface EngineChoiceProps {
-  engines: Engine[];
-  value: string | null;
-  onChange: (id: string | null) => void;
-}
-
-function EngineChoice({ engines, value, onChange }: EngineChoiceProps) {
-  if (engines.length === 0) {
-    return (
-      <ProblemAlert
-        problem={{
-          title: "No engine is enrolled",
-          message: "A stream runs in an engine (thalwegd).",
-          cure: "Enrol one on the page Engines, then come back.",
-        }}
-      />
-    );
-  }
-  if (engines.length === 1) return null;
-  return (
-    <Select
-      label="Engine"
-      description="The process that runs the stream. Best on a host near the destination."
-      data={engines.map((engine) => ({
-        value: engine.id,
-        label: `${engine.name} (${sentenceCase(engine.state)})`,
-      }))}
-      value={value}
-      onChange={onChange}
-      maw={420}
-    />
-  );
 }

@@ -4,9 +4,10 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { problemInWords } from "@/api/problem-in-words";
 import { samplesQuery } from "@/api/streams";
-import type { Stream } from "@/api/types";
+import type { Sample, Stream } from "@/api/types";
 import { ComponentStrip } from "@/features/component-strip/component-strip";
 import { ComponentTable } from "@/features/component-strip/component-table";
+import { StreamHalves } from "@/features/component-strip/stream-halves";
 import { InstantiationProgress } from "@/features/instantiation/instantiation-progress";
 import { StreamCharts } from "@/features/stream-charts/stream-charts";
 import { asText, byteRate, bytes, compactCount, duration, latencyMs, rate } from "@/lib/format";
@@ -34,6 +35,7 @@ export function StreamNow({ stream, minutes, onMinutes }: StreamNowProps) {
   return (
     <Stack gap="sm">
       <KeyFigures stream={stream} />
+      {stream.halves.length > 0 && <StreamHalves halves={stream.halves} />}
       {copying && instantiation}
       <QueryFaces query={samples} inWords={problemInWords} loadingLabel="Loading live samples">
         {(known) => {
@@ -49,7 +51,7 @@ export function StreamNow({ stream, minutes, onMinutes }: StreamNowProps) {
           }
           return (
             <>
-              <Components sample={last} />
+              <Components sample={last} stream={stream} />
               <Group justify="space-between">
                 <Text size="xs" c="dimmed">
                   {last.interval_seconds === null
@@ -99,7 +101,7 @@ function KeyFigures({ stream }: { stream: Stream }) {
   );
 }
 
-function Components({ sample }: { sample: Parameters<typeof ComponentStrip>[0]["sample"] }) {
+function Components({ sample, stream }: { sample: Sample; stream: Stream }) {
   const [view, setView] = useState("strip");
   return (
     <Stack gap={8}>
@@ -119,7 +121,7 @@ function Components({ sample }: { sample: Parameters<typeof ComponentStrip>[0]["
         />
       </Group>
       {view === "strip" ? (
-        <ComponentStrip sample={sample} />
+        <ComponentStrip sample={sample} stream={stream} />
       ) : (
         <Panel flush>
           <ComponentTable sample={sample} />

@@ -126,6 +126,12 @@ function StreamView({ stream }: { stream: Stream }) {
   );
 }
 
+function enginesInWords({ mode, engine, capture_engine, apply_engine }: Stream): string {
+  return mode === "combined"
+    ? `engine ${engine.name}`
+    : `captured on ${capture_engine.name}, applied on ${apply_engine.name}`;
+}
+
 function Facts({ stream }: { stream: Stream }) {
   const reason = reasonBeside(stream.health.reason, stream.phase);
   return (
@@ -135,7 +141,7 @@ function Facts({ stream }: { stream: Stream }) {
         <IconArrowNarrowRight size={15} aria-label="to" />
         <DatabaseLink {...stream.destination} />
         <Text size="sm" c="dimmed">
-          · engine {stream.engine.name} · {stream.table_count} tables
+          · {enginesInWords(stream)} · {stream.table_count} tables
         </Text>
       </Group>
       {reason && <Text size="sm">{reason}</Text>}

@@ -1,6 +1,6 @@
 import { Code, Group, Text, Tooltip } from "@mantine/core";
 import type { Stream } from "@/api/types";
-import { sentenceCase } from "@/lib/states";
+import { modeInWords } from "@/lib/states";
 import { Panel } from "@/ui/panel";
 
 const positions = [
@@ -15,17 +15,15 @@ export function StreamPositions({
   mode,
 }: {
   positions: NonNullable<Stream["positions"]>;
-  mode: string | null;
+  mode: Stream["mode"];
 }) {
   return (
     <Panel
       title="Positions"
       aside={
-        mode && (
-          <Text size="xs" c="dimmed">
-            {sentenceCase(mode)}
-          </Text>
-        )
+        <Text size="xs" c="dimmed">
+          {modeInWords(mode)}
+        </Text>
       }
     >
       <Group gap={32}>

@@ -1,0 +1,56 @@
+import { describe, expect, it } from "vitest";
+import type { Topology } from "@/api/types";
+import { engineFrames, NODE_HEIGHT, NODE_WIDTH, placeNodes } from "./layout";
+
+const node = (id: string, engine: string | null): Topology["nodes"][number] => ({
+  id,
+  kind: engine ? "QUEUE" : "DATABASE",
+  label: id,
+  state: null,
+  stream_id: engine ? "stream01" : null,
+  engine_id: engine,
+  engine,
+  database_id: engine ? null : id,
+});
+const edge = (
+  source: string,
+  target: string,
+  kind: Topology["edges"][number]["kind"],
+): Topology["edges"][number] => ({
+  id: `${source}>${target}`,
+  source,
+  target,
+  kind,
+  mode: null,
+  stream_id: "stream01",
+  lcrs_per_second: null,
+});
+const nodes = [node("a", null), node("b", "alpha"), node("c", "alpha"), node("d", "bravo"), node("e", null)];
+const edges = (between: "PROPAGATION" | "LCR") => [
+  edge("a", "b", "WAL"),
+  edge("b", "c", "LCR"),
+  edge("c", "d", between),
+  edge("d", "e", "SQL"),
+];
+
+describe("engineFrames", () => {
+  it("holds each engine's components of a stream over two", () => {
+    const topology = { nodes, edges: edges("PROPAGATION") };
+    const places = placeNodes(topology);
+    const frames = engineFrames(topology, places);
+    expect(frames.map(({ label }) => label)).toEqual(["alpha", "bravo"]);
+    const [alpha, bravo] = frames;
+    for (const id of ["b", "c"]) {
+      const place = places.get(id);
+      expect(place?.x).toBeGreaterThan(alpha?.x ?? Number.NaN);
+      expect((place?.x ?? 0) + NODE_WIDTH).toBeLessThan((alpha?.x ?? 0) + (alpha?.width ?? 0));
+      expect((place?.y ?? 0) + NODE_HEIGHT).toBeLessThan((alpha?.y ?? 0) + (alpha?.height ?? 0));
+    }
+    expect((alpha?.x ?? 0) + (alpha?.width ?? 0)).toBeLessThan(bravo?.x ?? 0);
+  });
+
+  it("is not drawn for a stream on one engine", () => {
+    const topology = { nodes, edges: edges("LCR") };
+    expect(engineFrames(topology, placeNodes(topology))).toEqual([]);
+  });
+});
