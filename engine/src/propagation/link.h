@@ -36,7 +36,7 @@ struct TlsFiles {
 
 // Mutual TLS 1.3, or nothing: plain TCP is for tests and benchmarks, and refused for addresses other than loopback.
 struct LinkSecurity {
-  std::optional<TlsFiles> tls;
+  std::optional<TlsFiles> tls = {};
   bool plain_on_loopback = false;  // must be set where `tls` is not
 };
 

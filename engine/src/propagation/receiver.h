@@ -37,8 +37,6 @@ struct ReceiverOptions {
   std::chrono::milliseconds ack_interval{100};
   std::chrono::milliseconds heartbeat_interval{1'000};
   std::chrono::milliseconds peer_timeout{10'000};  // of silence: the connection is given up
-
-  ProtocolVersions versions;  // for tests of other versions
 };
 
 struct ReceiverStatus {

@@ -16,10 +16,10 @@ struct ReceiverPortOptions {
   std::string engine;                 // this engine's name, as in its certificate
   std::string address = "127.0.0.1";  // numeric; "0.0.0.0" or "::" for all
   uint16_t port = 0;                  // 0: any free one, see port()
-  LinkSecurity security;
+  LinkSecurity security = {};
   std::chrono::milliseconds handshake_timeout{10'000};  // from accept until the sender has said who it is
   size_t handshakes_max = 64;                           // at the same time; more wait in the kernel's backlog
-  ProtocolVersions versions;                            // for tests of other versions
+  ProtocolVersions versions = {};                       // for tests of other versions
 };
 
 // Accepts, does the TLS handshake, reads the sender's HELLO and hands the connection to the receiver of that stream;

@@ -26,7 +26,7 @@ struct SenderOptions {
   std::string peer_engine;  // the receiving engine's name: its certificate must carry it
   std::string host;         // name or address of the receiving engine's port
   uint16_t port = 0;
-  LinkSecurity security;
+  LinkSecurity security = {};
 
   queue::LcrQueue* queue = nullptr;  // outlives the sender
   size_t consumer = 0;
@@ -44,7 +44,7 @@ struct SenderOptions {
   std::chrono::milliseconds reconnect_last{5'000};
   size_t socket_buffer_bytes = 0;  // SO_SNDBUF; 0 leaves it to the kernel, whose own sizing is best below 4 MiB
 
-  ProtocolVersions versions;  // for tests of other versions
+  ProtocolVersions versions = {};  // for tests of other versions
 };
 
 struct SenderStatus {

@@ -1,0 +1,237 @@
+// Who may talk to whom: certificates, names, versions, garbage.
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "propagation/connection.h"
+#include "propagation/messages.h"
+#include "propagation/propagation_harness.h"
+
+namespace thalweg::propagation {
+namespace {
+
+using namespace std::chrono_literals;
+using base::ErrorCode;
+using testing::Test;
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+class TlsHandshake : public Test {
+ protected:
+  TestCertificates certificates;
+
+  // What a sender with `files` says that talks to an engine with `engine_files`.
+  base::Error sender_error(const TlsFiles& engine_files, const std::optional<TlsFiles>& files,
+                           const std::function<void(SenderOptions&)>& change = {}) {
+    ReceivingEngine b(engine_files);
+    b.start_receiver();
+    SendingEngine a(b.port.port(), files);
+    a.start_sender(change);
+    const auto error = a.await_link_error();
+    EXPECT_FALSE(a.sender->status().connected);
+    EXPECT_TRUE(eventually([&] { return b.port.gauges().refused > 0; }));
+    last_refusal = b.port.gauges().last_refusal;
+    return error;
+  }
+  std::string last_refusal;
+};
+
+TEST_F(TlsHandshake, ACertificateOfAnotherCaIsRejectedByBothSides) {
+  const auto by_sender = sender_error(certificates.issue_by_stranger("b"), certificates.issue("a"));
+  EXPECT_EQ(by_sender.code, ErrorCode::certificate_rejected) << by_sender.message;
+  TlsFiles stranger = certificates.issue_by_stranger("a");
+  stranger.ca = certificates.directory() / "ca.crt";  // trusts the engine, but is not trusted
+  const auto by_receiver = sender_error(certificates.issue("b"), stranger);
+  EXPECT_EQ(by_receiver.code, ErrorCode::certificate_rejected) << by_receiver.message;
+  EXPECT_TRUE(contains(last_refusal, "certificate")) << last_refusal;
+}
+
+TEST_F(TlsHandshake, AnExpiredCertificateIsRejectedByBothSides) {
+  const auto by_sender = sender_error(certificates.issue("b", -60), certificates.issue("a"));
+  EXPECT_EQ(by_sender.code, ErrorCode::certificate_rejected) << by_sender.message;
+  EXPECT_TRUE(contains(by_sender.message, "expired")) << by_sender.message;
+  const auto by_receiver = sender_error(certificates.issue("b"), certificates.issue("a", -60));
+  EXPECT_EQ(by_receiver.code, ErrorCode::certificate_rejected) << by_receiver.message;
+  EXPECT_TRUE(contains(by_receiver.message, "expired")) << by_receiver.message;
+}
+
+TEST_F(TlsHandshake, AnEngineWithAnotherNameIsRejected) {
+  const auto wrong_receiver = sender_error(certificates.issue("c"), certificates.issue("a"));
+  EXPECT_EQ(wrong_receiver.code, ErrorCode::certificate_rejected) << wrong_receiver.message;
+  EXPECT_TRUE(contains(wrong_receiver.message, "hostname")) << wrong_receiver.message;
+  // Says that it is a, shows a certificate of c.
+  const auto wrong_sender = sender_error(certificates.issue("b"), certificates.issue("c"));
+  EXPECT_EQ(wrong_sender.code, ErrorCode::certificate_rejected) << wrong_sender.message;
+  EXPECT_TRUE(contains(wrong_sender.message, "does not name engine a")) << wrong_sender.message;
+  // Is c with all papers, but the stream comes from a.
+  const auto not_the_peer = sender_error(certificates.issue("b"), certificates.issue("c"),
+                                         [](SenderOptions& options) { options.engine = "c"; });
+  EXPECT_EQ(not_the_peer.code, ErrorCode::certificate_rejected) << not_the_peer.message;
+  EXPECT_TRUE(contains(not_the_peer.message, "comes from engine a")) << not_the_peer.message;
+}
+
+TEST_F(TlsHandshake, APlainSenderIsRefusedByATlsPort) {
+  const auto error = sender_error(certificates.issue("b"), std::nullopt);
+  EXPECT_EQ(error.code, ErrorCode::link_lost) << error.message;
+  EXPECT_TRUE(contains(last_refusal, "does not speak TLS")) << last_refusal;
+}
+
+TEST_F(TlsHandshake, ATlsSenderIsRefusedByAPlainPort) {
+  ReceivingEngine b;
+  b.start_receiver();
+  SendingEngine a(b.port.port(), certificates.issue("a"));
+  a.start_sender();
+  EXPECT_EQ(a.await_link_error().code, ErrorCode::link_lost);
+}
+
+TEST_F(TlsHandshake, UnusableFilesAreNamed) {
+  TlsFiles files = certificates.issue("b");
+  files.key = certificates.directory() / "missing.key";
+  ReceiverPort port({.engine = "b", .security = {.tls = files}});
+  const auto started = port.start();
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().code, ErrorCode::certificate_unusable);
+  EXPECT_TRUE(contains(started.error().message, "missing.key")) << started.error().message;
+}
+
+TEST_F(TlsHandshake, RenewedCertificatesAreTakenWithoutARestart) {
+  const TlsFiles files = certificates.issue("b", -60);
+  ReceivingEngine b(files);
+  b.start_receiver();
+  SendingEngine a(b.port.port(), certificates.issue("a"));
+  a.start_sender();
+  EXPECT_EQ(a.await_link_error().code, ErrorCode::certificate_rejected);
+  certificates.issue("b");  // the same files, renewed
+  ASSERT_TRUE(b.port.reload_certificates());
+  EXPECT_TRUE(eventually([&] { return a.sender->status().connected; }));
+  EXPECT_FALSE(a.sender->status().link_error);
+}
+
+TEST(Handshake, PlainTcpLeavesLoopbackNever) {
+  ReceiverPort port({.engine = "b", .address = "0.0.0.0", .security = {.plain_on_loopback = true}});
+  EXPECT_EQ(port.start().error().code, ErrorCode::invalid_request);
+  ReceiverPort without({.engine = "b"});
+  EXPECT_EQ(without.start().error().code, ErrorCode::invalid_request);
+  SendingEngine a(1);
+  a.start_sender([](SenderOptions& options) { options.host = "192.0.2.1"; });
+  EXPECT_EQ(a.await_link_error().code, ErrorCode::invalid_request);
+}
+
+TEST(Handshake, UnknownVersionsAreRefusedByBothSides) {
+  ReceivingEngine b({}, {.lowest = 1, .highest = 1});
+  b.start_receiver();
+  SendingEngine a(b.port.port());
+  a.start_sender([](SenderOptions& options) { options.versions = {.lowest = 2, .highest = 3}; });
+  const auto error = a.await_link_error();
+  EXPECT_EQ(error.code, ErrorCode::link_version_unsupported);
+  EXPECT_TRUE(contains(error.message, "engine b speaks propagation protocol 1 to 1, engine a speaks 2 to 3"))
+      << error.message;
+  EXPECT_TRUE(contains(b.port.gauges().last_refusal, "engine a speaks 2 to 3"));
+}
+
+TEST(Handshake, AdjacentVersionsTalk) {
+  for (const auto& [ours, theirs] : {std::pair<ProtocolVersions, ProtocolVersions>{{1, 2}, {1, 1}}, {{1, 1}, {1, 2}}}) {
+    ReceivingEngine b({}, theirs);
+    b.start_receiver();
+    SendingEngine a(b.port.port());
+    a.start_sender([&](SenderOptions& options) { options.versions = ours; });
+    ASSERT_TRUE(a.sender->await_receiver(kPatience));
+    NumberedProducer producer(*a.queue, 0, 100);
+    NumberedChecker checker(*b.queue, 0, 100);
+    EXPECT_TRUE(checker.finish());
+  }
+}
+
+TEST(Handshake, AnUnknownStreamIsRefusedUntilItStarts) {
+  ReceivingEngine b;
+  SendingEngine a(b.port.port());
+  a.start_sender();
+  const auto error = a.await_link_error();
+  EXPECT_EQ(error.code, ErrorCode::link_refused);
+  EXPECT_TRUE(contains(error.message, "runs no receiver for stream stream01")) << error.message;
+  b.start_receiver();
+  EXPECT_TRUE(eventually([&] { return a.sender->status().connected; }));
+}
+
+TEST(Handshake, AnAbsentEngineIsUnreachable) {
+  uint16_t port = 0;
+  {
+    port = port_of(listen_on("127.0.0.1", 0, true).value());
+  }
+  SendingEngine a(port);
+  a.start_sender();
+  EXPECT_EQ(a.await_link_error().code, ErrorCode::engine_unreachable);
+  EXPECT_EQ(a.sender->await_receiver(1ms).error().code, ErrorCode::engine_unreachable);
+}
+
+// Writes bytes to a port and returns what came back until the port closed the connection.
+std::vector<std::byte> talk_to(uint16_t port, std::span<const std::byte> bytes) {
+  base::File socket = begin_connect("127.0.0.1", port, true, 0).value();
+  pollfd polled{.fd = socket.descriptor(), .events = POLLOUT, .revents = 0};
+  poll(&polled, 1, -1);
+  EXPECT_EQ(send(socket.descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+  std::vector<std::byte> answer(4096);
+  size_t got = 0;
+  polled.events = POLLIN;
+  for (;;) {
+    poll(&polled, 1, -1);
+    const ssize_t more = recv(socket.descriptor(), answer.data() + got, answer.size() - got, 0);
+    if (more <= 0) break;
+    got += static_cast<size_t>(more);
+  }
+  answer.resize(got);
+  return answer;
+}
+
+Hello sample_hello() {
+  return {.versions = {},
+          .compressions = 1,
+          .sender_session = 5,
+          .receiver_session = 0,
+          .first_sequence = 1,
+          .window_bytes = 1 << 22,
+          .sender_engine = "a",
+          .receiver_engine = "b",
+          .stream_id = "stream01"};
+}
+
+TEST(Handshake, GarbageIsRefusedAndHarmsNobody) {
+  ReceivingEngine b;
+  b.start_receiver();
+  const std::string http = "GET / HTTP/1.1\r\nHost: b\r\nUser-Agent: anybody\r\n\r\n";
+  EXPECT_TRUE(talk_to(b.port.port(), std::as_bytes(std::span(http))).empty());
+  auto damaged = make_message(sample_hello());
+  damaged.back() ^= std::byte{1};
+  EXPECT_TRUE(talk_to(b.port.port(), damaged).empty());
+  EXPECT_TRUE(talk_to(b.port.port(), make_message(Heartbeat{.stamp = 1})).empty());
+  EXPECT_EQ(b.port.gauges().refused, 3U);
+  EXPECT_FALSE(b.receiver->status().connected);
+}
+
+TEST(Handshake, GarbageAfterTheHandshakeEndsTheConnectionOnly) {
+  ReceivingEngine b;
+  b.start_receiver();
+  auto bytes = make_message(sample_hello());
+  bytes.insert(bytes.end(), 64, std::byte{0xEE});
+  // Bytes right behind HELLO are bytes before WELCOME: a sender waits for it.
+  talk_to(b.port.port(), bytes);
+  ASSERT_TRUE(eventually([&] { return b.port.gauges().refused == 1; }));
+  SendingEngine a(b.port.port());
+  a.start_sender();
+  NumberedProducer producer(*a.queue, 0, 100);
+  NumberedChecker checker(*b.queue, 0, 100);
+  EXPECT_TRUE(checker.finish());
+}
+
+TEST(Handshake, APeerThatSaysNothingIsDropped) {
+  ReceiverPort port(
+      {.engine = "b", .security = {.plain_on_loopback = true}, .handshake_timeout = 20ms, .handshakes_max = 2});
+  ASSERT_TRUE(port.start());
+  std::vector<base::File> silent;
+  for (int i = 0; i < 5; ++i) silent.push_back(begin_connect("127.0.0.1", port.port(), true, 0).value());
+  EXPECT_TRUE(eventually([&] { return port.gauges().refused == 5; }));
+}
+
+}  // namespace
+}  // namespace thalweg::propagation

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "propagation/message_reader.h"
+#include "propagation/receiver_port.h"
+#include "propagation/receiver_state.h"
+#include "propagation/tls.h"
+#include "propagation/wake.h"
+
+namespace thalweg::propagation {
+
+// The port's insides: the table of receivers and the thread that brings connections to them.
+struct ReceiverPort::State {
+  explicit State(ReceiverPortOptions given) : options(std::move(given)) {}
+
+  // --- anybody
+  base::Result<void> enter(std::shared_ptr<Receiver::State> receiver);
+  void leave(const Receiver::State& receiver);
+
+  // --- the owner
+  base::Result<void> load_certificates();
+
+  // --- its thread
+  void run();
+
+  const ReceiverPortOptions options;
+  base::File listener;
+  std::thread thread;
+  std::atomic<bool> stop_requested{false};
+  Wake wake;
+  mutable std::mutex mutex;
+  std::map<std::string, std::shared_ptr<Receiver::State>> receivers;  // guarded: by stream id
+  std::shared_ptr<SSL_CTX> tls;                                       // guarded: replaced as a whole
+  Gauges gauges;                                                      // guarded
+
+ private:
+  using Time = std::chrono::steady_clock::time_point;
+
+  // A connection that has not said who it is yet.
+  struct Handshake {
+    Connection connection;
+    Time deadline;
+    MessageReader reader{kControlBytesMax};
+    bool secured = false;
+  };
+
+  void accept_waiting();
+  // True when the handshake is over, one way or the other.
+  bool advance(Handshake& handshake);
+  base::Result<std::optional<Hello>> read_hello(Handshake& handshake);
+  base::Result<void> hand_over(Handshake& handshake, Hello hello);
+  std::unexpected<base::Error> refuse(Handshake& handshake, RefusalReason reason, std::string text);
+  void note_refusal(const base::Error& why);
+
+  std::vector<std::unique_ptr<Handshake>> handshakes;
+};
+
+}  // namespace thalweg::propagation
