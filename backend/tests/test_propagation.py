@@ -12,10 +12,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from sqlalchemy import text
 
+from tests.conftest import Users
 from tests.features.test_streams import STREAMS, body_of, created
 from tests.support.engine_double import TOKEN, EngineDouble, example
 from tests.support.serving import eventually, serve
 from tests.test_collector import collector, wait_for  # noqa: F401
+from tests.test_commands import shell, with_token  # noqa: F401
 from thalweg.kernel.certificates import RequestRefused, make_authority, sign_request
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
@@ -389,3 +391,22 @@ async def test_capture_engine_that_is_lost_can_be_given_up(
                 return alpha.desired["streams"] == []
 
             await eventually(forgotten)
+
+
+async def test_command_line_places_a_stream(
+    operator: httpx.AsyncClient,
+    users: Users,
+    registered: dict[str, str],
+    pair: tuple[Enrolled, Enrolled],
+    shell: Any,  # noqa: F811
+) -> None:
+    run = with_token(shell, users)
+    choice = ["--source", "shop", "--destination", "warehouse", "--include", "public.*"]
+    refused = await run("streams", "create", "s", *choice, "--capture-engine", "bravo", "--apply-engine", "alpha")
+    assert (refused.code, "--propagation-listen" in refused.err) == (1, True)
+    made = await run("streams", "create", "s", *choice, "--capture-engine", "alpha", "--apply-engine", "bravo")
+    assert made.code == 0, made.err
+    shown = " ".join((await run("streams", "show", "s")).out.split())
+    assert "alpha (captures, sends) and bravo (receives, applies)" in shown
+    (stream,) = (await operator.get(STREAMS)).json()["items"]
+    assert (stream["capture_engine"]["id"], stream["apply_engine"]["id"]) == (pair[0].id, pair[1].id)
