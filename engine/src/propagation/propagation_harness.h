@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include "base/log.h"
 #include "propagation/receiver.h"
 #include "propagation/receiver_port.h"
 #include "propagation/sender.h"
@@ -19,6 +20,9 @@
 // Two engines' ends of a propagation in one process, over real sockets on loopback.
 
 namespace thalweg::propagation {
+
+// spdlog makes its logger at the first line: here, before there are threads that the thread sanitizer could not order.
+inline const bool kLoggerExists = (base::log_event(base::LogLevel::info, "test_begins"), true);
 
 // Long enough that only what hangs can use it up.
 inline constexpr std::chrono::seconds kPatience{60};

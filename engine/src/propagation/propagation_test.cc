@@ -85,12 +85,12 @@ TEST_P(PropagationCuts, NothingIsLostAndNothingComesTwice) {
   ReceivingEngine b(tls ? std::optional(certificates.issue("b")) : std::nullopt);
   b.start_receiver();
   CuttingProxy proxy(b.port.port(), seed);
+  proxy.cut_after(150'000);
   SendingEngine a(proxy.port(), tls ? std::optional(certificates.issue("a")) : std::nullopt);
   a.start_sender([seed](SenderOptions& options) {
     options.compression = static_cast<Compression>(seed % 3);
     options.batch_bytes = seed % 4 == 0 ? 4096 : 32'768;
   });
-  proxy.cut_after(150'000);
   constexpr uint64_t kCutFrames = 12'000;
   NumberedProducer producer(*a.queue, 0, kCutFrames);
   NumberedChecker checker(*b.queue, 0, kCutFrames);
