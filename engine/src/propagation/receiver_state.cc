@@ -99,10 +99,12 @@ void Receiver::State::run() {
 
 void Receiver::State::lose(const base::Error& why) {
   connection.reset();
-  breaks.add();
   base::log_error("propagation_link_broken", why);
-  const std::lock_guard lock(mutex);
-  link_error = why;
+  {
+    const std::lock_guard lock(mutex);
+    link_error = why;
+  }
+  breaks.add();  // last: whoever sees the break finds its reason
 }
 
 // Answers HELLO. Fails with sender_restarted where the sender's session is another than the one this receiver belongs
