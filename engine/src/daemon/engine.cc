@@ -45,7 +45,8 @@ Engine::Engine(fs::path state_directory, const base::Clock& clock)
 
 Engine::~Engine() = default;  // streams drain and join
 
-base::Result<std::unique_ptr<Engine>> Engine::open(const fs::path& state_directory, const base::Clock& clock) {
+base::Result<std::unique_ptr<Engine>> Engine::open(const fs::path& state_directory, const base::Clock& clock,
+                                                   Peering::Address receives_at) {
   std::error_code error;
   fs::create_directories(state_directory / "streams", error);
   if (!error) fs::create_directories(state_directory / "spill", error);
@@ -53,6 +54,7 @@ base::Result<std::unique_ptr<Engine>> Engine::open(const fs::path& state_directo
 
   std::unique_ptr<Engine> engine(new Engine(state_directory, clock));
   THALWEG_ASSIGN(engine->identity_, Identity::open(state_directory / "identity", clock));
+  engine->peering_ = std::make_unique<Peering>(*engine->identity_, std::move(receives_at));
   if (!fs::exists(engine->desired_file())) return engine;
   THALWEG_ASSIGN(const std::string text, base::read_file(engine->desired_file(), 2 * control::kDesiredBytesMax));
   auto desired = control::parse_desired(text);
@@ -122,7 +124,7 @@ void Engine::reconcile(const DesiredState& desired) {
   for (const StreamDefinition& definition : desired.streams) {
     auto found = streams_.find(definition.id);
     if (found == streams_.end()) {
-      streams_.emplace(definition.id, std::make_shared<Stream>(definition, state_directory_, clock_));
+      streams_.emplace(definition.id, std::make_shared<Stream>(definition, state_directory_, clock_, *peering_));
     } else {
       found->second->desire(definition);
     }
@@ -161,7 +163,7 @@ control::EngineStatus Engine::engine() const {
           .pid = ::getpid(),
           .desired_revision = revision_,
           .identity = identity_->view(),
-          .propagation_listen = {}};
+          .propagation_listen = peering_->listen_address()};
 }
 
 std::vector<control::StreamStatus> Engine::status() const {
@@ -184,6 +186,7 @@ base::Result<std::string> Engine::request_identity(const std::string& name) { re
 
 base::Result<control::IdentityView> Engine::install_identity(const std::string& certificate, const std::string& ca) {
   THALWEG_ASSIGN(control::IdentityView view, identity_->install(certificate, ca));
+  THALWEG_TRY(peering_->renew());
   base::log_event(base::LogLevel::info, "identity_installed", {{"name", view.name}, {"fingerprint", view.fingerprint}});
   return view;
 }

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "control/managed_streams.h"
 #include "daemon/identity.h"
+#include "daemon/peering.h"
 #include "daemon/stream.h"
 
 namespace thalweg::daemon {
@@ -19,8 +20,9 @@ class Engine final : public control::ManagedStreams {
  public:
   // Reads <state_directory>/desired.json and begins to reconcile. A file that cannot be read, or that says nothing
   // this engine understands, is an error: to go on without it would forget slots that hold WAL.
+  // `receives_at`: where other engines send to.
   static base::Result<std::unique_ptr<Engine>> open(const std::filesystem::path& state_directory,
-                                                    const base::Clock& clock);
+                                                    const base::Clock& clock, Peering::Address receives_at = {});
   ~Engine() override;
 
   // Every stream drains and ends, within `patience`. False: some did not; the process may exit all the same, what is
@@ -49,8 +51,9 @@ class Engine final : public control::ManagedStreams {
   const std::filesystem::path state_directory_;
   const base::Clock& clock_;
   const base::UnixMicros started_at_;
-  std::unique_ptr<Identity> identity_;  // never null once open
-  std::mutex put_mutex_;                // one desired document at a time
+  std::unique_ptr<Identity> identity_;  // neither is null once open; both outlive the streams
+  std::unique_ptr<Peering> peering_;
+  std::mutex put_mutex_;  // one desired document at a time
   mutable std::mutex mutex_;
   uint64_t revision_ = 0;
   bool stopping_ = false;

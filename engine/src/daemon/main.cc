@@ -21,16 +21,19 @@ using namespace thalweg;
 
 constexpr const char* kUsage =
     "Usage: thalwegd --state-dir DIR [--listen HOST:PORT] [--token-file FILE] [--tls-cert FILE --tls-key FILE]\n"
+    "                [--propagation-listen HOST:PORT]\n"
     "                [--log-level debug|info|warning|error] [--log-file FILE] [--version] [--help]\n"
     "\n"
     "  --state-dir   the engine's folder: desired state, spill; created where missing\n"
     "  --listen      address of the control API, default 127.0.0.1:8643; not loopback only with TLS\n"
+    "  --propagation-listen  where other engines send LCRs to, default 127.0.0.1:8644; TLS with the engine's identity\n"
     "  --token-file  bearer token of the control API, default DIR/token; created where missing\n";
 constexpr std::chrono::seconds kStopPatience{45};  // more than a stream's drain
 
 struct Flags {
   std::string state_directory;
   std::string listen = "127.0.0.1:8643";
+  std::string propagation_listen = "127.0.0.1:8644";
   std::string token_file;
   std::string tls_certificate;
   std::string tls_key;
@@ -54,6 +57,7 @@ base::LogLevel parse_level(const std::string& text) {
 Flags parse_flags(int argc, char** argv) {
   static const option kOptions[] = {{"state-dir", required_argument, nullptr, 's'},
                                     {"listen", required_argument, nullptr, 'l'},
+                                    {"propagation-listen", required_argument, nullptr, 'p'},
                                     {"token-file", required_argument, nullptr, 't'},
                                     {"tls-cert", required_argument, nullptr, 'c'},
                                     {"tls-key", required_argument, nullptr, 'k'},
@@ -70,6 +74,9 @@ Flags parse_flags(int argc, char** argv) {
         break;
       case 'l':
         flags.listen = optarg;
+        break;
+      case 'p':
+        flags.propagation_listen = optarg;
         break;
       case 't':
         flags.token_file = optarg;
@@ -105,10 +112,12 @@ Flags parse_flags(int argc, char** argv) {
 base::Result<void> run(const Flags& flags, const sigset_t& ending) {
   THALWEG_TRY(base::start_logging(flags.log_level, flags.log_file));
   THALWEG_ASSIGN(auto address, control::parse_listen_address(flags.listen));
+  THALWEG_ASSIGN(auto receives_at, control::parse_listen_address(flags.propagation_listen));
   THALWEG_ASSIGN(control::StateDirectory state, control::StateDirectory::open(flags.state_directory));
   THALWEG_ASSIGN(std::string token, control::load_or_create_token(flags.token_file));
   base::SystemClock clock;
-  THALWEG_ASSIGN(std::unique_ptr<daemon::Engine> engine, daemon::Engine::open(state.path(), clock));
+  THALWEG_ASSIGN(std::unique_ptr<daemon::Engine> engine,
+                 daemon::Engine::open(state.path(), clock, {receives_at.first, receives_at.second}));
   auto server = control::HttpServer::start({.host = address.first,
                                             .port = address.second,
                                             .token = token,

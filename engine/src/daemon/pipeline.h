@@ -8,24 +8,35 @@
 #include "apply/apply.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "capture/capture.h"
 #include "control/desired_state.h"
 #include "control/managed_streams.h"
+#include "daemon/peering.h"
+#include "daemon/queue_consumer.h"
+#include "daemon/queue_producer.h"
 #include "queue/lcr_queue.h"
 
-// One stream's capture, queue and apply: combined capture and apply. Built together, torn down together.
+// What of a stream runs in this engine: a producer, a queue, a consumer, built together and torn down together.
+//   combined capture and apply   capture  -> queue -> apply
+//   the half that sends          capture  -> queue -> sender
+//   the half that receives       receiver -> queue -> apply
 
 namespace thalweg::daemon {
 
-apply::ApplyParameters apply_parameters(const control::StreamParameters& parameters);
-
 struct PipelineOptions {
   control::StreamDefinition definition;
-  std::string system_identifier;
-  int timeline = 0;
+  CaptureIdentity identity;
   std::vector<apply::CatchUpSpan> catch_up;
   std::filesystem::path spill_directory;
   const base::Clock* clock = nullptr;  // outlives the pipeline
+  Peering* peering = nullptr;          // outlives the pipeline
+};
+
+// LSNs, zero where they are not known here.
+struct PipelinePositions {
+  base::Lsn captured;
+  base::Lsn source_end;
+  base::Lsn applied;
+  base::Lsn confirmed;
 };
 
 // Owner: the stream's supervisor. The const methods and those of the error queue may be called by anybody between
@@ -39,29 +50,27 @@ class Pipeline {
 
   base::Result<void> start();
   void set_parameters(const control::StreamParameters& parameters);
-  // Capture stops, apply works off what the queue holds, for `patience` at most; then both have ended.
+  // The producer stops, the consumer works off what the queue holds, for `patience` at most; then both have ended.
   void drain(std::chrono::milliseconds patience);
   // Both end as soon as they can; what is in the queue is read from the WAL again at the next start.
   void cut();
 
-  // Why capture or apply ended by itself.
-  std::optional<base::Error> failure() const;
-  bool is_running() const;
-  capture::CaptureStatus capture_status() const { return capture_->status(); }
-  apply::ApplyStatus apply_status() const { return apply_->status(); }
-  std::vector<telemetry::TableSample> tables() const { return apply_->tables(); }
+  std::optional<base::Error> failure() const;  // why one of the two ended by itself
+  std::optional<base::Error> trouble() const;  // what one of the two mends by itself right now
+  bool caught_up();
+  PipelinePositions positions() const;
+  std::vector<telemetry::TableSample> tables() const { return consumer_->tables(); }
   control::StreamStats stats() const;
 
-  apply::Apply& apply() { return *apply_; }
+  apply::Apply* apply() { return consumer_->apply(); }  // null in the half that sends
 
  private:
-  telemetry::ComponentSample queue_sample() const;
-
-  PipelineOptions options_;
-  std::unique_ptr<queue::LcrQueue> queue_;
-  // Capture reads apply's confirmed position and both use the queue: destroyed in reverse order.
-  std::unique_ptr<apply::Apply> apply_;
-  std::unique_ptr<capture::Capture> capture_;
+  const PipelineOptions options_;
+  // Producer and consumer use the queue, and the producer reads the consumer's confirmed position: destroyed in
+  // reverse.
+  queue::LcrQueue queue_;
+  const std::unique_ptr<QueueConsumer> consumer_;
+  const std::unique_ptr<QueueProducer> producer_;
   bool started_ = false;
   bool ended_ = false;
 };

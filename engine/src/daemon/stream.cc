@@ -23,15 +23,18 @@ constexpr std::chrono::seconds kInUsePatience{60};  // a killed engine's session
 // What capture, queue and apply are built from. The rest can change under a running pipeline.
 bool needs_another_pipeline(const StreamDefinition& from, const StreamDefinition& to) {
   return from.source.conninfo != to.source.conninfo || from.destination.conninfo != to.destination.conninfo ||
-         from.tables != to.tables || control::needs_restart(from.parameters, to.parameters);
+         from.send_to != to.send_to || from.receive_from != to.receive_from || from.tables != to.tables ||
+         control::needs_restart(from.parameters, to.parameters);
 }
 
 }  // namespace
 
-Stream::Stream(StreamDefinition definition, const std::filesystem::path& state_directory, const base::Clock& clock)
+Stream::Stream(StreamDefinition definition, const std::filesystem::path& state_directory, const base::Clock& clock,
+               Peering& peering)
     : id_(definition.id),
       spill_directory_(state_directory / "spill" / definition.id),
       clock_(clock),
+      peering_(peering),
       memory_(state_directory / "streams", definition.id),
       progress_(clock),
       desired_(std::move(definition)),
@@ -151,6 +154,7 @@ void Stream::be_disabled() { observe("DISABLED", "STOPPED"); }
 StartContext Stream::start_context() {
   return {.spill_directory = spill_directory_,
           .clock = &clock_,
+          .peering = &peering_,
           .progress = &progress_,
           .stop = &interrupt_,
           .set_phase = [this](std::string_view phase) { set_phase(phase); }};
@@ -162,7 +166,7 @@ void Stream::be_enabled() {
     if (!has_error()) set_phase("INITIALIZING");  // a try after an error stays RETRYING until it works
     auto ran = run_once(definition);
     if (ran || is_interrupted()) break;
-    if (!heals_by_itself(ran.error())) return abort_with(definition, ran.error());
+    if (!heals_by_itself(definition, ran.error())) return abort_with(definition, ran.error());
     wait_to_retry(ran.error());
   }
   // Interrupted: by the engine's stop, or by news that the supervisor takes up next.
@@ -182,7 +186,7 @@ base::Result<void> Stream::run_once(const StreamDefinition& definition) {
   auto begun = std::chrono::steady_clock::now();
   auto watched = watch(definition, started.constraints_from);
   backoff_.worked(std::chrono::steady_clock::now() - begun);
-  base::Lsn applied = pipeline_->apply_status().applied;
+  base::Lsn applied = pipeline_->positions().applied;
   if (watched) {
     observe("ENABLED", "DRAINING");
     stop_pipeline(true);
@@ -197,15 +201,11 @@ base::Result<void> Stream::run_once(const StreamDefinition& definition) {
 
 // Returns when interrupted or when late constraints can be added; fails when the pipeline does.
 base::Result<void> Stream::watch(const StreamDefinition& definition, base::Lsn constraints_from) {
-  base::Lsn catch_up_to;  // the source's WAL end when capture first saw it: what is before it is backlog
   control::StreamParameters in_effect = definition.parameters;
   while (!is_interrupted()) {
     if (auto failed = pipeline_->failure()) return std::unexpected(*failed);
-    base::Lsn applied = pipeline_->apply_status().applied;
-    capture::CaptureStatus capture = pipeline_->capture_status();
-    if (!catch_up_to) catch_up_to = capture.source_end;
-    bool caught_up = catch_up_to && applied >= catch_up_to && capture.captured >= catch_up_to;
-    if (caught_up) set_phase("REPLICATING");
+    observe_pipeline();
+    const base::Lsn applied = pipeline_->positions().applied;
     if (constraints_from && applied >= constraints_from) return {};
 
     std::unique_lock lock(mutex_);
@@ -221,6 +221,24 @@ base::Result<void> Stream::watch(const StreamDefinition& definition, base::Lsn c
   return {};
 }
 
+// A pipeline that mends something by itself, a link to another engine, is RETRYING as well.
+void Stream::observe_pipeline() {
+  if (auto trouble = pipeline_->trouble()) {
+    {
+      std::lock_guard lock(mutex_);
+      if (!error_ || error_->error.message != trouble->message) {
+        error_ = control::ReportedError{*trouble, clock_.unix_now()};
+      }
+    }
+    return set_phase("RETRYING");
+  }
+  if (has_error()) {
+    clear_error();
+    set_phase("CATCHING UP");
+  }
+  if (pipeline_->caught_up()) set_phase("REPLICATING");
+}
+
 void Stream::stop_pipeline(bool drain) {
   if (drain) pipeline_->drain(kDrainPatience);
   pipeline_->cut();
@@ -228,11 +246,24 @@ void Stream::stop_pipeline(bool drain) {
   pipeline_.reset();
 }
 
-bool Stream::heals_by_itself(const Error& error) {
+bool Stream::heals_by_itself(const StreamDefinition& definition, const Error& error) {
   if (base::class_of(error.code) == base::ErrorClass::transient) return true;
-  // Both go on once there is space.
-  if (error.code == ErrorCode::disk_full || error.code == ErrorCode::spill_limit_reached) return true;
-  if (error.code != ErrorCode::stream_in_use) return false;
+  switch (error.code) {
+    // These go on once there is space.
+    case ErrorCode::disk_full:
+    case ErrorCode::spill_limit_reached:
+    // The other engine may be given another certificate or version without this one noticing.
+    case ErrorCode::certificate_rejected:
+    case ErrorCode::link_protocol_violation:
+    case ErrorCode::link_version_unsupported:
+      return true;
+    case ErrorCode::corrupt_frame:
+      return definition.receive_from.has_value();  // it is sent again
+    case ErrorCode::stream_in_use:
+      break;
+    default:
+      return false;
+  }
   // Another engine, or the sessions of one that was killed and that the server has not missed yet.
   auto now = std::chrono::steady_clock::now();
   if (!in_use_since_) in_use_since_ = now;
@@ -295,7 +326,7 @@ void Stream::be_dropped(const StreamDefinition& definition) {
       }
       return observe("DROPPED", "STOPPED");
     }
-    if (!heals_by_itself(removed.error())) return abort_with(definition, removed.error());
+    if (!heals_by_itself(definition, removed.error())) return abort_with(definition, removed.error());
     wait_to_retry(removed.error());
   }
   std::lock_guard lock(mutex_);

@@ -30,7 +30,9 @@ namespace thalweg::daemon {
 // exclusive for the supervisor when it makes or unmakes it; the copy's progress guards itself.
 class Stream {
  public:
-  Stream(control::StreamDefinition definition, const std::filesystem::path& state_directory, const base::Clock& clock);
+  // `peering` outlives the stream.
+  Stream(control::StreamDefinition definition, const std::filesystem::path& state_directory, const base::Clock& clock,
+         Peering& peering);
   ~Stream();  // request_stop and join
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
@@ -59,11 +61,12 @@ class Stream {
 
   base::Result<void> run_once(const control::StreamDefinition& definition);
   base::Result<void> watch(const control::StreamDefinition& definition, base::Lsn constraints_from);
+  void observe_pipeline();
   void stop_pipeline(bool drain);
   void wait_to_retry(const base::Error& error);
   void abort_with(const control::StreamDefinition& definition, const base::Error& error);
   void remember_fresh_start(const control::StreamDefinition& definition);
-  bool heals_by_itself(const base::Error& error);
+  bool heals_by_itself(const control::StreamDefinition& definition, const base::Error& error);
 
   void observe(std::string_view status, std::string_view phase);
   void set_phase(std::string_view phase);
@@ -78,6 +81,7 @@ class Stream {
   const std::string id_;
   const std::filesystem::path spill_directory_;
   const base::Clock& clock_;
+  Peering& peering_;
   const StreamMemory memory_;
   instantiation::Progress progress_;
 

@@ -53,6 +53,7 @@ std::string left_at_destination(const StreamDefinition& definition, const base::
 }  // namespace
 
 base::Result<std::string> remove_stream(const StreamDefinition& definition) {
+  if (definition.send_to) return std::string{};  // all of it is the receiving half's
   auto at_source = remove_at_source(definition);
   if (!at_source && !definition.force) return std::unexpected(at_source.error());
   auto at_destination = remove_at_destination(definition);

@@ -153,7 +153,8 @@ base::Result<StartedStream> Starter::run() {
                                      .application_name = capture::capture_application_name(definition_.id),
                                      .low_watermark = record_->low_watermark,
                                      .system_identifier = record_->source_system_identifier,
-                                     .timeline = record_->source_timeline}));
+                                     .timeline = record_->source_timeline,
+                                     .shared = definition_.receive_from.has_value()}));
   }
   THALWEG_ASSIGN(instantiation::Assessment assessment, instantiation_.assess(!record_));
   if (!record_ || assessment.needs_snapshot) context_.set_phase("INSTANTIATING");
@@ -167,12 +168,13 @@ base::Result<StartedStream> Starter::run() {
   if (assessment.needs_snapshot || assessment.needs_constraints) {
     THALWEG_ASSIGN(started.constraints_from, instantiation_.add_constraints(record_->low_watermark));
   }
-  PipelineOptions options{.definition = definition_,
-                          .system_identifier = record_->source_system_identifier,
-                          .timeline = record_->source_timeline,
-                          .catch_up = {},
-                          .spill_directory = context_.spill_directory,
-                          .clock = context_.clock};
+  PipelineOptions options{
+      .definition = definition_,
+      .identity = {.system_identifier = record_->source_system_identifier, .timeline = record_->source_timeline},
+      .catch_up = {},
+      .spill_directory = context_.spill_directory,
+      .clock = context_.clock,
+      .peering = context_.peering};
   THALWEG_ASSIGN(std::vector<instantiation::CopiedTable> copied, instantiation_.copied_tables());
   for (const auto& table : copied) {
     options.catch_up.push_back({table.table.schema, table.table.name, table.copied_from, table.copied_to});
@@ -194,7 +196,16 @@ base::Result<StartedStream> start_stream(const StreamDefinition& definition, con
   std::error_code error;
   std::filesystem::create_directories(context.spill_directory, error);
   if (error) return std::unexpected(base::file_error(error.value(), "create " + context.spill_directory.string()));
-  return Starter(definition, context).run();
+  if (!definition.send_to) return Starter(definition, context).run();
+  StartedStream sending;
+  sending.pipeline = std::make_unique<Pipeline>(PipelineOptions{.definition = definition,
+                                                                .identity = {},
+                                                                .catch_up = {},
+                                                                .spill_directory = context.spill_directory,
+                                                                .clock = context.clock,
+                                                                .peering = context.peering});
+  THALWEG_TRY(sending.pipeline->start());
+  return sending;
 }
 
 base::Result<void> add_late_constraints(const StreamDefinition& definition, const StartContext& context,

@@ -18,6 +18,7 @@ namespace thalweg::daemon {
 struct StartContext {
   std::filesystem::path spill_directory;
   const base::Clock* clock = nullptr;
+  Peering* peering = nullptr;
   instantiation::Progress* progress = nullptr;
   const std::atomic<bool>* stop = nullptr;          // ends a long copy early with engine_stopping
   std::function<void(std::string_view)> set_phase;  // INSTANTIATING
@@ -29,7 +30,8 @@ struct StartedStream {
 };
 
 // Checks both sides, makes publication and slot, instantiates what is not instantiated, starts the pipeline. When it
-// fails before the stream is registered at the destination, nothing of it is left on either side.
+// fails before the stream is registered at the destination, nothing of it is left on either side. The half that sends
+// leaves all that to the half that receives: it waits for that and starts its pipeline.
 base::Result<StartedStream> start_stream(const control::StreamDefinition& definition, const StartContext& context);
 
 // Adds the constraints that had to wait, between two pipelines.

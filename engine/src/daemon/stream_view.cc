@@ -26,6 +26,11 @@ control::InstantiationStatus to_status(const instantiation::ProgressReport& repo
   return out;
 }
 
+std::string_view mode_of(const control::StreamDefinition& definition) {
+  if (definition.send_to) return "CAPTURE AND PROPAGATION";
+  return definition.receive_from ? "PROPAGATION AND APPLY" : "COMBINED CAPTURE AND APPLY";
+}
+
 control::ParkedTransactionView to_view(apply::ParkedTransaction parked) {
   return {.id = parked.id,
           .commit_lsn = parked.commit_lsn,
@@ -52,6 +57,7 @@ control::StreamStatus Stream::status() const {
     out.error = error_;
     out.retry_at = retry_at_;
     tables = desired_.tables;
+    out.mode = mode_of(desired_);
     copies = desired_.parameters.initial_copy;
   }
   std::vector<telemetry::TableSample> changes;
@@ -60,12 +66,11 @@ control::StreamStatus Stream::status() const {
     std::shared_lock lock(pipeline_lock_);
     if (pipeline_) {
       running = true;
-      capture::CaptureStatus capture = pipeline_->capture_status();
-      apply::ApplyStatus apply = pipeline_->apply_status();
-      out.captured = capture.captured;
-      out.source_end = capture.source_end;
-      out.applied = apply.applied;
-      out.confirmed = capture.confirmed;
+      const PipelinePositions positions = pipeline_->positions();
+      out.captured = positions.captured;
+      out.source_end = positions.source_end;
+      out.applied = positions.applied;
+      out.confirmed = positions.confirmed;
       changes = pipeline_->tables();
     }
   }
@@ -102,6 +107,10 @@ base::Result<pg::Connection> Stream::connect_destination() const {
   std::string conninfo;
   {
     std::lock_guard lock(mutex_);
+    if (desired_.send_to) {
+      return base::fail(base::ErrorCode::unknown_error_transaction,
+                        "The stream's error queue is with the engine that applies: " + desired_.send_to->engine);
+    }
     conninfo = desired_.destination.conninfo;
   }
   return pg::Connection::open(conninfo, options);
@@ -118,7 +127,7 @@ base::Result<std::vector<control::ParkedTransactionView>> Stream::errors() const
 base::Result<void> Stream::execute_error(int64_t error_id) {
   {
     std::shared_lock lock(pipeline_lock_);
-    if (pipeline_) return pipeline_->apply().execute_error(error_id);
+    if (pipeline_ && pipeline_->apply() != nullptr) return pipeline_->apply()->execute_error(error_id);
   }
   THALWEG_ASSIGN(pg::Connection connection, connect_destination());
   return apply::execute_parked(std::move(connection), id_, error_id);
@@ -127,7 +136,7 @@ base::Result<void> Stream::execute_error(int64_t error_id) {
 base::Result<void> Stream::drop_error(int64_t error_id) {
   {
     std::shared_lock lock(pipeline_lock_);
-    if (pipeline_) return pipeline_->apply().remove_error(error_id);
+    if (pipeline_ && pipeline_->apply() != nullptr) return pipeline_->apply()->remove_error(error_id);
   }
   THALWEG_ASSIGN(pg::Connection connection, connect_destination());
   return apply::remove_parked(connection, id_, error_id);

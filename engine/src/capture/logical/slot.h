@@ -38,6 +38,7 @@ struct SlotExpectation {
   std::string system_identifier;               // empty: not compared
   int timeline = 0;                            // zero: not compared
   std::chrono::milliseconds patience{10'000};  // for our own dead session
+  bool shared = false;                         // another engine captures from it: in use is as it should be
 };
 struct SlotState {
   base::Lsn restart_lsn;

@@ -1,0 +1,72 @@
+#include "daemon/queue_consumer.h"
+
+namespace thalweg::daemon {
+namespace {
+
+apply::ApplyParameters apply_parameters(const control::StreamParameters& parameters) {
+  apply::ApplyParameters out;
+  out.parallelism = static_cast<int>(parameters.parallelism);
+  out.commit_serialization = parameters.commit_serialization == "full" ? apply::CommitSerialization::full
+                             : parameters.commit_serialization == "none"
+                                 ? apply::CommitSerialization::none
+                                 : apply::CommitSerialization::dependent_transactions;
+  out.disable_on_error = parameters.disable_on_error;
+  out.data_layer = parameters.data_layer;
+  out.group_size = static_cast<size_t>(parameters.group_size);
+  out.txn_lcr_spill_threshold = static_cast<size_t>(parameters.txn_lcr_spill_threshold);
+  out.txn_age_spill_threshold = std::chrono::seconds(parameters.txn_age_spill_threshold);
+  out.spill_limit_bytes = static_cast<uint64_t>(parameters.spill_limit_mb) * 1024 * 1024;
+  out.memory_budget_bytes = static_cast<size_t>(parameters.memory_budget_mb) * 1024 * 1024;
+  return out;
+}
+
+class ApplyConsumer final : public QueueConsumer {
+ public:
+  ApplyConsumer(const control::StreamDefinition& definition, std::vector<apply::CatchUpSpan> catch_up,
+                std::filesystem::path spill_directory, queue::LcrQueue& queue, const base::Clock& clock)
+      : apply_({.stream_id = definition.id,
+                .destination_conninfo = definition.destination.conninfo,
+                .queue = &queue,
+                .consumer = 0,
+                .parameters = apply_parameters(definition.parameters),
+                .spill_directory = std::move(spill_directory),
+                .catch_up = std::move(catch_up),
+                .clock = &clock}) {}
+
+  base::Result<base::Lsn> start() override { return apply_.start(); }
+  void set_parameters(const control::StreamParameters& parameters) override {
+    apply_.set_parameters(apply_parameters(parameters));
+  }
+  void request_stop(bool drain) override { apply_.request_stop(drain); }
+  bool is_running() const override { return apply_.status().running; }
+  void join() override { apply_.join(); }
+  std::optional<base::Error> failure() const override { return apply_.status().error; }
+  std::optional<base::Error> trouble() const override { return {}; }
+  const std::atomic<uint64_t>& confirmed() const override { return apply_.confirmed_lsn(); }
+  base::Lsn applied() const override { return apply_.status().applied; }
+  void add_to(control::StreamStats& stats) const override {
+    for (telemetry::ComponentSample& sample : apply_.sample()) stats.components.push_back(std::move(sample));
+    const auto latency = apply_.latency();
+    for (size_t i = 0; i < latency.size(); ++i) {
+      if (latency[i] > 0) stats.latency.emplace_back(telemetry::LatencyHistogram::upper_bound_micros(i), latency[i]);
+    }
+    stats.tables = apply_.tables();
+    stats.error_queue_transactions = apply_.parked_transactions();
+  }
+  std::vector<telemetry::TableSample> tables() const override { return apply_.tables(); }
+  apply::Apply* apply() override { return &apply_; }
+
+ private:
+  apply::Apply apply_;
+};
+
+}  // namespace
+
+std::unique_ptr<QueueConsumer> make_apply_consumer(const control::StreamDefinition& definition,
+                                                   std::vector<apply::CatchUpSpan> catch_up,
+                                                   std::filesystem::path spill_directory, queue::LcrQueue& queue,
+                                                   const base::Clock& clock) {
+  return std::make_unique<ApplyConsumer>(definition, std::move(catch_up), std::move(spill_directory), queue, clock);
+}
+
+}  // namespace thalweg::daemon

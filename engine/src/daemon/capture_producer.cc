@@ -1,0 +1,61 @@
+#include "daemon/queue_producer.h"
+#include "daemon/source_objects.h"
+
+namespace thalweg::daemon {
+namespace {
+
+class CaptureProducer final : public QueueProducer {
+ public:
+  CaptureProducer(const control::StreamDefinition& definition, CaptureIdentity identity, queue::LcrQueue& queue,
+                  const base::Clock& clock)
+      : options_{.stream_id = definition.id,
+                 .source_conninfo = definition.source.conninfo,
+                 .slot = slot_name(definition.id),
+                 .publication = publication_name(definition.id),
+                 .start = {},
+                 .system_identifier = std::move(identity.system_identifier),
+                 .timeline = identity.timeline,
+                 .queue = &queue,
+                 .confirmed_lsn = nullptr,
+                 .clock = &clock} {}
+
+  base::Result<void> start(base::Lsn from, const std::atomic<uint64_t>& confirmed) override {
+    options_.start = from;
+    options_.confirmed_lsn = &confirmed;
+    capture_ = capture::make_logical_capture(options_);
+    capture_->start();
+    return {};
+  }
+  void quiesce() override {
+    capture_->request_stop();
+    capture_->await_quiet();
+  }
+  void join() override {
+    capture_->request_stop();
+    capture_->join();
+  }
+  std::optional<base::Error> failure() const override { return capture_->status().error; }
+  std::optional<base::Error> trouble() const override { return {}; }
+  bool caught_up(base::Lsn applied) override {
+    const capture::CaptureStatus status = capture_->status();
+    if (!backlog_end_) backlog_end_ = status.source_end;
+    return backlog_end_ && applied >= backlog_end_ && status.captured >= backlog_end_;
+  }
+  capture::CaptureStatus capture_status() const override { return capture_->status(); }
+  telemetry::ComponentSample sample() const override { return capture_->sample(); }
+
+ private:
+  capture::CaptureOptions options_;
+  std::unique_ptr<capture::Capture> capture_;
+  base::Lsn backlog_end_;  // the source's WAL end when capture first saw it
+};
+
+}  // namespace
+
+std::unique_ptr<QueueProducer> make_capture_producer(const control::StreamDefinition& definition,
+                                                     CaptureIdentity identity, queue::LcrQueue& queue,
+                                                     const base::Clock& clock) {
+  return std::make_unique<CaptureProducer>(definition, std::move(identity), queue, clock);
+}
+
+}  // namespace thalweg::daemon

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "apply/apply.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "control/desired_state.h"
+#include "control/managed_streams.h"
+#include "daemon/peering.h"
+#include "queue/lcr_queue.h"
+
+// What takes a pipeline's queue: the apply of a destination, or the sender to another engine.
+
+namespace thalweg::daemon {
+
+// Owner: the pipeline. The const methods may be called by anybody between start() and join().
+class QueueConsumer {
+ public:
+  virtual ~QueueConsumer() = default;
+
+  // Where the producer is to start. It fails when the consumer cannot say that now; then nothing runs.
+  virtual base::Result<base::Lsn> start() = 0;
+  virtual void set_parameters(const control::StreamParameters& parameters) = 0;
+  // drain: work off what the queue holds first (the producer is quiet). Otherwise as soon as possible.
+  virtual void request_stop(bool drain) = 0;
+  virtual bool is_running() const = 0;
+  virtual void join() = 0;
+
+  virtual std::optional<base::Error> failure() const = 0;  // why it ended by itself
+  virtual std::optional<base::Error> trouble() const = 0;  // what it mends by itself right now
+  virtual const std::atomic<uint64_t>& confirmed() const = 0;
+  virtual base::Lsn applied() const = 0;
+  // Components behind the queue, latency, tables, error queue.
+  virtual void add_to(control::StreamStats& stats) const = 0;
+  virtual std::vector<telemetry::TableSample> tables() const = 0;
+  virtual apply::Apply* apply() = 0;  // null where another engine applies
+};
+
+std::unique_ptr<QueueConsumer> make_apply_consumer(const control::StreamDefinition& definition,
+                                                   std::vector<apply::CatchUpSpan> catch_up,
+                                                   std::filesystem::path spill_directory, queue::LcrQueue& queue,
+                                                   const base::Clock& clock);
+std::unique_ptr<QueueConsumer> make_sender_consumer(const control::StreamDefinition& definition, const Peering& peering,
+                                                    queue::LcrQueue& queue, const base::Clock& clock);
+
+}  // namespace thalweg::daemon

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+
+#include "base/error.h"
+#include "base/ids.h"
+#include "capture/capture.h"
+#include "control/desired_state.h"
+#include "daemon/peering.h"
+#include "propagation/receiver.h"
+#include "queue/lcr_queue.h"
+#include "telemetry/sample.h"
+
+// What fills a pipeline's queue: the capture of a source, or the receiver of what another engine has captured.
+
+namespace thalweg::daemon {
+
+// Owner: the pipeline. The const methods may be called by anybody between start() and join().
+class QueueProducer {
+ public:
+  virtual ~QueueProducer() = default;
+
+  // `from`: where the queue's consumer wants to go on. `confirmed`: what is durable for it; both outlive the producer.
+  virtual base::Result<void> start(base::Lsn from, const std::atomic<uint64_t>& confirmed) = 0;
+  // No further frame is enqueued once it returns.
+  virtual void quiesce() = 0;
+  virtual void join() = 0;
+
+  virtual std::optional<base::Error> failure() const = 0;  // why it ended by itself
+  virtual std::optional<base::Error> trouble() const = 0;  // what it mends by itself right now
+  // Whether the consumer, which has got to `applied`, works no longer at what was backlog when this began.
+  virtual bool caught_up(base::Lsn applied) = 0;
+  virtual capture::CaptureStatus capture_status() const = 0;  // zeros where another engine captures
+  virtual telemetry::ComponentSample sample() const = 0;
+};
+
+struct CaptureIdentity {
+  std::string system_identifier;  // empty, zero: not compared
+  int timeline = 0;
+};
+std::unique_ptr<QueueProducer> make_capture_producer(const control::StreamDefinition& definition,
+                                                     CaptureIdentity identity, queue::LcrQueue& queue,
+                                                     const base::Clock& clock);
+std::unique_ptr<QueueProducer> make_receiver_producer(const control::StreamDefinition& definition, Peering& peering,
+                                                      queue::LcrQueue& queue, const base::Clock& clock);
+
+}  // namespace thalweg::daemon

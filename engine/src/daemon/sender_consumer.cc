@@ -1,0 +1,69 @@
+#include "daemon/queue_consumer.h"
+#include "propagation/sender.h"
+
+namespace thalweg::daemon {
+namespace {
+
+constexpr std::chrono::milliseconds kReceiverWait{2'000};  // a stop waits for it, too
+
+class SenderConsumer final : public QueueConsumer {
+ public:
+  SenderConsumer(const control::StreamDefinition& definition, const Peering& peering, queue::LcrQueue& queue,
+                 const base::Clock& clock)
+      : definition_(definition), peering_(peering), queue_(queue), clock_(clock) {}
+
+  base::Result<base::Lsn> start() override {
+    THALWEG_ASSIGN(const std::string engine, peering_.name());
+    THALWEG_ASSIGN(const propagation::LinkSecurity security, peering_.security());
+    const control::StreamParameters& parameters = definition_.parameters;
+    sender_ = std::make_unique<propagation::Sender>(
+        propagation::SenderOptions{.stream_id = definition_.id,
+                                   .engine = engine,
+                                   .peer_engine = definition_.send_to->engine,
+                                   .host = definition_.send_to->host,
+                                   .port = static_cast<uint16_t>(definition_.send_to->port),
+                                   .security = security,
+                                   .queue = &queue_,
+                                   .consumer = 0,
+                                   .clock = &clock_,
+                                   .compression = *propagation::parse_compression(parameters.propagation_compression),
+                                   .window_bytes = static_cast<size_t>(parameters.propagation_window_mb) << 20,
+                                   .versions = {}});
+    THALWEG_TRY(sender_->start());
+    return sender_->await_receiver(kReceiverWait);
+  }
+  void set_parameters(const control::StreamParameters&) override {}  // none of the sender's is live
+  void request_stop(bool drain) override {
+    if (sender_) sender_->request_stop(drain);
+  }
+  bool is_running() const override { return sender_->status().running; }
+  void join() override {
+    if (sender_) sender_->join();
+  }
+  std::optional<base::Error> failure() const override { return sender_->status().error; }
+  std::optional<base::Error> trouble() const override {
+    const propagation::SenderStatus status = sender_->status();
+    return status.connected ? std::nullopt : status.link_error;
+  }
+  const std::atomic<uint64_t>& confirmed() const override { return sender_->durable_lsn(); }
+  base::Lsn applied() const override { return sender_->durable(); }
+  void add_to(control::StreamStats& stats) const override { stats.components.push_back(sender_->sample()); }
+  std::vector<telemetry::TableSample> tables() const override { return {}; }
+  apply::Apply* apply() override { return nullptr; }
+
+ private:
+  const control::StreamDefinition definition_;
+  const Peering& peering_;
+  queue::LcrQueue& queue_;
+  const base::Clock& clock_;
+  std::unique_ptr<propagation::Sender> sender_;
+};
+
+}  // namespace
+
+std::unique_ptr<QueueConsumer> make_sender_consumer(const control::StreamDefinition& definition, const Peering& peering,
+                                                    queue::LcrQueue& queue, const base::Clock& clock) {
+  return std::make_unique<SenderConsumer>(definition, peering, queue, clock);
+}
+
+}  // namespace thalweg::daemon
