@@ -46,6 +46,7 @@ class Engine:
         self.directory = directory
         self.tls = tls
         self.port = free_port()
+        self.propagation_port = free_port()
         self.token = secrets.token_urlsafe(32)
         self.token_file = directory / "token"
         self.log = directory / "thalwegd.log"
@@ -63,6 +64,7 @@ class Engine:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [program(), "--listen", f"127.0.0.1:{self.port}", "--state-dir", str(self.directory / "state"),
+                 "--propagation-listen", f"127.0.0.1:{self.propagation_port}",
                  "--token-file", str(self.token_file), *tls], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         wait_for(self._answers, SECONDS, "thalwegd answers")
 
@@ -143,8 +145,8 @@ class Engine:
     # --- streams
 
     def add_stream(self, stream: str, source: str, destination: str, tables: list[Table],
-                   **parameters: int | str | bool) -> None:
-        """Makes and starts a stream between two conninfos."""
+                   receive_from: str | None = None, **parameters: int | str | bool) -> None:
+        """Makes and starts a stream between two conninfos; or its half that applies what another engine captures."""
         self.streams[stream] = {
             "id": stream, "name": f"stream {stream}", "status": "ENABLED", "force": False,
             "source": {"name": "source", "conninfo": source},
@@ -152,6 +154,8 @@ class Engine:
             "tables": [{"schema": schema, "table": table} for schema, table in tables],
             "parameters": parameters,
         }
+        if receive_from:
+            self.streams[stream]["receive_from"] = {"engine": receive_from}
         self.put_desired()
 
     def wait_phase(self, stream: str, phase: str, seconds: float = SECONDS) -> dict[str, Any]:
