@@ -16,6 +16,7 @@ COMPONENTS = {
     "QUEUE": "Queue",
     "PROPAGATION": "Propagation",
     "APPLY": "Apply",
+    "PROPAGATION": "Propagation",
     "INSTANTIATION": "Initial copy",
 }
 

@@ -81,7 +81,8 @@ base::Result<std::vector<std::unique_ptr<Entry>>> load_entries(pg::Connection& c
 // Runs parked transactions over one session. Owner: one thread.
 class Execution {
  public:
-  explicit Execution(DestinationSession& session) : session_(session), executor_(session, sets_, data_layer_calls_), pool_(&bell_) {}
+  explicit Execution(DestinationSession& session)
+      : session_(session), executor_(session, sets_, data_layer_calls_), pool_(&bell_) {}
 
   base::Result<void> execute(Entry& entry) {
     THALWEG_TRY(load_frames(entry));

@@ -19,8 +19,7 @@ class ReceiverProducer final : public QueueProducer {
         .queue = &queue_,
         .durable = [&confirmed] { return base::Lsn{confirmed.load(std::memory_order_acquire)}; },
         .clock = &clock_,
-        .ack_interval = std::chrono::milliseconds(definition_.parameters.propagation_ack_interval_ms),
-        .versions = {}});
+        .ack_interval = std::chrono::milliseconds(definition_.parameters.propagation_ack_interval_ms)});
     return receiver_->start(*port);
   }
   void quiesce() override { join(); }

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kVersion = "1.0";
 constexpr std::byte kFormat{1};
 constexpr size_t kHeaderBytes = 3;              // format, count of tables
-constexpr size_t kCallBytesMax = 96 * 1024;   // of frames, and at most one frame more; the server works meanwhile
+constexpr size_t kCallBytesMax = 96 * 1024;     // of frames, and at most one frame more; the server works meanwhile
 constexpr size_t kFrameBytesMax = 64'000'000;   // a larger row goes by itself, through SQL
 constexpr size_t kTablesMax = 1'000;            // of one call
 constexpr std::string_view kRefused = "TW003";  // SQLSTATEs of the extension
