@@ -16,7 +16,6 @@ COMPONENTS = {
     "QUEUE": "Queue",
     "PROPAGATION": "Propagation",
     "APPLY": "Apply",
-    "PROPAGATION": "Propagation",
     "INSTANTIATION": "Initial copy",
 }
 

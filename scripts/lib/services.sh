@@ -27,6 +27,7 @@ run_rest() { python3 "$THALWEG_ROOT/scripts/rest.py" "$@"; }
 run_engine() {
   mkdir -p "$THALWEG_HOME/engine"
   exec "$THALWEG_ENGINE_BINARY" --listen "$THALWEG_LISTEN:$THALWEG_ENGINE_PORT" \
+    --propagation-listen "$THALWEG_LISTEN:$THALWEG_PROPAGATION_PORT" \
     --state-dir "$THALWEG_HOME/engine" --token-file "$(secret_file engine-token)"
 }
 

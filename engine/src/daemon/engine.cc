@@ -53,7 +53,7 @@ base::Result<std::unique_ptr<Engine>> Engine::open(const fs::path& state_directo
   if (error) return std::unexpected(base::file_error(error.value(), "create folders in " + state_directory.string()));
 
   std::unique_ptr<Engine> engine(new Engine(state_directory, clock));
-  THALWEG_ASSIGN(engine->identity_, Identity::open(state_directory / "identity", clock));
+  THALWEG_ASSIGN(engine->identity_, Identity::open(state_directory / "identity"));
   engine->peering_ = std::make_unique<Peering>(*engine->identity_, std::move(receives_at));
   if (!fs::exists(engine->desired_file())) return engine;
   THALWEG_ASSIGN(const std::string text, base::read_file(engine->desired_file(), 2 * control::kDesiredBytesMax));

@@ -138,12 +138,12 @@ base::Result<void> check_key(X509* certificate, const fs::path& file) {
 
 }  // namespace
 
-base::Result<std::unique_ptr<Identity>> Identity::open(fs::path folder, const base::Clock& clock) {
+base::Result<std::unique_ptr<Identity>> Identity::open(fs::path folder) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) return std::unexpected(base::file_error(error.value(), "create " + folder.string()));
   fs::permissions(folder, fs::perms::owner_all, error);
-  std::unique_ptr<Identity> identity(new Identity(std::move(folder), clock));
+  std::unique_ptr<Identity> identity(new Identity(std::move(folder)));
   if (!fs::exists(identity->certificate_file())) return identity;
   THALWEG_ASSIGN(const std::string text, base::read_file(identity->certificate_file(), kPemBytesMax));
   auto certificate = read_certificate(text, "identity");

@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "control/managed_streams.h"
 
@@ -19,7 +18,7 @@ namespace thalweg::daemon {
 class Identity {
  public:
   // A folder that holds no identity is fine. Fails with a file's error, or state_directory_failed for a damaged one.
-  static base::Result<std::unique_ptr<Identity>> open(std::filesystem::path folder, const base::Clock& clock);
+  static base::Result<std::unique_ptr<Identity>> open(std::filesystem::path folder);
 
   // A new P-256 key and the PEM request (PKCS #10, RFC 2986) for its certificate. A later request replaces the key
   // that waits. `name`: a DNS label. Fails with invalid_request.
@@ -34,11 +33,10 @@ class Identity {
   std::filesystem::path ca_file() const { return folder_ / "ca.pem"; }
 
  private:
-  Identity(std::filesystem::path folder, const base::Clock& clock) : folder_(std::move(folder)), clock_(clock) {}
+  explicit Identity(std::filesystem::path folder) : folder_(std::move(folder)) {}
   std::filesystem::path next_file() const { return folder_ / "identity.next.pem"; }
 
   const std::filesystem::path folder_;
-  const base::Clock& clock_;
   mutable std::mutex mutex_;
   std::optional<control::IdentityView> view_;
 };

@@ -40,7 +40,7 @@ class IdentityTest : public ::testing::Test {
     return *base::read_file(folder_ / "signed.pem");
   }
   std::string text(const std::string& file) { return *base::read_file(folder_ / file); }
-  std::unique_ptr<Identity> open() { return std::move(*Identity::open(folder_ / "identity", clock_)); }
+  std::unique_ptr<Identity> open() { return std::move(*Identity::open(folder_ / "identity")); }
 
   base::SystemClock clock_;
   fs::path folder_;
@@ -99,7 +99,7 @@ TEST_F(IdentityTest, RefusesWhatDoesNotFit) {
 TEST_F(IdentityTest, ADamagedOneIsAnErrorWithItsCure) {
   fs::create_directories(folder_ / "identity");
   std::ofstream(folder_ / "identity" / "identity.pem") << "damaged";
-  auto opened = Identity::open(folder_ / "identity", clock_);
+  auto opened = Identity::open(folder_ / "identity");
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, base::ErrorCode::state_directory_failed);
   EXPECT_NE(opened.error().message.find("enrol"), std::string::npos);

@@ -104,9 +104,9 @@ base::Result<void> drop_slot(pg::Connection& connection, const std::string& slot
 base::Result<SlotState> check_slot(pg::Connection& connection, const pg::SystemIdentity& identity,
                                    const SlotExpectation& expected) {
   THALWEG_TRY(check_identity(identity, expected));
-  THALWEG_ASSIGN(const auto row, expected.shared ? find_slot(connection, expected.slot)
-                                                 : await_free(connection, expected.slot, expected.application_name,
-                                                              expected.patience));
+  THALWEG_ASSIGN(const auto row,
+                 expected.shared ? find_slot(connection, expected.slot)
+                                 : await_free(connection, expected.slot, expected.application_name, expected.patience));
   if (!row) return base::fail(ErrorCode::slot_lost, fmt::format("The source has no slot {}.", expected.slot));
   if (row->plugin != "pgoutput") {
     return base::fail(ErrorCode::slot_lost,
