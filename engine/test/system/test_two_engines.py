@@ -123,8 +123,8 @@ def test_a_broken_link_is_said_and_mends(pair: EnginePair) -> None:
 
 def test_without_an_identity_the_stream_says_what_to_do(scene: Scene) -> None:
     scene.run_at_source("CREATE TABLE t (id bigint PRIMARY KEY);")
-    scene.engine.add_stream(scene.stream, scene.source_conninfo, scene.destination_conninfo, [("public", "t")],
-                            receive_from="alpha")
+    scene.engine.put_stream(scene.stream, scene.source_conninfo, scene.destination_conninfo, [("public", "t")], {},
+                            receive_from={"engine": "alpha"})
     error = scene.engine.wait_aborted(scene.stream)
     assert error["code"] == "identity_missing"
     assert error["cure"]

@@ -8,6 +8,7 @@ import signal
 import ssl
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -145,17 +146,21 @@ class Engine:
     # --- streams
 
     def add_stream(self, stream: str, source: str, destination: str, tables: list[Table],
-                   receive_from: str | None = None, **parameters: int | str | bool) -> None:
-        """Makes and starts a stream between two conninfos; or its half that applies what another engine captures."""
+                   **parameters: int | str | bool) -> None:
+        """Makes and starts a stream between two conninfos."""
+        self.put_stream(stream, source, destination, tables, parameters)
+
+    def put_stream(self, stream: str, source: str, destination: str, tables: list[Table],
+                   parameters: Mapping[str, int | str | bool], **more: Any) -> None:
+        """The same with further members of the definition."""
         self.streams[stream] = {
             "id": stream, "name": f"stream {stream}", "status": "ENABLED", "force": False,
             "source": {"name": "source", "conninfo": source},
             "destination": {"name": "destination", "conninfo": destination},
             "tables": [{"schema": schema, "table": table} for schema, table in tables],
-            "parameters": parameters,
+            "parameters": dict(parameters),
+            **more,
         }
-        if receive_from:
-            self.streams[stream]["receive_from"] = {"engine": receive_from}
         self.put_desired()
 
     def wait_phase(self, stream: str, phase: str, seconds: float = SECONDS) -> dict[str, Any]:

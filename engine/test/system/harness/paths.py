@@ -46,8 +46,9 @@ class EnginePair:
 
     def start_stream(self, wait: bool = True, **parameters: int | str | bool) -> None:
         scene = self.scene
-        self.receiver.add_stream(scene.stream, scene.source_conninfo, scene.destination_conninfo,
-                                 user_tables(scene.source, scene.database), receive_from="alpha", **parameters)
+        self.receiver.put_stream(scene.stream, scene.source_conninfo, scene.destination_conninfo,
+                                 user_tables(scene.source, scene.database), parameters,
+                                 receive_from={"engine": "alpha"})
         half = dict(self.receiver.streams[scene.stream])
         del half["receive_from"], half["destination"]
         self.sender.streams[scene.stream] = half
