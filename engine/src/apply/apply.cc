@@ -15,6 +15,7 @@
 #include "apply/reader/transaction_queue.h"
 #include "apply/shared_state.h"
 #include "base/log.h"
+#include "metadata/metadata_cache.h"
 #include "spill/spill_space.h"
 
 namespace thalweg::apply {
@@ -44,6 +45,7 @@ struct Apply::State {
       : options(std::move(o)),
         pool(&shared.reader_bell),
         spill(options.spill_directory, options.parameters.spill_limit_bytes, *options.clock),
+        tables(options.parameters.metadata_cache_bytes),
         transactions(shared) {
     shared.stream_id = options.stream_id;
     shared.destination_conninfo = options.destination_conninfo;
@@ -61,6 +63,7 @@ struct Apply::State {
   SharedState shared;
   BlockPool pool;
   spill::SpillSpace spill;
+  metadata::MetadataCache tables;
   TransactionQueue transactions;
   // In the order in which they start; they end in the same order.
   std::unique_ptr<Recorder> recorder;
@@ -95,9 +98,9 @@ base::Result<base::Lsn> Apply::start() {
   s.shared.confirmed.store(recovered.low_watermark.value);
   s.shared.parked.store(parked_count);
   s.recorder = std::make_unique<Recorder>(s.shared, std::move(progress));
-  s.coordinator = std::make_unique<Coordinator>(s.shared, s.transactions, std::move(parked));
+  s.coordinator = std::make_unique<Coordinator>(s.shared, s.tables, s.transactions, std::move(parked));
   s.reader = std::make_unique<Reader>(s.shared, s.options, recovered.applied, std::move(catalog), s.pool, s.spill,
-                                      s.transactions);
+                                      s.tables, s.transactions);
   s.started.store(true, std::memory_order_release);
   base::log_event(base::LogLevel::info, "apply_started",
                   {{"stream", s.options.stream_id}, {"low_watermark", base::to_string(recovered.low_watermark)}});

@@ -78,11 +78,39 @@ base::Result<std::vector<std::unique_ptr<Entry>>> load_entries(pg::Connection& c
   return entries;
 }
 
+// The tables of one parked transaction, from its own descriptions. Owner: one thread.
+class LoadedTables final : public TableFinder {
+ public:
+  explicit LoadedTables(pg::Connection& connection) : connection_(connection) {}
+
+  // While the connection is in no pipeline.
+  base::Result<void> load(const std::shared_ptr<const metadata::SourceTable>& source) {
+    THALWEG_ASSIGN(auto table, loader_.load(connection_, *source));
+    tables_.push_back(std::move(table));
+    return {};
+  }
+  base::Result<const metadata::TableMetadata*> find(const metadata::SourceTable& source) override {
+    const auto found = std::ranges::find(tables_, source.id, [](const auto& table) { return table->source_id; });
+    if (found != tables_.end()) return found->get();
+    return base::fail(ErrorCode::corrupt_frame, "a row came before its table's description");
+  }
+  void release() override { tables_.clear(); }
+
+ private:
+  pg::Connection& connection_;
+  std::atomic<uint64_t> generations_{0};
+  metadata::TableLoader loader_{generations_};
+  std::vector<std::unique_ptr<const metadata::TableMetadata>> tables_;
+};
+
 // Runs parked transactions over one session. Owner: one thread.
 class Execution {
  public:
   explicit Execution(DestinationSession& session)
-      : session_(session), executor_(session, sets_, data_layer_calls_), pool_(&bell_) {}
+      : session_(session),
+        tables_(session.connection()),
+        executor_(session, tables_, sets_, data_layer_calls_),
+        pool_(&bell_) {}
 
   base::Result<void> execute(Entry& entry) {
     THALWEG_TRY(load_frames(entry));
@@ -96,9 +124,11 @@ class Execution {
       }
     }
     executor_.reset();
-    entry.transaction.frames.clear();
     if (!refusal) return std::unexpected(refusal.error());
-    if (!*refusal) return {};
+    if (!*refusal) {
+      entry.transaction.frames.clear();
+      return {};
+    }
     base::Error error = final_error(**refusal, entry.transaction);
     if (!session_.broken()) {
       THALWEG_TRY(session_.run("ROLLBACK"));
@@ -124,7 +154,7 @@ class Execution {
     session_.leave_pipeline();
     const std::string id = std::to_string(entry.id);
     Block* fill = nullptr;
-    auto tables = std::make_shared<const metadata::TableMap>();
+    tables_.release();
     base::Result<void> loaded;
     for (int chunk = 0;; ++chunk) {
       auto rows = session_.connection().query(
@@ -132,16 +162,14 @@ class Execution {
           {id, std::to_string(chunk)});
       if (!rows) loaded = std::unexpected(rows.error());
       if (!rows || rows->size() == 0) break;
-      loaded = take_frames(bytes_from_hex(rows->text(0, 0)), entry.transaction, tables, fill);
+      loaded = take_frames(bytes_from_hex(rows->text(0, 0)), entry.transaction, fill);
       if (!loaded) break;
     }
     if (fill != nullptr) pool_.drop(fill);
-    entry.transaction.tables = tables;
     return loaded;
   }
 
-  base::Result<void> take_frames(std::span<const std::byte> bytes, Transaction& transaction,
-                                 std::shared_ptr<const metadata::TableMap>& tables, Block*& fill) {
+  base::Result<void> take_frames(std::span<const std::byte> bytes, Transaction& transaction, Block*& fill) {
     while (!bytes.empty()) {
       THALWEG_ASSIGN(const auto frame, lcr::FrameView::decode(bytes));
       bytes = bytes.subspan(frame.header().length);
@@ -149,21 +177,23 @@ class Execution {
         transaction.frames.append(pool_, fill, frame.bytes());
         continue;
       }
-      THALWEG_ASSIGN(const auto source, frame.table());
-      THALWEG_ASSIGN(const auto table, loader_.load(session_.connection(), source, frame.bytes()));
-      tables = tables->with(table);
-      kept_.push_back(tables);  // prepared statements point at its tables
+      auto source = std::make_shared<metadata::SourceTable>();
+      THALWEG_ASSIGN(source->description, frame.table());
+      source->id = ++descriptions_;
+      source->quoted_name = pg::quote_table(source->description.schema_name, source->description.table_name);
+      THALWEG_TRY(tables_.load(source));
+      transaction.tables.add(source);
     }
     return {};
   }
 
   DestinationSession& session_;
   telemetry::Counter sets_, data_layer_calls_;
+  uint64_t descriptions_ = 0;
+  LoadedTables tables_;
   GroupExecutor executor_;
-  metadata::TableLoader loader_;
   base::Doorbell bell_;
   BlockPool pool_;
-  std::vector<std::shared_ptr<const metadata::TableMap>> kept_;
 };
 
 }  // namespace

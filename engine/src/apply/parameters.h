@@ -19,6 +19,7 @@ struct ApplyParameters {
   size_t txn_lcr_spill_threshold = 10'000;                 // LCRs of one source transaction kept in memory
   std::chrono::seconds txn_age_spill_threshold{900};       // that an open transaction's LCRs stay in memory
   uint64_t spill_limit_bytes = uint64_t{10'240} << 20;     // of segments on disk
+  size_t metadata_cache_bytes = size_t{16} * 1024 * 1024;  // not live, either
   size_t memory_budget_bytes = size_t{256} * 1024 * 1024;  // not live: the value at start counts
 };
 

@@ -10,7 +10,7 @@
 #include "apply/ranges.h"
 #include "base/error.h"
 #include "base/ids.h"
-#include "metadata/table_metadata.h"
+#include "metadata/source_table.h"
 #include "spill/spill_log.h"
 
 // What the reader hands to the coordinator, and the coordinator to the appliers.
@@ -28,7 +28,7 @@ struct Transaction {
   std::vector<uint32_t> aborted;             // subtransactions whose frames do not count
   uint64_t lcrs = 0;                         // those that count
   uint64_t bytes = 0;
-  std::shared_ptr<const metadata::TableMap> tables;
+  metadata::TransactionTables tables;  // of its frames
   // Keys that it writes and, of foreign keys and keyless tables, keys that it needs unchanged. Empty for barriers.
   std::vector<uint64_t> writes;
   std::vector<uint64_t> reads;

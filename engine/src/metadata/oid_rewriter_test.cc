@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "metadata/table_metadata.h"
 #include "support/test_cluster.h"
 
@@ -118,8 +120,15 @@ TEST(TableLoader, LaysTheSourceOverTheDestination) {
                     {.name = "x", .type = {23}, .type_modifier = -1, .is_key = false},
                     {.name = "id", .type = {23}, .type_modifier = -1, .is_key = true},
                     {.name = "g", .type = {23}, .type_modifier = -1, .is_key = false}};
-  TableLoader loader;
-  const auto table = loader.load(connection, source, {});
+  std::atomic<uint64_t> generations{0};
+  TableLoader loader(generations);
+  const auto load = [&](const lcr::TableDescription& description) {
+    SourceTable described;
+    described.description = description;
+    described.quoted_name = pg::quote_table(description.schema_name, description.table_name);
+    return loader.load(connection, described);
+  };
+  const auto table = load(source);
   ASSERT_TRUE(table) << table.error().message;
   EXPECT_EQ((*table)->identity, std::vector<uint16_t>{3});
   EXPECT_FALSE((*table)->columns[4].written);
@@ -130,21 +139,21 @@ TEST(TableLoader, LaysTheSourceOverTheDestination) {
   auto full = source;
   full.replica_identity = 'f';
   for (auto& column : full.columns) column.is_key = true;
-  const auto by_key = loader.load(connection, full, {});
+  const auto by_key = load(full);
   ASSERT_TRUE(by_key);
   EXPECT_EQ((*by_key)->identity, std::vector<uint16_t>{3});
 
   auto other = source;
   other.columns[1].type = {20};
-  const auto differs = loader.load(connection, other, {});
+  const auto differs = load(other);
   ASSERT_FALSE(differs);
   EXPECT_EQ(differs.error().code, base::ErrorCode::destination_table_differs);
   EXPECT_NE(differs.error().message.find("\"y\""), std::string::npos);
   other = source;
   other.columns[1].name = "nowhere";
-  EXPECT_EQ(loader.load(connection, other, {}).error().code, base::ErrorCode::destination_table_differs);
+  EXPECT_EQ(load(other).error().code, base::ErrorCode::destination_table_differs);
   other.table_name = "nothing";
-  EXPECT_EQ(loader.load(connection, other, {}).error().code, base::ErrorCode::missing_table);
+  EXPECT_EQ(load(other).error().code, base::ErrorCode::missing_table);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "metadata/destination_version.h"
 #include "metadata/key_hash.h"
 
 namespace thalweg::metadata {
@@ -178,25 +179,33 @@ base::Result<void> load_keys(pg::Connection& connection, TableMetadata& table) {
 
 }  // namespace
 
-std::shared_ptr<const TableMap> TableMap::with(std::shared_ptr<const TableMetadata> table) const {
-  auto next = std::make_shared<TableMap>(*this);
-  const uint64_t place = key(table->source.relation, table->source.version);
-  next->latest_[table->source.relation] = table;
-  next->tables_[place] = std::move(table);
-  return next;
+size_t heap_bytes(const TableMetadata& table) {
+  size_t bytes = sizeof(TableMetadata) + table.quoted_name.capacity() + table.identity.capacity() * sizeof(uint16_t);
+  for (const auto& column : table.source.columns) bytes += sizeof(column) + column.name.capacity();
+  for (const auto& column : table.columns) {
+    bytes += sizeof(column) + column.name.capacity() + column.quoted_name.capacity();
+  }
+  for (const auto& key : table.unique_keys) bytes += sizeof(key) + key.columns.capacity() * sizeof(uint16_t);
+  for (const auto& key : table.foreign_keys) bytes += sizeof(key) + key.columns.capacity() * sizeof(uint16_t);
+  return bytes;
 }
 
-base::Result<std::shared_ptr<TableMetadata>> TableLoader::load(pg::Connection& connection,
-                                                               const lcr::TableDescription& source,
-                                                               std::span<const std::byte> frame) {
-  auto table = std::make_shared<TableMetadata>();
-  table->source = source;
-  table->frame.assign(frame.begin(), frame.end());
-  table->quoted_name = pg::quote_table(source.schema_name, source.table_name);
+base::Result<std::unique_ptr<const TableMetadata>> TableLoader::load(pg::Connection& connection,
+                                                                     const SourceTable& source) {
+  auto table = std::make_unique<TableMetadata>();
+  table->generation = generations_.fetch_add(1, std::memory_order_relaxed) + 1;
+  table->source_id = source.id;
+  table->source = source.description;
+  table->quoted_name = source.quoted_name;
+  table->copied_from = source.copied_from;
+  table->copied_to = source.copied_to;
+  // A change of the destination after this look is noticed later; before it, it is in what follows.
   THALWEG_ASSIGN(const pg::Rows found,
-                 connection.query("SELECT c.oid, c.relkind FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n "
-                                  "ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2",
-                                  {source.schema_name, source.table_name}));
+                 connection.query(fmt::format("SELECT c.oid, c.relkind, {} FROM pg_catalog.pg_class c JOIN "
+                                              "pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+                                              "WHERE n.nspname = $1 AND c.relname = $2",
+                                              destination_version_sql()),
+                                  {table->source.schema_name, table->source.table_name}));
   if (found.size() == 0) {
     auto failure =
         base::fail(ErrorCode::missing_table, fmt::format("{} does not exist at the destination", table->quoted_name));
@@ -208,11 +217,12 @@ base::Result<std::shared_ptr<TableMetadata>> TableLoader::load(pg::Connection& c
     return differs(*table, fmt::format("{} is not a table at the destination", table->quoted_name));
   }
   table->destination = {static_cast<uint32_t>(found.integer(0, 0))};
+  table->destination_version = found.integer(0, 2);
   table->is_partitioned = kind == 'p';
   table->table_hash = mix_hash(0x7461626C65ULL, table->destination.value);
   THALWEG_TRY(load_columns(connection, types_, *table));
   THALWEG_TRY(load_keys(connection, *table));
-  return table;
+  return std::unique_ptr<const TableMetadata>(std::move(table));
 }
 
 }  // namespace thalweg::metadata

@@ -1,14 +1,16 @@
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "base/error.h"
 #include "base/ids.h"
 #include "lcr/frame.h"
+#include "metadata/source_table.h"
 #include "metadata/type_catalog.h"
 #include "pg/connection.h"
 
@@ -47,11 +49,15 @@ struct ForeignKey {
   std::vector<uint16_t> columns;
 };
 
-// Immutable; shared by reader, coordinator and appliers.
+// Immutable. Owner: the metadata cache, or whoever loaded it for itself; see metadata_cache.h for how long it lives.
 struct TableMetadata {
+  // The number of this object, which no other of this apply ever has (its address another one may have): for caches of
+  // what was made of it, such as prepared statements.
+  uint64_t generation = 0;
+  uint64_t source_id = 0;  // SourceTable::id
   lcr::TableDescription source;
-  std::vector<std::byte> frame;  // the TABLE frame, for the error queue
-  base::RelationId destination;  // pg_class.oid there
+  base::RelationId destination;     // pg_class.oid there
+  int64_t destination_version = 0;  // destination_version.h; read before everything else
   std::string quoted_name;
   bool is_partitioned = false;
   std::vector<Column> columns;
@@ -68,37 +74,23 @@ struct TableMetadata {
   bool keyless() const { return identity.empty(); }
 };
 
-// All tables that have been described so far. Immutable: the reader publishes a new one for each TABLE frame, and
-// transactions keep the one that they were assembled with.
-class TableMap {
- public:
-  const TableMetadata* find(base::RelationId relation, uint32_t version) const {
-    const auto found = tables_.find(key(relation, version));
-    return found == tables_.end() ? nullptr : found->second.get();
-  }
-  // The version described last; TRUNCATE names no version.
-  const TableMetadata* latest(base::RelationId relation) const {
-    const auto found = latest_.find(relation);
-    return found == latest_.end() ? nullptr : found->second.get();
-  }
-  std::shared_ptr<const TableMap> with(std::shared_ptr<const TableMetadata> table) const;
-
- private:
-  static uint64_t key(base::RelationId relation, uint32_t version) {
-    return static_cast<uint64_t>(relation.value) << 32 | version;
-  }
-  std::unordered_map<uint64_t, std::shared_ptr<const TableMetadata>> tables_;
-  std::unordered_map<base::RelationId, std::shared_ptr<const TableMetadata>> latest_;
-};
+// Memory of one table's metadata, without the types, which tables share.
+size_t heap_bytes(const TableMetadata& table);
 
 // Looks a table up at the destination. Owner: one thread.
 class TableLoader {
  public:
+  // `generations`: where the numbers of TableMetadata come from. Writers: all loaders that share it (relaxed: they only
+  // have to differ).
+  explicit TableLoader(std::atomic<uint64_t>& generations) : generations_(generations) {}
+
   // Fails with missing_table or destination_table_differs (the message says what differs), or as a query fails.
-  base::Result<std::shared_ptr<TableMetadata>> load(pg::Connection& connection, const lcr::TableDescription& source,
-                                                    std::span<const std::byte> frame);
+  base::Result<std::unique_ptr<const TableMetadata>> load(pg::Connection& connection, const SourceTable& source);
+  // The next load asks for types again: one of them may have been altered.
+  void forget_types() { types_ = {}; }
 
  private:
+  std::atomic<uint64_t>& generations_;
   TypeCatalog types_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "apply/applier/parking.h"
 #include "base/log.h"
+#include "metadata/destination_version.h"
 
 namespace thalweg::apply {
 
@@ -36,7 +37,12 @@ LsnRange range_of(const Transaction& transaction) {
 
 }  // namespace
 
-Applier::Applier(SharedState& shared, int number) : shared_(shared), number_(number), progress_(shared, number) {
+Applier::Applier(SharedState& shared, metadata::MetadataCache& cache, int number)
+    : shared_(shared),
+      number_(number),
+      metadata_(cache, shared.destination_conninfo,
+              fmt::format("thalweg {} applier {} catalog", shared.stream_id, number), number),
+      progress_(shared, number) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -86,7 +92,7 @@ base::Result<void> Applier::connect() {
                  DestinationSession::open(shared_.destination_conninfo,
                                           fmt::format("thalweg {} applier {}", shared_.stream_id, number_)));
   session_.emplace(std::move(session));
-  executor_.emplace(*session_, sets_, data_layer_calls_);
+  executor_.emplace(*session_, metadata_, sets_, data_layer_calls_);
   THALWEG_ASSIGN(has_data_layer_, has_data_layer(session_->connection()));
   backend_pid_.store(session_->connection().backend_pid(), std::memory_order_relaxed);
   return progress_.create_row(session_->connection());
@@ -137,6 +143,7 @@ void Applier::execute(Group& group) {
     if (session_ && !session_->broken() && !roll_back()) shared_.error.set(done.error());
   }
   if (executor_) executor_->reset();
+  metadata_.release();
   if (!group.error) groups_.add();
 }
 
@@ -195,6 +202,11 @@ void Applier::leave_data_layer(StatementFailure& failure) {
   failure.error.code = ErrorCode::apply_failed;
 }
 
+base::Result<bool> Applier::is_outdated(const base::Error& error) {
+  if (error.code != ErrorCode::destination_table_differs && !metadata::is_schema_change(error.sqlstate)) return false;
+  return metadata_.have_changed();
+}
+
 base::Result<void> Applier::execute_together(Group& group) {
   executor_->use_data_layer(has_data_layer_ && shared_.parameters.data_layer.load(std::memory_order_relaxed));
   const bool small = group.lcrs < kSmallGroupLcrs && !group.transactions.front()->spilled;
@@ -229,7 +241,13 @@ base::Result<void> Applier::execute_together(Group& group) {
   if (session_->broken()) return std::unexpected(refusal->error);
   if (is_fenced(*refusal)) return std::unexpected(taken_over(shared_.stream_id));
   THALWEG_TRY(roll_back());
-  if (refusal->below_sql) leave_data_layer(*refusal);
+  // It comes again singly, and finds the new metadata.
+  THALWEG_ASSIGN(const bool outdated, is_outdated(refusal->error));
+  if (refusal->below_sql && outdated) {
+    refusal->error.code = ErrorCode::apply_failed;
+  } else if (refusal->below_sql) {
+    leave_data_layer(*refusal);
+  }
   refuse_group(group, final_error(*refusal, *group.transactions.front()));
   return {};
 }
@@ -285,6 +303,11 @@ base::Result<void> Applier::execute_singly(Group& group) {
       ++group.done;
       tries = 0;
       delay = kFirstRetryDelay;
+      continue;
+    }
+    THALWEG_ASSIGN(const bool outdated, is_outdated(refusal->error));
+    if (outdated && !shared_.ending()) {
+      metadata_.release();
       continue;
     }
     base::Error error = final_error(*refusal, transaction);

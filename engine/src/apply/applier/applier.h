@@ -8,6 +8,7 @@
 #include <thread>
 #include <unordered_map>
 
+#include "apply/applier/cached_tables.h"
 #include "apply/applier/destination_session.h"
 #include "apply/applier/group_executor.h"
 #include "apply/applier/progress_writer.h"
@@ -24,8 +25,8 @@ namespace thalweg::apply {
 // latency and add_tables to anybody. What it has counted outlives its retirement.
 class Applier {
  public:
-  Applier(SharedState& shared, int number);  // from 1
-  ~Applier();                                // joins; the shared state must be ending
+  Applier(SharedState& shared, metadata::MetadataCache& cache, int number);  // from 1
+  ~Applier();                                                                // joins; the shared state must be ending
   void join();
   Applier(const Applier&) = delete;
   Applier& operator=(const Applier&) = delete;
@@ -67,6 +68,8 @@ class Applier {
   void refuse_group(Group& group, base::Error error);
   // SQL decides what such a refusal means.
   void leave_data_layer(StatementFailure& failure);
+  // Whether `error` comes of a table that has changed at the destination: worth another try, with its new metadata.
+  base::Result<bool> is_outdated(const base::Error& error);
 
   SharedState& shared_;
   const int number_;
@@ -90,6 +93,7 @@ class Applier {
   // Writers: the coordinator before the thread starts, the applier at its end (release). Readers: anybody (acquire).
   std::atomic<bool> active_{true};
 
+  CachedTables metadata_;
   std::optional<DestinationSession> session_;
   std::optional<GroupExecutor> executor_;
   bool has_data_layer_ = false;  // on this connection, and it has not been found unusable

@@ -45,7 +45,13 @@ std::string DestinationSession::next_name() { return fmt::format("s{}", ++names_
 
 DestinationSession::Prepared& DestinationSession::prepared(const metadata::TableMetadata& table, StatementKind kind,
                                                            const ColumnMask& came, bool checked) {
-  auto& variants = statements_[StatementKey{.table = &table, .kind = kind, .checked = checked}];
+  const auto [generation, is_new] = generations_.try_emplace(table.source.relation, table.generation);
+  if (!is_new && generation->second != table.generation) {
+    outdated_.push_back(generation->second);
+    std::erase(outdated_, table.generation);  // it may come back before the sync
+    generation->second = table.generation;
+  }
+  auto& variants = statements_[StatementKey{.generation = table.generation, .kind = kind, .checked = checked}];
   for (auto& variant : variants) {
     if (variant.came == came) return *variant.prepared;
   }
@@ -68,6 +74,9 @@ DestinationSession::Prepared& DestinationSession::prepared(const std::string& sq
 
 base::Result<void> DestinationSession::run(Prepared& prepared, std::span<const pg::Parameter> parameters,
                                            const Expectation& expectation) {
+  for (const std::string& name : std::exchange(forgotten_, {})) {
+    THALWEG_TRY(run("DEALLOCATE " + name));
+  }
   if (!prepared.sent) {
     prepared.name = next_name();
     THALWEG_TRY(pipeline().prepare(prepared.name, prepared.statement.sql, prepared.statement.types));
@@ -92,11 +101,24 @@ void DestinationSession::forget_unfinished() {
   for (Prepared* prepared : prepared_since_sync_) prepared->sent = false;
 }
 
+void DestinationSession::forget_outdated() {
+  for (const uint64_t generation : std::exchange(outdated_, {})) {
+    std::erase_if(statements_, [&](const auto& statement) {
+      if (statement.first.generation != generation) return false;
+      for (const Variant& variant : statement.second) {
+        if (variant.prepared->sent) forgotten_.push_back(variant.prepared->name);
+      }
+      return true;
+    });
+  }
+}
+
 base::Result<std::optional<StatementFailure>> DestinationSession::sync() {
   auto synced = pipeline().sync();
   const std::vector<Expectation> expectations = std::exchange(expectations_, {});
   if (!synced || synced->error) forget_unfinished();
   prepared_since_sync_.clear();
+  forget_outdated();
   if (!synced) return std::unexpected(std::move(synced).error());
   if (synced->error) {
     StatementFailure failure{.error = std::move(*synced->error)};

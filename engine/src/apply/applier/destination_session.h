@@ -46,7 +46,7 @@ class DestinationSession {
     bool below_sql = false;  // a call of the data layer
   };
 
-  // A statement that is prepared on first use; the pointer is stable.
+  // A statement that is prepared on first use; the pointer is stable until a sync after the table's metadata changed.
   struct Prepared {
     Statement statement;
     std::string name;
@@ -70,14 +70,14 @@ class DestinationSession {
   pg::Pipeline& pipeline();
 
   struct StatementKey {
-    const metadata::TableMetadata* table;
+    uint64_t generation;  // TableMetadata::generation
     StatementKind kind;
     bool checked;
     bool operator==(const StatementKey&) const = default;
   };
   struct StatementKeyHash {
     size_t operator()(const StatementKey& key) const {
-      return reinterpret_cast<uintptr_t>(key.table) * 31 + static_cast<size_t>(key.kind) * 2 + (key.checked ? 1 : 0);
+      return key.generation * 31 + static_cast<size_t>(key.kind) * 2 + (key.checked ? 1 : 0);
     }
   };
   struct Variant {
@@ -86,12 +86,16 @@ class DestinationSession {
   };
   std::string next_name();
   void forget_unfinished();
+  void forget_outdated();
 
   pg::Connection connection_;
   std::unique_ptr<pg::Pipeline> pipeline_;
-  // Few masks a table: searched one by one. A table's versions are kept by the transactions' TableMap as long as the
-  // apply lives, so their addresses are not used again.
+  // Few masks a table: searched one by one.
   std::unordered_map<StatementKey, std::vector<Variant>, StatementKeyHash> statements_;
+  // The generation that a table's statements are of; those of an older one go after the next sync.
+  std::unordered_map<base::RelationId, uint64_t> generations_;
+  std::vector<uint64_t> outdated_;
+  std::vector<std::string> forgotten_;  // names that the server still has
   std::unordered_map<std::string, std::unique_ptr<Prepared>> plain_;
   std::vector<Expectation> expectations_;  // of the statements since the last sync, prepares included
   std::vector<Prepared*> prepared_since_sync_;

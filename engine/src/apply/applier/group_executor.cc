@@ -15,6 +15,7 @@ using metadata::TableMetadata;
 namespace {
 
 constexpr size_t kStatementsPerSyncMax = 500;  // so that a failure is noticed early in a large transaction
+constexpr size_t kBatchesKept = 256;           // empty, with their memory
 constexpr size_t kBatchRowsMax = 20'000;       // rows merged at a time, whatever the group's size
 
 bool is_row(FrameKind kind) {
@@ -61,19 +62,18 @@ base::Result<UpdateValues> read_update(const TableMetadata& table, const FrameVi
 
 base::Result<const TableMetadata*> GroupExecutor::table_of(const Transaction& transaction, const FrameView& frame) {
   const auto& header = frame.header();
-  if (last_table_ != nullptr && last_map_ == transaction.tables.get() &&
-      last_table_->source.relation.value == header.relation && last_table_->source.version == header.table_version) {
+  if (last_table_ != nullptr && last_table_->source.relation == frame.relation() &&
+      last_table_->source.version == header.table_version) {
     return last_table_;
   }
-  const TableMetadata* const table = transaction.tables->find(frame.relation(), header.table_version);
-  if (table == nullptr) {
+  const auto* const source = transaction.tables.find(frame.relation(), header.table_version);
+  if (source == nullptr) {
     return base::fail(ErrorCode::corrupt_frame,
                       fmt::format("a row of relation {} came before its description", header.relation));
   }
-  last_map_ = transaction.tables.get();
-  last_table_ = table;
+  THALWEG_ASSIGN(last_table_, tables_.find(*source));
   last_batch_ = nullptr;
-  return table;
+  return last_table_;
 }
 
 void GroupExecutor::count(const TableMetadata& table, FrameKind kind) {
@@ -100,11 +100,12 @@ void GroupExecutor::count(const TableMetadata& table, FrameKind kind) {
 base::Result<void> GroupExecutor::send_truncate(const Transaction& transaction, const FrameView& frame) {
   std::string names;
   for (const base::RelationId relation : frame.truncated_relations()) {
-    const TableMetadata* const table = transaction.tables->latest(relation);
-    if (table == nullptr) {
+    const auto* const source = transaction.tables.latest(relation);
+    if (source == nullptr) {
       return base::fail(ErrorCode::corrupt_frame,
                         fmt::format("TRUNCATE of relation {} came before its description", relation.value));
     }
+    THALWEG_ASSIGN(const TableMetadata* const table, tables_.find(*source));
     if (is_copied(*table, transaction)) continue;
     names += fmt::format("{}{}", names.empty() ? "" : ", ", table->quoted_name);
     count(*table, FrameKind::truncate);
@@ -222,7 +223,7 @@ base::Result<Refusal> GroupExecutor::execute_rows(const Transaction& transaction
 
 Compactor& GroupExecutor::batch_for(const TableMetadata& table) {
   if (last_batch_ != nullptr && &last_batch_->table() == &table) return *last_batch_;
-  auto& batch = batches_[&table];
+  auto& batch = batches_[table.generation];
   if (!batch) batch = std::make_unique<Compactor>(table);
   if (batch->size() == 0 && std::ranges::find(used_, batch.get()) == used_.end()) used_.push_back(batch.get());
   last_batch_ = batch.get();
@@ -338,10 +339,13 @@ base::Result<Refusal> GroupExecutor::execute_together(const Group& group) {
 void GroupExecutor::reset() {
   data_layer_.clear();
   for (Compactor* batch : used_) batch->clear();
+  // Those of metadata that is gone are never found again: their generation does not come back.
+  if (batches_.size() > kBatchesKept) batches_.clear();
   used_.clear();
   counts_.clear();
   last_counted_ = nullptr;
   last_batch_ = nullptr;
+  last_table_ = nullptr;
   arena_.reset();
 }
 

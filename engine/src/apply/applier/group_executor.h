@@ -8,6 +8,7 @@
 
 #include "apply/applier/change_writer.h"
 #include "apply/applier/data_layer.h"
+#include "apply/table_finder.h"
 #include "apply/transaction.h"
 
 // Executes source transactions on one session, up to but without the commit.
@@ -24,8 +25,9 @@ struct RowCounts {
 // Owner: one applier, or whoever executes a parked transaction.
 class GroupExecutor {
  public:
-  GroupExecutor(DestinationSession& session, telemetry::Counter& sets, telemetry::Counter& data_layer_calls)
-      : session_(session), writer_(session, sets), data_layer_(session, data_layer_calls) {}
+  GroupExecutor(DestinationSession& session, TableFinder& tables, telemetry::Counter& sets,
+                telemetry::Counter& data_layer_calls)
+      : session_(session), tables_(tables), writer_(session, sets), data_layer_(session, data_layer_calls) {}
 
   // From the next group on: rows go through the data layer where it takes them. Rows of a transaction that is executed
   // by itself, after a failure, never do.
@@ -42,7 +44,8 @@ class GroupExecutor {
 
   // What has been executed since the last take_counts(), by table.
   std::unordered_map<const metadata::TableMetadata*, RowCounts> take_counts() { return std::exchange(counts_, {}); }
-  void reset();  // after a group: gives its memory back
+  // After a group, and before its transactions count as committed: gives its memory back, forgets its tables.
+  void reset();
 
  private:
   base::Result<const metadata::TableMetadata*> table_of(const Transaction& transaction, const lcr::FrameView& frame);
@@ -58,15 +61,15 @@ class GroupExecutor {
   void count(const metadata::TableMetadata& table, lcr::FrameKind kind);
 
   DestinationSession& session_;
+  TableFinder& tables_;
   ChangeWriter writer_;
   DataLayer data_layer_;
   bool uses_data_layer_ = false;
   Arena arena_;
-  std::unordered_map<const metadata::TableMetadata*, std::unique_ptr<Compactor>> batches_;
-  std::vector<Compactor*> used_;  // in the order of their first row in this group
-  const metadata::TableMetadata* last_table_ = nullptr;
+  std::unordered_map<uint64_t, std::unique_ptr<Compactor>> batches_;  // by TableMetadata::generation
+  std::vector<Compactor*> used_;                                      // in the order of their first row in this group
+  const metadata::TableMetadata* last_table_ = nullptr;               // of this group
   Compactor* last_batch_ = nullptr;
-  const metadata::TableMap* last_map_ = nullptr;
   std::unordered_map<const metadata::TableMetadata*, RowCounts> counts_;
   RowCounts* last_counts_ = nullptr;
   const metadata::TableMetadata* last_counted_ = nullptr;

@@ -47,15 +47,15 @@ std::string array_literal(const std::vector<std::string>& items) {
 
 // Tables that a frame changes.
 void add_tables(const Transaction& transaction, const lcr::FrameView& frame,
-                std::vector<const metadata::TableMetadata*>& tables) {
-  const auto add = [&](const metadata::TableMetadata* table) {
+                std::vector<const metadata::SourceTable*>& tables) {
+  const auto add = [&](const metadata::SourceTable* table) {
     if (table != nullptr && std::ranges::find(tables, table) == tables.end()) tables.push_back(table);
   };
   if (frame.kind() != lcr::FrameKind::truncate) {
-    add(transaction.tables->find(frame.relation(), frame.header().table_version));
+    add(transaction.tables.find(frame.relation(), frame.header().table_version));
     return;
   }
-  for (const base::RelationId relation : frame.truncated_relations()) add(transaction.tables->latest(relation));
+  for (const base::RelationId relation : frame.truncated_relations()) add(transaction.tables.latest(relation));
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ std::vector<uint64_t> decode_hashes_hex(std::string_view text) {
 
 base::Result<std::optional<StatementFailure>> park(DestinationSession& session, const std::string& stream_id,
                                                    const Transaction& transaction, const base::Error& why) {
-  std::vector<const metadata::TableMetadata*> tables;
+  std::vector<const metadata::SourceTable*> tables;
   {
     TransactionFrames frames(transaction);
     THALWEG_TRY(frames.for_each(

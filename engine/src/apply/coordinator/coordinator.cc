@@ -31,8 +31,8 @@ constexpr std::chrono::milliseconds kWatchPause{20};
 
 }  // namespace
 
-Coordinator::Coordinator(SharedState& shared, TransactionQueue& in, ParkedSet parked)
-    : shared_(shared), in_(in), parked_(std::move(parked)) {
+Coordinator::Coordinator(SharedState& shared, metadata::MetadataCache& cache, TransactionQueue& in, ParkedSet parked)
+    : shared_(shared), cache_(cache), in_(in), parked_(std::move(parked)) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -55,7 +55,7 @@ void Coordinator::fit_appliers() {
     if (i >= usable_ && !applier.retiring() && busy_with_[static_cast<size_t>(i)] == nullptr) applier.retire();
   }
   for (int i = made; i < usable_; ++i) {
-    appliers_[static_cast<size_t>(i)] = std::make_unique<Applier>(shared_, i + 1);
+    appliers_[static_cast<size_t>(i)] = std::make_unique<Applier>(shared_, cache_, i + 1);
     applier_count_.store(i + 1, std::memory_order_release);
   }
 }

@@ -26,7 +26,7 @@ inline constexpr int kAppliersMax = 64;
 // count, too.
 class Coordinator {
  public:
-  Coordinator(SharedState& shared, TransactionQueue& in, ParkedSet parked);
+  Coordinator(SharedState& shared, metadata::MetadataCache& cache, TransactionQueue& in, ParkedSet parked);
   ~Coordinator();  // joins, and then the appliers; the reader must be ending
   void join();
   Coordinator(const Coordinator&) = delete;
@@ -64,6 +64,7 @@ class Coordinator {
   int idle_appliers() const;
 
   SharedState& shared_;
+  metadata::MetadataCache& cache_;  // its appliers'
   TransactionQueue& in_;
   ParkedSet parked_;
   DependencyTable dependencies_;

@@ -10,13 +10,15 @@ using base::ErrorCode;
 using lcr::FrameKind;
 
 Assembler::Assembler(SharedState& shared, BlockPool& pool, spill::SpillSpace& spill, telemetry::TimeAccount& time,
-                     Counters& counters, std::function<bool()> await_space)
+                     TableWriter& tables, Counters& counters, std::function<bool()> await_space)
     : shared_(shared),
       pool_(pool),
       spill_(spill),
       time_(time),
+      tables_(tables),
       counters_(counters),
-      await_space_(std::move(await_space)) {}
+      await_space_(std::move(await_space)),
+      write_sets_(tables) {}
 
 Assembler::~Assembler() {
   for (auto& [xid, open] : streamed_) drop_fill(open);
@@ -34,10 +36,7 @@ void Assembler::drop_fill(Open& open) {
   open.fill = nullptr;
 }
 
-base::Result<std::unique_ptr<Transaction>> Assembler::add(const lcr::FrameView& frame,
-                                                          const std::shared_ptr<const metadata::TableMap>& tables,
-                                                          size_t spill_above) {
-  tables_ = tables;
+base::Result<std::unique_ptr<Transaction>> Assembler::add(const lcr::FrameView& frame, size_t spill_above) {
   spilling_ = false;
   switch (frame.kind()) {
     case FrameKind::begin:
@@ -52,7 +51,7 @@ base::Result<std::unique_ptr<Transaction>> Assembler::add(const lcr::FrameView& 
     case FrameKind::remove:
     case FrameKind::truncate:
       if (whole_.transaction) {
-        THALWEG_TRY(append(whole_, frame, *tables, spill_above));
+        THALWEG_TRY(append(whole_, frame, spill_above));
         return nullptr;
       }
       {
@@ -64,14 +63,14 @@ base::Result<std::unique_ptr<Transaction>> Assembler::add(const lcr::FrameView& 
           open.begun = shared_.clock->steady_now();
           counters_.open_transactions.set(streamed_.size());
         }
-        THALWEG_TRY(append(open, frame, *tables, spill_above));
+        THALWEG_TRY(append(open, frame, spill_above));
       }
       return nullptr;
     case FrameKind::abort:
       abort(frame);
       return nullptr;
     case FrameKind::commit:
-      return finish(frame, tables);
+      return finish(frame);
     default:
       return nullptr;
   }
@@ -104,27 +103,26 @@ base::Result<void> Assembler::with_space(const std::function<base::Result<void>(
   }
 }
 
-base::Result<void> Assembler::append(Open& open, const lcr::FrameView& frame, const metadata::TableMap& tables,
-                                     size_t spill_above) {
+base::Result<void> Assembler::append(Open& open, const lcr::FrameView& frame, size_t spill_above) {
   Transaction& transaction = *open.transaction;
   ++open.frames;
-  if (!transaction.spilled && open.frames > spill_above) THALWEG_TRY(spill(open, &tables));
+  if (!transaction.spilled && open.frames > spill_above) THALWEG_TRY(spill(open));
   if (!transaction.spilled) {
     transaction.frames.append(pool_, open.streamed ? open.fill : fill_, frame.bytes());
     return {};
   }
-  THALWEG_TRY(write_sets_.note_table(transaction, tables, frame));
+  THALWEG_TRY(write_sets_.note_table(transaction, frame));
   return append_spilled(open, frame);
 }
 
-base::Result<void> Assembler::spill(Open& open, const metadata::TableMap* tables) {
+base::Result<void> Assembler::spill(Open& open) {
   Transaction& transaction = *open.transaction;
   transaction.spilled = std::make_unique<spill::SpillLog>(spill_, fmt::format("xid-{}", transaction.xid.value));
   counters_.spilled_transactions.add();
   for (const auto& segment : transaction.frames.segments()) {
     for (const std::byte* at = segment.begin; at < segment.end;) {
       const auto frame = lcr::FrameView::trusted(at);
-      THALWEG_TRY(write_sets_.note_table(transaction, *tables, frame));
+      THALWEG_TRY(write_sets_.note_table(transaction, frame));
       THALWEG_TRY(append_spilled(open, frame));
       at += frame.header().length;
     }
@@ -138,9 +136,9 @@ base::Result<void> Assembler::spill_begun_before(std::chrono::steady_clock::time
   const auto is_old = [&](const Open& open) {
     return open.transaction && !open.transaction->spilled && !open.transaction->frames.empty() && open.begun < then;
   };
-  if (is_old(whole_)) THALWEG_TRY(spill(whole_, tables_.get()));
+  if (is_old(whole_)) THALWEG_TRY(spill(whole_));
   for (auto& [xid, open] : streamed_) {
-    if (is_old(open)) THALWEG_TRY(spill(open, tables_.get()));
+    if (is_old(open)) THALWEG_TRY(spill(open));
   }
   return {};
 }
@@ -174,7 +172,7 @@ base::Result<bool> Assembler::spill_largest() {
     if (largest == nullptr || open.transaction->frames.bytes() > largest->transaction->frames.bytes()) largest = &open;
   }
   if (largest == nullptr) return false;
-  THALWEG_TRY(spill(*largest, tables_.get()));
+  THALWEG_TRY(spill(*largest));
   return true;
 }
 
@@ -198,8 +196,7 @@ void Assembler::abort(const lcr::FrameView& frame) {
   counters_.aborted_transactions.add();
 }
 
-base::Result<std::unique_ptr<Transaction>> Assembler::finish(const lcr::FrameView& frame,
-                                                             const std::shared_ptr<const metadata::TableMap>& tables) {
+base::Result<std::unique_ptr<Transaction>> Assembler::finish(const lcr::FrameView& frame) {
   std::unique_ptr<Transaction> transaction;
   uint64_t frames = 0;
   if (frame.has(lcr::kStreamed)) {
@@ -225,7 +222,6 @@ base::Result<std::unique_ptr<Transaction>> Assembler::finish(const lcr::FrameVie
   transaction->commit_lsn = mark.commit_lsn;
   transaction->end_lsn = std::max(mark.end_lsn, base::Lsn{mark.commit_lsn.value + 1});
   transaction->commit_time = mark.commit_time;
-  transaction->tables = tables;
   if (transaction->spilled) {
     transaction->lcrs = frames;
     transaction->bytes = transaction->spilled->bytes();

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "apply/frame_blocks.h"
+#include "apply/reader/table_writer.h"
 #include "apply/reader/write_set.h"
 #include "apply/shared_state.h"
 #include "apply/transaction.h"
@@ -26,14 +27,14 @@ class Assembler {
   // `await_space`: called when the spill has no space left; waits a little, true to try again. Disk time counts in
   // `time`.
   Assembler(SharedState& shared, BlockPool& pool, spill::SpillSpace& spill, telemetry::TimeAccount& time,
-            Counters& counters, std::function<bool()> await_space);
+            TableWriter& tables, Counters& counters, std::function<bool()> await_space);
   ~Assembler();
 
   // A row, truncate, begin, commit or abort frame. COMMIT gives the transaction, hashed and ready.
-  // `tables`: what has been described so far. `spill_above`: LCRs. Fails with corrupt_frame or a file's error.
-  base::Result<std::unique_ptr<Transaction>> add(const lcr::FrameView& frame,
-                                                 const std::shared_ptr<const metadata::TableMap>& tables,
-                                                 size_t spill_above);
+  // `spill_above`: LCRs. Fails with corrupt_frame, a file's error, or as TableWriter::find.
+  base::Result<std::unique_ptr<Transaction>> add(const lcr::FrameView& frame, size_t spill_above);
+  // Whether there are transactions whose commit or abort has not come.
+  bool any_open() const { return whole_.transaction != nullptr || !streamed_.empty(); }
   // Memory of open transactions, in whole blocks: it comes back by spilling them, not by waiting.
   size_t open_bytes() const;
   // Moves the largest open transaction to disk. False when there is none worth it.
@@ -55,14 +56,12 @@ class Assembler {
     std::chrono::steady_clock::time_point begun;  // its first frame came
     bool streamed = false;
   };
-  base::Result<void> append(Open& open, const lcr::FrameView& frame, const metadata::TableMap& tables,
-                            size_t spill_above);
-  base::Result<void> spill(Open& open, const metadata::TableMap* tables);
+  base::Result<void> append(Open& open, const lcr::FrameView& frame, size_t spill_above);
+  base::Result<void> spill(Open& open);
   base::Result<void> append_spilled(Open& open, const lcr::FrameView& frame);
   base::Result<void> with_space(const std::function<base::Result<void>()>& write);
   base::Result<void> finish_spill(Open& open);
-  base::Result<std::unique_ptr<Transaction>> finish(const lcr::FrameView& frame,
-                                                    const std::shared_ptr<const metadata::TableMap>& tables);
+  base::Result<std::unique_ptr<Transaction>> finish(const lcr::FrameView& frame);
   void abort(const lcr::FrameView& frame);
   void drop_fill(Open& open);
 
@@ -70,6 +69,7 @@ class Assembler {
   BlockPool& pool_;
   spill::SpillSpace& spill_;
   telemetry::TimeAccount& time_;
+  TableWriter& tables_;
   Counters& counters_;
   const std::function<bool()> await_space_;
   bool spilling_ = false;
@@ -77,7 +77,6 @@ class Assembler {
   Block* fill_ = nullptr;  // shared by transactions that come whole, one after the other
   Open whole_;             // between BEGIN and COMMIT
   std::unordered_map<base::Xid, Open> streamed_;
-  std::shared_ptr<const metadata::TableMap> tables_;
 };
 
 }  // namespace thalweg::apply

@@ -18,19 +18,19 @@ constexpr size_t kFramesPerLook = 256;  // between looks at stop and at the memo
 }  // namespace
 
 Reader::Reader(SharedState& shared, const ApplyOptions& options, LsnRanges applied, pg::Connection connection,
-               BlockPool& pool, spill::SpillSpace& spill, TransactionQueue& out)
+               BlockPool& pool, spill::SpillSpace& spill, metadata::MetadataCache& cache, TransactionQueue& out)
     : shared_(shared),
       queue_(*options.queue),
       consumer_(options.consumer),
       memory_budget_bytes_(options.parameters.memory_budget_bytes),
-      catch_up_(options.catch_up),
       recovered_low_watermark_{shared.low_watermark.load(std::memory_order_relaxed)},
       applied_(std::move(applied)),
-      connection_(std::move(connection)),
       pool_(pool),
       spill_(spill),
       out_(out),
-      assembler_(shared, pool, spill, time_, counters_, [this] { return await_spill_space(); }) {
+      cache_(cache),
+      tables_(cache, std::move(connection), options.catch_up, shared.stream_id, time_),
+      assembler_(shared, pool, spill, time_, tables_, counters_, [this] { return await_spill_space(); }) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -57,6 +57,7 @@ base::Result<void> Reader::read() {
   while (true) {
     if (++frames % kFramesPerLook == 0) {
       if (shared_.ending()) return {};
+      THALWEG_TRY(tend_tables());
       THALWEG_TRY(keep_within_budget());
       THALWEG_TRY(spill_old());
     }
@@ -70,6 +71,7 @@ base::Result<void> Reader::read() {
       }
       if (bytes == nullptr) {
         if (shared_.ending() || shared_.drain.load(std::memory_order_acquire)) return {};
+        THALWEG_TRY(tend_tables());
         THALWEG_TRY(spill_old());
         continue;
       }
@@ -86,7 +88,7 @@ base::Result<std::unique_ptr<Transaction>> Reader::handle(const lcr::FrameView& 
   if (lcr::is_change(frame.kind())) lcrs_.add();
   bytes_.add(frame.header().length);
   if (frame.kind() == FrameKind::table) {
-    THALWEG_TRY(describe(frame));
+    THALWEG_TRY(tables_.describe(frame));
     return nullptr;
   }
   if (frame.kind() == FrameKind::progress) {
@@ -94,9 +96,8 @@ base::Result<std::unique_ptr<Transaction>> Reader::handle(const lcr::FrameView& 
     transaction->commit_lsn = transaction->end_lsn = frame.lsn();
     return transaction;
   }
-  THALWEG_ASSIGN(
-      auto transaction,
-      assembler_.add(frame, tables_, shared_.parameters.txn_lcr_spill_threshold.load(std::memory_order_relaxed)));
+  THALWEG_ASSIGN(auto transaction,
+                 assembler_.add(frame, shared_.parameters.txn_lcr_spill_threshold.load(std::memory_order_relaxed)));
   if (!transaction) {
     state_.set(assembler_.is_spilling() ? "SPILLING" : "DEQUEUE MESSAGES");
     return nullptr;
@@ -106,7 +107,8 @@ base::Result<std::unique_ptr<Transaction>> Reader::handle(const lcr::FrameView& 
     duplicates_.add();
     return nullptr;
   }
-  transaction->barrier = transaction->barrier || std::exchange(tables_changed_, false);
+  transaction->barrier = tables_.take_keys_changed() || transaction->barrier;
+  tables_.hand_over(transaction->commit_lsn);
   return transaction;
 }
 
@@ -114,20 +116,10 @@ bool Reader::is_duplicate(base::Lsn commit_lsn) const {
   return commit_lsn < recovered_low_watermark_ || applied_.contains(commit_lsn);
 }
 
-base::Result<void> Reader::describe(const lcr::FrameView& frame) {
-  THALWEG_ASSIGN(const lcr::TableDescription source, frame.table());
-  if (tables_->find(source.relation, source.version) != nullptr) return {};
-  const ActivityScope network(time_, Activity::network);
-  THALWEG_ASSIGN(const auto table, loader_.load(connection_, source, frame.bytes()));
-  for (const CatchUpSpan& span : catch_up_) {
-    if (span.schema_name != source.schema_name || span.table_name != source.table_name) continue;
-    table->copied_from = span.copied_from;
-    table->copied_to = span.copied_to;
-  }
-  // Keys may be others from here on: what was hashed with the old ones must have committed.
-  tables_changed_ = tables_changed_ || tables_->latest(source.relation) != nullptr;
-  tables_ = tables_->with(table);
-  return {};
+// Frees metadata that nobody can use any more, and looks whether the destination's tables are what they were.
+base::Result<void> Reader::tend_tables() {
+  tables_.purge({shared_.low_watermark.load(std::memory_order_acquire)}, assembler_.any_open());
+  return tables_.watch_destination(shared_.clock->steady_now());
 }
 
 base::Result<void> Reader::hand_over(std::unique_ptr<Transaction> transaction) {
@@ -141,6 +133,10 @@ base::Result<void> Reader::hand_over(std::unique_ptr<Transaction> transaction) {
     if (shared_.ending()) {
       out_.set_reader_waits(false);
       return base::fail(ErrorCode::engine_stopping, "apply ends");
+    }
+    if (auto tended = tend_tables(); !tended) {
+      out_.set_reader_waits(false);
+      return tended;
     }
     shared_.reader_bell.wait(ticket, kFlowControlWait);
   }
@@ -163,6 +159,7 @@ base::Result<void> Reader::keep_within_budget() {
     const ActivityScope waiting(time_, Activity::flow_control);
     const uint32_t ticket = shared_.reader_bell.ticket();
     if (shared_.ending()) return base::fail(ErrorCode::engine_stopping, "apply ends");
+    THALWEG_TRY(tend_tables());
     if (pool_.held_bytes() > memory_budget_bytes_) shared_.reader_bell.wait(ticket, kFlowControlWait);
   }
   state_.set("DEQUEUE MESSAGES");
@@ -189,6 +186,7 @@ bool Reader::await_spill_space() {
 
 telemetry::ComponentSample Reader::sample() const {
   const spill::SpillUse spill = spill_.use();
+  const metadata::MetadataCache::Counts tables = cache_.counts();
   return {.type = "APPLY",
           .name = "apply",
           .sub_component = "APPLY READER",
@@ -202,12 +200,20 @@ telemetry::ComponentSample Reader::sample() const {
                        {"duplicate_transactions", duplicates_.get()},
                        {"spilled_lcrs", counters_.spilled_lcrs.get()},
                        {"spilled_transactions", counters_.spilled_transactions.get()},
-                       {"spilled_bytes", counters_.spilled_bytes.get()}},
+                       {"spilled_bytes", counters_.spilled_bytes.get()},
+                       {"metadata_hits", tables.hits},
+                       {"metadata_misses", tables.misses},
+                       {"metadata_loads", tables.loads},
+                       {"metadata_invalidations", tables.invalidations},
+                       {"metadata_purged", tables.purged},
+                       {"metadata_replaced", tables.replaced}},
           .gauges = {{"open_transactions", static_cast<int64_t>(counters_.open_transactions.get())},
                      {"held_bytes", static_cast<int64_t>(pool_.held_bytes())},
                      {"spill_transactions", static_cast<int64_t>(spill.logs)},
                      {"spill_bytes", static_cast<int64_t>(spill.bytes)},
-                     {"spill_age_us", spill.age.count()}}};
+                     {"spill_age_us", spill.age.count()},
+                     {"metadata_bytes", static_cast<int64_t>(tables.bytes)},
+                     {"metadata_tables", static_cast<int64_t>(tables.tables)}}};
 }
 
 }  // namespace thalweg::apply

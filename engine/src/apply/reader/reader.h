@@ -10,9 +10,10 @@
 #include "apply/apply.h"
 #include "apply/frame_blocks.h"
 #include "apply/reader/assembler.h"
+#include "apply/reader/table_writer.h"
 #include "apply/reader/transaction_queue.h"
 #include "apply/shared_state.h"
-#include "metadata/table_metadata.h"
+#include "metadata/metadata_cache.h"
 #include "queue/lcr_queue.h"
 #include "telemetry/agent.h"
 
@@ -24,7 +25,7 @@ namespace thalweg::apply {
 class Reader {
  public:
   Reader(SharedState& shared, const ApplyOptions& options, LsnRanges applied, pg::Connection connection,
-         BlockPool& pool, spill::SpillSpace& spill, TransactionQueue& out);
+         BlockPool& pool, spill::SpillSpace& spill, metadata::MetadataCache& cache, TransactionQueue& out);
   ~Reader();  // joins; the shared state must be ending, or draining
   void join();
   Reader(const Reader&) = delete;
@@ -37,10 +38,10 @@ class Reader {
   base::Result<void> read();
   // COMMIT and PROGRESS give what is to be handed over.
   base::Result<std::unique_ptr<Transaction>> handle(const lcr::FrameView& frame);
-  base::Result<void> describe(const lcr::FrameView& frame);
   base::Result<void> hand_over(std::unique_ptr<Transaction> transaction);
   base::Result<void> keep_within_budget();
   base::Result<void> spill_old();
+  base::Result<void> tend_tables();
   bool await_spill_space();
   bool is_duplicate(base::Lsn commit_lsn) const;
 
@@ -48,19 +49,16 @@ class Reader {
   queue::LcrQueue& queue_;
   const size_t consumer_;
   const size_t memory_budget_bytes_;
-  const std::vector<CatchUpSpan> catch_up_;
   const base::Lsn recovered_low_watermark_;
   const LsnRanges applied_;
-  pg::Connection connection_;  // for the destination's catalog
-  metadata::TableLoader loader_;
-  std::shared_ptr<const metadata::TableMap> tables_ = std::make_shared<metadata::TableMap>();
-  bool tables_changed_ = false;
   BlockPool& pool_;
   spill::SpillSpace& spill_;
   TransactionQueue& out_;
   telemetry::StateText state_{"INITIALIZING"};
   telemetry::TimeAccount time_;
   telemetry::Counter lcrs_, transactions_, bytes_, duplicates_;
+  metadata::MetadataCache& cache_;
+  TableWriter tables_;
   Assembler::Counters counters_;
   std::chrono::steady_clock::time_point ages_seen_at_;
   Assembler assembler_;

@@ -45,30 +45,23 @@ void add_once(std::vector<uint64_t>& hashes, uint64_t hash) {
 
 }  // namespace
 
-base::Result<void> WriteSetBuilder::note_table(Transaction& transaction, const metadata::TableMap& tables,
-                                               const lcr::FrameView& frame) {
-  if (frame.kind() == FrameKind::truncate) {
-    for (const base::RelationId relation : frame.truncated_relations()) {
-      const TableMetadata* const table = tables.latest(relation);
-      if (table == nullptr) {
-        return base::fail(base::ErrorCode::corrupt_frame,
-                          fmt::format("TRUNCATE of relation {} came before its description", relation.value));
-      }
-      add_once(transaction.table_hashes, table->table_hash);
-    }
+base::Result<const TableMetadata*> WriteSetBuilder::note_row(Transaction& transaction, const lcr::FrameView& frame) {
+  THALWEG_ASSIGN(const TableWriter::Table table, tables_.find(frame.relation(), frame.header().table_version));
+  transaction.tables.add(*table.source);
+  add_once(transaction.table_hashes, table.metadata->table_hash);
+  return table.metadata;
+}
+
+base::Result<void> WriteSetBuilder::note_table(Transaction& transaction, const lcr::FrameView& frame) {
+  if (frame.kind() != FrameKind::truncate) {
+    THALWEG_TRY(note_row(transaction, frame));
     return {};
   }
-  const auto& header = frame.header();
-  if (last_table_ == nullptr || last_map_ != &tables || last_table_->source.relation.value != header.relation ||
-      last_table_->source.version != header.table_version) {
-    last_table_ = tables.find(frame.relation(), header.table_version);
-    last_map_ = &tables;
-    if (last_table_ == nullptr) {
-      return base::fail(base::ErrorCode::corrupt_frame,
-                        fmt::format("a row of relation {} came before its description", header.relation));
-    }
+  for (const base::RelationId relation : frame.truncated_relations()) {
+    THALWEG_ASSIGN(const TableWriter::Table table, tables_.latest(relation));
+    transaction.tables.add(*table.source);
+    add_once(transaction.table_hashes, table.metadata->table_hash);
   }
-  add_once(transaction.table_hashes, last_table_->table_hash);
   return {};
 }
 
@@ -123,23 +116,23 @@ base::Result<void> WriteSetBuilder::add(Transaction& transaction, const lcr::Fra
   }
   ++transaction.lcrs;
   transaction.bytes += frame.header().length;
-  THALWEG_TRY(note_table(transaction, *transaction.tables, frame));
-  if (kind == FrameKind::truncate) return {};
+  if (kind == FrameKind::truncate) return note_table(transaction, frame);
+  THALWEG_ASSIGN(const TableMetadata* const table, note_row(transaction, frame));
   frame.old_tuple().read(old_);
   frame.new_tuple().read(new_);
-  const size_t columns = last_table_->columns.size();
+  const size_t columns = table->columns.size();
   if ((!old_.empty() && old_.size() != columns) || (!new_.empty() && new_.size() != columns) ||
       (old_.empty() && new_.empty())) {
     return base::fail(base::ErrorCode::corrupt_frame,
-                      fmt::format("a tuple of {} has another number of columns", last_table_->quoted_name));
+                      fmt::format("a tuple of {} has another number of columns", table->quoted_name));
   }
-  add_row(transaction, *last_table_, kind);
+  add_row(transaction, *table, kind);
   return {};
 }
 
 base::Result<void> WriteSetBuilder::build(Transaction& transaction, bool order_keyless) {
   order_keyless_ = order_keyless;
-  last_table_ = nullptr;
+  tables_.look_again();
   if (transaction.spilled) {
     transaction.barrier = true;
     return {};

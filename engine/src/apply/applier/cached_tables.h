@@ -1,0 +1,46 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "apply/table_finder.h"
+#include "metadata/metadata_cache.h"
+#include "pg/connection.h"
+
+// An applier's view of the metadata cache, with its fall-back (seed 000, figure 10, line 33).
+
+namespace thalweg::apply {
+
+// Owner: one applier.
+class CachedTables final : public TableFinder {
+ public:
+  // `number`: the applier's, from 1.
+  CachedTables(metadata::MetadataCache& cache, std::string conninfo, std::string application_name, int number);
+
+  // From the cache without a latch. What is not there, or has changed, is loaded from the destination over a
+  // connection of its own (the applier's may be in the middle of a transaction) and kept until release().
+  base::Result<const metadata::TableMetadata*> find(const metadata::SourceTable& source) override;
+  void release() override;
+  // After statements failed as if these were not the tables that their metadata says: whether that is so for some
+  // that were found since release(). They are loaded again by the next find after release(), and by the reader.
+  base::Result<bool> have_changed();
+
+ private:
+  base::Result<void> connect();
+  base::Result<const metadata::TableMetadata*> load(const metadata::SourceTable& source);
+
+  metadata::MetadataCache& cache_;
+  metadata::MetadataCache::ReaderCounts& counts_;
+  const std::string conninfo_;
+  const std::string application_name_;
+  std::optional<pg::Connection> connection_;  // opened when it is needed
+  metadata::TableLoader loader_;
+  // By SourceTable::id, since the last release(): within a group a table must not turn into another.
+  std::unordered_map<uint64_t, const metadata::TableMetadata*> found_;
+  std::vector<std::unique_ptr<const metadata::TableMetadata>> own_;  // what the cache did not have
+};
+
+}  // namespace thalweg::apply

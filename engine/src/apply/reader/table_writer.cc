@@ -1,0 +1,161 @@
+#include "apply/reader/table_writer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "metadata/destination_version.h"
+
+namespace thalweg::apply {
+
+using base::ErrorCode;
+using metadata::SourceTable;
+using metadata::TableMetadata;
+using telemetry::Activity;
+using telemetry::ActivityScope;
+
+namespace {
+constexpr std::chrono::seconds kWatchPause{1};
+constexpr size_t kWatchedTablesMax = 200;  // of one look: those used most recently
+}  // namespace
+
+TableWriter::TableWriter(metadata::MetadataCache& cache, pg::Connection connection, std::vector<CatchUpSpan> catch_up,
+                         std::string stream_id, telemetry::TimeAccount& time)
+    : cache_(cache),
+      connection_(std::move(connection)),
+      loader_(cache.generations()),
+      catch_up_(std::move(catch_up)),
+      stream_id_(std::move(stream_id)),
+      time_(time) {}
+
+base::Result<void> TableWriter::describe(const lcr::FrameView& frame) {
+  THALWEG_ASSIGN(lcr::TableDescription description, frame.table());
+  SourcePointer& known = sources_[place(description.relation, description.version)];
+  if (known && std::ranges::equal(known->frame, frame.bytes())) return {};
+  auto source = std::make_shared<SourceTable>();
+  source->id = ++descriptions_;
+  source->frame.assign(frame.bytes().begin(), frame.bytes().end());
+  source->quoted_name = pg::quote_table(description.schema_name, description.table_name);
+  for (const CatchUpSpan& span : catch_up_) {
+    if (span.schema_name != description.schema_name || span.table_name != description.table_name) continue;
+    source->copied_from = span.copied_from;
+    source->copied_to = span.copied_to;
+  }
+  source->description = std::move(description);
+  look_again();
+  SourcePointer& latest = latest_[source->description.relation];
+  if (latest) {
+    // Keys may be others from here on: what was hashed with the old ones must have committed.
+    keys_changed_ = true;
+    superseded_.push_back({.source = latest, .high_watermark = high_watermark_});
+  }
+  known = latest = source;
+  THALWEG_TRY(load(source));
+  return {};
+}
+
+base::Result<const TableMetadata*> TableWriter::load(const SourcePointer& source) {
+  const ActivityScope network(time_, Activity::network);
+  look_again();
+  uncached_.reset();
+  auto loaded = loader_.load(connection_, *source);
+  if (!loaded) return std::unexpected(std::move(loaded).error());
+  const int64_t version = (*loaded)->destination_version;
+  const auto [before, first] = destination_versions_.try_emplace(source->id, version);
+  if (!first && before->second != version) {
+    before->second = version;
+    keys_changed_ = true;
+  }
+  if (const TableMetadata* const cached = cache_.insert(source->id, *loaded)) return cached;
+  uncached_ = std::move(*loaded);
+  return uncached_.get();
+}
+
+base::Result<TableWriter::Table> TableWriter::use(const SourcePointer& source) {
+  const TableMetadata* table = cache_.get(source->id);
+  if (table == nullptr) {
+    if (destination_versions_.contains(source->id)) loader_.forget_types();
+    THALWEG_ASSIGN(table, load(source));
+  }
+  return Table{.source = &source, .metadata = table};
+}
+
+base::Result<TableWriter::Table> TableWriter::find(base::RelationId relation, uint32_t version) {
+  if (last_.metadata != nullptr && last_.metadata->source.relation == relation &&
+      last_.metadata->source.version == version) {
+    return last_;
+  }
+  const auto source = sources_.find(place(relation, version));
+  if (source == sources_.end()) {
+    return base::fail(ErrorCode::corrupt_frame,
+                      fmt::format("a row of relation {} came before its description", relation.value));
+  }
+  THALWEG_ASSIGN(last_, use(source->second));
+  return last_;
+}
+
+base::Result<TableWriter::Table> TableWriter::latest(base::RelationId relation) {
+  const auto source = latest_.find(relation);
+  if (source == latest_.end()) {
+    return base::fail(ErrorCode::corrupt_frame,
+                      fmt::format("TRUNCATE of relation {} came before its description", relation.value));
+  }
+  return use(source->second);
+}
+
+void TableWriter::hand_over(base::Lsn commit_lsn) {
+  handed_over_ = true;
+  high_watermark_ = std::max(high_watermark_, commit_lsn);
+  cache_.set_high_watermark(high_watermark_);
+}
+
+void TableWriter::purge(base::Lsn low_watermark, bool any_open) {
+  if (!any_open && !superseded_.empty()) {
+    std::erase_if(superseded_, [&](const Superseded& old) {
+      if (low_watermark <= old.high_watermark && old.high_watermark) return false;
+      look_again();
+      cache_.invalidate(old.source->id);
+      destination_versions_.erase(old.source->id);
+      const auto known = sources_.find(place(old.source->description.relation, old.source->description.version));
+      if (known != sources_.end() && known->second == old.source) sources_.erase(known);
+      return true;
+    });
+  }
+  if (!cache_.has_unpurged()) return;
+  look_again();
+  cache_.purge(low_watermark);
+}
+
+base::Result<void> TableWriter::watch_destination(std::chrono::steady_clock::time_point now) {
+  if (!handed_over_ || now - watched_at_ < kWatchPause) return {};
+  watched_at_ = now;
+  handed_over_ = false;
+  const ActivityScope network(time_, Activity::network);
+  const std::vector<const TableMetadata*> tables = cache_.most_recent(kWatchedTablesMax);
+  std::vector<base::RelationId> oids;
+  for (const TableMetadata* table : tables) oids.push_back(table->destination);
+  THALWEG_ASSIGN(const auto versions, metadata::destination_versions(connection_, oids));
+  for (const TableMetadata* table : tables) {
+    const auto now_there = std::ranges::find(versions, table->destination, &metadata::DestinationVersion::table);
+    if (now_there == versions.end() || now_there->version != table->destination_version) reload(*table);
+  }
+  return {};
+}
+
+// So that appliers need not. What cannot be loaded is no error before there is a row for it.
+void TableWriter::reload(const TableMetadata& changed) {
+  const std::string name = changed.quoted_name;
+  const auto source = sources_.find(place(changed.source.relation, changed.source.version));
+  const uint64_t id = changed.source_id;
+  look_again();
+  cache_.invalidate(id);
+  loader_.forget_types();
+  if (source == sources_.end() || source->second->id != id) return;
+  const auto loaded = load(source->second);
+  base::log_event(base::LogLevel::info, "destination_table_changed",
+                  {{"stream", stream_id_}, {"table", name}, {"reason", loaded ? "" : loaded.error().message}});
+}
+
+}  // namespace thalweg::apply

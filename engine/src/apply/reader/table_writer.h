@@ -1,0 +1,85 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "apply/apply.h"
+#include "base/error.h"
+#include "metadata/metadata_cache.h"
+#include "pg/connection.h"
+#include "telemetry/agent.h"
+
+// The metadata cache's single writer (seed 000, figure 11): loads, invalidates, purges; keeps what TABLE frames said.
+
+namespace thalweg::apply {
+
+// Owner: the reader.
+class TableWriter {
+ public:
+  // Time at the destination counts in `time`.
+  TableWriter(metadata::MetadataCache& cache, pg::Connection connection, std::vector<CatchUpSpan> catch_up,
+              std::string stream_id, telemetry::TimeAccount& time);
+
+  struct Table {
+    const std::shared_ptr<const metadata::SourceTable>* source = nullptr;
+    const metadata::TableMetadata* metadata = nullptr;
+  };
+
+  // A TABLE frame. Fails as TableLoader::load.
+  base::Result<void> describe(const lcr::FrameView& frame);
+  // Both are valid until the next call of any method. Fail with corrupt_frame where no TABLE frame came before, or as
+  // TableLoader::load.
+  base::Result<Table> find(base::RelationId relation, uint32_t version);
+  base::Result<Table> latest(base::RelationId relation);
+  // The next find asks the cache, which knows what appliers have noticed.
+  void look_again() { last_ = {}; }
+
+  // Whether keys may be others than before: transactions from now on have to wait for those until now. Once.
+  bool take_keys_changed() { return std::exchange(keys_changed_, false); }
+  // A transaction goes to the appliers.
+  void hand_over(base::Lsn commit_lsn);
+  // Frees what no uncommitted transaction can use. `any_open`: transactions whose commit has not come may have rows of
+  // versions that are not the latest.
+  void purge(base::Lsn low_watermark, bool any_open);
+  // Compares the tables in use with the destination's, at most once a second and only when something was handed over.
+  // What has changed is loaded again. Fails as the connection does.
+  base::Result<void> watch_destination(std::chrono::steady_clock::time_point now);
+
+ private:
+  using SourcePointer = std::shared_ptr<const metadata::SourceTable>;
+
+  base::Result<const metadata::TableMetadata*> load(const SourcePointer& source);
+  base::Result<Table> use(const SourcePointer& source);
+  void reload(const metadata::TableMetadata& changed);
+  static uint64_t place(base::RelationId relation, uint32_t version) {
+    return static_cast<uint64_t>(relation.value) << 32 | version;
+  }
+
+  metadata::MetadataCache& cache_;
+  pg::Connection connection_;  // for the destination's catalog
+  metadata::TableLoader loader_;
+  const std::vector<CatchUpSpan> catch_up_;
+  const std::string stream_id_;
+  telemetry::TimeAccount& time_;
+  uint64_t descriptions_ = 0;
+  std::unordered_map<uint64_t, SourcePointer> sources_;  // by place()
+  std::unordered_map<base::RelationId, SourcePointer> latest_;
+  std::unordered_map<uint64_t, int64_t> destination_versions_;  // of each source's last load, by SourceTable::id
+  struct Superseded {
+    SourcePointer source;
+    base::Lsn high_watermark;  // once the low watermark is above it, no transaction in flight has rows of this version
+  };
+  std::vector<Superseded> superseded_;
+  std::unique_ptr<const metadata::TableMetadata> uncached_;  // where the cache had no memory
+  Table last_;                                               // what find() gave
+  bool keys_changed_ = false;
+  base::Lsn high_watermark_;
+  bool handed_over_ = false;  // since the last look at the destination
+  std::chrono::steady_clock::time_point watched_at_;
+};
+
+}  // namespace thalweg::apply
