@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs a benchmark. usage: scripts/bench.sh queue|staged|spill [ARGUMENT...]
+# Runs a benchmark. usage: scripts/bench.sh queue|metadata|staged|spill [ARGUMENT...]
 set -euo pipefail
 source "$(dirname "$0")/settings.sh"
 for part in steps builds; do
@@ -10,9 +10,9 @@ scenario=${1:-staged}
 shift || true
 step "install packages" "run apt-get by hand and read what it says" "$THALWEG_ROOT/scripts/install.sh" build extension runtime
 case $scenario in
-  queue)
-    step "build benchmark" "read the compiler's message above" build_engine release queue_bench
-    exec "$(find "$THALWEG_BUILD/release" -name queue_bench -type f -perm -u+x)" "$@"
+  queue | metadata)
+    step "build benchmark" "read the compiler's message above" build_engine release "${scenario}_bench"
+    exec "$(find "$THALWEG_BUILD/release" -name "${scenario}_bench" -type f -perm -u+x)" "$@"
     ;;
   staged | spill)
     export THALWEG_LOCK=requirements-dev.lock
@@ -23,5 +23,5 @@ case $scenario in
     export PYTHONPATH=$THALWEG_ROOT/engine/test/system:$THALWEG_ROOT/engine/bench
     exec "$THALWEG_VENV/bin/python" -m "$scenario" "$@"
     ;;
-  *) echo "unknown scenario '$scenario': queue, staged or spill" >&2 && exit 2 ;;
+  *) echo "unknown scenario '$scenario': queue, metadata, staged or spill" >&2 && exit 2 ;;
 esac

@@ -113,6 +113,13 @@ class Execution {
         pool_(&bell_) {}
 
   base::Result<void> execute(Entry& entry) {
+    auto executed = load_and_execute(entry);
+    entry.transaction.frames.clear();  // its memory is our pool's
+    return executed;
+  }
+
+ private:
+  base::Result<void> load_and_execute(Entry& entry) {
     THALWEG_TRY(load_frames(entry));
     THALWEG_TRY(session_.run("BEGIN"));
     auto refusal = executor_.execute_rows(entry.transaction);
@@ -125,10 +132,7 @@ class Execution {
     }
     executor_.reset();
     if (!refusal) return std::unexpected(refusal.error());
-    if (!*refusal) {
-      entry.transaction.frames.clear();
-      return {};
-    }
+    if (!*refusal) return {};
     base::Error error = final_error(**refusal, entry.transaction);
     if (!session_.broken()) {
       THALWEG_TRY(session_.run("ROLLBACK"));
@@ -137,7 +141,6 @@ class Execution {
     return std::unexpected(std::move(error));
   }
 
- private:
   base::Result<Refusal> forget(int64_t id) {
     static constexpr std::array kTypes{base::TypeId{20}};
     const std::string id_text = std::to_string(id);

@@ -21,6 +21,7 @@ const std::array kSpecs = {
     ParameterSpec{"txn_age_spill_threshold", true, &P::txn_age_spill_threshold, 1, 31'536'000},
     ParameterSpec{"spill_limit_mb", true, &P::spill_limit_mb, 16, 16'777'216},
     ParameterSpec{"memory_budget_mb", false, &P::memory_budget_mb, 32, 65'536},
+    ParameterSpec{"metadata_cache_mb", false, &P::metadata_cache_mb, 1, 4096},
     ParameterSpec{"queue_size", false, &P::queue_size, 64, 1'048'576},
     ParameterSpec{"queue_memory_mb", false, &P::queue_memory_mb, 1, 16'384},
     ParameterSpec{"propagation_compression", false, &P::propagation_compression, 0, 0, kCompressions},

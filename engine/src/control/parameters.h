@@ -22,6 +22,7 @@ struct StreamParameters {
   int64_t txn_age_spill_threshold = 900;     // seconds
   int64_t spill_limit_mb = 10'240;
   int64_t memory_budget_mb = 256;
+  int64_t metadata_cache_mb = 16;
   // queue
   int64_t queue_size = 16'384;  // LCRs
   int64_t queue_memory_mb = 64;

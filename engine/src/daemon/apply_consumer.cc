@@ -16,6 +16,7 @@ apply::ApplyParameters apply_parameters(const control::StreamParameters& paramet
   out.txn_lcr_spill_threshold = static_cast<size_t>(parameters.txn_lcr_spill_threshold);
   out.txn_age_spill_threshold = std::chrono::seconds(parameters.txn_age_spill_threshold);
   out.spill_limit_bytes = static_cast<uint64_t>(parameters.spill_limit_mb) * 1024 * 1024;
+  out.metadata_cache_bytes = static_cast<size_t>(parameters.metadata_cache_mb) * 1024 * 1024;
   out.memory_budget_bytes = static_cast<size_t>(parameters.memory_budget_mb) * 1024 * 1024;
   return out;
 }

@@ -41,7 +41,7 @@ Applier::Applier(SharedState& shared, metadata::MetadataCache& cache, int number
     : shared_(shared),
       number_(number),
       metadata_(cache, shared.destination_conninfo,
-              fmt::format("thalweg {} applier {} catalog", shared.stream_id, number), number),
+                fmt::format("thalweg {} applier {} catalog", shared.stream_id, number), number),
       progress_(shared, number) {
   thread_ = std::thread([this] { run(); });
 }
@@ -126,6 +126,7 @@ void Applier::run() {
   time_.enter(Activity::idle);
   executor_.reset();
   session_.reset();
+  metadata_.disconnect();
   backend_pid_.store(0, std::memory_order_relaxed);
   if (retiring_.load(std::memory_order_acquire)) active_.store(false, std::memory_order_release);
   shared_.coordinator_bell.ring();

@@ -15,7 +15,6 @@ Assembler::Assembler(SharedState& shared, BlockPool& pool, spill::SpillSpace& sp
       pool_(pool),
       spill_(spill),
       time_(time),
-      tables_(tables),
       counters_(counters),
       await_space_(std::move(await_space)),
       write_sets_(tables) {}

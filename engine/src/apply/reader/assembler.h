@@ -69,7 +69,6 @@ class Assembler {
   BlockPool& pool_;
   spill::SpillSpace& spill_;
   telemetry::TimeAccount& time_;
-  TableWriter& tables_;
   Counters& counters_;
   const std::function<bool()> await_space_;
   bool spilling_ = false;
