@@ -108,6 +108,11 @@ class ApplyHarness {
     append(lcr::make_table_frame(description));
   }
 
+  // Descriptions from now on are as of another run of capture: their versions begin at 1.
+  void forget_descriptions() {
+    for (auto& [name, table] : tables_) table.version = 0;
+  }
+
   void begin(bool streamed = false) {
     xid_ = {next_xid_++};
     streamed_ = streamed;

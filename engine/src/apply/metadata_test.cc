@@ -74,6 +74,34 @@ TEST(Metadata, OfSupersededVersionsIsPurged) {
   ASSERT_FALSE(h.finish());
 }
 
+// As after a restart of the engine that captures: its versions begin anew.
+TEST(Metadata, AVersionNumberMayComeAgain) {
+  ApplyHarness h;
+  h.run(kItems);
+  ASSERT_TRUE(h.start());
+  h.describe("items");
+  h.insert_one("items", {1, "n", 1});
+  h.run("ALTER TABLE items ADD COLUMN more text");
+  h.describe("items");
+  h.insert_one("items", {2, "n", 2, "of version 2"});
+  h.feed();
+  ASSERT_TRUE(h.wait_until_applied(h.end()));
+  h.forget_descriptions();
+  h.describe("items");
+  h.insert_one("items", {3, "n", 3, "of another version 1"});
+  h.feed();
+  ASSERT_TRUE(h.wait_until_applied(h.end()));
+  h.run("ALTER TABLE items DROP COLUMN more");
+  h.forget_descriptions();
+  h.describe("items");
+  h.insert_one("items", {4, "n", 4});
+  // Long enough for the superseded ones to be dropped.
+  for (int id = 5; id < 600; ++id) h.insert_one("items", {id, "n", id});
+  const auto error = h.finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT count(*) FROM items"), "599");
+}
+
 TEST(Metadata, AStreamedTransactionKeepsTheVersionOfItsRows) {
   ApplyHarness h;
   h.run(kItems);

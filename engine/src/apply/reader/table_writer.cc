@@ -32,8 +32,9 @@ TableWriter::TableWriter(metadata::MetadataCache& cache, pg::Connection connecti
 
 base::Result<void> TableWriter::describe(const lcr::FrameView& frame) {
   THALWEG_ASSIGN(lcr::TableDescription description, frame.table());
-  SourcePointer& known = sources_[place(description.relation, description.version)];
-  if (known && std::ranges::equal(known->frame, frame.bytes())) return {};
+  SourcePointer& latest = latest_[description.relation];
+  // An older one that comes again is of another run of capture, whose numbers begin anew: it is news.
+  if (latest && std::ranges::equal(latest->frame, frame.bytes())) return {};
   auto source = std::make_shared<SourceTable>();
   source->id = ++descriptions_;
   source->frame.assign(frame.bytes().begin(), frame.bytes().end());
@@ -45,13 +46,13 @@ base::Result<void> TableWriter::describe(const lcr::FrameView& frame) {
   }
   source->description = std::move(description);
   look_again();
-  SourcePointer& latest = latest_[source->description.relation];
   if (latest) {
     // Keys may be others from here on: what was hashed with the old ones must have committed.
     keys_changed_ = true;
     superseded_.push_back({.source = latest, .high_watermark = high_watermark_});
   }
-  known = latest = source;
+  latest = source;
+  sources_[place(source->description.relation, source->description.version)] = source;
   THALWEG_TRY(load(source));
   return {};
 }
