@@ -15,15 +15,29 @@ using nlohmann::json;
 
 constexpr size_t kStreamsMax = 1000;
 constexpr size_t kTablesMax = 100'000;
+constexpr size_t kDestinationsMax = 64;
+constexpr size_t kDestinationIdBytesMax = 16;
 constexpr size_t kNameBytesMax = 1000;
 constexpr size_t kConninfoBytesMax = 10'000;
 constexpr size_t kIdentifierBytesMax = 256;  // NAMEDATALEN is 64 unless somebody built a server of their own
 
 constexpr std::array<std::string_view, 3> kStatusNames = {"ENABLED", "DISABLED", "DROPPED"};
 
-bool is_stream_id(std::string_view id) {
-  return id.size() >= 8 && id.size() <= 32 &&
-         std::ranges::all_of(id, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
+bool is_lower_alphanumeric(std::string_view id) {
+  return std::ranges::all_of(id, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
+}
+
+bool is_stream_id(std::string_view id) { return id.size() >= 8 && id.size() <= 32 && is_lower_alphanumeric(id); }
+
+DesiredStatus read_status(ObjectReader& reader) {
+  const std::string status = reader.string("status", 1, kNameBytesMax);
+  if (reader.failed()) return DesiredStatus::disabled;
+  const auto found = std::ranges::find(kStatusNames, status);
+  if (found == kStatusNames.end()) {
+    reader.refuse("status", fmt::format("must be one of {}", fmt::join(kStatusNames, ", ")));
+    return DesiredStatus::disabled;
+  }
+  return static_cast<DesiredStatus>(found - kStatusNames.begin());
 }
 
 base::Result<void> read_database(ObjectReader& parent, std::string_view member, DatabaseRef& out) {
@@ -35,20 +49,26 @@ base::Result<void> read_database(ObjectReader& parent, std::string_view member, 
   return reader.finish();
 }
 
+base::Result<void> read_send_to(ObjectReader& parent, std::optional<SendTo>& out) {
+  const json* value = parent.member("send_to", false);
+  if (!value) return {};
+  ObjectReader reader(*value, parent.pointer("send_to"));
+  SendTo& to = out.emplace();
+  to.engine = reader.string("engine", 1, kNameBytesMax);
+  to.host = reader.string("host", 1, kNameBytesMax);
+  const uint64_t port = reader.unsigned_integer("port");
+  if (!reader.failed() && (port < 1 || port > 65535)) reader.refuse("port", "must be a port from 1 to 65535");
+  to.port = static_cast<int64_t>(port);
+  return reader.finish();
+}
+
 base::Result<void> read_paths(ObjectReader& parent, StreamDefinition& out) {
-  if (const json* value = parent.member("send_to", false)) {
-    ObjectReader reader(*value, parent.pointer("send_to"));
-    SendTo& to = out.send_to.emplace();
-    to.engine = reader.string("engine", 1, kNameBytesMax);
-    to.host = reader.string("host", 1, kNameBytesMax);
-    const uint64_t port = reader.unsigned_integer("port");
-    if (!reader.failed() && (port < 1 || port > 65535)) reader.refuse("port", "must be a port from 1 to 65535");
-    to.port = static_cast<int64_t>(port);
-    THALWEG_TRY(reader.finish());
-  }
+  THALWEG_TRY(read_send_to(parent, out.send_to));
   if (const json* value = parent.member("receive_from", false)) {
     ObjectReader reader(*value, parent.pointer("receive_from"));
-    out.receive_from.emplace().engine = reader.string("engine", 1, kNameBytesMax);
+    ReceiveFrom& from = out.receive_from.emplace();
+    from.engine = reader.string("engine", 1, kNameBytesMax);
+    from.shared_capture = reader.boolean("shared_capture", false);
     THALWEG_TRY(reader.finish());
   }
   if (out.send_to && out.receive_from) parent.refuse("receive_from", "cannot stand beside send_to");
@@ -109,66 +129,146 @@ base::Result<void> read_parameters(ObjectReader& parent, StreamParameters& out) 
   return reader.finish();
 }
 
+base::Result<DestinationDefinition> read_destination(const json& value, const std::string& pointer,
+                                                     const StreamParameters& stream_parameters) {
+  ObjectReader reader(value, pointer);
+  DestinationDefinition out;
+  out.parameters = stream_parameters;
+  out.id = reader.string("id", 1, kDestinationIdBytesMax);
+  if (!reader.failed() && !is_lower_alphanumeric(out.id)) reader.refuse("id", "must match ^[a-z0-9]{1,16}$");
+  out.name = reader.string("name", 1, kNameBytesMax);
+  out.status = read_status(reader);
+  out.force = reader.boolean("force", false);
+  THALWEG_TRY(read_send_to(reader, out.send_to));
+  if (!out.send_to) out.conninfo = reader.string("conninfo", 1, kConninfoBytesMax);
+  THALWEG_TRY(read_parameters(reader, out.parameters));
+  for (const std::string_view shared : {"queue_size", "queue_memory_mb"}) {
+    const json* given = reader.member("parameters", false);
+    if (given && given->contains(shared)) {
+      return std::unexpected(invalid_at(fmt::format("{}/{}", reader.pointer("parameters"), shared),
+                                        "belongs to the stream: its destinations share one queue"));
+    }
+  }
+  THALWEG_TRY(reader.finish());
+  return out;
+}
+
+base::Result<void> read_destinations(ObjectReader& parent, const json& value, StreamDefinition& out) {
+  const std::string pointer = parent.pointer("destinations");
+  if (!value.is_array() || value.empty() || value.size() > kDestinationsMax) {
+    return std::unexpected(
+        invalid_at(pointer, fmt::format("must be an array of 1 to {} destinations", kDestinationsMax)));
+  }
+  if (out.send_to) {
+    return std::unexpected(
+        invalid_at(parent.pointer("send_to"), "belongs into one of the destinations, beside its id"));
+  }
+  std::set<std::string> ids;
+  for (size_t i = 0; i < value.size(); ++i) {
+    const std::string at = fmt::format("{}/{}", pointer, i);
+    THALWEG_ASSIGN(DestinationDefinition destination, read_destination(value[i], at, out.parameters));
+    if (!ids.insert(destination.id).second) return std::unexpected(invalid_at(at + "/id", "names a destination twice"));
+    out.destinations.push_back(std::move(destination));
+  }
+  const auto dropped = [](const DestinationDefinition& one) { return one.status == DesiredStatus::dropped; };
+  if (out.status != DesiredStatus::dropped && std::ranges::all_of(out.destinations, dropped)) {
+    return std::unexpected(invalid_at(pointer, "are all DROPPED: to end the stream, set its own status to DROPPED"));
+  }
+  return {};
+}
+
 base::Result<StreamDefinition> read_stream(const json& value, const std::string& pointer) {
   ObjectReader reader(value, pointer);
   StreamDefinition stream;
   stream.id = reader.string("id", 1, kNameBytesMax);
   if (!reader.failed() && !is_stream_id(stream.id)) reader.refuse("id", "must match ^[a-z0-9]{8,32}$");
   stream.name = reader.string("name", 1, kNameBytesMax);
-  std::string status = reader.string("status", 1, kNameBytesMax);
-  if (!reader.failed()) {
-    auto found = std::ranges::find(kStatusNames, status);
-    if (found == kStatusNames.end()) {
-      reader.refuse("status", fmt::format("must be one of {}", fmt::join(kStatusNames, ", ")));
-    } else {
-      stream.status = static_cast<DesiredStatus>(found - kStatusNames.begin());
-    }
-  }
+  stream.status = read_status(reader);
   stream.force = reader.boolean("force", false);
   THALWEG_TRY(read_database(reader, "source", stream.source));
   THALWEG_TRY(read_paths(reader, stream));
-  if (!stream.send_to) THALWEG_TRY(read_database(reader, "destination", stream.destination));
   THALWEG_TRY(read_tables(reader, stream.tables));
   THALWEG_TRY(read_parameters(reader, stream.parameters));
+  if (const json* destinations = reader.member("destinations", false)) {
+    THALWEG_TRY(read_destinations(reader, *destinations, stream));
+  } else if (!stream.send_to) {
+    THALWEG_TRY(read_database(reader, "destination", stream.destination));
+  }
   THALWEG_TRY(reader.finish());
   return stream;
 }
 
 json to_json(const DatabaseRef& database) { return {{"name", database.name}, {"conninfo", database.conninfo}}; }
 
-json to_json(const StreamDefinition& stream) {
-  json tables = json::array();
-  for (const TableRef& table : stream.tables) tables.push_back({{"schema", table.schema}, {"table", table.table}});
-  json parameters = json::object();
-  const StreamParameters defaults;
+json to_json(const SendTo& to) { return {{"engine", to.engine}, {"host", to.host}, {"port", to.port}}; }
+
+// What differs from `from` only: a later version's better default reaches old streams.
+json parameters_beyond(const StreamParameters& from, const StreamParameters& parameters) {
+  json out = json::object();
   for (const ParameterSpec& spec : parameter_specs()) {
     std::visit(
         [&](auto field) {
-          // Defaults stay unwritten, so that a later version's better default reaches old streams.
-          if (stream.parameters.*field != defaults.*field)
-            parameters[std::string(spec.name)] = stream.parameters.*field;
+          if (parameters.*field != from.*field) out[std::string(spec.name)] = parameters.*field;
         },
         spec.field);
   }
+  return out;
+}
+
+json to_json(const DestinationDefinition& destination, const StreamParameters& stream_parameters) {
+  json out = {{"id", destination.id},
+              {"name", destination.name},
+              {"status", name_of(destination.status)},
+              {"force", destination.force},
+              {"parameters", parameters_beyond(stream_parameters, destination.parameters)}};
+  if (destination.send_to) {
+    out["send_to"] = to_json(*destination.send_to);
+  } else {
+    out["conninfo"] = destination.conninfo;
+  }
+  return out;
+}
+
+json to_json(const StreamDefinition& stream) {
+  json tables = json::array();
+  for (const TableRef& table : stream.tables) tables.push_back({{"schema", table.schema}, {"table", table.table}});
   json out = {{"id", stream.id},
               {"name", stream.name},
               {"status", name_of(stream.status)},
               {"force", stream.force},
               {"source", to_json(stream.source)},
               {"tables", std::move(tables)},
-              {"parameters", std::move(parameters)}};
-  if (!stream.send_to) out["destination"] = to_json(stream.destination);
-  if (stream.send_to) {
-    out["send_to"] = {
-        {"engine", stream.send_to->engine}, {"host", stream.send_to->host}, {"port", stream.send_to->port}};
+              {"parameters", parameters_beyond({}, stream.parameters)}};
+  if (stream.fans_out()) {
+    for (const DestinationDefinition& one : stream.destinations) {
+      out["destinations"].push_back(to_json(one, stream.parameters));
+    }
+  } else if (stream.send_to) {
+    out["send_to"] = to_json(*stream.send_to);
+  } else {
+    out["destination"] = to_json(stream.destination);
   }
-  if (stream.receive_from) out["receive_from"] = {{"engine", stream.receive_from->engine}};
+  if (stream.receive_from) {
+    out["receive_from"] = {{"engine", stream.receive_from->engine}};
+    if (stream.receive_from->shared_capture) out["receive_from"]["shared_capture"] = true;
+  }
   return out;
 }
 
 }  // namespace
 
 std::string_view name_of(DesiredStatus status) { return kStatusNames[static_cast<size_t>(status)]; }
+
+StreamDefinition branch_of(const StreamDefinition& stream, const DestinationDefinition& destination) {
+  StreamDefinition out = stream;
+  out.destinations.clear();
+  out.destination = {.name = destination.name, .conninfo = destination.conninfo};
+  out.send_to = destination.send_to;
+  out.parameters = destination.parameters;
+  out.status = stream.status == DesiredStatus::enabled ? destination.status : stream.status;
+  out.force = stream.force || destination.force;
+  return out;
+}
 
 base::Result<DesiredState> parse_desired(std::string_view text) {
   THALWEG_ASSIGN(const json root, parse_strict(text));

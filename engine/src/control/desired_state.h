@@ -36,7 +36,20 @@ struct SendTo {
 };
 struct ReceiveFrom {
   std::string engine;
+  bool shared_capture = false;  // slot and publication belong to the sending engine, which has other destinations too
   bool operator==(const ReceiveFrom&) const = default;
+};
+
+// One of several destinations of a stream.
+struct DestinationDefinition {
+  std::string id;    // ^[a-z0-9]{1,16}$, unique in the stream
+  std::string name;  // for messages
+  DesiredStatus status = DesiredStatus::disabled;
+  bool force = false;
+  std::string conninfo;  // empty where another engine applies
+  std::optional<SendTo> send_to;
+  StreamParameters parameters;  // the stream's with this destination's over them
+  bool operator==(const DestinationDefinition&) const = default;
 };
 
 struct StreamDefinition {
@@ -45,13 +58,19 @@ struct StreamDefinition {
   DesiredStatus status = DesiredStatus::disabled;
   bool force = false;  // with dropped: give up on a database that cannot be reached
   DatabaseRef source;
-  DatabaseRef destination;        // empty in a half that sends
+  DatabaseRef destination;        // empty in a half that sends, and where there are `destinations`
   std::optional<SendTo> send_to;  // at most one of the two; neither: combined capture and apply
   std::optional<ReceiveFrom> receive_from;
-  std::vector<TableRef> tables;  // at least one, each once
+  std::vector<DestinationDefinition> destinations;  // of a fan-out; else empty
+  std::vector<TableRef> tables;                     // at least one, each once
   StreamParameters parameters;
   bool operator==(const StreamDefinition&) const = default;
+
+  bool fans_out() const { return !destinations.empty(); }
 };
+
+// The stream as one of its destinations sees it: as if it had that one only.
+StreamDefinition branch_of(const StreamDefinition& stream, const DestinationDefinition& destination);
 
 struct DesiredState {
   uint64_t revision = 0;

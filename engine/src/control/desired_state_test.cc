@@ -58,6 +58,48 @@ TEST(DesiredState, HalvesOfAPathKeepTheirPeerThroughTheDisk) {
                   .starts_with("/streams/0/send_to/port:"));
 }
 
+TEST(DesiredState, SeveralDestinationsKeepTheirParametersThroughTheDisk) {
+  const json good = json::parse(contract("desired.fanout.example.json"));
+  auto parsed = parse_desired(good.dump());
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  const StreamDefinition& stream = parsed->streams[0];
+  ASSERT_EQ(stream.destinations.size(), 3u);
+  EXPECT_EQ(stream.destinations[0].parameters.parallelism, 8);
+  EXPECT_EQ(stream.destinations[1].parameters.parallelism, 4);
+  EXPECT_EQ(stream.destinations[1].parameters.queue_spill_limit_mb, 51'200);
+  EXPECT_EQ(stream.destinations[1].status, DesiredStatus::disabled);
+  EXPECT_EQ(stream.destinations[2].send_to->engine, "bravo");
+  EXPECT_EQ(parse_desired(serialise(*parsed))->streams, parsed->streams);
+
+  const StreamDefinition branch = branch_of(stream, stream.destinations[1]);
+  EXPECT_EQ(branch.destination.conninfo, stream.destinations[1].conninfo);
+  EXPECT_EQ(branch.status, DesiredStatus::disabled);
+  EXPECT_FALSE(branch.fans_out());
+
+  auto with = [&](const std::string& pointer, json value) {
+    json document = good;
+    document[json::json_pointer(pointer)] = std::move(value);
+    return refusal(document);
+  };
+  const std::string at = "/streams/0/destinations";
+  EXPECT_TRUE(with(at, json::array()).starts_with(at + ":"));
+  EXPECT_TRUE(with(at + "/0/id", "Upper").starts_with(at + "/0/id:"));
+  EXPECT_TRUE(with(at + "/0/id", "reports").starts_with(at + "/1/id:"));
+  EXPECT_TRUE(with(at + "/0/status", "GONE").starts_with(at + "/0/status:"));
+  EXPECT_TRUE(with(at + "/0/colour", 1).starts_with(at + "/0/colour:"));
+  EXPECT_TRUE(with(at + "/2/conninfo", "c").starts_with(at + "/2/conninfo:"));
+  EXPECT_TRUE(with(at + "/0/parameters/queue_size", 64).starts_with(at + "/0/parameters/queue_size:"));
+  EXPECT_TRUE(
+      with("/streams/0/destination", {{"name", "d"}, {"conninfo", "c"}}).starts_with("/streams/0/destination:"));
+  EXPECT_TRUE(
+      with("/streams/0/send_to", good["streams"][0]["destinations"][2]["send_to"]).starts_with("/streams/0/send_to:"));
+  json all_dropped = good;
+  for (json& one : all_dropped["streams"][0]["destinations"]) one["status"] = "DROPPED";
+  EXPECT_TRUE(refusal(all_dropped).starts_with(at + ":"));
+  all_dropped["streams"][0]["status"] = "DROPPED";
+  EXPECT_EQ(refusal(all_dropped), "accepted");
+}
+
 TEST(DesiredState, EveryFieldThatIsWrongIsNamedByItsPointer) {
   const json good = json::parse(contract("desired.example.json"));
   auto with = [&](const std::string& pointer, json value) {

@@ -36,13 +36,40 @@ json to_json(const InstantiationStatus& instantiation) {
           {"warnings", instantiation.warnings}};
 }
 
-json to_json(const StreamStatus& stream) {
-  json tables = json::array();
-  for (const TableStatus& table : stream.tables) {
+json to_json(std::span<const TableStatus> tables) {
+  json out = json::array();
+  for (const TableStatus& table : tables) {
     json one = table_json(table.changes);
     one["state"] = table.state;
-    tables.push_back(std::move(one));
+    out.push_back(std::move(one));
   }
+  return out;
+}
+
+json to_json(const DestinationStatus& destination) {
+  const BacklogStatus& backlog = destination.backlog;
+  return {{"id", destination.id},
+          {"status", destination.status},
+          {"phase", destination.phase},
+          {"mode", destination.mode},
+          {"error", destination.error ? control::to_json(*destination.error) : json(nullptr)},
+          {"retry_at", optional_time(destination.retry_at)},
+          {"positions",
+           {{"applied", base::to_string(destination.applied)}, {"confirmed", base::to_string(destination.confirmed)}}},
+          {"backlog",
+           {{"state", backlog.state},
+            {"frames", backlog.frames},
+            {"lcrs", backlog.lcrs},
+            {"bytes", backlog.bytes},
+            {"age_us", backlog.age.count()},
+            {"limit_bytes", backlog.limit_bytes}}},
+          {"instantiation", destination.instantiation ? to_json(*destination.instantiation) : json(nullptr)},
+          {"tables", to_json(std::span(destination.tables))}};
+}
+
+json to_json(const StreamStatus& stream) {
+  json destinations = json::array();
+  for (const DestinationStatus& destination : stream.destinations) destinations.push_back(to_json(destination));
   return {{"id", stream.id},
           {"status", stream.status},
           {"phase", stream.phase},
@@ -55,7 +82,8 @@ json to_json(const StreamStatus& stream) {
             {"confirmed", base::to_string(stream.confirmed)},
             {"source_end", base::to_string(stream.source_end)}}},
           {"instantiation", stream.instantiation ? to_json(*stream.instantiation) : json(nullptr)},
-          {"tables", std::move(tables)}};
+          {"tables", to_json(std::span(stream.tables))},
+          {"destinations", std::move(destinations)}};
 }
 
 json to_json(const telemetry::ComponentSample& component) {
@@ -67,6 +95,7 @@ json to_json(const telemetry::ComponentSample& component) {
               {"counters", json::object()},
               {"gauges", json::object()}};
   if (component.server > 0) out["server"] = component.server;
+  if (!component.destination.empty()) out["destination"] = component.destination;
   if (component.time_ns) {
     json& time = out["time_ns"] = json::object();
     for (size_t i = 0; i < telemetry::kActivityCount; ++i) {
@@ -78,18 +107,30 @@ json to_json(const telemetry::ComponentSample& component) {
   return out;
 }
 
+// Latency, tables and error queue: of a stream, or of one of its destinations.
+template <typename Stats>
+void add_outcome(json& out, const Stats& stats) {
+  json tables = json::array();
+  for (const telemetry::TableSample& table : stats.tables) tables.push_back(table_json(table));
+  json buckets = json::array();
+  for (const auto& [upper, count] : stats.latency) buckets.push_back({upper, count});
+  out["latency"] = {{"unit", "us"}, {"buckets", std::move(buckets)}};
+  out["tables"] = std::move(tables);
+  out["error_queue_transactions"] = stats.error_queue_transactions;
+}
+
 json to_json(const StreamStats& stream) {
   json components = json::array();
   for (const telemetry::ComponentSample& component : stream.components) components.push_back(to_json(component));
-  json tables = json::array();
-  for (const telemetry::TableSample& table : stream.tables) tables.push_back(table_json(table));
-  json buckets = json::array();
-  for (const auto& [upper, count] : stream.latency) buckets.push_back({upper, count});
-  return {{"id", stream.id},
-          {"components", std::move(components)},
-          {"latency", {{"unit", "us"}, {"buckets", std::move(buckets)}}},
-          {"tables", std::move(tables)},
-          {"error_queue_transactions", stream.error_queue_transactions}};
+  json destinations = json::array();
+  for (const DestinationStats& destination : stream.destinations) {
+    json one = {{"id", destination.id}};
+    add_outcome(one, destination);
+    destinations.push_back(std::move(one));
+  }
+  json out = {{"id", stream.id}, {"components", std::move(components)}, {"destinations", std::move(destinations)}};
+  add_outcome(out, stream);
+  return out;
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ int http_status(ErrorCode code) {
       return 400;
     case ErrorCode::unauthorized:
       return 401;
+    case ErrorCode::unknown_destination:
     case ErrorCode::unknown_stream:
     case ErrorCode::unknown_error_transaction:
     case ErrorCode::not_found:
@@ -201,10 +202,34 @@ struct HttpServer::Impl {
     send(response, 200, identity_document(*identity));
   }
 
-  void list_errors(const Request& request, Response& response) {
-    auto errors = streams.errors(request.matches[1].str());
-    if (!errors) return send_failure(response, errors.error());
-    send(response, 200, errors_document(*errors));
+  // What can be done to a stream, and to one destination of several: `path` has the ids of one or both.
+  void route_target(const std::string& path) {
+    httplib::Server& http = *server;
+    const bool of_destination = path.ends_with(R"(([a-z0-9]{1,16}))");
+    const size_t error_at = of_destination ? 3 : 2;
+    const auto target = [of_destination](const Request& request) {
+      return StreamTarget{.stream = request.matches[1].str(),
+                          .destination = of_destination ? request.matches[2].str() : ""};
+    };
+    http.Post(path + "/retry", [this, target](const Request& request, Response& response) {
+      send_done(response, streams.retry(target(request)), 202);
+    });
+    http.Get(path + "/errors", [this, target](const Request& request, Response& response) {
+      auto errors = streams.errors(target(request));
+      if (!errors) return send_failure(response, errors.error());
+      send(response, 200, errors_document(*errors));
+    });
+    http.Post(path + "/errors/([0-9]{1,20})/execute",
+              [this, target, error_at](const Request& request, Response& response) {
+                auto id = parse_error_id(request.matches[error_at].str());
+                if (!id) return send_failure(response, id.error());
+                send_done(response, streams.execute_error(target(request), *id), 202);
+              });
+    http.Delete(path + "/errors/([0-9]{1,20})", [this, target, error_at](const Request& request, Response& response) {
+      auto id = parse_error_id(request.matches[error_at].str());
+      if (!id) return send_failure(response, id.error());
+      send_done(response, streams.drop_error(target(request), *id), 204);
+    });
   }
 
   void route() {
@@ -231,23 +256,8 @@ struct HttpServer::Impl {
               [this](const Request& request, Response& response) { request_identity(request, response); });
     http.Put("/v1/identity",
              [this](const Request& request, Response& response) { install_identity(request, response); });
-    http.Post(R"(/v1/streams/([a-z0-9]{1,32})/retry)", [this](const Request& request, Response& response) {
-      send_done(response, streams.retry(request.matches[1].str()), 202);
-    });
-    http.Get(R"(/v1/streams/([a-z0-9]{1,32})/errors)",
-             [this](const Request& request, Response& response) { list_errors(request, response); });
-    http.Post(R"(/v1/streams/([a-z0-9]{1,32})/errors/([0-9]{1,20})/execute)",
-              [this](const Request& request, Response& response) {
-                auto id = parse_error_id(request.matches[2].str());
-                if (!id) return send_failure(response, id.error());
-                send_done(response, streams.execute_error(request.matches[1].str(), *id), 202);
-              });
-    http.Delete(R"(/v1/streams/([a-z0-9]{1,32})/errors/([0-9]{1,20}))",
-                [this](const Request& request, Response& response) {
-                  auto id = parse_error_id(request.matches[2].str());
-                  if (!id) return send_failure(response, id.error());
-                  send_done(response, streams.drop_error(request.matches[1].str(), *id), 204);
-                });
+    route_target(R"(/v1/streams/([a-z0-9]{1,32}))");
+    route_target(R"(/v1/streams/([a-z0-9]{1,32})/destinations/([a-z0-9]{1,16}))");
     // What the library itself refuses: no route, a request line it cannot read, a body over the limit.
     http.set_error_handler([](const Request& request, Response& response) {
       if (!response.body.empty()) return;

@@ -57,22 +57,39 @@ class ExampleStreams final : public ManagedStreams {
     aborted.phase = "STOPPED";
     aborted.error = ReportedError{
         base::fail(base::ErrorCode::replica_identity_missing, "bytes \xff that are no text").error(), {2}};
-    return {copying, aborted};
+    StreamStatus fanned;
+    fanned.id = "f4n0u7aa";
+    fanned.status = "ENABLED";
+    fanned.phase = "REPLICATING";
+    fanned.mode = "FAN-OUT";
+    fanned.tables.push_back({.state = "WAITING", .changes = {}});
+    DestinationStatus& reports = fanned.destinations.emplace_back();
+    reports.id = "reports";
+    reports.error = aborted.error;
+    reports.tables.push_back({.state = "WAITING", .changes = {}});
+    return {copying, aborted, fanned};
   }
   EngineStats stats() const override {
     EngineStats out;
-    for (const json& stream : example_["streams"]) {
+    for (const json* document : {&example_["streams"][0], &fan_out_}) {
+      const json& stream = *document;
       StreamStats one{
           .id = stream["id"].get<std::string>(), .components = {}, .latency = {{1024, 5}, {4096, 53}}, .tables = {}};
       for (const json& component : stream["components"]) one.components.push_back(sample(component));
       one.tables.push_back({.schema_name = "public", .table_name = "pgbench_accounts"});
+      for (const json& destination : stream["destinations"]) {
+        one.destinations.push_back({.id = destination["id"].get<std::string>(),
+                                    .latency = {{1024, 5}},
+                                    .tables = one.tables,
+                                    .error_queue_transactions = 0});
+      }
       out.streams.push_back(std::move(one));
     }
     return out;
   }
-  base::Result<void> retry(std::string_view id) override { return known(id); }
-  base::Result<std::vector<ParkedTransactionView>> errors(std::string_view id) override {
-    THALWEG_TRY(known(id));
+  base::Result<void> retry(const StreamTarget& target) override { return known(target); }
+  base::Result<std::vector<ParkedTransactionView>> errors(const StreamTarget& target) override {
+    THALWEG_TRY(known(target));
     return std::vector<ParkedTransactionView>{{.id = 1,
                                                .commit_lsn = {1},
                                                .xid = {7},
@@ -83,20 +100,25 @@ class ExampleStreams final : public ManagedStreams {
                                                .sqlstate = "23505",
                                                .parked_at = "2026-11-21T00:00:00Z"}};
   }
-  base::Result<void> execute_error(std::string_view id, int64_t) override { return known(id); }
+  base::Result<void> execute_error(const StreamTarget& target, int64_t) override { return known(target); }
   base::Result<std::string> request_identity(const std::string& name) override { return "request for " + name; }
   base::Result<IdentityView> install_identity(const std::string& certificate, const std::string&) override {
     if (certificate == "bad") return base::fail(base::ErrorCode::identity_refused, "no certificate");
     return IdentityView{.name = "alpha", .fingerprint = "9f86", .not_after = {1}};
   }
-  base::Result<void> drop_error(std::string_view id, int64_t error_id) override {
+  base::Result<void> drop_error(const StreamTarget& target, int64_t error_id) override {
     if (error_id == 404) return base::fail(base::ErrorCode::unknown_error_transaction, "none");
-    return known(id);
+    return known(target);
   }
 
  private:
-  static base::Result<void> known(std::string_view id) {
-    if (id == "k3j2h1g4") return {};
+  static base::Result<void> known(const StreamTarget& target) {
+    if (target.stream == "k3j2h1g4" && target.destination.empty()) return {};
+    if (target.stream == "f4n0u7aa") {
+      if (target.destination.empty()) return base::fail(base::ErrorCode::destination_required, "which one");
+      if (target.destination == "reports") return {};
+      return base::fail(base::ErrorCode::unknown_destination, "none");
+    }
     return base::fail(base::ErrorCode::unknown_stream, "none");
   }
   // Keeps pointers into example_: it lives as long as the object and is never changed.
@@ -111,7 +133,8 @@ class ExampleStreams final : public ManagedStreams {
                                    .state = view(component["state"]),
                                    .time_ns = {},
                                    .counters = {},
-                                   .gauges = {}};
+                                   .gauges = {},
+                                   .destination = component.value("destination", "")};
     if (!component["time_ns"].is_null()) {
       out.time_ns.emplace();
       for (size_t i = 0; i < telemetry::kActivityCount; ++i)
@@ -129,6 +152,7 @@ class ExampleStreams final : public ManagedStreams {
   }
 
   const json example_ = contract("stats.example.json");
+  const json fan_out_ = contract("stats.fanout.example.json");
   mutable std::mutex mutex_;
   mutable std::set<std::string> names_;
   uint64_t revision_ = 42;
@@ -193,8 +217,26 @@ TEST_F(HttpServerTest, ReadsRevisionsAndRefusesOlderOnes) {
 }
 
 TEST_F(HttpServerTest, AnswersHaveTheKeysOfTheContractsExamples) {
-  EXPECT_EQ(keys_of(json::parse(client_->Get("/v1/status")->body)), keys_of(contract("status.example.json")));
-  EXPECT_EQ(keys_of(json::parse(client_->Get("/v1/stats")->body)), keys_of(contract("stats.example.json")));
+  const auto answer = [&](const char* path) { return json::parse(client_->Get(path)->body); };
+  json status = answer("/v1/status");
+  json stats = answer("/v1/stats");
+  EXPECT_EQ(keys_of(status["streams"][2]), keys_of(contract("status.fanout.example.json")));
+  EXPECT_EQ(keys_of(stats["streams"][1]), keys_of(contract("stats.fanout.example.json")));
+  status["streams"].erase(2);
+  stats["streams"].erase(1);
+  EXPECT_EQ(keys_of(status), keys_of(contract("status.example.json")));
+  EXPECT_EQ(keys_of(stats), keys_of(contract("stats.example.json")));
+}
+
+TEST_F(HttpServerTest, OneDestinationOfSeveralHasItsOwnActions) {
+  const std::string reports = "/v1/streams/f4n0u7aa/destinations/reports";
+  EXPECT_EQ(client_->Post(reports + "/retry")->status, 202);
+  EXPECT_EQ(client_->Get(reports + "/errors")->status, 200);
+  EXPECT_EQ(client_->Post(reports + "/errors/1/execute")->status, 202);
+  EXPECT_EQ(client_->Delete(reports + "/errors/1")->status, 204);
+  expect_failure(client_->Delete(reports + "/errors/404"), 404, "unknown_error_transaction");
+  expect_failure(client_->Post("/v1/streams/f4n0u7aa/destinations/nobody/retry"), 404, "unknown_destination");
+  expect_failure(client_->Get("/v1/streams/f4n0u7aa/errors"), 409, "destination_required");
 }
 
 TEST_F(HttpServerTest, NeedsTheToken) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -62,6 +63,30 @@ struct TableStatus {
   telemetry::TableSample changes;
 };
 
+// What a destination of several has not taken from the queue.
+struct BacklogStatus {
+  std::string_view state = "IN MEMORY";  // ON DISK, FULL
+  uint64_t frames = 0;                   // in the queue and on disk
+  uint64_t lcrs = 0;                     // of those on disk
+  uint64_t bytes = 0;                    // on disk, compressed
+  std::chrono::microseconds age{0};      // of the oldest on disk
+  uint64_t limit_bytes = 0;
+};
+
+struct DestinationStatus {
+  std::string id;
+  std::string_view status;
+  std::string_view phase;
+  std::string_view mode;
+  std::optional<ReportedError> error;
+  std::optional<base::UnixMicros> retry_at;
+  base::Lsn applied;
+  base::Lsn confirmed;
+  BacklogStatus backlog;
+  std::optional<InstantiationStatus> instantiation;
+  std::vector<TableStatus> tables;
+};
+
 struct StreamStatus {
   std::string id;
   std::string_view status;  // ENABLED, DISABLED, ABORTED, DROPPED
@@ -75,14 +100,24 @@ struct StreamStatus {
   base::Lsn source_end;
   std::optional<InstantiationStatus> instantiation;
   std::vector<TableStatus> tables;
+  std::vector<DestinationStatus> destinations;  // of a fan-out
 };
 
+struct DestinationStats {
+  std::string id;
+  std::vector<std::pair<uint64_t, uint64_t>> latency;
+  std::vector<telemetry::TableSample> tables;
+  uint64_t error_queue_transactions = 0;
+};
+
+// Of a fan-out: latency, tables and error queue are the sums of its destinations'.
 struct StreamStats {
   std::string id;
   std::vector<telemetry::ComponentSample> components;
   std::vector<std::pair<uint64_t, uint64_t>> latency;  // (upper bound in microseconds, count), counts above zero only
   std::vector<telemetry::TableSample> tables;
   uint64_t error_queue_transactions = 0;
+  std::vector<DestinationStats> destinations = {};
 };
 
 struct EngineStats {
@@ -105,6 +140,12 @@ struct ParkedTransactionView {
   std::string parked_at;  // RFC 3339
 };
 
+// A stream, or one of its destinations.
+struct StreamTarget {
+  std::string stream;
+  std::string destination;  // empty: the stream
+};
+
 // Thread-safe: every request thread calls it.
 class ManagedStreams {
  public:
@@ -116,11 +157,12 @@ class ManagedStreams {
   virtual EngineStatus engine() const = 0;
   virtual std::vector<StreamStatus> status() const = 0;
   virtual EngineStats stats() const = 0;
-  // These fail with unknown_stream.
-  virtual base::Result<void> retry(std::string_view stream_id) = 0;
-  virtual base::Result<std::vector<ParkedTransactionView>> errors(std::string_view stream_id) = 0;
-  virtual base::Result<void> execute_error(std::string_view stream_id, int64_t error_id) = 0;
-  virtual base::Result<void> drop_error(std::string_view stream_id, int64_t error_id) = 0;
+  // These fail with unknown_stream and unknown_destination; those of the error queue with destination_required where
+  // the stream has several.
+  virtual base::Result<void> retry(const StreamTarget& target) = 0;
+  virtual base::Result<std::vector<ParkedTransactionView>> errors(const StreamTarget& target) = 0;
+  virtual base::Result<void> execute_error(const StreamTarget& target, int64_t error_id) = 0;
+  virtual base::Result<void> drop_error(const StreamTarget& target, int64_t error_id) = 0;
   // A certificate request, and its answer. Fail with invalid_request and identity_refused.
   virtual base::Result<std::string> request_identity(const std::string& name) = 0;
   virtual base::Result<IdentityView> install_identity(const std::string& certificate, const std::string& ca) = 0;

@@ -9,7 +9,7 @@
 namespace thalweg::control {
 namespace {
 
-constexpr std::string_view kComponent = "stream,component,sub_component,server";
+constexpr std::string_view kComponent = "stream,component,sub_component,server,destination";
 
 // Names of counters and gauges in a ComponentSample, and the metrics that show them.
 struct SampleMetric {
@@ -111,25 +111,34 @@ constexpr auto kMetrics = std::to_array<SampleMetric>({
      {"thalweg_low_watermark_lag_seconds", "gauge", "seconds", kComponent, "Age of the low watermark."},
      kMicros},
     {"",
-     {"thalweg_component_time_seconds_total", "counter", "seconds", "stream,component,sub_component,server,activity",
-      "Where the component's thread spent its time."}},
+     {"thalweg_component_time_seconds_total", "counter", "seconds",
+      "stream,component,sub_component,server,destination,activity", "Where the component's thread spent its time."}},
     {"",
-     {"thalweg_latency_seconds", "histogram", "seconds", "stream",
+     {"thalweg_latency_seconds", "histogram", "seconds", "stream,destination",
       "Destination commit time minus source commit time. The sum is an upper estimate."}},
     {"",
-     {"thalweg_table_changes_total", "counter", "", "stream,schema,table,operation",
+     {"thalweg_table_changes_total", "counter", "", "stream,destination,schema,table,operation",
       "Row changes applied to a table, and truncates."}},
     {"",
-     {"thalweg_error_queue_transactions", "gauge", "", "stream",
+     {"thalweg_error_queue_transactions", "gauge", "", "stream,destination",
       "Transactions parked in the destination's error queue."}},
     {"",
      {"thalweg_stream_status", "gauge", "", "stream,status", "1 for the stream's observed status, 0 for the others."}},
     {"", {"thalweg_stream_phase", "gauge", "", "stream,phase", "1 for the stream's present phase."}},
     {"",
-     {"thalweg_position_bytes", "gauge", "bytes", "stream,position",
+     {"thalweg_position_bytes", "gauge", "bytes", "stream,destination,position",
       "Positions in the source's WAL: captured, applied, confirmed, source_end."}},
-    {"", {"thalweg_copied_rows", "gauge", "", "stream,schema,table", "Rows that the initial copy has copied."}},
-    {"", {"thalweg_copied_bytes", "gauge", "bytes", "stream,schema,table", "Bytes that the initial copy has copied."}},
+    {"",
+     {"thalweg_destination_status", "gauge", "", "stream,destination,status",
+      "1 for the observed status of one destination of several, 0 for the others."}},
+    {"",
+     {"thalweg_destination_phase", "gauge", "", "stream,destination,phase",
+      "1 for the present phase of one destination of several."}},
+    {"",
+     {"thalweg_copied_rows", "gauge", "", "stream,destination,schema,table", "Rows that the initial copy has copied."}},
+    {"",
+     {"thalweg_copied_bytes", "gauge", "bytes", "stream,destination,schema,table",
+      "Bytes that the initial copy has copied."}},
     {"", {"thalweg_engine_info", "gauge", "", "version", "Always 1."}},
     {"", {"thalweg_desired_revision", "gauge", "", "", "Revision of the desired state that the engine holds."}},
     {"", {"thalweg_process_resident_bytes", "gauge", "bytes", "", "Resident memory of the engine."}},
@@ -183,7 +192,8 @@ class Exposition {
 void add_component(Exposition& out, const std::string& stream, const telemetry::ComponentSample& component) {
   std::string labels = fmt::format("{},{},{},{}", stream, label("component", component.type),
                                    label("sub_component", component.sub_component),
-                                   label("server", component.server > 0 ? std::to_string(component.server) : ""));
+                                   label("server", component.server > 0 ? std::to_string(component.server) : "")) +
+                       "," + label("destination", component.destination);
   auto add = [&](std::string_view sample, double value) {
     auto found = std::ranges::find(kMetrics, sample, &SampleMetric::sample);
     if (found != kMetrics.end()) out.add(found->spec.name, labels, value * found->scale);
@@ -198,36 +208,38 @@ void add_component(Exposition& out, const std::string& stream, const telemetry::
   }
 }
 
-void add_latency(Exposition& out, const std::string& stream, const StreamStats& stats) {
+using Latency = std::vector<std::pair<uint64_t, uint64_t>>;
+
+void add_latency(Exposition& out, const std::string& labels, const Latency& latency) {
   constexpr std::string_view kName = "thalweg_latency_seconds";
   uint64_t total = 0;
   double sum = 0;
-  for (const auto& [upper, count] : stats.latency) {
+  for (const auto& [upper, count] : latency) {
     total += count;
     sum += static_cast<double>(upper) * static_cast<double>(count) * kMicros;
   }
   // Powers of two from 256 us to 71 minutes: bounds that the finer histogram also has, so nothing is interpolated.
   for (uint64_t bound = 256; bound <= uint64_t{1} << 32; bound *= 2) {
     uint64_t below = 0;
-    for (const auto& [upper, count] : stats.latency) below += upper <= bound ? count : 0;
-    out.add(kName, fmt::format("{},le=\"{:.9g}\"", stream, static_cast<double>(bound) * kMicros),
+    for (const auto& [upper, count] : latency) below += upper <= bound ? count : 0;
+    out.add(kName, fmt::format("{},le=\"{:.9g}\"", labels, static_cast<double>(bound) * kMicros),
             static_cast<double>(below), "_bucket");
   }
-  out.add(kName, stream + ",le=\"+Inf\"", static_cast<double>(total), "_bucket");
-  out.add(kName, stream, sum, "_sum");
-  out.add(kName, stream, static_cast<double>(total), "_count");
+  out.add(kName, labels + ",le=\"+Inf\"", static_cast<double>(total), "_bucket");
+  out.add(kName, labels, sum, "_sum");
+  out.add(kName, labels, static_cast<double>(total), "_count");
 }
 
-void add_stats(Exposition& out, const StreamStats& stats) {
-  std::string stream = label("stream", stats.id);
-  for (const telemetry::ComponentSample& component : stats.components) add_component(out, stream, component);
-  add_latency(out, stream, stats);
-  out.add("thalweg_error_queue_transactions", stream, static_cast<double>(stats.error_queue_transactions));
+// What reached a destination: the only one, or one of several.
+template <typename Stats>
+void add_outcome(Exposition& out, const std::string& labels, const Stats& stats) {
+  add_latency(out, labels, stats.latency);
+  out.add("thalweg_error_queue_transactions", labels, static_cast<double>(stats.error_queue_transactions));
   for (const telemetry::TableSample& table : stats.tables) {
-    std::string labels =
-        fmt::format("{},{},{}", stream, label("schema", table.schema_name), label("table", table.table_name));
+    const std::string changed =
+        fmt::format("{},{},{}", labels, label("schema", table.schema_name), label("table", table.table_name));
     auto add = [&](std::string_view operation, uint64_t count) {
-      out.add("thalweg_table_changes_total", labels + "," + label("operation", operation), static_cast<double>(count));
+      out.add("thalweg_table_changes_total", changed + "," + label("operation", operation), static_cast<double>(count));
     };
     add("insert", table.inserts);
     add("update", table.updates);
@@ -236,25 +248,55 @@ void add_stats(Exposition& out, const StreamStats& stats) {
   }
 }
 
-void add_status(Exposition& out, const StreamStatus& status) {
-  std::string stream = label("stream", status.id);
-  for (std::string_view name : {"ENABLED", "DISABLED", "ABORTED", "DROPPED"}) {
-    out.add("thalweg_stream_status", stream + "," + label("status", name), name == status.status ? 1 : 0);
+std::string target_labels(const std::string& stream, std::string_view destination) {
+  return stream + "," + label("destination", destination);
+}
+
+void add_stats(Exposition& out, const StreamStats& stats) {
+  std::string stream = label("stream", stats.id);
+  for (const telemetry::ComponentSample& component : stats.components) add_component(out, stream, component);
+  // Of several destinations each by itself: whoever reads them adds them up.
+  for (const DestinationStats& one : stats.destinations) add_outcome(out, target_labels(stream, one.id), one);
+  if (stats.destinations.empty()) add_outcome(out, target_labels(stream, ""), stats);
+}
+
+void add_copy(Exposition& out, const std::string& labels, const std::optional<InstantiationStatus>& instantiation) {
+  if (!instantiation) return;
+  for (const TableCopyStatus& copy : instantiation->tables) {
+    const std::string copied =
+        fmt::format("{},{},{}", labels, label("schema", copy.table.schema), label("table", copy.table.table));
+    out.add("thalweg_copied_rows", copied, static_cast<double>(copy.rows_copied));
+    out.add("thalweg_copied_bytes", copied, static_cast<double>(copy.bytes_copied));
   }
+}
+
+void add_position(Exposition& out, const std::string& labels, std::string_view name, base::Lsn lsn) {
+  out.add("thalweg_position_bytes", labels + "," + label("position", name), static_cast<double>(lsn.value));
+}
+
+void add_status_of(Exposition& out, std::string_view metric, const std::string& labels, std::string_view status) {
+  for (std::string_view name : {"ENABLED", "DISABLED", "ABORTED", "DROPPED"}) {
+    out.add(metric, labels + "," + label("status", name), name == status ? 1 : 0);
+  }
+}
+
+void add_status(Exposition& out, const StreamStatus& status) {
+  const std::string stream = label("stream", status.id);
+  add_status_of(out, "thalweg_stream_status", stream, status.status);
   out.add("thalweg_stream_phase", stream + "," + label("phase", status.phase), 1);
-  auto position = [&](std::string_view name, base::Lsn lsn) {
-    out.add("thalweg_position_bytes", stream + "," + label("position", name), static_cast<double>(lsn.value));
-  };
-  position("captured", status.captured);
-  position("applied", status.applied);
-  position("confirmed", status.confirmed);
-  position("source_end", status.source_end);
-  if (!status.instantiation) return;
-  for (const TableCopyStatus& copy : status.instantiation->tables) {
-    std::string labels =
-        fmt::format("{},{},{}", stream, label("schema", copy.table.schema), label("table", copy.table.table));
-    out.add("thalweg_copied_rows", labels, static_cast<double>(copy.rows_copied));
-    out.add("thalweg_copied_bytes", labels, static_cast<double>(copy.bytes_copied));
+  const std::string labels = target_labels(stream, "");
+  add_position(out, labels, "captured", status.captured);
+  add_position(out, labels, "applied", status.applied);
+  add_position(out, labels, "confirmed", status.confirmed);
+  add_position(out, labels, "source_end", status.source_end);
+  add_copy(out, labels, status.instantiation);
+  for (const DestinationStatus& one : status.destinations) {
+    const std::string of_one = target_labels(stream, one.id);
+    add_status_of(out, "thalweg_destination_status", of_one, one.status);
+    out.add("thalweg_destination_phase", of_one + "," + label("phase", one.phase), 1);
+    add_position(out, of_one, "applied", one.applied);
+    add_position(out, of_one, "confirmed", one.confirmed);
+    add_copy(out, of_one, one.instantiation);
   }
 }
 

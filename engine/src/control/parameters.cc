@@ -24,6 +24,7 @@ const std::array kSpecs = {
     ParameterSpec{"metadata_cache_mb", false, &P::metadata_cache_mb, 1, 4096},
     ParameterSpec{"queue_size", false, &P::queue_size, 64, 1'048'576},
     ParameterSpec{"queue_memory_mb", false, &P::queue_memory_mb, 1, 16'384},
+    ParameterSpec{"queue_spill_limit_mb", true, &P::queue_spill_limit_mb, 16, 16'777'216},
     ParameterSpec{"propagation_compression", false, &P::propagation_compression, 0, 0, kCompressions},
     ParameterSpec{"propagation_ack_interval_ms", false, &P::propagation_ack_interval_ms, 1, 60'000},
     ParameterSpec{"propagation_window_mb", false, &P::propagation_window_mb, 1, 4096},

@@ -26,6 +26,7 @@ struct StreamParameters {
   // queue
   int64_t queue_size = 16'384;  // LCRs
   int64_t queue_memory_mb = 64;
+  int64_t queue_spill_limit_mb = 10'240;
   // propagation
   std::string propagation_compression = "lz4";
   int64_t propagation_ack_interval_ms = 100;

@@ -93,6 +93,13 @@ base::Result<void> Engine::check_successor(const DesiredState& next) const {
     return base::fail(ErrorCode::desired_state_conflict,
                       fmt::format("Revision {} is older than the stored {}", next.revision, revision_));
   }
+  for (const StreamDefinition& stream : next.streams) {
+    if (stream.fans_out()) {
+      return base::fail(
+          ErrorCode::desired_state_conflict,
+          fmt::format("Stream {} has several destinations: this engine runs streams with one", stream.id));
+    }
+  }
   for (const auto& [id, stream] : streams_) {
     bool kept = std::ranges::find(next.streams, id, &StreamDefinition::id) != next.streams.end();
     if (!kept && stream->status().status != "DROPPED") {
@@ -191,25 +198,24 @@ base::Result<control::IdentityView> Engine::install_identity(const std::string& 
   return view;
 }
 
-base::Result<void> Engine::retry(std::string_view stream_id) {
-  THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(stream_id));
-  stream->retry();
-  return {};
+base::Result<void> Engine::retry(const control::StreamTarget& target) {
+  THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));
+  return stream->retry(target.destination);
 }
 
-base::Result<std::vector<control::ParkedTransactionView>> Engine::errors(std::string_view stream_id) {
-  THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(stream_id));
-  return stream->errors();
+base::Result<std::vector<control::ParkedTransactionView>> Engine::errors(const control::StreamTarget& target) {
+  THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));
+  return stream->errors(target.destination);
 }
 
-base::Result<void> Engine::execute_error(std::string_view stream_id, int64_t error_id) {
-  THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(stream_id));
-  return stream->execute_error(error_id);
+base::Result<void> Engine::execute_error(const control::StreamTarget& target, int64_t error_id) {
+  THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));
+  return stream->execute_error(target.destination, error_id);
 }
 
-base::Result<void> Engine::drop_error(std::string_view stream_id, int64_t error_id) {
-  THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(stream_id));
-  return stream->drop_error(error_id);
+base::Result<void> Engine::drop_error(const control::StreamTarget& target, int64_t error_id) {
+  THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));
+  return stream->drop_error(target.destination, error_id);
 }
 
 }  // namespace thalweg::daemon

@@ -33,10 +33,10 @@ class Engine final : public control::ManagedStreams {
   control::EngineStatus engine() const override;
   std::vector<control::StreamStatus> status() const override;
   control::EngineStats stats() const override;
-  base::Result<void> retry(std::string_view stream_id) override;
-  base::Result<std::vector<control::ParkedTransactionView>> errors(std::string_view stream_id) override;
-  base::Result<void> execute_error(std::string_view stream_id, int64_t error_id) override;
-  base::Result<void> drop_error(std::string_view stream_id, int64_t error_id) override;
+  base::Result<void> retry(const control::StreamTarget& target) override;
+  base::Result<std::vector<control::ParkedTransactionView>> errors(const control::StreamTarget& target) override;
+  base::Result<void> execute_error(const control::StreamTarget& target, int64_t error_id) override;
+  base::Result<void> drop_error(const control::StreamTarget& target, int64_t error_id) override;
   base::Result<std::string> request_identity(const std::string& name) override;
   base::Result<control::IdentityView> install_identity(const std::string& certificate, const std::string& ca) override;
 

@@ -207,7 +207,7 @@ TEST_F(EngineTest, AnAbortedStreamSaysWhyAndStaysSoOverARestart) {
   start();
   EXPECT_EQ(status().status, "ABORTED");
   EXPECT_EQ(status().error->error.code, ErrorCode::replica_identity_missing);
-  ASSERT_TRUE(engine_->retry(definition_.id));
+  ASSERT_TRUE(engine_->retry({.stream = definition_.id, .destination = ""}));
   wait_for_phase("REPLICATING");
   EXPECT_FALSE(status().error);
   wait_for_equality();

@@ -68,12 +68,19 @@ void Stream::desire(StreamDefinition definition) {
   changed_.notify_all();
 }
 
-void Stream::retry() {
+base::Result<void> Stream::retry(const std::string& destination) {
+  THALWEG_TRY(check_destination(destination));
   std::lock_guard lock(mutex_);
-  if (status_ != "ABORTED" && !retry_at_) return;  // it works, or is already trying
+  if (status_ != "ABORTED" && !retry_at_) return {};  // it works, or is already trying
   retry_asked_ = true;
   has_news_ = true;
   changed_.notify_all();
+  return {};
+}
+
+base::Result<void> Stream::check_destination(const std::string& destination) const {
+  if (destination.empty()) return {};
+  return base::fail(ErrorCode::unknown_destination, "The stream has one destination, without an id");
 }
 
 void Stream::request_stop() {

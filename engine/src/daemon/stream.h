@@ -38,7 +38,8 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   void desire(control::StreamDefinition definition);
-  void retry();
+  // Of the stream, or (not empty) of one of several destinations; so do those of the error queue.
+  base::Result<void> retry(const std::string& destination);
   // Drains and ends the supervisor. What is desired stays desired for the next start of the engine.
   void request_stop();
   bool has_ended() const { return ended_; }
@@ -48,9 +49,9 @@ class Stream {
   const std::string& id() const { return id_; }
   control::StreamStatus status() const;
   control::StreamStats stats() const;
-  base::Result<std::vector<control::ParkedTransactionView>> errors() const;
-  base::Result<void> execute_error(int64_t error_id);
-  base::Result<void> drop_error(int64_t error_id);
+  base::Result<std::vector<control::ParkedTransactionView>> errors(const std::string& destination) const;
+  base::Result<void> execute_error(const std::string& destination, int64_t error_id);
+  base::Result<void> drop_error(const std::string& destination, int64_t error_id);
 
  private:
   void supervise();
@@ -76,6 +77,7 @@ class Stream {
   // Whether the supervisor should leave what it does: the engine stops, or something that needs it is desired.
   bool is_interrupted() const { return interrupt_; }
   StartContext start_context();
+  base::Result<void> check_destination(const std::string& destination) const;
   base::Result<pg::Connection> connect_destination() const;
 
   const std::string id_;

@@ -116,7 +116,8 @@ base::Result<pg::Connection> Stream::connect_destination() const {
   return pg::Connection::open(conninfo, options);
 }
 
-base::Result<std::vector<control::ParkedTransactionView>> Stream::errors() const {
+base::Result<std::vector<control::ParkedTransactionView>> Stream::errors(const std::string& destination) const {
+  THALWEG_TRY(check_destination(destination));
   THALWEG_ASSIGN(pg::Connection connection, connect_destination());
   THALWEG_ASSIGN(std::vector<apply::ParkedTransaction> parked, apply::list_parked(connection, id_));
   std::vector<control::ParkedTransactionView> out;
@@ -124,7 +125,8 @@ base::Result<std::vector<control::ParkedTransactionView>> Stream::errors() const
   return out;
 }
 
-base::Result<void> Stream::execute_error(int64_t error_id) {
+base::Result<void> Stream::execute_error(const std::string& destination, int64_t error_id) {
+  THALWEG_TRY(check_destination(destination));
   {
     std::shared_lock lock(pipeline_lock_);
     if (pipeline_ && pipeline_->apply() != nullptr) return pipeline_->apply()->execute_error(error_id);
@@ -133,7 +135,8 @@ base::Result<void> Stream::execute_error(int64_t error_id) {
   return apply::execute_parked(std::move(connection), id_, error_id);
 }
 
-base::Result<void> Stream::drop_error(int64_t error_id) {
+base::Result<void> Stream::drop_error(const std::string& destination, int64_t error_id) {
+  THALWEG_TRY(check_destination(destination));
   {
     std::shared_lock lock(pipeline_lock_);
     if (pipeline_ && pipeline_->apply() != nullptr) return pipeline_->apply()->remove_error(error_id);

@@ -24,6 +24,7 @@ struct ComponentSample {
   std::optional<std::array<uint64_t, kActivityCount>> time_ns;  // by Activity; none for a queue
   std::vector<std::pair<std::string_view, uint64_t>> counters;  // cumulative since the component started
   std::vector<std::pair<std::string_view, int64_t>> gauges;
+  std::string destination = {};  // id of the one destination of several that it serves; empty where shared
 };
 
 struct TableSample {
