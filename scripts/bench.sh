@@ -1,27 +1,46 @@
 #!/usr/bin/env bash
-# Runs a benchmark. usage: scripts/bench.sh queue|metadata|staged|spill [ARGUMENT...]
+# Runs a benchmark, or all of them, one after another, and then renews the plots of docs/results.
+# usage: scripts/bench.sh all|results|queue|metadata|staged|staged1|bigtx|drain|latency|wan|spill [ARGUMENT...]
 set -euo pipefail
 source "$(dirname "$0")/settings.sh"
 for part in steps builds; do
   # shellcheck source=/dev/null
   source "$THALWEG_ROOT/scripts/lib/$part.sh"
 done
+scenarios=(staged staged1 bigtx drain latency wan spill queue metadata)
+results=$THALWEG_ROOT/docs/results
 scenario=${1:-staged}
 shift || true
+export THALWEG_LOCK=requirements-dev.lock
+export PYTHONPATH=$THALWEG_ROOT/engine/test/system:$THALWEG_ROOT/engine/bench
+export THALWEG_ENGINE=$THALWEG_BUILD/release/src/daemon/thalwegd
 step "install packages" "run apt-get by hand and read what it says" "$THALWEG_ROOT/scripts/install.sh" build extension runtime
+step "build venv" "check that the package index answers" build_venv
+
+# run_scenario NAME [ARGUMENT...]
+run_scenario() {
+  local name=$1
+  shift
+  case $name in
+    queue | metadata)
+      step "build benchmark" "read the compiler's message above" build_engine release "${name}_bench"
+      set -- --program "$(find "$THALWEG_BUILD/release" -name "${name}_bench" -type f -perm -u+x)" "$@"
+      ;;
+    *)
+      step "build engine" "read the compiler's message above" build_engine release thalwegd
+      step "build data layer" "read the compiler's message above" build_datalayer
+      ;;
+  esac
+  "$THALWEG_VENV/bin/python" -m bench "$name" "$@"
+}
+
 case $scenario in
-  queue | metadata)
-    step "build benchmark" "read the compiler's message above" build_engine release "${scenario}_bench"
-    exec "$(find "$THALWEG_BUILD/release" -name "${scenario}_bench" -type f -perm -u+x)" "$@"
+  all)
+    for one in "${scenarios[@]}"; do
+      run_scenario "$one" --out "$results/$one.json" "$@"
+    done
+    "$THALWEG_VENV/bin/python" -m bench.results "$results"
     ;;
-  staged | spill)
-    export THALWEG_LOCK=requirements-dev.lock
-    step "build venv" "check that the package index answers" build_venv
-    step "build engine" "read the compiler's message above" build_engine release thalwegd
-    step "build data layer" "read the compiler's message above" build_datalayer
-    export THALWEG_ENGINE=$THALWEG_BUILD/release/src/daemon/thalwegd
-    export PYTHONPATH=$THALWEG_ROOT/engine/test/system:$THALWEG_ROOT/engine/bench
-    exec "$THALWEG_VENV/bin/python" -m "$scenario" "$@"
-    ;;
-  *) echo "unknown scenario '$scenario': queue, metadata, staged or spill" >&2 && exit 2 ;;
+  results) "$THALWEG_VENV/bin/python" -m bench.results "$results" ;;
+  *) run_scenario "$scenario" "$@" ;;
 esac

@@ -47,6 +47,7 @@ class Engine:
         self.directory = directory
         self.tls = tls
         self.port = free_port()
+        self.propagation_host = "127.0.0.1"
         self.propagation_port = free_port()
         self.token = secrets.token_urlsafe(32)
         self.token_file = directory / "token"
@@ -65,7 +66,7 @@ class Engine:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [program(), "--listen", f"127.0.0.1:{self.port}", "--state-dir", str(self.directory / "state"),
-                 "--propagation-listen", f"127.0.0.1:{self.propagation_port}",
+                 "--propagation-listen", f"{self.propagation_host}:{self.propagation_port}",
                  "--token-file", str(self.token_file), *tls], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         wait_for(self._answers, SECONDS, "thalwegd answers")
 

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+from bench.rig import SOURCE_DATABASE, Rig
+from harness.compare import Table
+
 OBJECTS = 7
 ROWS_PER_OBJECT = 61_200
 OBJECT_BYTES = 1_630_000
@@ -18,7 +21,8 @@ CREATE TABLE sentinel (run text PRIMARY KEY);
 CREATE TABLE wide (id bigint PRIMARY KEY, account integer NOT NULL, amount numeric(12,2) NOT NULL, note text NOT NULL);
 """
 
-TABLES = [("public", "pedestal_item"), ("public", "pedestal_object"), ("public", "wide"), ("public", "sentinel")]
+TABLES: list[Table] = [("public", "pedestal_item"), ("public", "pedestal_object"), ("public", "wide"),
+                       ("public", "sentinel")]
 
 # Bytes as a detector's would be: no pattern that a compressor finds. 51 000 hashes of 32 bytes, cut to size.
 _OBJECTS = f"""
@@ -34,19 +38,38 @@ INSERT INTO pedestal_item
 
 
 @dataclass(frozen=True)
-class Workload:
+class Transaction:
     name: str
     table: str
     lcrs: int
     statement: str
 
 
-ROWS = Workload("rows", "pedestal_item", OBJECTS * ROWS_PER_OBJECT, _ROWS)
-BINARY = Workload("objects", "pedestal_object", OBJECTS, _OBJECTS)
+ROWS = Transaction("rows", "pedestal_item", OBJECTS * ROWS_PER_OBJECT, _ROWS)
+BINARY = Transaction("objects", "pedestal_object", OBJECTS, _OBJECTS)
 
 
-def wide(rows: int) -> Workload:
+def wide(rows: int) -> Transaction:
     """One transaction for the proof of bounded memory."""
-    return Workload("memory", "wide", rows, f"""
+    return Transaction("memory", "wide", rows, f"""
         INSERT INTO wide SELECT n, n % 1000, n % 100000 + 0.25, 'entry number ' || n || ' of a long transaction'
           FROM generate_series(1, {rows}) n""")
+
+
+class Objects:
+    """ROWS as one transaction; implements drains.Workload."""
+
+    tables = TABLES
+
+    def make_source(self, rig: Rig) -> None:
+        rig.source.make_database(SOURCE_DATABASE)
+        rig.source.run_script(SOURCE_DATABASE, SCHEMA)
+        rig.source.sql(SOURCE_DATABASE, "CREATE PUBLICATION native FOR ALL TABLES")
+
+    def make_destination(self, rig: Rig, database: str) -> None:
+        rig.destination.make_database(database)
+        rig.destination.run_script(database, SCHEMA)
+
+    def stage(self, rig: Rig) -> int:
+        rig.source.sql(SOURCE_DATABASE, ROWS.statement, "INSERT INTO sentinel VALUES ('staged')")
+        return ROWS.lcrs + 1

@@ -1,0 +1,1 @@
+"""Benchmarks of the whole path beside PostgreSQL's own subscription, on real clusters."""

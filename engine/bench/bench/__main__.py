@@ -1,0 +1,23 @@
+"""python -m bench SCENARIO [ARGUMENT...]: runs one scenario; its last line is 'SCENARIO ratio: R'."""
+
+import argparse
+import importlib
+import sys
+
+from bench import report
+
+SCENARIOS = ("staged", "staged1", "bigtx", "drain", "latency", "wan", "spill", "queue", "metadata")
+
+
+def main() -> None:
+    if len(sys.argv) < 2 or sys.argv[1] not in SCENARIOS:
+        sys.exit(f"usage: python -m bench {'|'.join(SCENARIOS)} [ARGUMENT...]")
+    scenario = importlib.import_module(f"bench.scenarios.{sys.argv[1]}")
+    parser = argparse.ArgumentParser(prog=sys.argv[1], description=scenario.__doc__)
+    report.add_arguments(parser)
+    scenario.add_arguments(parser)
+    scenario.run(parser.parse_args(sys.argv[2:]))
+
+
+if __name__ == "__main__":
+    main()

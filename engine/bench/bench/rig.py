@@ -1,0 +1,72 @@
+"""The machines of a run: a source, a destination and an engine, all of them real and for this run only."""
+
+from pathlib import Path
+from types import TracebackType
+
+from harness.cluster import Cluster
+from harness.engine import Engine
+from harness.processes import cpu_seconds
+from harness.workspace import make_workspace, remove_workspace
+
+SOURCE_DATABASE = "bench"
+# The same for both servers and all methods. wal_retrieve_retry_interval is native's start-up wait: at its default of
+# 5 s the launcher alone would cost native half its rate. Checkpoints are rare and each measurement begins with one.
+SETTINGS = {
+    "wal_level": "logical", "shared_buffers": "'512MB'", "max_wal_size": "'16GB'", "checkpoint_timeout": "'30min'",
+    "wal_retrieve_retry_interval": "'10ms'", "autovacuum": "off", "max_replication_slots": "40",
+    "max_wal_senders": "40", "max_connections": "100", "log_checkpoints": "off",
+}
+
+
+class Rig:
+    """Owner: one thread. Use it in a with statement, which starts all and ends all."""
+
+    def __init__(self, keep: bool, **settings: str) -> None:
+        self.keep = keep
+        self.workspace: Path = make_workspace("thalweg-bench")
+        everywhere = SETTINGS | {"unix_socket_directories": f"'{self.workspace}'"} | settings
+        self.source = Cluster(self.workspace, "source", everywhere)
+        self.destination = Cluster(self.workspace, "destination", everywhere)
+        self.engine = Engine(self.workspace / "engine")
+
+    def __enter__(self) -> "Rig":
+        try:
+            for cluster in (self.source, self.destination):
+                cluster.initialise()
+                cluster.start()
+            self.engine.start()
+        except BaseException:
+            self._close()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        self.engine.stop()
+        for cluster in (self.destination, self.source):
+            cluster.stop("immediate")
+        if not self.keep:
+            remove_workspace(self.workspace)
+
+    def checkpoint(self) -> None:
+        """Both servers begin a measurement with the same debts: none."""
+        for cluster in (self.source, self.destination):
+            cluster.sql("postgres", "CHECKPOINT")
+
+    def cpu(self) -> tuple[float, float, float]:
+        """Seconds that source, engine and destination have used so far."""
+        return (cpu_seconds(self.source.postmaster()), cpu_seconds(self.engine.pid),
+                cpu_seconds(self.destination.postmaster()))
+
+    def wal(self) -> tuple[int, int]:
+        """Bytes of WAL that source and destination have written so far."""
+        source, destination = (int(cluster.value("postgres", "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), "
+                                                             "'0/0')")) for cluster in (self.source, self.destination))
+        return source, destination
+
+
+def used(before: tuple[float, float, float], after: tuple[float, float, float]) -> tuple[float, float, float]:
+    return (after[0] - before[0], after[1] - before[1], after[2] - before[2])

@@ -1,0 +1,1 @@
+"""One module for each scenario: what it does, its arguments, and run()."""

@@ -1,0 +1,24 @@
+"""Ten-row transactions staged in the WAL, then drained at full speed (seed 000, VI.D)."""
+
+import argparse
+
+from bench import backlog
+from bench.ledger import Ledger
+from bench.report import Report
+from bench.rig import Rig
+
+ROWS = 10
+
+
+def add_arguments(parser: argparse.ArgumentParser, transactions: int = 100_000, rounds: int = 3) -> None:
+    parser.add_argument("--transactions", type=int, default=transactions)
+    backlog.add_arguments(parser, rounds)
+
+
+def run(arguments: argparse.Namespace, scenario: str = "staged", rows: int = ROWS) -> None:
+    report = Report(scenario, arguments)
+    report.method(f"{arguments.transactions} transactions of {rows} row changes, 60 % inserts, 30 % updates, "
+                  f"10 % deletes, five columns.\n{backlog.METHOD}")
+    with Rig(arguments.keep) as rig:
+        done = backlog.run_backlog(rig, report, Ledger(arguments.transactions, rows), arguments)
+    backlog.say_ratio(report, done)
