@@ -28,7 +28,7 @@ run_scenario() {
       ;;
     *)
       step "build engine" "read the compiler's message above" build_engine release thalwegd
-      step "build data layer" "read the compiler's message above" build_datalayer
+      step "build server libraries" "read the compiler's message above" build_server_libraries
       ;;
   esac
   "$THALWEG_VENV/bin/python" -m bench "$name" "$@"

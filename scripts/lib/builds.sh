@@ -35,16 +35,23 @@ sources_hash() {
   (cd "$directory" && find . "$@" -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -d' ' -f1)
 }
 
-# The extension thalweg_datalayer, built for and installed into the server of THALWEG_PG_BIN. A server without its
-# headers does without: apply writes in SQL then.
-build_datalayer() {
-  local pg_config=$THALWEG_PG_BIN/pg_config source=$THALWEG_ROOT/engine/datalayer directory=$THALWEG_BUILD/datalayer
+# What runs inside database servers: the extension thalweg_datalayer of destinations and the output plugin thalweg_output of
+# sources.
+build_server_libraries() {
+  build_server_library datalayer thalweg_datalayer
+  build_server_library outputplugin thalweg_output
+}
+
+# build_server_library FOLDER LIBRARY : built for and installed into the server of THALWEG_PG_BIN. A server without its
+# headers does without: apply writes in SQL then, and pgoutput decodes.
+build_server_library() {
+  local pg_config=$THALWEG_PG_BIN/pg_config source=$THALWEG_ROOT/engine/$1 directory=$THALWEG_BUILD/$1
   local wanted installed
   if [[ ! -f $("$pg_config" --pgxs 2>/dev/null) ]]; then
-    echo "note: $THALWEG_PG_BIN has no headers: without the data layer"
+    echo "note: $THALWEG_PG_BIN has no headers: without $2"
     return 0
   fi
-  installed=$("$pg_config" --pkglibdir)/thalweg_datalayer.so
+  installed=$("$pg_config" --pkglibdir)/$2.so
   wanted="$("$pg_config" --version) $(sources_hash "$source" \( -name '*.o' -o -name '*.so' \) -prune -o)"
   if [[ -f $installed && $(cat "$directory/.sources" 2>/dev/null) == "$wanted $(sha256sum <"$installed")" ]]; then
     return 0

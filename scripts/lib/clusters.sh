@@ -42,6 +42,11 @@ cluster_host() {
   esac
 }
 
+# Minor releases of PostgreSQL from November 2026 let only those output plugins be used that the configuration lists.
+restricts_output_plugins() {
+  as_pg "$THALWEG_PG_BIN/postgres" --describe-config | awk '$1 == "output_plugin_libraries" { found = 1 } END { exit !found }'
+}
+
 cluster_settings() {
   cat <<CONF
 listen_addresses = '$THALWEG_LISTEN'
@@ -55,7 +60,10 @@ CONF
   case $1 in
     store) echo "max_connections = 100" ;;
     source) printf '%s\n' "wal_level = 'logical'" 'max_replication_slots = 20' 'max_wal_senders = 20' \
-                          "max_wal_size = '2GB'" "max_slot_wal_keep_size = '8GB'" ;;
+                          "max_wal_size = '2GB'" "max_slot_wal_keep_size = '8GB'"
+            if restricts_output_plugins; then
+              echo "output_plugin_libraries = 'pgoutput, test_decoding, thalweg_output'"
+            fi ;;
     destination) printf '%s\n' 'max_connections = 200' "max_wal_size = '2GB'" ;;
   esac
 }

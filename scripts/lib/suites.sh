@@ -12,13 +12,13 @@ run_ctest() {
 
 suite_engine() {
   build_engine release
-  build_datalayer
+  build_server_libraries
   run_ctest release "$1"
 }
 
 suite_sanitizers() {
   local tree status=0
-  build_datalayer
+  build_server_libraries
   for tree in address thread; do
     build_engine "$tree"
     run_ctest "$tree" "$1/$tree" || status=1
@@ -63,7 +63,7 @@ suite_frontend() {
 
 suite_system() {
   build_engine release thalwegd
-  build_datalayer
+  build_server_libraries
   (cd "$THALWEG_ROOT/engine/test/system" && THALWEG_ENGINE=$THALWEG_BUILD/release/src/daemon/thalwegd \
     "$THALWEG_VENV/bin/pytest" -q -p no:cacheprovider --durations=10 --junitxml="$1/system.xml")
 }

@@ -65,7 +65,8 @@ class Capture {
   virtual void join() = 0;
 
   virtual CaptureStatus status() const = 0;
-  // Counters lcrs, transactions, bytes (of frames), wal_bytes; gauge latency_us (age of the last commit when enqueued).
+  // Counters lcrs, transactions, bytes (of frames), wal_bytes, batches (of thalweg_output; 0 with pgoutput); gauge
+  // latency_us (age of the last commit when enqueued).
   virtual telemetry::ComponentSample sample() const = 0;
 
  protected:

@@ -8,6 +8,8 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kCommitSerializations = {"full", "dependent_transactions", "none"};
 
+constexpr std::array<std::string_view, 3> kSourcePlugins = {"auto", "pgoutput", "thalweg"};
+
 constexpr std::array<std::string_view, 3> kCompressions = {"none", "lz4", "zstd"};
 
 using P = StreamParameters;
@@ -22,6 +24,7 @@ const std::array kSpecs = {
     ParameterSpec{"spill_limit_mb", true, &P::spill_limit_mb, 16, 16'777'216},
     ParameterSpec{"memory_budget_mb", false, &P::memory_budget_mb, 32, 65'536},
     ParameterSpec{"metadata_cache_mb", false, &P::metadata_cache_mb, 1, 4096},
+    ParameterSpec{"source_plugin", false, &P::source_plugin, 0, 0, kSourcePlugins},
     ParameterSpec{"queue_size", false, &P::queue_size, 64, 1'048'576},
     ParameterSpec{"queue_memory_mb", false, &P::queue_memory_mb, 1, 16'384},
     ParameterSpec{"queue_spill_limit_mb", true, &P::queue_spill_limit_mb, 16, 16'777'216},

@@ -23,6 +23,8 @@ struct StreamParameters {
   int64_t spill_limit_mb = 10'240;
   int64_t memory_budget_mb = 256;
   int64_t metadata_cache_mb = 16;
+  // capture
+  std::string source_plugin = "auto";
   // queue
   int64_t queue_size = 16'384;  // LCRs
   int64_t queue_memory_mb = 64;

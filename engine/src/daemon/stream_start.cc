@@ -30,6 +30,11 @@ instantiation::InstantiationOptions instantiation_options(const StreamDefinition
   return options;
 }
 
+capture::SourcePlugin source_plugin(std::string_view parameter) {
+  if (parameter == "pgoutput") return capture::SourcePlugin::pgoutput;
+  return parameter == "thalweg" ? capture::SourcePlugin::thalweg : capture::SourcePlugin::automatic;
+}
+
 base::Result<pg::Connection> connect(const std::string& conninfo, const std::string& stream_id) {
   pg::ConnectOptions options;
   options.application_name = "thalweg supervisor " + stream_id;
@@ -119,7 +124,8 @@ base::Result<void> Starter::create() {
   THALWEG_TRY(capture::drop_slot(*source_, slot_name(definition_.id), application, std::chrono::seconds(10)));
   // The publication first: decoding looks it up as of each change.
   THALWEG_TRY(publish());
-  auto slot = capture::create_slot(definition_.source.conninfo, slot_name(definition_.id), application);
+  auto slot = capture::create_slot(definition_.source.conninfo, slot_name(definition_.id), application,
+                                   source_plugin(definition_.parameters.source_plugin));
   if (!slot) {
     undo_creation();
     return std::unexpected(slot.error());
@@ -129,7 +135,9 @@ base::Result<void> Starter::create() {
     return prepared;
   }
   base::log_event(base::LogLevel::info, "stream_created",
-                  {{"stream", definition_.id}, {"consistent_point", base::to_string(slot->slot.consistent_point)}});
+                  {{"stream", definition_.id},
+                   {"consistent_point", base::to_string(slot->slot.consistent_point)},
+                   {"plugin", pg::name_of(slot->plugin)}});
   THALWEG_ASSIGN(record_, apply::find_stream(*destination_, definition_.id));
   return instantiation_.copy(slot->slot.snapshot_name, slot->slot.consistent_point);
 }

@@ -79,6 +79,10 @@ void bound_window_of_near_source(int socket) {
       setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &kNearReceiveBufferBytes, sizeof kNearReceiveBufferBytes));
 }
 
+// Not there, not allowed (output_plugin_libraries), not loadable: each has an SQLSTATE of wider meaning. What they
+// share is the library's name, in whatever language.
+bool is_about_plugin(const base::Error& error) { return error.message.contains(name_of(OutputPlugin::thalweg_output)); }
+
 // What the server's refusals mean for a slot; everywhere else the same SQLSTATEs mean other things.
 void name_slot_error(base::Error& error, bool wal_level_is_logical) {
   if (error.sqlstate == "55006") error.code = ErrorCode::slot_in_use;
@@ -88,9 +92,14 @@ void name_slot_error(base::Error& error, bool wal_level_is_logical) {
   }
   if (error.sqlstate == "42704") error.code = ErrorCode::slot_lost;
   if (error.sqlstate == "58P01") error.code = ErrorCode::slot_lost;  // the WAL segment has been removed
+  if (is_about_plugin(error)) error.code = ErrorCode::output_plugin_unavailable;
 }
 
 }  // namespace
+
+std::string_view name_of(OutputPlugin plugin) {
+  return plugin == OutputPlugin::pgoutput ? "pgoutput" : "thalweg_output";
+}
 
 struct ReplicationStream::Impl {
   Connection connection;
@@ -154,10 +163,10 @@ base::Result<SystemIdentity> ReplicationStream::identify() {
                         .database = std::string{rows.text(0, 3)}};
 }
 
-base::Result<CreatedSlot> ReplicationStream::create_slot(const std::string& slot, bool temporary) {
+base::Result<CreatedSlot> ReplicationStream::create_slot(const std::string& slot, bool temporary, OutputPlugin plugin) {
   const bool options = impl_->connection.server_version() >= kOptionSyntaxVersion;
-  auto rows = impl_->connection.script(fmt::format("CREATE_REPLICATION_SLOT {}{} LOGICAL pgoutput {}",
-                                                   quote_identifier(slot), temporary ? " TEMPORARY" : "",
+  auto rows = impl_->connection.script(fmt::format("CREATE_REPLICATION_SLOT {}{} LOGICAL {} {}", quote_identifier(slot),
+                                                   temporary ? " TEMPORARY" : "", name_of(plugin),
                                                    options ? "(SNAPSHOT 'export')" : "EXPORT_SNAPSHOT"));
   if (!rows) return std::unexpected(impl_->named(std::move(rows).error()));
   const auto point = base::parse_lsn(rows->text(0, 1));
@@ -171,9 +180,10 @@ base::Result<void> ReplicationStream::start(const std::string& slot, base::Lsn f
                                             StartOptions options) {
   THALWEG_TRY(impl_->connection.script("SET search_path = pg_catalog"));
   const std::string sql = fmt::format(
-      "START_REPLICATION SLOT {} LOGICAL {} (proto_version '2', publication_names {}, binary '{}'{})",
+      "START_REPLICATION SLOT {} LOGICAL {} (proto_version '2', publication_names {}, binary '{}'{}{})",
       quote_identifier(slot), base::to_string(from), impl_->connection.quote_literal(quote_identifier(publication)),
-      options.binary, options.streaming ? ", streaming 'on'" : "");
+      options.binary, options.streaming ? ", streaming 'on'" : "",
+      options.plugin == OutputPlugin::thalweg_output ? ", batch_version '1'" : "");
   bound_window_of_near_source(PQsocket(impl_->conn()));
   THALWEG_TRY(impl_->libpq().ready_for_command());
   if (PQsendQuery(impl_->conn(), sql.c_str()) == 0) return std::unexpected(send_failed(impl_->conn()));

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/ids.h"
@@ -21,6 +23,11 @@ struct SystemIdentity {
   std::string database;
 };
 
+// What decodes at the source. thalweg_output sends pgoutput's messages in batches (docs/formats/output-batch.md).
+enum class OutputPlugin : uint8_t { pgoutput, thalweg_output };
+// As pg_replication_slots shows it.
+std::string_view name_of(OutputPlugin plugin);
+
 struct CreatedSlot {
   base::Lsn consistent_point;
   std::string snapshot_name;  // importable until the next command on this connection
@@ -32,7 +39,7 @@ struct StreamMessage {
   base::Lsn wal_start;   // XLogData
   base::Lsn wal_end;     // XLogData: server's current end; keepalive: everything before it was sent
   base::UnixMicros server_time;
-  std::span<const std::byte> payload;  // pgoutput bytes, valid until the next call
+  std::span<const std::byte> payload;  // the output plugin's bytes, valid until the next call
 };
 
 struct Feedback {
@@ -52,11 +59,14 @@ class ReplicationStream {
 
   // Errors of the three below name the slot's trouble: slot_lost, slot_in_use, slot_limit_reached, wal_level_too_low.
   base::Result<SystemIdentity> identify();
-  // Logical slot for pgoutput that exports its snapshot. Temporary slots vanish with the connection.
-  base::Result<CreatedSlot> create_slot(const std::string& slot, bool temporary);
+  // Logical slot that exports its snapshot. Temporary slots vanish with the connection. Fails with
+  // output_plugin_unavailable where the server does not offer the plugin; the connection stays usable.
+  base::Result<CreatedSlot> create_slot(const std::string& slot, bool temporary,
+                                        OutputPlugin plugin = OutputPlugin::pgoutput);
   struct StartOptions {
-    bool binary = true;     // false: all values come as text (value_forms.h)
-    bool streaming = true;  // transactions may come before their commit
+    OutputPlugin plugin = OutputPlugin::pgoutput;  // the slot's
+    bool binary = true;                            // false: all values come as text (value_forms.h)
+    bool streaming = true;                         // transactions may come before their commit
   };
   // START_REPLICATION ... (proto_version '2', publication_names ..., binary ..., streaming ...). Text names objects
   // with their schemas: the session's search_path is pg_catalog.

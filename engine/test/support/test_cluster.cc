@@ -95,6 +95,20 @@ std::string bin_directory() {
   return directory;
 }
 
+// Whether the server knows the parameter: minor releases from November 2026 let only the listed output plugins be used.
+bool restricts_output_plugins() {
+  const std::string command = TestCluster::program("postgres") + " --describe-config";
+  FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) throw std::runtime_error(command + " cannot be run");
+  std::array<char, 4096> line{};
+  bool found = false;
+  while (std::fgets(line.data(), line.size(), pipe) != nullptr) {
+    found = found || std::string_view{line.data()}.starts_with("output_plugin_libraries\t");
+  }
+  if (pclose(pipe) != 0) throw std::runtime_error(command + " failed");
+  return found;
+}
+
 void write_configuration(const std::string& data, const std::string& sockets, int port,
                          const TestClusterOptions& options) {
   std::map<std::string, std::string> settings{{"listen_addresses", "127.0.0.1"},
@@ -109,6 +123,7 @@ void write_configuration(const std::string& data, const std::string& sockets, in
                                               {"full_page_writes", "off"},
                                               {"autovacuum", "off"},
                                               {"lc_messages", "C"}};
+  if (restricts_output_plugins()) settings["output_plugin_libraries"] = "pgoutput, test_decoding, thalweg_output";
   for (const auto& [name, value] : options.settings) settings[name] = value;
   std::ofstream out(data + "/postgresql.conf", std::ios::app);
   for (const auto& [name, value] : settings) out << name << " = '" << value << "'\n";

@@ -29,17 +29,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "both_ways: runs with the data layer at the destination, and without")
+    config.addinivalue_line("markers", "both_ways: runs with our libraries in both servers, and without")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if metafunc.definition.get_closest_marker("both_ways"):
-        metafunc.parametrize("data_layer", [True, False], ids=["data_layer", "sql"], indirect=True)
+        metafunc.parametrize("libraries", [True, False], ids=["libraries", "plain"], indirect=True)
 
 
 @pytest.fixture
-def data_layer(request: pytest.FixtureRequest) -> bool:
-    """Whether the destination has the extension thalweg_datalayer: yes, but for one run of tests marked both_ways."""
+def libraries(request: pytest.FixtureRequest) -> bool:
+    """Whether the destination has the extension thalweg_datalayer and the source uses the plugin thalweg_output: yes, but
+    for one run of tests marked both_ways."""
     return bool(getattr(request, "param", True))
 
 
@@ -77,11 +78,11 @@ def destination_cluster(workspace: Path) -> Iterator[Cluster]:
 
 @pytest.fixture
 def scene(request: pytest.FixtureRequest, workspace: Path, source_cluster: Cluster,
-          destination_cluster: Cluster, data_layer: bool) -> Iterator[Scene]:
+          destination_cluster: Cluster, libraries: bool) -> Iterator[Scene]:
     """A fresh database on each side, and a fresh engine."""
     number = next(_numbers)
     engine = Engine(workspace / f"engine-{number}")
-    scene = Scene(source_cluster, destination_cluster, engine, f"t{number:03}", data_layer)
+    scene = Scene(source_cluster, destination_cluster, engine, f"t{number:03}", libraries)
     scene.make()
     yield scene
     scene.remove()

@@ -68,7 +68,7 @@ class CaptureHarness : public testing::Test {
   void make_slot(const std::vector<PublishedTable>& tables) {
     const auto published = ensure_publication(*source_, kSlotName, tables);
     ASSERT_TRUE(published) << published.error().message;
-    const auto made = create_slot(conninfo_, kSlotName, capture_application_name(kStreamId));
+    const auto made = create_slot(conninfo_, kSlotName, capture_application_name(kStreamId), plugin_);
     ASSERT_TRUE(made) << made.error().message;
     start_lsn_ = made->slot.consistent_point;
   }
@@ -212,6 +212,7 @@ class CaptureHarness : public testing::Test {
     return rows && rows->size() == 1 ? base::parse_lsn(rows->text(0, 0)).value_or(base::Lsn{}) : base::Lsn{};
   }
 
+  SourcePlugin plugin_ = SourcePlugin::pgoutput;  // of make_slot()
   std::string database_;
   std::string conninfo_;
   std::optional<pg::Connection> admin_;

@@ -6,6 +6,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/log.h"
+#include "capture/logical/batch_reader.h"
 #include "capture/logical/slot.h"
 #include "pg/value_forms.h"
 
@@ -106,7 +107,8 @@ telemetry::ComponentSample LogicalCapture::sample() const {
           .counters = {{"lcrs", lcrs_.get()},
                        {"transactions", transactions_.get()},
                        {"bytes", bytes_.get()},
-                       {"wal_bytes", captured > first ? captured - first : 0}},
+                       {"wal_bytes", captured > first ? captured - first : 0},
+                       {"batches", batches_.get()}},
           .gauges = {{"latency_us", latency_us_.load(std::memory_order_relaxed)}}};
 }
 
@@ -159,6 +161,7 @@ base::Result<void> LogicalCapture::connect() {
                                                      .system_identifier = options_.system_identifier,
                                                      .timeline = options_.timeline,
                                                      .patience = kSlotPatience}));
+    plugin_ = slot.plugin;
     from = std::max(from, slot.confirmed_flush);
     THALWEG_ASSIGN(const pg::Rows timeout, connection.query("SHOW wal_sender_timeout"));
     if (const auto limit = parse_interval(timeout.text(0, 0)); limit > 0ms) {
@@ -175,7 +178,8 @@ base::Result<void> LogicalCapture::connect() {
         base::LogLevel::info, "capture_in_text",
         {{"stream", options_.stream_id}, {"reason", "a published column's type has no usable binary form"}});
   }
-  THALWEG_TRY(stream_->start(options_.slot, from, options_.publication, {.binary = !forms.needs_text}));
+  THALWEG_TRY(
+      stream_->start(options_.slot, from, options_.publication, {.plugin = plugin_, .binary = !forms.needs_text}));
   feedback_.emplace(options_.clock->steady_now(), interval);
   feedback_->request();
   probe_.emplace(options_.source_conninfo, application_name_);
@@ -225,24 +229,37 @@ base::Result<void> LogicalCapture::drain() {
 }
 
 base::Result<void> LogicalCapture::take(const pg::StreamMessage& message) {
-  ++messages_;
   if (message.is_keepalive) return take_keepalive(message);
   received_ = std::max({received_, message.wal_start, message.wal_end});
-  THALWEG_ASSIGN(const PgoutputMessage* parsed, parser_.parse(message.payload));
-  THALWEG_ASSIGN(const bool taken, translator_.translate(*parsed, parser_, message.wal_start));
+  if (plugin_ == pg::OutputPlugin::pgoutput) return take_one(message.payload, message.wal_start, message.server_time);
+  batches_.add();
+  BatchReader batch(message.payload);
+  while (true) {
+    THALWEG_ASSIGN(const auto one, batch.next());
+    if (!one || stop_.load(std::memory_order_relaxed)) return {};
+    received_ = std::max(received_, one->lsn);
+    THALWEG_TRY(take_one(one->bytes, one->lsn, message.server_time));
+  }
+}
+
+base::Result<void> LogicalCapture::take_one(std::span<const std::byte> bytes, base::Lsn lsn, base::UnixMicros sent) {
+  ++messages_;
+  THALWEG_ASSIGN(const PgoutputMessage* parsed, parser_.parse(bytes));
+  THALWEG_ASSIGN(const bool taken, translator_.translate(*parsed, parser_, lsn));
   if (!taken) {
     if (sink_error_) return std::unexpected(*sink_error_);
     return {};  // a stop was requested: the rest of the transaction comes again
   }
   if (parsed->kind == MessageKind::commit || parsed->kind == MessageKind::stream_commit) {
     last_commit_time_ = parsed->commit_time;
-    send_delay_ = std::chrono::microseconds{message.server_time.value - parsed->commit_time.value};
+    send_delay_ = std::chrono::microseconds{sent.value - parsed->commit_time.value};
     captured_.store(parsed->end_lsn.value, std::memory_order_relaxed);
   }
   return {};
 }
 
 base::Result<void> LogicalCapture::take_keepalive(const pg::StreamMessage& message) {
+  ++messages_;
   received_ = std::max(received_, message.wal_end);
   if (message.reply_requested) feedback_->request();
   // Only between transactions does the position say that all of what commits before it is here.

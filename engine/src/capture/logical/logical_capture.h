@@ -45,6 +45,8 @@ class LogicalCapture final : public Capture, private FrameSink {
   // What libpq and the socket hold; returns once nothing more is there.
   base::Result<void> drain();
   base::Result<void> take(const pg::StreamMessage& message);
+  // One of the output plugin's messages; `sent`: by the source's clock.
+  base::Result<void> take_one(std::span<const std::byte> bytes, base::Lsn lsn, base::UnixMicros sent);
   base::Result<void> take_keepalive(const pg::StreamMessage& message);
   // Feedback and PROGRESS frames that are due.
   base::Result<void> serve_timers();
@@ -71,11 +73,12 @@ class LogicalCapture final : public Capture, private FrameSink {
   PgoutputParser parser_;
   FrameTranslator translator_{*this};
   ReceivePace pace_;
-  std::chrono::microseconds send_delay_{0};  // of the last commit, from its time to its sending
-  uint64_t messages_ = 0;                    // XLogData and keepalives taken
-  base::Lsn received_;                       // highest WAL position heard of
-  base::Lsn progress_enqueued_;              // lsn of the last PROGRESS frame
-  base::Lsn progress_pending_;               // of a keepalive that no PROGRESS frame has passed on yet
+  std::chrono::microseconds send_delay_{0};               // of the last commit, from its time to its sending
+  uint64_t messages_ = 0;                                 // pgoutput's and keepalives taken
+  pg::OutputPlugin plugin_ = pg::OutputPlugin::pgoutput;  // the slot's
+  base::Lsn received_;                                    // highest WAL position heard of
+  base::Lsn progress_enqueued_;                           // lsn of the last PROGRESS frame
+  base::Lsn progress_pending_;                            // of a keepalive that no PROGRESS frame has passed on yet
   base::UnixMicros progress_time_;
   std::chrono::steady_clock::time_point progress_at_;
   base::UnixMicros last_commit_time_;
@@ -91,6 +94,7 @@ class LogicalCapture final : public Capture, private FrameSink {
   telemetry::Counter lcrs_;
   telemetry::Counter transactions_;
   telemetry::Counter bytes_;
+  telemetry::Counter batches_;
   std::atomic<int64_t> latency_us_{0};
 
   // Writer: the owner (release). Reader: the agent (acquire).

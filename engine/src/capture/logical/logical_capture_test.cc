@@ -15,8 +15,11 @@ using base::ErrorCode;
 using Words = std::vector<std::string>;
 using namespace std::chrono_literals;
 
-class LogicalCaptureTest : public CaptureHarness {
+// Everything holds with either output plugin.
+class LogicalCaptureTest : public CaptureHarness, public testing::WithParamInterface<SourcePlugin> {
  protected:
+  LogicalCaptureTest() { plugin_ = GetParam(); }
+
   static size_t count(const Words& words, std::string_view prefix) {
     return static_cast<size_t>(std::ranges::count_if(words, [&](const auto& w) { return w.starts_with(prefix); }));
   }
@@ -36,7 +39,7 @@ class LogicalCaptureTest : public CaptureHarness {
   }
 };
 
-TEST_F(LogicalCaptureTest, CapturesEveryKindOfChange) {
+TEST_P(LogicalCaptureTest, CapturesEveryKindOfChange) {
   run("CREATE TABLE t (id int PRIMARY KEY, v text, n int)");
   make_slot({{"public", "t"}});
   start();
@@ -52,10 +55,12 @@ TEST_F(LogicalCaptureTest, CapturesEveryKindOfChange) {
   const auto sample = capture_->sample();
   EXPECT_TRUE(eventually([&] { return capture_->sample().counters[1].second == 3; }));
   EXPECT_EQ(capture_->sample().counters[0], (std::pair<std::string_view, uint64_t>{"lcrs", 6}));
+  EXPECT_EQ(capture_->sample().counters[4],
+            (std::pair<std::string_view, uint64_t>{"batches", GetParam() == SourcePlugin::thalweg ? 3 : 0}));
   EXPECT_EQ(sample.type, "CAPTURE");
 }
 
-TEST_F(LogicalCaptureTest, ValuesWithoutBinaryFormComeAsTextOfOneForm) {
+TEST_P(LogicalCaptureTest, ValuesWithoutBinaryFormComeAsTextOfOneForm) {
   run("CREATE TABLE t (id int PRIMARY KEY, q tsquery, list aclitem[], named regclass, price money);"
       "ALTER DATABASE " +
       database_ + " SET search_path = public; ALTER DATABASE " + database_ + " SET lc_monetary = 'C.UTF-8'");
@@ -67,7 +72,7 @@ TEST_F(LogicalCaptureTest, ValuesWithoutBinaryFormComeAsTextOfOneForm) {
                                     "INSERT t v1 (1,,{postgres=r/postgres},public.t,$1,234.50)", "COMMIT"}));
 }
 
-TEST_F(LogicalCaptureTest, OldRowsKeysAndToast) {
+TEST_P(LogicalCaptureTest, OldRowsKeysAndToast) {
   run("CREATE TABLE f (a int, b text); ALTER TABLE f REPLICA IDENTITY FULL;"
       "CREATE TABLE \"Straße \"\"x\"\"\" (\"größe\" int PRIMARY KEY, big text);"
       "ALTER TABLE \"Straße \"\"x\"\"\" ALTER big SET STORAGE EXTERNAL;"
@@ -87,7 +92,7 @@ TEST_F(LogicalCaptureTest, OldRowsKeysAndToast) {
                    "INSERT u v1 (3,w)", "DELETE u v1 key (3,null)", "COMMIT"}));
 }
 
-TEST_F(LogicalCaptureTest, AChangedTableGetsANewVersion) {
+TEST_P(LogicalCaptureTest, AChangedTableGetsANewVersion) {
   run("CREATE TABLE t (id int PRIMARY KEY)");
   make_slot({{"public", "t"}});
   start();
@@ -101,7 +106,7 @@ TEST_F(LogicalCaptureTest, AChangedTableGetsANewVersion) {
                                     "INSERT t v2 (3,y)", "COMMIT"}));
 }
 
-TEST_F(LogicalCaptureTest, PartitionsComeAsTheirRoot) {
+TEST_P(LogicalCaptureTest, PartitionsComeAsTheirRoot) {
   run("CREATE TABLE p (id int PRIMARY KEY) PARTITION BY RANGE (id);"
       "CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10); CREATE TABLE p2 PARTITION OF p FOR VALUES FROM (10) "
       "TO (20)");
@@ -112,7 +117,7 @@ TEST_F(LogicalCaptureTest, PartitionsComeAsTheirRoot) {
             (Words{"BEGIN", "TABLE public.p v1 d *id", "INSERT p v1 (1)", "INSERT p v1 (11)", "COMMIT"}));
 }
 
-TEST_F(LogicalCaptureTest, StreamsLargeTransactions) {
+TEST_P(LogicalCaptureTest, StreamsLargeTransactions) {
   run("CREATE TABLE t (id int PRIMARY KEY, v text)");
   make_slot({{"public", "t"}});
   start();
@@ -136,7 +141,7 @@ TEST_F(LogicalCaptureTest, StreamsLargeTransactions) {
   EXPECT_EQ(words[words.size() - 2], "INSERT t v1 (9998,after)");
 }
 
-TEST_F(LogicalCaptureTest, SubtransactionsKeepTheirName) {
+TEST_P(LogicalCaptureTest, SubtransactionsKeepTheirName) {
   run("CREATE TABLE t (id int PRIMARY KEY, v text)");
   make_slot({{"public", "t"}});
   start();
@@ -151,7 +156,7 @@ TEST_F(LogicalCaptureTest, SubtransactionsKeepTheirName) {
   EXPECT_EQ(count(words, "INSERT streamed sub t v1 (4000,kept)"), 1u);
 }
 
-TEST_F(LogicalCaptureTest, PreparedTransactionsComeWhenTheyCommit) {
+TEST_P(LogicalCaptureTest, PreparedTransactionsComeWhenTheyCommit) {
   run("CREATE TABLE t (id int PRIMARY KEY)");
   make_slot({{"public", "t"}});
   start();
@@ -165,7 +170,7 @@ TEST_F(LogicalCaptureTest, PreparedTransactionsComeWhenTheyCommit) {
                                     "INSERT t v1 (1)", "COMMIT", "BEGIN", "INSERT t v1 (4)", "COMMIT"}));
 }
 
-TEST_F(LogicalCaptureTest, AnIdleSourceReleasesItsWal) {
+TEST_P(LogicalCaptureTest, AnIdleSourceReleasesItsWal) {
   run("CREATE TABLE t (id int PRIMARY KEY)");
   make_slot({{"public", "t"}});
   start();
@@ -179,7 +184,7 @@ TEST_F(LogicalCaptureTest, AnIdleSourceReleasesItsWal) {
   EXPECT_GE(capture_->status().source_end, *end);
 }
 
-TEST_F(LogicalCaptureTest, OnlyWhatIsConfirmedIsForgotten) {
+TEST_P(LogicalCaptureTest, OnlyWhatIsConfirmedIsForgotten) {
   run("CREATE TABLE t (id int PRIMARY KEY)");
   make_slot({{"public", "t"}});
   start();
@@ -198,7 +203,7 @@ TEST_F(LogicalCaptureTest, OnlyWhatIsConfirmedIsForgotten) {
   EXPECT_EQ(transactions(1), (Words{"BEGIN", "TABLE public.t v1 d *id", "INSERT t v1 (2)", "COMMIT"}));
 }
 
-TEST_F(LogicalCaptureTest, AGracefulEndConfirmsWhatIsDrained) {
+TEST_P(LogicalCaptureTest, AGracefulEndConfirmsWhatIsDrained) {
   run("CREATE TABLE t (id int PRIMARY KEY)");
   make_slot({{"public", "t"}});
   start();
@@ -218,7 +223,7 @@ TEST_F(LogicalCaptureTest, AGracefulEndConfirmsWhatIsDrained) {
   EXPECT_EQ(slot_position(), committed_);
 }
 
-TEST_F(LogicalCaptureTest, TroubleEndsItWithAName) {
+TEST_P(LogicalCaptureTest, TroubleEndsItWithAName) {
   run("CREATE TABLE t (id int PRIMARY KEY)");
   start();
   EXPECT_TRUE(eventually([&] { return !capture_->status().running; }));
@@ -245,7 +250,7 @@ class SlowConsumerTest : public LogicalCaptureTest {
   }
 };
 
-TEST_F(SlowConsumerTest, PausesAndKeepsTheConnection) {
+TEST_P(SlowConsumerTest, PausesAndKeepsTheConnection) {
   run("CREATE TABLE t (id int PRIMARY KEY, v text)");
   make_slot({{"public", "t"}});
   start({.slots = 64, .memory_bytes = 64 * 1024, .consumers = 1});
@@ -265,6 +270,13 @@ TEST_F(SlowConsumerTest, PausesAndKeepsTheConnection) {
   EXPECT_EQ(words.back(), "COMMIT streamed");
   EXPECT_FALSE(capture_->status().error);
 }
+
+std::string plugin_name(const testing::TestParamInfo<SourcePlugin>& plugin) {
+  return plugin.param == SourcePlugin::thalweg ? "thalweg" : "pgoutput";
+}
+const auto kPlugins = testing::Values(SourcePlugin::pgoutput, SourcePlugin::thalweg);
+INSTANTIATE_TEST_SUITE_P(Plugins, LogicalCaptureTest, kPlugins, plugin_name);
+INSTANTIATE_TEST_SUITE_P(Plugins, SlowConsumerTest, kPlugins, plugin_name);
 
 }  // namespace
 }  // namespace thalweg::capture

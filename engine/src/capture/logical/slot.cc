@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/log.h"
+
 namespace thalweg::capture {
 
 namespace {
@@ -79,11 +81,20 @@ base::Result<void> check_identity(const pg::SystemIdentity& identity, const Slot
 std::string capture_application_name(std::string_view stream_id) { return fmt::format("thalweg_{}", stream_id); }
 
 base::Result<NewSlot> create_slot(const std::string& conninfo, const std::string& slot,
-                                  const std::string& application_name) {
+                                  const std::string& application_name, SourcePlugin wanted) {
   THALWEG_ASSIGN(pg::ReplicationStream stream, pg::ReplicationStream::open(conninfo, application_name));
   THALWEG_ASSIGN(pg::SystemIdentity identity, stream.identify());
-  THALWEG_ASSIGN(pg::CreatedSlot created, stream.create_slot(slot, false));
-  return NewSlot{.stream = std::move(stream), .slot = std::move(created), .identity = std::move(identity)};
+  auto plugin = wanted == SourcePlugin::pgoutput ? pg::OutputPlugin::pgoutput : pg::OutputPlugin::thalweg_output;
+  auto created = stream.create_slot(slot, false, plugin);
+  if (!created && wanted == SourcePlugin::automatic && created.error().code == ErrorCode::output_plugin_unavailable) {
+    base::log_event(base::LogLevel::info, "output_plugin_not_used",
+                    {{"slot", slot}, {"reason", created.error().message}});
+    plugin = pg::OutputPlugin::pgoutput;
+    created = stream.create_slot(slot, false, plugin);
+  }
+  if (!created) return std::unexpected(std::move(created).error());
+  return NewSlot{
+      .stream = std::move(stream), .slot = *std::move(created), .plugin = plugin, .identity = std::move(identity)};
 }
 
 base::Result<void> drop_slot(pg::Connection& connection, const std::string& slot, const std::string& application_name,
@@ -108,7 +119,9 @@ base::Result<SlotState> check_slot(pg::Connection& connection, const pg::SystemI
                  expected.shared ? find_slot(connection, expected.slot)
                                  : await_free(connection, expected.slot, expected.application_name, expected.patience));
   if (!row) return base::fail(ErrorCode::slot_lost, fmt::format("The source has no slot {}.", expected.slot));
-  if (row->plugin != "pgoutput") {
+  const auto plugin = row->plugin == pg::name_of(pg::OutputPlugin::pgoutput) ? pg::OutputPlugin::pgoutput
+                                                                             : pg::OutputPlugin::thalweg_output;
+  if (row->plugin != pg::name_of(plugin)) {
     return base::fail(ErrorCode::slot_lost,
                       fmt::format("The slot {} is not ours: its plugin is {}.", expected.slot, row->plugin));
   }
@@ -131,7 +144,7 @@ base::Result<SlotState> check_slot(pg::Connection& connection, const pg::SystemI
     gap.lsn = expected.low_watermark;
     return std::unexpected(std::move(gap));
   }
-  return SlotState{.restart_lsn = row->restart_lsn, .confirmed_flush = row->confirmed_flush};
+  return SlotState{.plugin = plugin, .restart_lsn = row->restart_lsn, .confirmed_flush = row->confirmed_flush};
 }
 
 }  // namespace thalweg::capture

@@ -8,23 +8,28 @@
 #include "pg/connection.h"
 #include "pg/replication_stream.h"
 
-// The replication slot of a stream: thalweg_<stream id>, plugin pgoutput, without two_phase.
+// The replication slot of a stream: thalweg_<stream id>, without two_phase. Its plugin is chosen when it is made.
 
 namespace thalweg::capture {
 
 // The name under which every session of a stream's capture appears at the source.
 std::string capture_application_name(std::string_view stream_id);
 
+// Which output plugin a new slot gets. `automatic`: thalweg_output where the source's server has it, else pgoutput.
+enum class SourcePlugin : uint8_t { automatic, pgoutput, thalweg };
+
 // A slot just made. `stream` holds the exported snapshot: importable until the next command on it or its end.
 struct NewSlot {
   pg::ReplicationStream stream;
   pg::CreatedSlot slot;
+  pg::OutputPlugin plugin;
   pg::SystemIdentity identity;
 };
-// Fails with wal_level_too_low, slot_limit_reached, insufficient_privilege or what the connection fails with. Waits
-// for transactions that run at the source. A slot of that name is an error: drop_slot() first.
+// Fails with wal_level_too_low, slot_limit_reached, insufficient_privilege, output_plugin_unavailable (only where
+// thalweg_output is asked for) or what the connection fails with. Waits for transactions that run at the source. A slot
+// of that name is an error: drop_slot() first.
 base::Result<NewSlot> create_slot(const std::string& conninfo, const std::string& slot,
-                                  const std::string& application_name);
+                                  const std::string& application_name, SourcePlugin wanted);
 
 // Drops the slot; none is fine. While a session of `application_name`, ours that the server has not yet missed, holds
 // it, waits up to `patience`; then, or held by somebody else: slot_in_use.
@@ -41,6 +46,7 @@ struct SlotExpectation {
   bool shared = false;                         // another engine captures from it: in use is as it should be
 };
 struct SlotState {
+  pg::OutputPlugin plugin;
   base::Lsn restart_lsn;
   base::Lsn confirmed_flush;
 };

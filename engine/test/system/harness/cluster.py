@@ -4,6 +4,7 @@ import os
 import subprocess
 import time
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import psycopg
 from harness.workspace import as_postgres, free_port
 
 PASSWORD = "system-test"  # the clusters listen on loopback and live for one run
+OUTPUT_PLUGINS = "'pgoutput, test_decoding, thalweg_output'"
 
 
 def server_programs() -> Path:
@@ -23,6 +25,14 @@ def server_programs() -> Path:
     if not found:
         raise RuntimeError("no PostgreSQL server is installed")
     return max(found, key=lambda path: int(path.parent.name))
+
+
+@cache
+def restricts_output_plugins() -> bool:
+    """Minor releases from November 2026 let only the output plugins be used that the server's configuration lists."""
+    known = subprocess.run([server_programs() / "postgres", "--describe-config"], capture_output=True, check=True,
+                           text=True).stdout
+    return any(line.startswith("output_plugin_libraries\t") for line in known.splitlines())
 
 
 class Cluster:
@@ -39,6 +49,7 @@ class Cluster:
             "unix_socket_directories": "''",
             "timezone": "'UTC'",
             "log_line_prefix": "'%m [%p] %q%u@%d '",
+            **({"output_plugin_libraries": OUTPUT_PLUGINS} if restricts_output_plugins() else {}),
             **(settings or {}),
         }
 

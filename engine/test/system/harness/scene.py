@@ -15,12 +15,12 @@ DESTINATION_ROLE = (f"CREATE ROLE thalweg LOGIN PASSWORD '{PASSWORD}'",
 
 class Scene:
     def __init__(self, source: Cluster, destination: Cluster, engine: Engine, database: str,
-                 data_layer: bool = True) -> None:
+                 libraries: bool = True) -> None:
         self.source = source
         self.destination = destination
         self.engine = engine
         self.database = database
-        self.data_layer = data_layer  # whether the destination has the extension
+        self.libraries = libraries  # whether the servers use ours
         self.stream = secrets.token_hex(5)
 
     def make(self) -> None:
@@ -30,7 +30,7 @@ class Scene:
             self.destination.sql("postgres", *DESTINATION_ROLE)
         for cluster in (self.source, self.destination):
             cluster.make_database(self.database, owner="thalweg")
-        if self.data_layer:
+        if self.libraries:
             self.destination.sql(self.database, "CREATE EXTENSION thalweg_datalayer")
         self.engine.start()
 
@@ -78,6 +78,7 @@ class Scene:
     def start_stream(self, tables: list[Table] | None = None, wait: bool = True,
                      **parameters: int | str | bool) -> None:
         """Replicates these tables, or all; waits until the initial copy has been handed over to apply."""
+        parameters.setdefault("source_plugin", "thalweg" if self.libraries else "pgoutput")
         self.engine.add_stream(self.stream, self.source_conninfo, self.destination_conninfo,
                                tables or user_tables(self.source, self.database), **parameters)
         if wait:
