@@ -1,9 +1,11 @@
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -43,6 +45,8 @@ base::Result<Addresses> resolve(const std::string& host, uint16_t port, int flag
   return Addresses(found);
 }
 
+const sockaddr* raw(const PeerAddress& peer) { return reinterpret_cast<const sockaddr*>(&peer.address); }
+
 bool is_loopback(const sockaddr* address) {
   if (address->sa_family == AF_INET) {
     sockaddr_in four{};
@@ -57,8 +61,8 @@ bool is_loopback(const sockaddr* address) {
   return false;
 }
 
-std::unexpected<base::Error> needs_tls(const std::string& host) {
-  return base::fail(ErrorCode::invalid_request, fmt::format("{} is not loopback: a link to it needs TLS", host));
+std::unexpected<base::Error> needs_tls(const std::string& address) {
+  return base::fail(ErrorCode::invalid_request, fmt::format("{} is not loopback: a link to it needs TLS", address));
 }
 
 void set_option(int socket, int level, int name, int value) { setsockopt(socket, level, name, &value, sizeof(value)); }
@@ -75,13 +79,32 @@ void prepare(int socket) {
 
 }  // namespace
 
-// The first address that resolves: a host's several addresses are tried in turn by the resolver's own rotation.
-base::Result<base::File> begin_connect(const std::string& host, uint16_t port, bool only_loopback,
-                                       size_t socket_buffer_bytes) {
-  THALWEG_ASSIGN(const Addresses addresses, resolve(host, port, 0));
-  const addrinfo* address = addresses.get();
-  if (only_loopback && !is_loopback(address->ai_addr)) return needs_tls(host);
-  base::File file(socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+std::string to_string(const PeerAddress& peer) {
+  std::array<char, NI_MAXHOST> host{};
+  std::array<char, NI_MAXSERV> port{};
+  const int failed = getnameinfo(raw(peer), peer.length, host.data(), host.size(), port.data(), port.size(),
+                                 NI_NUMERICHOST | NI_NUMERICSERV);
+  if (failed != 0) return "an unknown address";
+  const bool six = peer.address.ss_family == AF_INET6;
+  return fmt::format(fmt::runtime(six ? "[{}]:{}" : "{}:{}"), host.data(), port.data());
+}
+
+base::Result<std::vector<PeerAddress>> resolve_peer(const std::string& host, uint16_t port) {
+  THALWEG_ASSIGN(const Addresses found, resolve(host, port, 0));
+  std::vector<PeerAddress> out;
+  for (const addrinfo* each = found.get(); each != nullptr; each = each->ai_next) {
+    if (each->ai_addrlen > sizeof(sockaddr_storage)) continue;
+    PeerAddress& peer = out.emplace_back();
+    std::memcpy(&peer.address, each->ai_addr, each->ai_addrlen);
+    peer.length = each->ai_addrlen;
+  }
+  if (out.empty()) return base::fail(ErrorCode::engine_unreachable, fmt::format("{} has no address", host));
+  return out;
+}
+
+base::Result<base::File> begin_connect(const PeerAddress& peer, bool only_loopback, size_t socket_buffer_bytes) {
+  if (only_loopback && !is_loopback(raw(peer))) return needs_tls(to_string(peer));
+  base::File file(socket(peer.address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!file.is_open()) return base::fail(ErrorCode::engine_unreachable, "socket: " + text_of(errno));
   prepare(file.descriptor());
   if (socket_buffer_bytes > 0) {
@@ -91,18 +114,18 @@ base::Result<base::File> begin_connect(const std::string& host, uint16_t port, b
       set_option(file.descriptor(), SOL_SOCKET, SO_SNDBUF, bytes);
     }
   }
-  if (connect(file.descriptor(), address->ai_addr, address->ai_addrlen) != 0 && errno != EINPROGRESS) {
-    return base::fail(ErrorCode::engine_unreachable, fmt::format("connect to {}:{}: {}", host, port, text_of(errno)));
+  if (connect(file.descriptor(), raw(peer), peer.length) != 0 && errno != EINPROGRESS) {
+    return base::fail(ErrorCode::engine_unreachable, fmt::format("connect to {}: {}", to_string(peer), text_of(errno)));
   }
   return file;
 }
 
-base::Result<void> connect_finished(const base::File& socket, const std::string& host, uint16_t port) {
+base::Result<void> connect_finished(const base::File& socket, const PeerAddress& peer) {
   int error = 0;
   socklen_t length = sizeof(error);
   if (getsockopt(socket.descriptor(), SOL_SOCKET, SO_ERROR, &error, &length) != 0) error = errno;
   if (error == 0) return {};
-  return base::fail(ErrorCode::engine_unreachable, fmt::format("connect to {}:{}: {}", host, port, text_of(error)));
+  return base::fail(ErrorCode::engine_unreachable, fmt::format("connect to {}: {}", to_string(peer), text_of(error)));
 }
 
 base::Result<base::File> listen_on(const std::string& address, uint16_t port, bool only_loopback) {
@@ -129,10 +152,21 @@ uint16_t port_of(const base::File& socket) {
   return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
 }
 
-base::File accept_from(const base::File& listener) {
+base::Result<base::File> accept_from(const base::File& listener) {
   base::File file(accept4(listener.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  if (file.is_open()) prepare(file.descriptor());
-  return file;
+  if (file.is_open()) {
+    prepare(file.descriptor());
+    return file;
+  }
+  switch (errno) {
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case ENOMEM:
+      return base::fail(ErrorCode::descriptors_exhausted, "accept a connection: " + text_of(errno));
+    default:
+      return file;  // none waits, or it has gone again
+  }
 }
 
 }  // namespace thalweg::propagation

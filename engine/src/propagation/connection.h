@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "propagation/link.h"
+#include "propagation/peer_address.h"
 #include "propagation/tls.h"
 
 namespace thalweg::propagation {
@@ -48,16 +49,17 @@ class Connection {
   bool write_wants_read_ = false;
 };
 
-// Begins to connect; the connection is up once connect_finished() says so.
-base::Result<base::File> begin_connect(const std::string& host, uint16_t port, bool only_loopback,
-                                       size_t socket_buffer_bytes);
+// Begins to connect; the connection is up once connect_finished() says so. engine_unreachable; invalid_request for an
+// address other than loopback where only that is allowed.
+base::Result<base::File> begin_connect(const PeerAddress& address, bool only_loopback, size_t socket_buffer_bytes);
 // The outcome of a connect that poll reported on. engine_unreachable.
-base::Result<void> connect_finished(const base::File& socket, const std::string& host, uint16_t port);
+base::Result<void> connect_finished(const base::File& socket, const PeerAddress& address);
 
 // A listening socket; `port` 0 takes a free one. port_in_use, invalid_request.
 base::Result<base::File> listen_on(const std::string& address, uint16_t port, bool only_loopback);
 uint16_t port_of(const base::File& socket);
-// The next connection, or a closed file when none waits.
-base::File accept_from(const base::File& listener);
+// The next connection, or a closed file when none waits. Fails with descriptors_exhausted where one waits for which the
+// system has no file descriptor or memory: it goes on waiting.
+base::Result<base::File> accept_from(const base::File& listener);
 
 }  // namespace thalweg::propagation

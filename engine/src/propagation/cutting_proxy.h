@@ -82,12 +82,12 @@ class CuttingProxy {
   }
 
   void accept() {
-    base::File client = accept_from(listener_);
-    if (!client.is_open()) return;
-    auto server = begin_connect("127.0.0.1", target_, true, 0);
+    auto client = accept_from(listener_);
+    if (!client || !client->is_open()) return;
+    auto server = begin_connect(resolve_peer("127.0.0.1", target_).value().front(), true, 0);
     if (!server) return;
     auto pair = std::make_unique<Pair>();
-    pair->sockets = {std::move(client), std::move(*server)};
+    pair->sockets = {std::move(*client), std::move(*server)};
     if (cut_bytes_max_ > 0) pair->left = 1 + random_() % cut_bytes_max_;
     pairs_.push_back(std::move(pair));
   }

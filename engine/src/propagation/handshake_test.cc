@@ -1,12 +1,11 @@
-// Who may talk to whom: certificates, names, versions, garbage.
+// Who may talk to whom: certificates, names, garbage.
 
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <sys/socket.h>
 
 #include "propagation/connection.h"
 #include "propagation/messages.h"
 #include "propagation/propagation_harness.h"
+#include "propagation/scripted_peers.h"
 
 namespace thalweg::propagation {
 namespace {
@@ -118,31 +117,6 @@ TEST(Handshake, PlainTcpLeavesLoopbackNever) {
   EXPECT_EQ(a.await_link_error().code, ErrorCode::invalid_request);
 }
 
-TEST(Handshake, UnknownVersionsAreRefusedByBothSides) {
-  ReceivingEngine b({}, {.lowest = 1, .highest = 1});
-  b.start_receiver();
-  SendingEngine a(b.port.port());
-  a.start_sender([](SenderOptions& options) { options.versions = {.lowest = 2, .highest = 3}; });
-  const auto error = a.await_link_error();
-  EXPECT_EQ(error.code, ErrorCode::link_version_unsupported);
-  EXPECT_TRUE(contains(error.message, "engine b speaks propagation protocol 1 to 1, engine a speaks 2 to 3"))
-      << error.message;
-  EXPECT_TRUE(contains(b.port.gauges().last_refusal, "engine a speaks 2 to 3"));
-}
-
-TEST(Handshake, AdjacentVersionsTalk) {
-  for (const auto& [ours, theirs] : {std::pair<ProtocolVersions, ProtocolVersions>{{1, 2}, {1, 1}}, {{1, 1}, {1, 2}}}) {
-    ReceivingEngine b({}, theirs);
-    b.start_receiver();
-    SendingEngine a(b.port.port());
-    a.start_sender([&](SenderOptions& options) { options.versions = ours; });
-    ASSERT_TRUE(a.sender->await_receiver(kPatience));
-    NumberedProducer producer(*a.queue, 0, 100);
-    NumberedChecker checker(*b.queue, 0, 100);
-    EXPECT_TRUE(checker.finish());
-  }
-}
-
 TEST(Handshake, AnUnknownStreamIsRefusedUntilItStarts) {
   ReceivingEngine b;
   SendingEngine a(b.port.port());
@@ -163,37 +137,6 @@ TEST(Handshake, AnAbsentEngineIsUnreachable) {
   a.start_sender();
   EXPECT_EQ(a.await_link_error().code, ErrorCode::engine_unreachable);
   EXPECT_EQ(a.sender->await_receiver(1ms).error().code, ErrorCode::engine_unreachable);
-}
-
-// Writes bytes to a port and returns what came back until the port closed the connection.
-std::vector<std::byte> talk_to(uint16_t port, std::span<const std::byte> bytes) {
-  base::File socket = begin_connect("127.0.0.1", port, true, 0).value();
-  pollfd polled{.fd = socket.descriptor(), .events = POLLOUT, .revents = 0};
-  poll(&polled, 1, -1);
-  EXPECT_EQ(send(socket.descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
-  std::vector<std::byte> answer(4096);
-  size_t got = 0;
-  polled.events = POLLIN;
-  for (;;) {
-    poll(&polled, 1, -1);
-    const ssize_t more = recv(socket.descriptor(), answer.data() + got, answer.size() - got, 0);
-    if (more <= 0) break;
-    got += static_cast<size_t>(more);
-  }
-  answer.resize(got);
-  return answer;
-}
-
-Hello sample_hello() {
-  return {.versions = {},
-          .compressions = 1,
-          .sender_session = 5,
-          .receiver_session = 0,
-          .first_sequence = 1,
-          .window_bytes = 1 << 22,
-          .sender_engine = "a",
-          .receiver_engine = "b",
-          .stream_id = "stream01"};
 }
 
 TEST(Handshake, GarbageIsRefusedAndHarmsNobody) {
@@ -229,7 +172,7 @@ TEST(Handshake, APeerThatSaysNothingIsDropped) {
       {.engine = "b", .security = {.plain_on_loopback = true}, .handshake_timeout = 20ms, .handshakes_max = 2});
   ASSERT_TRUE(port.start());
   std::vector<base::File> silent;
-  for (int i = 0; i < 5; ++i) silent.push_back(begin_connect("127.0.0.1", port.port(), true, 0).value());
+  for (int i = 0; i < 5; ++i) silent.push_back(begin_connect(loopback(port.port()), true, 0).value());
   EXPECT_TRUE(eventually([&] { return port.gauges().refused == 5; }));
 }
 

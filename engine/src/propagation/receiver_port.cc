@@ -45,9 +45,10 @@ base::Result<void> ReceiverPort::State::load_certificates() {
 void ReceiverPort::State::run() {
   std::vector<pollfd> polled;
   while (!stop_requested.load(std::memory_order_acquire)) {
-    const bool accepting = handshakes.size() < options.handshakes_max;
+    const bool paused = std::chrono::steady_clock::now() < accept_again;
+    const bool accepting = handshakes.size() < options.handshakes_max && !paused;
     polled.assign({wake.polled(), {.fd = accepting ? listener.descriptor() : -1, .events = POLLIN, .revents = 0}});
-    Time next = Time::max();
+    Time next = paused ? accept_again : Time::max();
     for (const auto& handshake : handshakes) {
       polled.push_back({.fd = handshake->connection.descriptor(),
                         .events = handshake->connection.events(true, false),
@@ -69,7 +70,10 @@ void ReceiverPort::State::run() {
 
 void ReceiverPort::State::accept_waiting() {
   while (handshakes.size() < options.handshakes_max) {
-    base::File socket = accept_from(listener);
+    auto accepted = accept_from(listener);
+    if (!accepted) return pause_accepting(accepted.error());
+    accept_failing = false;
+    base::File socket = std::move(*accepted);
     if (!socket.is_open()) return;
     std::shared_ptr<SSL_CTX> context;
     {
@@ -91,6 +95,14 @@ void ReceiverPort::State::accept_waiting() {
                   .deadline = std::chrono::steady_clock::now() + options.handshake_timeout});
     if (!advance(*handshake)) handshakes.push_back(std::move(handshake));
   }
+}
+
+// The listener stays readable while no descriptor is free: polled on, this thread would never sleep.
+void ReceiverPort::State::pause_accepting(const base::Error& why) {
+  accept_again = std::chrono::steady_clock::now() + options.accept_pause;
+  if (!std::exchange(accept_failing, true)) base::log_error("propagation_accept_failed", why);
+  const std::lock_guard lock(mutex);
+  ++gauges.accept_failures;
 }
 
 bool ReceiverPort::State::advance(Handshake& handshake) {
@@ -133,14 +145,8 @@ base::Result<std::optional<Hello>> ReceiverPort::State::read_hello(Handshake& ha
   }
 }
 
+// Who it is comes first, so that a version that does not fit shows at the stream that it was meant for.
 base::Result<void> ReceiverPort::State::hand_over(Handshake& handshake, Hello hello) {
-  const uint16_t version = common_version(options.versions, hello.versions);
-  if (version == 0) {
-    return refuse(handshake, RefusalReason::version,
-                  fmt::format("engine {} speaks propagation protocol {} to {}, engine {} speaks {} to {}",
-                              options.engine, options.versions.lowest, options.versions.highest, hello.sender_engine,
-                              hello.versions.lowest, hello.versions.highest));
-  }
   if (hello.receiver_engine != options.engine) {
     return refuse(handshake, RefusalReason::wrong_engine,
                   fmt::format("this is engine {}, not {}", options.engine, hello.receiver_engine));
@@ -155,14 +161,23 @@ base::Result<void> ReceiverPort::State::hand_over(Handshake& handshake, Hello he
     const auto found = receivers.find(hello.stream_id);
     if (found != receivers.end()) receiver = found->second;
   }
-  if (!receiver || !receiver->running.load(std::memory_order_acquire)) {
-    return refuse(handshake, RefusalReason::unknown_stream,
-                  fmt::format("engine {} runs no receiver for stream {}", options.engine, hello.stream_id));
-  }
-  if (receiver->options.peer_engine != hello.sender_engine) {
+  if (receiver && receiver->options.peer_engine != hello.sender_engine) {
     return refuse(handshake, RefusalReason::wrong_engine,
                   fmt::format("stream {} comes from engine {}, not from {}", hello.stream_id,
                               receiver->options.peer_engine, hello.sender_engine));
+  }
+  const uint16_t version = common_version(options.versions, hello.versions);
+  if (version == 0) {
+    auto refused = refuse(handshake, RefusalReason::version,
+                          fmt::format("engine {} speaks propagation protocol {} to {}, engine {} speaks {} to {}",
+                                      options.engine, options.versions.lowest, options.versions.highest,
+                                      hello.sender_engine, hello.versions.lowest, hello.versions.highest));
+    if (receiver) receiver->note_refusal(refused.error());
+    return refused;
+  }
+  if (!receiver || !receiver->running.load(std::memory_order_acquire)) {
+    return refuse(handshake, RefusalReason::unknown_stream,
+                  fmt::format("engine {} runs no receiver for stream {}", options.engine, hello.stream_id));
   }
   receiver->deliver({.connection = std::move(handshake.connection), .hello = std::move(hello), .version = version});
   return {};

@@ -19,6 +19,7 @@ struct ReceiverPortOptions {
   LinkSecurity security = {};
   std::chrono::milliseconds handshake_timeout{10'000};  // from accept until the sender has said who it is
   size_t handshakes_max = 64;                           // at the same time; more wait in the kernel's backlog
+  std::chrono::milliseconds accept_pause{500};          // after a connection for which no file descriptor was free
   ProtocolVersions versions = {};                       // for tests of other versions
 };
 
@@ -44,6 +45,7 @@ class ReceiverPort {
     uint64_t accepted = 0;
     uint64_t refused = 0;  // handshakes that ended without a receiver: TLS, version, unknown stream, wrong engine
     std::string last_refusal;
+    uint64_t accept_failures = 0;  // for want of file descriptors; the connection waits in the kernel's backlog
   };
   Gauges gauges() const;
 

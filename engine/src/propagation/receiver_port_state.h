@@ -51,6 +51,7 @@ struct ReceiverPort::State {
   };
 
   void accept_waiting();
+  void pause_accepting(const base::Error& why);
   // True when the handshake is over, one way or the other.
   bool advance(Handshake& handshake);
   base::Result<std::optional<Hello>> read_hello(Handshake& handshake);
@@ -59,6 +60,8 @@ struct ReceiverPort::State {
   void note_refusal(const base::Error& why);
 
   std::vector<std::unique_ptr<Handshake>> handshakes;
+  Time accept_again = {};       // not before
+  bool accept_failing = false;  // told already
 };
 
 }  // namespace thalweg::propagation

@@ -41,6 +41,11 @@ void Receiver::State::deliver(Arrival arrived) {
   wake.ring();
 }
 
+void Receiver::State::note_refusal(const base::Error& why) {
+  const std::lock_guard lock(mutex);
+  link_error = why;
+}
+
 void Receiver::State::stop() {
   stop_requested.store(true, std::memory_order_release);
   wake.ring();

@@ -33,6 +33,8 @@ struct Receiver::State {
   // --- anybody
   // Takes a connection that the port has accepted for this stream; an older one that waits or stands is replaced.
   void deliver(Arrival arrival);
+  // The port turned this receiver's sender away: the reason that status() shows until a connection stands.
+  void note_refusal(const base::Error& why);
   void stop();
 
   // --- its thread

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "propagation/link.h"
+#include "propagation/peer_address.h"
 #include "queue/lcr_queue.h"
 #include "telemetry/sample.h"
 
@@ -44,7 +45,8 @@ struct SenderOptions {
   std::chrono::milliseconds reconnect_last{5'000};
   size_t socket_buffer_bytes = 0;  // SO_SNDBUF; 0 leaves it to the kernel, whose own sizing is best below 4 MiB
 
-  ProtocolVersions versions = {};  // for tests of other versions
+  ProtocolVersions versions = {};   // for tests of other versions
+  Resolver resolve = resolve_peer;  // for tests of hosts with several addresses
 };
 
 struct SenderStatus {

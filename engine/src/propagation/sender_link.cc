@@ -79,27 +79,47 @@ base::Result<void> SenderLink::run() {
   return {};
 }
 
+// Tries the host's addresses in their order. Each has an equal share of the time that is left; the error names them
+// all.
 base::Result<Connection> SenderLink::connect(Time deadline) {
-  Ssl ssl;
   SslContext context;
   if (options_.security.tls) {
     THALWEG_ASSIGN(context, make_tls_context(TlsRole::client, *options_.security.tls));
   }
-  THALWEG_ASSIGN(base::File socket,
-                 begin_connect(options_.host, options_.port, !options_.security.tls, options_.socket_buffer_bytes));
-  if (context) {
-    THALWEG_ASSIGN(ssl, make_tls_session(context.get(), TlsRole::client, socket.descriptor(), options_.peer_engine));
+  THALWEG_ASSIGN(const std::vector<PeerAddress> addresses, options_.resolve(options_.host, options_.port));
+  auto failure = base::fail(ErrorCode::engine_unreachable, options_.host + " has no address").error();
+  for (size_t i = 0; i < addresses.size() && !stopping(); ++i) {
+    const Time turn = now() + (deadline - now()) / static_cast<int64_t>(addresses.size() - i);
+    auto socket = reach(addresses[i], turn);
+    if (socket) return secure(std::move(*socket), context.get(), deadline);
+    const std::string before = i == 0 ? "" : failure.message + "; ";
+    failure = std::move(socket.error());
+    failure.message = before + failure.message;
+    if (failure.code != ErrorCode::engine_unreachable) break;
   }
+  return std::unexpected(std::move(failure));
+}
+
+// A TCP connection to one address.
+base::Result<base::File> SenderLink::reach(const PeerAddress& address, Time deadline) {
+  THALWEG_ASSIGN(base::File socket, begin_connect(address, !options_.security.tls, options_.socket_buffer_bytes));
   pollfd connecting{.fd = socket.descriptor(), .events = POLLOUT, .revents = 0};
   while (poll(&connecting, 1, 0) == 0) {
     if (stopping()) return stopped();
     if (now() >= deadline) {
-      return base::fail(ErrorCode::engine_unreachable,
-                        fmt::format("connect to {}:{}: no answer", options_.host, options_.port));
+      return base::fail(ErrorCode::engine_unreachable, fmt::format("connect to {}: no answer", to_string(address)));
     }
     poll_for(socket.descriptor(), POLLOUT, deadline);
   }
-  THALWEG_TRY(connect_finished(socket, options_.host, options_.port));
+  THALWEG_TRY(connect_finished(socket, address));
+  return socket;
+}
+
+base::Result<Connection> SenderLink::secure(base::File socket, SSL_CTX* context, Time deadline) {
+  Ssl ssl;
+  if (context != nullptr) {
+    THALWEG_ASSIGN(ssl, make_tls_session(context, TlsRole::client, socket.descriptor(), options_.peer_engine));
+  }
   Connection connection(std::move(socket), std::move(ssl));
   for (;;) {
     THALWEG_ASSIGN(const bool done, connection.handshake("engine " + options_.peer_engine));

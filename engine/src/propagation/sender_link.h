@@ -36,6 +36,8 @@ class SenderLink {
   using Time = std::chrono::steady_clock::time_point;
 
   base::Result<Connection> connect(Time deadline);
+  base::Result<base::File> reach(const PeerAddress& address, Time deadline);
+  base::Result<Connection> secure(base::File socket, SSL_CTX* context, Time deadline);  // no context: plain
   base::Result<void> greet(Connection& connection, Time deadline);
   base::Result<void> accept_welcome(const Welcome& welcome);
   base::Result<void> converse(Connection& connection);
