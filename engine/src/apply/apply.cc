@@ -34,8 +34,9 @@ base::Result<void> take_lock(pg::Connection& connection, const std::string& stre
     if (locked) return {};
     std::this_thread::sleep_for(kLockPause);
   }
+  THALWEG_ASSIGN(const std::string holder, stream_lock_holder(connection, stream_id));
   return base::fail(ErrorCode::stream_in_use,
-                    fmt::format("another engine applies stream {} to this destination", stream_id));
+                    fmt::format("stream {} is locked at the destination by {}", stream_id, holder));
 }
 
 }  // namespace

@@ -180,6 +180,20 @@ base::Result<bool> lock_stream(pg::Connection& connection, std::string_view stre
   return rows.boolean(0, 0);
 }
 
+base::Result<std::string> stream_lock_holder(pg::Connection& connection, std::string_view stream_id) {
+  THALWEG_ASSIGN(
+      const pg::Rows rows,
+      connection.query("SELECT pg_catalog.format('server process %s of user %s, connected from %s since %s', "
+                       "a.pid, a.usename, coalesce(pg_catalog.host(a.client_addr), 'its own host'), "
+                       "pg_catalog.date_trunc('second', a.backend_start)) "
+                       "FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_stat_activity a USING (pid) "
+                       "WHERE l.locktype = 'advisory' AND l.granted AND a.datname = current_database() AND "
+                       "(l.classid::bigint << 32 | l.objid::bigint) = "
+                       "pg_catalog.hashtextextended('thalweg stream ' || $1, 0)",
+                       {stream_id}));
+  return rows.size() == 0 ? "a session that has just ended" : std::string(rows.text(0, 0));
+}
+
 base::Result<Recovered> recover_progress(pg::Connection& connection, std::string_view stream_id) {
   Recovered recovered;
   const base::Result<void> done = in_transaction(connection, [&]() -> base::Result<void> {

@@ -14,6 +14,8 @@ namespace thalweg::apply {
 
 // The advisory lock that keeps a second engine away; it lives as long as the session. False: somebody has it.
 base::Result<bool> lock_stream(pg::Connection& connection, std::string_view stream_id);
+// Who has it, for an error's message.
+base::Result<std::string> stream_lock_holder(pg::Connection& connection, std::string_view stream_id);
 
 struct Recovered {
   int64_t epoch = 0;        // fences the appliers of every earlier run: their progress updates find no row

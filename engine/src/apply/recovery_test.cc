@@ -193,6 +193,11 @@ TEST(StreamLock, ASecondApplyIsRefused) {
   const auto started = second.start();
   ASSERT_FALSE(started);
   EXPECT_EQ(started.error().code, ErrorCode::stream_in_use);
+  // Who it is: a process of the server that an operator can look at, or end.
+  const std::string holder = h.select(
+      "SELECT 'server process ' || pid || ' of user postgres' FROM pg_stat_activity WHERE application_name LIKE "
+      "'thalweg teststream progress%' AND datname = current_database()");
+  EXPECT_NE(started.error().message.find(holder), std::string::npos) << started.error().message << ", " << holder;
 }
 
 TEST(StreamLock, AnUnregisteredStreamIsRefused) {

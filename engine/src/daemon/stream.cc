@@ -259,6 +259,8 @@ bool Stream::heals_by_itself(const StreamDefinition& definition, const Error& er
     // These go on once there is space.
     case ErrorCode::disk_full:
     case ErrorCode::spill_limit_reached:
+    // And this once somebody ends it.
+    case ErrorCode::destination_read_only:
     // The other engine may be given another certificate or version without this one noticing.
     case ErrorCode::certificate_rejected:
     case ErrorCode::link_protocol_violation:

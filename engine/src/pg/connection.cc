@@ -21,11 +21,13 @@ using base::ErrorCode;
 constexpr int kServerVersionMin = 140'000;
 
 // Values come and go in one form whatever the database's or the role's settings say, and nothing but the engine
-// decides how long a statement may take.
+// decides how long a statement may take. A session whose engine has vanished without a word ends, with what it holds
+// (the stream's lock, say), within 20 seconds: by default the server would miss it after two hours.
 constexpr const char* kSessionSettings =
     "SET datestyle = 'ISO'; SET intervalstyle = 'postgres'; SET extra_float_digits = 3; SET bytea_output = 'hex'; "
     "SET lc_monetary = 'C'; SET xmloption = 'content'; SET statement_timeout = 0; SET "
-    "idle_in_transaction_session_timeout = 0";
+    "idle_in_transaction_session_timeout = 0; SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 5; "
+    "SET tcp_keepalives_count = 3; SET tcp_user_timeout = 20000";
 
 void log_notice(void*, const PGresult* result) {
   spdlog::debug("notice: {}", tidy_message(PQresultErrorMessage(result)));
@@ -133,7 +135,8 @@ Connection::~Connection() = default;
 base::Result<Connection> Connection::open(const std::string& conninfo, const ConnectOptions& options) {
   THALWEG_TRY(check_conninfo(conninfo));
   const bool replication = options.replication == Replication::database;
-  // A peer that falls silent is noticed after about a minute. The conninfo may say otherwise: later entries win.
+  // A peer that falls silent is noticed within half a minute: until then a stream would show a state that is not so.
+  // The conninfo may say otherwise: later entries win.
   const std::array<const char*, 11> keywords{"keepalives_idle",
                                              "keepalives_interval",
                                              "keepalives_count",
@@ -143,10 +146,10 @@ base::Result<Connection> Connection::open(const std::string& conninfo, const Con
                                              "client_encoding",
                                              replication ? "replication" : nullptr,
                                              nullptr};
-  const std::array<const char*, 11> values{"30",
-                                           "10",
-                                           "3",
-                                           "60000",
+  const std::array<const char*, 11> values{"10",
+                                           "5",
+                                           "4",
+                                           "30000",
                                            conninfo.c_str(),
                                            options.application_name.c_str(),
                                            "UTF8",

@@ -27,6 +27,7 @@ TEST(Quoting, KeepsAnyName) {
 
 TEST(ErrorMap, FollowsTheCatalogue) {
   EXPECT_EQ(error_from_sqlstate("08006", "").code, ErrorCode::connection_lost);
+  EXPECT_EQ(error_from_sqlstate("25006", "").code, ErrorCode::destination_read_only);
   EXPECT_EQ(error_from_sqlstate("28P01", "").code, ErrorCode::authentication_failed);
   EXPECT_EQ(error_from_sqlstate("42501", "").code, ErrorCode::insufficient_privilege);
   EXPECT_EQ(error_from_sqlstate("42P01", "").code, ErrorCode::missing_table);
@@ -58,13 +59,14 @@ TEST(Connection, SessionHasOneForm) {
   Connection other = connect();
   const auto rows = other.query(
       "SELECT date '2026-11-21', current_setting('client_encoding'), '\\x01'::bytea, "
-      "current_setting('statement_timeout')");
+      "current_setting('statement_timeout'), current_setting('tcp_keepalives_idle')");
   ASSERT_TRUE(connection.script("ALTER ROLE postgres RESET datestyle"));
   ASSERT_TRUE(rows);
   EXPECT_EQ(rows->text(0, 0), "2026-11-21");
   EXPECT_EQ(rows->text(0, 1), "UTF8");
   EXPECT_EQ(rows->text(0, 2), "\\x01");
   EXPECT_EQ(rows->text(0, 3), "0");
+  EXPECT_EQ(rows->text(0, 4), "5");
 }
 
 TEST(Connection, ErrorsSayWhatTheServerSaid) {

@@ -17,6 +17,7 @@ struct Mapping {
 
 constexpr std::array kMappings{
     Mapping{"08", ErrorCode::connection_lost},
+    Mapping{"25006", ErrorCode::destination_read_only},  // only destinations are written
     Mapping{"28", ErrorCode::authentication_failed},
     Mapping{"3D000", ErrorCode::missing_database},
     Mapping{"3F000", ErrorCode::missing_table},

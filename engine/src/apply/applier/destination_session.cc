@@ -14,8 +14,7 @@ constexpr const char* kSettings =
     "SET session_replication_role = replica; SET synchronous_commit = off; SET enable_seqscan = off; "
     "SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; SET plan_cache_mode = force_generic_plan; "
     "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; SET row_security = off; "
-    "SET search_path = pg_catalog; SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; "
-    "SET tcp_keepalives_count = 3";
+    "SET search_path = pg_catalog";
 
 constexpr std::string_view kDivisionByZero = "22012";
 

@@ -69,7 +69,8 @@ const char* verb(FrameKind kind) {
 bool is_nobodys_data(ErrorCode code) {
   return code == ErrorCode::connection_lost || code == ErrorCode::database_busy || code == ErrorCode::disk_full ||
          code == ErrorCode::insufficient_privilege || code == ErrorCode::authentication_failed ||
-         code == ErrorCode::database_unreachable || code == ErrorCode::missing_database;
+         code == ErrorCode::database_unreachable || code == ErrorCode::missing_database ||
+         code == ErrorCode::destination_read_only;
 }
 
 }  // namespace
