@@ -132,6 +132,25 @@ TEST(Apply, DiscardsAbortedSubtransactions) {
   EXPECT_EQ(h.counter("APPLY READER", "aborted_transactions"), 1U);
 }
 
+// A loop with an exception handler makes as many: looking them up must not cost a walk over all of them.
+TEST(Apply, DiscardsTwentyThousandAbortedSubtransactions) {
+  ApplyHarness h;
+  h.run(kItems);
+  h.describe("items");
+  h.begin(true);
+  const auto xid = h.xid();
+  constexpr uint32_t kAborted = 20'000;
+  for (uint32_t i = 1; i <= kAborted; ++i) {
+    h.insert("items", {int64_t{i}, "gone", 1}, {1'000 + i});
+    h.abort({1'000 + i});
+    if (i % 5'000 == 0) h.insert("items", {int64_t{i}, "kept", 1}, {900'000 + i});
+  }
+  h.commit_streamed(xid);
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT count(*), min(id), max(id), min(name) FROM items"), "4|5000|20000|kept");
+}
+
 TEST(Apply, SpillsLargeTransactions) {
   ApplyHarness h;
   h.parameters.txn_lcr_spill_threshold = 100;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <unordered_set>
 #include <vector>
 
 #include "apply/frame_blocks.h"
@@ -25,7 +26,7 @@ struct Transaction {
   base::Xid xid;
   FrameBuffer frames;                        // row and truncate frames, aborted subtransactions' included
   std::unique_ptr<spill::SpillLog> spilled;  // instead of `frames`, for large ones
-  std::vector<uint32_t> aborted;             // subtransactions whose frames do not count
+  std::unordered_set<uint32_t> aborted;      // subtransactions whose frames do not count; there may be very many
   uint64_t lcrs = 0;                         // those that count
   uint64_t bytes = 0;
   metadata::TransactionTables tables;  // of its frames
@@ -40,12 +41,7 @@ struct Transaction {
 
   bool empty() const { return lcrs == 0; }
   TransactionHashes hashes() const { return {.writes = writes, .reads = reads, .tables = table_hashes}; }
-  bool is_aborted(base::Xid subxid) const {
-    for (const uint32_t xid_aborted : aborted) {
-      if (xid_aborted == subxid.value) return true;
-    }
-    return false;
-  }
+  bool is_aborted(base::Xid subxid) const { return !aborted.empty() && aborted.contains(subxid.value); }
 };
 
 enum class GroupMode : uint8_t {

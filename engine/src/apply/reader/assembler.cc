@@ -186,7 +186,7 @@ void Assembler::abort(const lcr::FrameView& frame) {
   if (found == streamed_.end()) return;  // nothing of it came
   const base::Xid subxid = frame.subxid();
   if (subxid && !(subxid == frame.xid())) {
-    if (!found->second.transaction->is_aborted(subxid)) found->second.transaction->aborted.push_back(subxid.value);
+    found->second.transaction->aborted.insert(subxid.value);
     return;
   }
   drop_fill(found->second);
