@@ -157,6 +157,10 @@ struct HttpServer::Impl {
   }
 
   void put_desired(const Request& request, Response& response, const httplib::ContentReader& read) {
+    if (request.is_multipart_form_data()) {  // which the library would read for another kind of reader only
+      response.set_header("Connection", "close");
+      return send_failure(response, ErrorCode::invalid_request, "The body is a form, not a JSON document");
+    }
     std::string body;
     // The length that the request announces is not to be trusted, and a compressed or chunked body has none.
     bool whole = read([&](const char* data, size_t length) {
@@ -164,7 +168,7 @@ struct HttpServer::Impl {
       body.append(data, length);
       return true;
     });
-    if (!whole || request.is_multipart_form_data()) {
+    if (!whole) {
       response.set_header("Connection", "close");
       bool large = response.status == 413 || body.size() > kDesiredBytesMax / 2;
       send_failure(

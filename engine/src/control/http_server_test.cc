@@ -276,6 +276,11 @@ TEST_F(HttpServerTest, IdentityIsRequestedAndInstalled) {
                  "invalid_request");
 }
 
+TEST_F(HttpServerTest, AFormIsNoDesiredState) {
+  const httplib::MultipartFormDataItems form = {{"streams", "[]", "desired.json", "application/json"}};
+  expect_failure(client_->Put("/v1/desired", form), 400, "invalid_request");
+}
+
 TEST_F(HttpServerTest, WhatItDoesNotKnowIsNotFound) {
   expect_failure(client_->Get("/v2/status"), 404, "not_found");
   expect_failure(client_->Get("/v1/streams/../../etc"), 404, "not_found");
