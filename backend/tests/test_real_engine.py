@@ -34,9 +34,11 @@ def thalwegd(tmp_path: Path) -> Generator[RealEngine, None, None]:
     engine.stop()
 
 
-async def enrol(admin: httpx.AsyncClient, engine: RealEngine, url: str | None = None) -> httpx.Response:
+async def enrol(
+    admin: httpx.AsyncClient, engine: RealEngine, url: str | None = None, name: str = "real"
+) -> httpx.Response:
     token = (await admin.post("/api/v1/engines/enrolments", json={})).json()["token"]
-    body = {"token": token, "name": "real", "url": url or engine.url, "control_token": engine.token}
+    body = {"token": token, "name": name, "url": url or engine.url, "control_token": engine.token}
     return await admin.post("/api/v1/engines/enrol", json=body)
 
 
@@ -303,6 +305,58 @@ async def test_stream_of_a_lost_engine_is_deleted_by_force_and_stays_deleted(
 
     await eventually(laid_to_rest)
     assert (await operator.get(path)).status_code == 404
+
+
+@pytest.fixture
+async def far_stream(
+    admin: httpx.AsyncClient,
+    registered: dict[str, str],
+    thalwegd: RealEngine,
+    tmp_path: Path,
+    collector: Running,  # noqa: F811
+) -> AsyncGenerator[tuple[dict[str, Any], RealEngine], None]:
+    """A stream that `thalwegd` captures and a second engine applies, and that engine."""
+    applying = RealEngine(tmp_path / "applying")
+    applying.start()
+    ids = [(await enrol(admin, engine, name=name)).json()["id"]
+           for name, engine in (("near", thalwegd), ("far", applying))]  # fmt: skip
+    made = await created(admin, registered, capture_engine_id=ids[0], apply_engine_id=ids[1])
+    yield await wait_for(admin, f"{STREAMS}/{made['id']}", seconds=60, phase="REPLICATING"), applying
+    applying.stop()
+
+
+async def test_stream_whose_applying_engine_is_lost_is_deleted_by_force(
+    operator: httpx.AsyncClient,
+    far_stream: tuple[dict[str, Any], RealEngine],
+    sides: Sides,
+    thalwegd: RealEngine,
+    settings: Settings,
+) -> None:
+    """The sending half ends by itself; the receiving half, which would clean up, is the lost one's."""
+    stream, applying = far_stream
+    sides.on_source("INSERT INTO orders VALUES (700, 'over two engines', 1)")
+    await same_rows(sides)
+    settings.engine_lost_after = 1.0
+    applying.stop()
+    forced = (await operator.delete(f"{STREAMS}/{stream['id']}", params={"force": True})).json()["operation_id"]
+    done = await wait_for(operator, f"/api/v1/operations/{forced}", seconds=40, state="succeeded")
+    assert done["error"]["code"] == "engine_given_up", done
+    assert "far" in done["error"]["message"]
+    assert (await operator.get(f"{STREAMS}/{stream['id']}")).status_code == 404
+    assert left_at(sides, stream) == []
+    assert orders(sides, "destination") == orders(sides, "source"), "the replicated rows stay"
+
+    async def forgotten() -> bool:
+        return thalwegd.stream_ids() == []
+
+    await eventually(forgotten, 20)
+    # It comes back with its half on its disk, and must neither copy nor apply again.
+    applying.start()
+
+    async def forgotten_there() -> bool:
+        return applying.stream_ids() == [] and left_at(sides, stream) == []
+
+    await eventually(forgotten_there, 30)
 
 
 async def test_forced_delete_without_engine_and_destination_says_what_is_left(

@@ -3,6 +3,7 @@
 import uvicorn
 
 from thalweg.api import create_app
+from thalweg.kernel.http.protocol import ProblemProtocol
 from thalweg.kernel.logging import configure_logging
 from thalweg.kernel.settings import Settings
 
@@ -12,5 +13,5 @@ def run() -> None:
     configure_logging(settings)
     uvicorn.run(
         create_app(settings), host=settings.listen_host, port=settings.listen_port, log_config=None,
-        access_log=False, server_header=False, timeout_graceful_shutdown=5,
+        access_log=False, server_header=False, timeout_graceful_shutdown=5, http=ProblemProtocol,
     )  # fmt: skip

@@ -42,6 +42,7 @@ class RealEngine:
         self.directory = directory
         self.tls = tls
         self.port = free_port()
+        self.propagation_port = free_port()
         self.token = secrets.token_urlsafe(32)
         self.process: subprocess.Popen[bytes] | None = None
         directory.mkdir(parents=True)
@@ -59,6 +60,7 @@ class RealEngine:
             self.process = subprocess.Popen(
                 [
                     str(program()), "--listen", f"127.0.0.1:{self.port}", "--state-dir", str(self.directory / "state"),
+                    "--propagation-listen", f"127.0.0.1:{self.propagation_port}",
                     "--token-file", str(self.token_file), *tls,
                 ],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,

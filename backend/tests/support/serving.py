@@ -8,6 +8,8 @@ from typing import Any
 
 import uvicorn
 
+from thalweg.kernel.http.protocol import ProblemProtocol
+
 
 @asynccontextmanager
 async def serve(app: Any, port: int = 0) -> AsyncGenerator[str, None]:
@@ -15,7 +17,9 @@ async def serve(app: Any, port: int = 0) -> AsyncGenerator[str, None]:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", port))
     server = uvicorn.Server(
-        uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1, lifespan="auto")
+        uvicorn.Config(
+            app, log_config=None, access_log=False, timeout_graceful_shutdown=1, lifespan="auto", http=ProblemProtocol
+        )
     )
     server.install_signal_handlers = lambda: None
     task = asyncio.create_task(server.serve(sockets=[listener]))

@@ -47,7 +47,7 @@ def _add_problems(path: str, method: str, operation: dict[str, Any]) -> None:
     """Which failures an operation may answer with follows from its shape."""
     if not path.startswith("/api/"):
         return
-    statuses = {"422", "503"}
+    statuses = {"400", "422", "503"}
     if operation["operationId"] not in PUBLIC:
         statuses |= {"401", "403"}
     else:
@@ -58,7 +58,7 @@ def _add_problems(path: str, method: str, operation: dict[str, Any]) -> None:
     if method != "get":
         statuses |= {"403", "409"}
     if "requestBody" in operation:
-        statuses |= {"400", "404", "413"}
+        statuses |= {"404", "413"}
     if any(parameter["name"] == "If-Match" for parameter in operation.get("parameters", [])):
         statuses |= {"412", "428"}
     if operation["operationId"].startswith(("stream_errors_", "streams_retry")):

@@ -71,7 +71,7 @@ class RequestGuard:
 
     def _limited(self, receive: Receive, headers: Headers) -> Receive:
         declared = headers.get("content-length", "0")
-        too_large = declared.isdigit() and int(declared) > self._body_bytes_max
+        too_large = declared.isdecimal() and int(declared) > self._body_bytes_max
         received = 0
 
         async def limited() -> Message:
