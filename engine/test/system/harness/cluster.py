@@ -10,6 +10,7 @@ from typing import Any
 
 import psycopg
 
+from harness.place import HERE, Place
 from harness.workspace import as_postgres, free_port
 
 PASSWORD = "system-test"  # the clusters listen on loopback and live for one run
@@ -38,13 +39,15 @@ def restricts_output_plugins() -> bool:
 class Cluster:
     """Owner: one test thread. Superuser is postgres; `settings` are postgresql.conf values as written there."""
 
-    def __init__(self, workspace: Path, name: str, settings: dict[str, str] | None = None) -> None:
+    def __init__(self, workspace: Path, name: str, settings: dict[str, str] | None = None,
+                 place: Place = HERE) -> None:
         self.name = name
+        self.place = place
         self.directory = workspace / name
         self.log = workspace / f"{name}.log"
         self.port = free_port()
         self.settings = {
-            "listen_addresses": "'127.0.0.1'",
+            "listen_addresses": f"'{place.address}'",
             "port": str(self.port),
             "unix_socket_directories": "''",
             "timezone": "'UTC'",
@@ -63,6 +66,8 @@ class Cluster:
         lines = "".join(f"{name} = {value}\n" for name, value in self.settings.items())
         with (self.directory / "postgresql.conf").open("a") as file:
             file.write(lines)
+        with (self.directory / "pg_hba.conf").open("a") as file:
+            file.writelines(f"host {kind} all samenet scram-sha-256\n" for kind in ("all", "replication"))
 
     def set(self, **settings: str) -> None:
         """Appends to postgresql.conf; takes effect at the next restart, or at reload() where PostgreSQL allows it."""
@@ -106,10 +111,11 @@ class Cluster:
 
     def conninfo(self, database: str, user: str = "postgres", password: str = PASSWORD, **more: str) -> str:
         extra = "".join(f" {name}={value}" for name, value in more.items())
-        return f"host=127.0.0.1 port={self.port} dbname={database} user={user} password={password}{extra}"
+        return f"host={self.place.address} port={self.port} dbname={database} user={user} password={password}{extra}"
 
     def connect(self, database: str, user: str = "postgres", **more: Any) -> psycopg.Connection[Any]:
-        return psycopg.connect(self.conninfo(database, user), autocommit=True, **more)
+        with self.place.entered():
+            return psycopg.connect(self.conninfo(database, user), autocommit=True, **more)
 
     def sql(self, database: str, *statements: str) -> list[tuple[Any, ...]]:
         """Runs statements, each in its own transaction, and returns the last one's rows."""
@@ -139,7 +145,7 @@ class Cluster:
         self._run("pg_ctl", f"--pgdata={self.directory}", "--silent", *options, action)
 
     def _command(self, program: str, *arguments: str) -> list[str]:
-        return as_postgres([str(server_programs() / program), *arguments])
+        return [*self.place.prefix, *as_postgres([str(server_programs() / program), *arguments])]
 
     def _run(self, program: str, *arguments: str, stdin: str = "") -> None:
         # A file, not a pipe: the server keeps the descriptor open, and a pipe would never end.

@@ -14,6 +14,7 @@ from typing import Any
 
 from harness.cluster import Cluster, wait_for
 from harness.compare import Table
+from harness.place import HERE, Place
 from harness.workspace import free_port
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -40,14 +41,17 @@ def program() -> str:
 class Engine:
     """Owner: one test thread. `directory` keeps the state over restarts; the desired document is `streams`.
 
-    With `tls`, a certificate's and its key's files, the control API is served and asked over TLS.
+    With `tls`, a certificate's and its key's files, the control API is served and asked over TLS. `environment` is the
+    process's beside the test's own.
     """
 
-    def __init__(self, directory: Path, tls: tuple[Path, Path] | None = None) -> None:
+    def __init__(self, directory: Path, tls: tuple[Path, Path] | None = None, place: Place = HERE) -> None:
         self.directory = directory
         self.tls = tls
+        self.place = place
+        self.environment: dict[str, str] = {}
         self.port = free_port()
-        self.propagation_host = "127.0.0.1"
+        self.propagation_host = place.address
         self.propagation_port = free_port()
         self.token = secrets.token_urlsafe(32)
         self.token_file = directory / "token"
@@ -65,9 +69,11 @@ class Engine:
         tls = ["--tls-cert", str(self.tls[0]), "--tls-key", str(self.tls[1])] if self.tls else []
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [program(), "--listen", f"127.0.0.1:{self.port}", "--state-dir", str(self.directory / "state"),
+                [*self.place.prefix, program(), "--listen", f"127.0.0.1:{self.port}",
+                 "--state-dir", str(self.directory / "state"),
                  "--propagation-listen", f"{self.propagation_host}:{self.propagation_port}",
-                 "--token-file", str(self.token_file), *tls], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                 "--token-file", str(self.token_file), *tls], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env=os.environ | self.environment)
         wait_for(self._answers, SECONDS, "thalwegd answers")
 
     def kill(self) -> None:
@@ -102,6 +108,8 @@ class Engine:
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         connection = self._connection()
         try:
+            with self.place.entered():
+                connection.connect()
             connection.request(method, path, data, {"Authorization": f"Bearer {token or self.token}",
                                                     "Content-Type": "application/json"})
             answer = connection.getresponse()

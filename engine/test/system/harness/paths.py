@@ -6,6 +6,7 @@ from typing import Any
 
 from harness.compare import user_tables
 from harness.engine import SECONDS, Engine
+from harness.place import HERE, Place
 from harness.relay import Relay
 from harness.scene import Scene
 
@@ -32,14 +33,18 @@ class Authority:
 
 
 class EnginePair:
-    """The scene's engine sends; a second one, behind a relay, receives and applies. Both are enrolled."""
+    """The scene's engine sends; a second one receives and applies. Both are enrolled.
 
-    def __init__(self, scene: Scene, directory: Path) -> None:
+    The second is behind a relay; where it has a place of its own, the network between the two takes the relay's part.
+    """
+
+    def __init__(self, scene: Scene, directory: Path, place: Place = HERE) -> None:
         self.scene = scene
         self.sender = scene.engine
-        self.receiver = Engine(directory / "receiver")
+        self.receiver = Engine(directory / "receiver", place=place)
         self.receiver.start()
         self.relay = Relay(self.receiver.propagation_port)
+        self.port = self.relay.port if place is HERE else self.receiver.propagation_port
         self.authority = Authority(directory / "authority")
         self.authority.enrol(self.sender, "alpha")
         self.authority.enrol(self.receiver, "bravo")
@@ -52,7 +57,8 @@ class EnginePair:
         half = dict(self.receiver.streams[scene.stream])
         del half["receive_from"], half["destination"]
         self.sender.streams[scene.stream] = half
-        self.sender.set_stream(scene.stream, send_to={"engine": "bravo", "host": "127.0.0.1", "port": self.relay.port})
+        self.sender.set_stream(scene.stream, send_to={
+            "engine": "bravo", "host": self.receiver.place.address, "port": self.port})
         if wait:
             self.wait_replicating()
 

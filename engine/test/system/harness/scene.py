@@ -24,15 +24,19 @@ class Scene:
         self.stream = secrets.token_hex(5)
 
     def make(self) -> None:
-        if not self.source.value("postgres", "SELECT count(*) FROM pg_roles WHERE rolname = 'thalweg'"):
-            self.source.sql("postgres", SOURCE_ROLE)
+        self.make_source()
         if not self.destination.value("postgres", "SELECT count(*) FROM pg_roles WHERE rolname = 'thalweg'"):
             self.destination.sql("postgres", *DESTINATION_ROLE)
-        for cluster in (self.source, self.destination):
-            cluster.make_database(self.database, owner="thalweg")
+        self.destination.make_database(self.database, owner="thalweg")
         if self.libraries:
             self.destination.sql(self.database, "CREATE EXTENSION thalweg_datalayer")
         self.engine.start()
+
+    def make_source(self) -> None:
+        """The source's half, also for a source that a test puts in the place of the first."""
+        if not self.source.value("postgres", "SELECT count(*) FROM pg_roles WHERE rolname = 'thalweg'"):
+            self.source.sql("postgres", SOURCE_ROLE)
+        self.source.make_database(self.database, owner="thalweg")
 
     def remove(self) -> None:
         """Ends the engine, then whatever it has left, so that a failed test costs the next ones nothing."""

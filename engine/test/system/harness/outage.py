@@ -1,0 +1,32 @@
+"""What every fault test asserts while the fault lasts: the state is true, and the error says what to do."""
+
+import json
+from typing import Any
+
+from harness.cluster import PASSWORD
+from harness.engine import Engine
+
+SECONDS = 45
+
+
+def assert_says_what_to_do(error: dict[str, Any], *codes: str) -> None:
+    assert error["code"] in codes, error
+    assert error["message"] and error["title"] and len(error["cure"]) > 10, error
+    assert PASSWORD not in json.dumps(error), "an error shows a password"
+
+
+def wait_retrying(engine: Engine, stream: str, *codes: str, naming: str = "") -> dict[str, Any]:
+    """Waits until the stream says that it tries again because of one of these errors; its message holds `naming`."""
+
+    def holds(status: dict[str, Any]) -> bool:
+        error = status["error"]
+        return bool(status["phase"] == "RETRYING" and error and error["code"] in codes and naming in error["message"])
+
+    status = engine.wait_status(stream, holds, SECONDS, f"RETRYING with {codes}, naming '{naming}'")
+    assert_says_what_to_do(status["error"], *codes)
+    return status
+
+
+def assert_recovered(engine: Engine, stream: str) -> None:
+    status = engine.status(stream)
+    assert (status["status"], status["phase"], status["error"]) == ("ENABLED", "REPLICATING", None), status
