@@ -280,6 +280,8 @@ bool Stream::heals_by_itself(const StreamDefinition& definition, const Error& er
 }
 
 void Stream::wait_to_retry(const Error& error) {
+  // The other engine has come back and waits for this one's new start: what was waited before is over.
+  if (error.code == ErrorCode::sender_restarted || error.code == ErrorCode::receiver_restarted) backoff_.reset();
   std::chrono::milliseconds delay = backoff_.next();
   base::log_error("stream_retrying", error, {{"stream", id_}, {"delay_ms", static_cast<int64_t>(delay.count())}});
   std::unique_lock lock(mutex_);

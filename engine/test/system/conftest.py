@@ -39,8 +39,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def libraries(request: pytest.FixtureRequest) -> bool:
-    """Whether the destination has the extension thalweg_datalayer and the source uses the plugin thalweg_output: yes, but
-    for one run of tests marked both_ways."""
+    """Whether the destination has the extension thalweg_datalayer and the source uses the plugin thalweg_output.
+
+    Yes, but for one run of tests marked both_ways.
+    """
     return bool(getattr(request, "param", True))
 
 
