@@ -23,7 +23,7 @@ using base::ErrorCode;
 constexpr size_t kXLogDataHeaderBytes = 1 + 8 + 8 + 8;
 constexpr size_t kKeepaliveBytes = 1 + 8 + 8 + 1;
 constexpr uint32_t kNearRoundTripMicros = 2'000;
-constexpr int kNearReceiveBufferBytes = 64 * 1024;
+constexpr int kNearReceiveBufferBytes = 256 * 1024;
 constexpr int kOptionSyntaxVersion = 150'000;  // from here CREATE_REPLICATION_SLOT takes a list of options
 
 uint64_t load_u64(const std::byte* bytes) {
@@ -67,7 +67,9 @@ base::Result<StreamMessage> parse(std::span<const std::byte> bytes) {
 
 // A walsender sends each change by itself. Into an open window each becomes a segment of its own, with the whole of TCP
 // behind it; into a full one they gather to large segments, at half the source's processor time. A near source fills a
-// small window again at once, so the window is small there. A far one needs what TCP finds by itself.
+// small window again at once, so the window is small there, but some of loopback's segments of 64 KiB large: the kernel
+// drops what its bookkeeping for many small messages leaves no room for, and congestion control takes that for loss.
+// A far one needs what TCP finds by itself.
 void bound_window_of_near_source(int socket) {
   tcp_info info{};
   socklen_t length = sizeof info;

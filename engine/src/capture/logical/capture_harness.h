@@ -27,6 +27,20 @@ inline pg::Connection connect_to(const std::string& conninfo) {
   return *std::move(opened);
 }
 
+// Monotonic time that a test can move on.
+class ShiftedClock final : public base::Clock {
+ public:
+  void shift(std::chrono::seconds by) { shift_.fetch_add(by.count(), std::memory_order_relaxed); }
+  base::UnixMicros unix_now() const override { return system_.unix_now(); }
+  std::chrono::steady_clock::time_point steady_now() const override {
+    return system_.steady_now() + std::chrono::seconds(shift_.load(std::memory_order_relaxed));
+  }
+
+ private:
+  base::SystemClock system_;
+  std::atomic<int64_t> shift_{0};  // writer: the test; readers: any
+};
+
 class CaptureHarness : public testing::Test {
  protected:
   static constexpr std::chrono::seconds kPatience{30};
@@ -217,7 +231,7 @@ class CaptureHarness : public testing::Test {
   std::string conninfo_;
   std::optional<pg::Connection> admin_;
   std::optional<pg::Connection> source_;
-  base::SystemClock clock_;
+  ShiftedClock clock_;
   std::atomic<uint64_t> confirmed_{0};
   bool confirming_ = true;
   std::unique_ptr<queue::LcrQueue> queue_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include "base/log.h"
@@ -210,6 +211,7 @@ base::Result<void> LogicalCapture::wait_for_wal() {
     std::this_thread::sleep_for(ReceivePace::nap(send_delay_));
     return {};
   }
+  THALWEG_TRY(watch_silence());
   THALWEG_ASSIGN(const auto message, stream_->receive(wait_limit()));
   if (!message) return {};
   time_.enter(Activity::busy);
@@ -303,6 +305,23 @@ base::Result<void> LogicalCapture::give_feedback_if_due() {
       {.written = std::max(received_, durable), .flushed = durable, .applied = durable, .reply_requested = false}));
   feedback_->sent(now, durable);
   reported_.store(feedback_->confirmed().value, std::memory_order_relaxed);
+  return {};
+}
+
+base::Result<void> LogicalCapture::watch_silence() {
+  switch (silence_.look(options_.clock->steady_now(), messages_)) {
+    case SilenceWatch::Verdict::fine:
+      return {};
+    case SilenceWatch::Verdict::ask: {
+      const base::Lsn durable = confirmed();
+      return stream_->send_feedback(
+          {.written = std::max(received_, durable), .flushed = durable, .applied = durable, .reply_requested = true});
+    }
+    case SilenceWatch::Verdict::gone:
+      return base::fail(ErrorCode::connection_lost,
+                        fmt::format("the source has sent nothing for {} s, not even the answer that it was asked for",
+                                    2 * SilenceWatch::kPatience.count()));
+  }
   return {};
 }
 

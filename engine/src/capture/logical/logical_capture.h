@@ -13,6 +13,7 @@
 #include "capture/logical/frame_translator.h"
 #include "capture/logical/pgoutput_parser.h"
 #include "capture/logical/receive_pace.h"
+#include "capture/logical/silence_watch.h"
 #include "capture/logical/source_end_probe.h"
 #include "pg/replication_stream.h"
 #include "telemetry/agent.h"
@@ -52,6 +53,7 @@ class LogicalCapture final : public Capture, private FrameSink {
   base::Result<void> serve_timers();
   base::Result<void> put_due_progress();
   base::Result<void> give_feedback_if_due();
+  base::Result<void> watch_silence();
   base::Result<void> stay_connected_until_join();
   std::chrono::milliseconds wait_limit() const;
   base::Result<void> wait_for_wal();
@@ -73,6 +75,7 @@ class LogicalCapture final : public Capture, private FrameSink {
   PgoutputParser parser_;
   FrameTranslator translator_{*this};
   ReceivePace pace_;
+  SilenceWatch silence_;
   std::chrono::microseconds send_delay_{0};               // of the last commit, from its time to its sending
   uint64_t messages_ = 0;                                 // pgoutput's and keepalives taken
   pg::OutputPlugin plugin_ = pg::OutputPlugin::pgoutput;  // the slot's

@@ -1,5 +1,7 @@
 #include "capture/logical/logical_capture.h"
 
+#include <signal.h>
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -239,6 +241,30 @@ TEST_P(LogicalCaptureTest, TroubleEndsItWithAName) {
   ASSERT_TRUE(capture_->status().error);
   EXPECT_EQ(capture_->status().error->code, ErrorCode::connection_lost) << capture_->status().error->message;
   EXPECT_STREQ(capture_->status().state, "ABORTING");
+}
+
+// As behind a path that was cut without a word: nothing comes, and nothing breaks.
+TEST_F(LogicalCaptureTest, ASourceThatFallsSilentIsGivenUp) {
+  run("CREATE TABLE t (id int PRIMARY KEY)");
+  make_slot({{"public", "t"}});
+  start();
+  run("INSERT INTO t VALUES (1)");
+  ASSERT_EQ(transactions(1).back(), "COMMIT");
+  const pid_t walsender = std::stoi(value(admin(), "SELECT active_pid FROM pg_replication_slots WHERE active"));
+  clock_.shift(40s);  // a source that answers may be silent
+  std::this_thread::sleep_for(500ms);
+  clock_.shift(40s);
+  std::this_thread::sleep_for(500ms);
+  ASSERT_FALSE(capture_->status().error) << capture_->status().error->message;
+  ASSERT_EQ(kill(walsender, SIGSTOP), 0);
+  clock_.shift(40s);
+  std::this_thread::sleep_for(500ms);
+  EXPECT_FALSE(capture_->status().error);
+  clock_.shift(40s);
+  EXPECT_TRUE(eventually([&] { return !capture_->status().running; }));
+  ASSERT_EQ(kill(walsender, SIGCONT), 0);
+  ASSERT_TRUE(capture_->status().error);
+  EXPECT_EQ(capture_->status().error->code, ErrorCode::connection_lost) << capture_->status().error->message;
 }
 
 // The consumer stands still for longer than wal_sender_timeout; memory stays within the queue's bounds.

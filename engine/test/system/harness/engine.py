@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from harness import standstill
 from harness.cluster import Cluster, wait_for
 from harness.compare import Table
 from harness.place import HERE, Place
@@ -202,8 +203,18 @@ class Engine:
         """Waits until everything that the source has committed by now is committed at the destination."""
         begun = time.monotonic()
         lsn = parse_lsn(str(source.value(database, "SELECT pg_current_wal_flush_lsn()")))
-        self.wait_status(stream, lambda status: parse_lsn(status["positions"]["applied"]) >= lsn, seconds,
-                         f"applied up to {lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}")
+        passed: dict[str, float] = {}  # applied position -> when it was first seen
+
+        def applied(status: dict[str, Any]) -> bool:
+            passed.setdefault(str(status["positions"]["applied"]), round(time.monotonic() - begun, 1))
+            return parse_lsn(status["positions"]["applied"]) >= lsn
+
+        try:
+            self.wait_status(stream, applied, seconds, f"applied up to {lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}")
+        except TimeoutError as late:
+            last_moves = list(passed.items())[-5:]
+            raise TimeoutError(f"{late}\nlast moved at: {last_moves}\n"
+                               f"{standstill.describe(self.components(stream), source)}") from None
         return time.monotonic() - begun
 
     def retry(self, stream: str) -> None:
