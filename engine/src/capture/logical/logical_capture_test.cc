@@ -244,7 +244,7 @@ TEST_P(LogicalCaptureTest, TroubleEndsItWithAName) {
 }
 
 // As behind a path that was cut without a word: nothing comes, and nothing breaks.
-TEST_F(LogicalCaptureTest, ASourceThatFallsSilentIsGivenUp) {
+TEST_P(LogicalCaptureTest, ASourceThatFallsSilentIsGivenUp) {
   run("CREATE TABLE t (id int PRIMARY KEY)");
   make_slot({{"public", "t"}});
   start();
