@@ -14,10 +14,10 @@ total_passed=0
 total_failed=0
 
 needs_packages() {
-  case " $* " in
-    *' e2e '* | *' lint '* | *' sanitizers '* | *' fuzz '*) echo build extension runtime test ;;
-    *) echo build extension runtime ;;
-  esac
+  local groups='build extension runtime'
+  case " $* " in *' e2e '* | *' lint '* | *' sanitizers '* | *' fuzz '*) groups+=' test' ;; esac
+  case " $* " in *' system '*) groups+=' system' ;; esac
+  echo "$groups"
 }
 
 run_suite() {
