@@ -3,7 +3,7 @@
  * PostgreSQL's own apply worker uses them, but many rows a call.
  *
  * Each row is a command of its own (CommandCounterIncrement), so a row may change what an earlier one wrote, and triggers
- * see what came before. Whatever is wrong is an error: the call writes all rows or none.
+ * see what came before. Inserts that nothing looks at gather for a while (held_inserts.h). Whatever is wrong is an error: the call writes all rows or none.
  */
 #include "postgres.h"
 
@@ -21,12 +21,16 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "held_inserts.h"
 #include "lcr_reader.h"
 #include "target_table.h"
 
 #if PG_VERSION_NUM < 140000 || PG_VERSION_NUM >= 180000
 #error "thalweg_datalayer knows PostgreSQL 14 to 17"
 #endif
+
+/* A row that is wanted so soon after it was held was not worth holding: the search that missed it cost more. */
+#define HELD_WORTH_MIN 8
 
 PG_MODULE_MAGIC;
 PG_FUNCTION_INFO_V1(thalweg_apply_lcrs);
@@ -149,6 +153,7 @@ begin_call(Call *call, Datum tables)
 		/* Where AFTER triggers look for the table. */
 		call->estate->es_opened_result_relations = lappend(call->estate->es_opened_result_relations, target->result);
 		ExecOpenIndices(target->result, false);
+		target->holds_inserts = can_hold_inserts(target->relation);
 		target->found = table_slot_create(target->relation, &call->estate->es_tupleTable);
 		target->written = ExecInitExtraTupleSlot(call->estate, RelationGetDescr(target->relation), &TTSOpsVirtual);
 	}
@@ -189,13 +194,60 @@ table_of(Call *call, const LcrRow *row)
 }
 
 static void
-require_row(TargetTable *target, LcrValue *key, LcrKind kind)
+end_command(void)
+{
+	CommandCounterIncrement();
+	UpdateActiveSnapshotCommandId();
+}
+
+/* Of all tables: a trigger may look at any, and one table may have been described twice. Returns how many rows. */
+static int
+write_all_held(Call *call)
+{
+	const char *operation = call->operation;
+	TargetTable *last = call->last;
+	MemoryContext before = MemoryContextSwitchTo(call->estate->es_query_cxt);
+	int			written = 0;
+
+	call->operation = "insert into";
+	for (int i = 0; i < call->table_count; i++)
+	{
+		call->last = call->tables[i];
+		written += call->last->held_count;
+		write_held(call->last, &call->ordinal);
+	}
+	if (written > 0)
+		end_command();
+	MemoryContextSwitchTo(before);
+	call->operation = operation;
+	call->last = last;
+	return written;
+}
+
+/* What is not there may be held. */
+static bool
+find_or_write(Call *call, TargetTable *target, LcrValue *key, LcrKind kind)
+{
+	int			written;
+
+	if (find_row(target, key, kind))
+		return true;
+	written = write_all_held(call);
+	if (written == 0 || !find_row(target, key, kind))
+		return false;
+	if (written < HELD_WORTH_MIN)
+		target->holds_inserts = false;
+	return true;
+}
+
+static void
+require_row(Call *call, TargetTable *target, LcrValue *key, LcrKind kind)
 {
 	if (target->identity == NULL)
 		ereport(ERROR,
 				(errcode(THALWEG_TABLE_REFUSED),
 				 errmsg("\"%s\" has no index that identifies rows", RelationGetRelationName(target->relation))));
-	if (!find_row(target, key, kind))
+	if (!find_or_write(call, target, key, kind))
 		ereport(ERROR,
 				(errcode(THALWEG_ROW_NOT_FOUND),
 				 errmsg("the row to change is not in \"%s\"", RelationGetRelationName(target->relation))));
@@ -218,7 +270,7 @@ read_row(Call *call, LcrRow *row, TargetTable *target)
 	if (row->kind == LCR_INSERT)
 		make_inserted(target, call->values);
 	else
-		require_row(target, key, row->kind);
+		require_row(call, target, key, row->kind);
 	if (row->kind == LCR_UPDATE)
 		make_updated(target, call->values);
 }
@@ -228,6 +280,15 @@ execute_row(Call *call, LcrKind kind, TargetTable *target)
 {
 	const bool	has_triggers = target->relation->trigdesc != NULL;
 
+	if (kind == LCR_INSERT && target->holds_inserts)
+	{
+		hold_insert(target, call->ordinal);
+		if (is_held_full(target))
+			write_all_held(call);
+		return;
+	}
+	if (has_triggers)
+		write_all_held(call);
 	call->estate->es_output_cid = GetCurrentCommandId(true);
 	if (has_triggers)
 		AfterTriggerBeginQuery();
@@ -246,8 +307,7 @@ execute_row(Call *call, LcrKind kind, TargetTable *target)
 	}
 	if (has_triggers)
 		AfterTriggerEndQuery(call->estate);
-	CommandCounterIncrement();
-	UpdateActiveSnapshotCommandId();
+	end_command();
 }
 
 static void
@@ -300,6 +360,7 @@ thalweg_apply_lcrs(PG_FUNCTION_ARGS)
 		apply_row(&call, &row);
 		rows++;
 	}
+	write_all_held(&call);
 	error_context_stack = context.previous;
 	end_call(&call);
 	PG_RETURN_INT64(rows);

@@ -48,6 +48,13 @@ typedef struct TargetTable
 	int		   *default_attributes;
 	ExprState **defaults;
 
+	/* Inserts that have not been written yet: held_inserts.h. */
+	bool		holds_inserts;
+	int			held_count;
+	int			held_slots;		/* made so far */
+	TupleTableSlot **held;
+	int64	   *held_ordinals;	/* their frames' */
+
 	/* How a row is found; null without an identity index. */
 	Relation	identity;
 	int			key_count;
