@@ -48,6 +48,10 @@ struct Apply::State {
         spill(options.spill_directory, options.parameters.spill_limit_bytes, *options.clock),
         tables(options.parameters.metadata_cache_bytes),
         transactions(shared) {
+    if (options.frames == nullptr) {
+      queue_frames.emplace(*options.queue, options.consumer);
+      options.frames = &*queue_frames;
+    }
     shared.stream_id = options.stream_id;
     shared.destination_conninfo = options.destination_conninfo;
     shared.clock = options.clock;
@@ -61,6 +65,7 @@ struct Apply::State {
   }
 
   ApplyOptions options;
+  std::optional<queue::QueueFrames> queue_frames;
   SharedState shared;
   BlockPool pool;
   spill::SpillSpace spill;

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/ids.h"
+#include "queue/frame_source.h"
 #include "queue/lcr_queue.h"
 #include "telemetry/agent.h"
 #include "telemetry/sample.h"
@@ -40,7 +41,9 @@ struct CatchUpSpan {
 struct ApplyOptions {
   std::string stream_id;
   std::string destination_conninfo;
-  queue::LcrQueue* queue = nullptr;  // outlives the apply
+  // Either outlives the apply: where LCRs come from, or a queue whose consumer the apply is.
+  queue::FrameSource* frames = nullptr;
+  queue::LcrQueue* queue = nullptr;
   size_t consumer = 0;
   ApplyParameters parameters;
   std::filesystem::path spill_directory;  // exists; this apply owns what it finds there

@@ -163,6 +163,10 @@ base::Result<void> read_destinations(ObjectReader& parent, const json& value, St
     return std::unexpected(
         invalid_at(parent.pointer("send_to"), "belongs into one of the destinations, beside its id"));
   }
+  if (out.receive_from) {
+    return std::unexpected(
+        invalid_at(pointer, "cannot stand beside receive_from: an engine that receives has one destination"));
+  }
   std::set<std::string> ids;
   for (size_t i = 0; i < value.size(); ++i) {
     const std::string at = fmt::format("{}/{}", pointer, i);

@@ -24,10 +24,11 @@ apply::ApplyParameters apply_parameters(const control::StreamParameters& paramet
 class ApplyConsumer final : public QueueConsumer {
  public:
   ApplyConsumer(const control::StreamDefinition& definition, std::vector<apply::CatchUpSpan> catch_up,
-                std::filesystem::path spill_directory, queue::LcrQueue& queue, const base::Clock& clock)
+                std::filesystem::path spill_directory, queue::FrameSource& frames, const base::Clock& clock)
       : apply_({.stream_id = definition.id,
                 .destination_conninfo = definition.destination.conninfo,
-                .queue = &queue,
+                .frames = &frames,
+                .queue = nullptr,
                 .consumer = 0,
                 .parameters = apply_parameters(definition.parameters),
                 .spill_directory = std::move(spill_directory),
@@ -65,9 +66,9 @@ class ApplyConsumer final : public QueueConsumer {
 
 std::unique_ptr<QueueConsumer> make_apply_consumer(const control::StreamDefinition& definition,
                                                    std::vector<apply::CatchUpSpan> catch_up,
-                                                   std::filesystem::path spill_directory, queue::LcrQueue& queue,
+                                                   std::filesystem::path spill_directory, queue::FrameSource& frames,
                                                    const base::Clock& clock) {
-  return std::make_unique<ApplyConsumer>(definition, std::move(catch_up), std::move(spill_directory), queue, clock);
+  return std::make_unique<ApplyConsumer>(definition, std::move(catch_up), std::move(spill_directory), frames, clock);
 }
 
 }  // namespace thalweg::daemon

@@ -38,6 +38,24 @@ uint64_t clock_nanos(clockid_t clock) {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
+// Nothing that a destination has not got may be forgotten.
+base::Result<void> check_destinations(const StreamDefinition& next, const control::StreamStatus& now) {
+  if (!now.destinations.empty() && !next.fans_out() && now.status != "DROPPED") {
+    return base::fail(ErrorCode::desired_state_conflict,
+                      fmt::format("Stream {} has a list of destinations: it keeps one, of one entry at least", now.id));
+  }
+  for (const control::DestinationStatus& one : now.destinations) {
+    const bool kept =
+        std::ranges::find(next.destinations, one.id, &control::DestinationDefinition::id) != next.destinations.end();
+    if (kept || one.status == "DROPPED" || now.status == "DROPPED") continue;
+    return base::fail(ErrorCode::desired_state_conflict,
+                      fmt::format("Destination {} of stream {} is left out but has not been DROPPED: its backlog would "
+                                  "be lost",
+                                  one.id, now.id));
+  }
+  return {};
+}
+
 }  // namespace
 
 Engine::Engine(fs::path state_directory, const base::Clock& clock)
@@ -93,16 +111,12 @@ base::Result<void> Engine::check_successor(const DesiredState& next) const {
     return base::fail(ErrorCode::desired_state_conflict,
                       fmt::format("Revision {} is older than the stored {}", next.revision, revision_));
   }
-  for (const StreamDefinition& stream : next.streams) {
-    if (stream.fans_out()) {
-      return base::fail(
-          ErrorCode::desired_state_conflict,
-          fmt::format("Stream {} has several destinations: this engine runs streams with one", stream.id));
-    }
-  }
   for (const auto& [id, stream] : streams_) {
-    bool kept = std::ranges::find(next.streams, id, &StreamDefinition::id) != next.streams.end();
-    if (!kept && stream->status().status != "DROPPED") {
+    const control::StreamStatus status = stream->status();
+    const auto found = std::ranges::find(next.streams, id, &StreamDefinition::id);
+    const bool kept = found != next.streams.end();
+    if (kept) THALWEG_TRY(check_destinations(*found, status));
+    if (!kept && status.status != "DROPPED") {
       return base::fail(
           ErrorCode::desired_state_conflict,
           fmt::format("Stream {} is left out but has not been DROPPED: its slot would hold WAL forever", id));

@@ -69,6 +69,7 @@ class Pipeline {
   // Producer and consumer use the queue, and the producer reads the consumer's confirmed position: destroyed in
   // reverse.
   queue::LcrQueue queue_;
+  queue::QueueFrames frames_{queue_, 0};
   const std::unique_ptr<QueueConsumer> consumer_;
   const std::unique_ptr<QueueProducer> producer_;
   bool started_ = false;

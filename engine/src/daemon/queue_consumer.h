@@ -12,7 +12,7 @@
 #include "control/desired_state.h"
 #include "control/managed_streams.h"
 #include "daemon/peering.h"
-#include "queue/lcr_queue.h"
+#include "queue/frame_source.h"
 
 // What takes a pipeline's queue: the apply of a destination, or the sender to another engine.
 
@@ -41,11 +41,12 @@ class QueueConsumer {
   virtual apply::Apply* apply() = 0;  // null where another engine applies
 };
 
+// `frames`, and for a sender `peering`, outlive the consumer.
 std::unique_ptr<QueueConsumer> make_apply_consumer(const control::StreamDefinition& definition,
                                                    std::vector<apply::CatchUpSpan> catch_up,
-                                                   std::filesystem::path spill_directory, queue::LcrQueue& queue,
+                                                   std::filesystem::path spill_directory, queue::FrameSource& frames,
                                                    const base::Clock& clock);
 std::unique_ptr<QueueConsumer> make_sender_consumer(const control::StreamDefinition& definition, const Peering& peering,
-                                                    queue::LcrQueue& queue, const base::Clock& clock);
+                                                    queue::FrameSource& frames, const base::Clock& clock);
 
 }  // namespace thalweg::daemon

@@ -8,9 +8,9 @@ constexpr std::chrono::milliseconds kReceiverWait{2'000};  // a stop waits for i
 
 class SenderConsumer final : public QueueConsumer {
  public:
-  SenderConsumer(const control::StreamDefinition& definition, const Peering& peering, queue::LcrQueue& queue,
+  SenderConsumer(const control::StreamDefinition& definition, const Peering& peering, queue::FrameSource& frames,
                  const base::Clock& clock)
-      : definition_(definition), peering_(peering), queue_(queue), clock_(clock) {}
+      : definition_(definition), peering_(peering), frames_(frames), clock_(clock) {}
 
   base::Result<base::Lsn> start() override {
     THALWEG_ASSIGN(const std::string engine, peering_.name());
@@ -23,7 +23,8 @@ class SenderConsumer final : public QueueConsumer {
                                    .host = definition_.send_to->host,
                                    .port = static_cast<uint16_t>(definition_.send_to->port),
                                    .security = security,
-                                   .queue = &queue_,
+                                   .frames = &frames_,
+                                   .queue = nullptr,
                                    .consumer = 0,
                                    .clock = &clock_,
                                    .compression = *propagation::parse_compression(parameters.propagation_compression),
@@ -36,7 +37,7 @@ class SenderConsumer final : public QueueConsumer {
   void request_stop(bool drain) override {
     if (sender_) sender_->request_stop(drain);
   }
-  bool is_running() const override { return sender_->status().running; }
+  bool is_running() const override { return sender_ && sender_->status().running; }
   void join() override {
     if (sender_) sender_->join();
   }
@@ -54,7 +55,7 @@ class SenderConsumer final : public QueueConsumer {
  private:
   const control::StreamDefinition definition_;
   const Peering& peering_;
-  queue::LcrQueue& queue_;
+  queue::FrameSource& frames_;
   const base::Clock& clock_;
   std::unique_ptr<propagation::Sender> sender_;
 };
@@ -62,8 +63,8 @@ class SenderConsumer final : public QueueConsumer {
 }  // namespace
 
 std::unique_ptr<QueueConsumer> make_sender_consumer(const control::StreamDefinition& definition, const Peering& peering,
-                                                    queue::LcrQueue& queue, const base::Clock& clock) {
-  return std::make_unique<SenderConsumer>(definition, peering, queue, clock);
+                                                    queue::FrameSource& frames, const base::Clock& clock) {
+  return std::make_unique<SenderConsumer>(definition, peering, frames, clock);
 }
 
 }  // namespace thalweg::daemon

@@ -8,6 +8,8 @@ namespace thalweg::daemon {
 inline std::string slot_name(const std::string& stream_id) { return "thalweg_" + stream_id; }
 inline std::string publication_name(const std::string& stream_id) { return "thalweg_" + stream_id; }
 // Temporary: exports the snapshot with which a resumed copy goes on.
-inline std::string copy_slot_name(const std::string& stream_id) { return "thalweg_" + stream_id + "_copy"; }
+inline std::string copy_slot_name(const std::string& stream_id, const std::string& destination = "") {
+  return "thalweg_" + stream_id + (destination.empty() ? "" : "_" + destination) + "_copy";
+}
 
 }  // namespace thalweg::daemon

@@ -1,9 +1,11 @@
 #include "daemon/stream.h"
 
+#include <algorithm>
 #include <functional>
 
 #include "base/file.h"
 #include "base/log.h"
+#include "daemon/healing.h"
 #include "daemon/stream_removal.h"
 
 // The supervisor's half of Stream; what the control API reads is in stream_view.cc.
@@ -18,13 +20,18 @@ using control::StreamDefinition;
 
 constexpr std::chrono::milliseconds kLook{100};  // between two looks at a running pipeline
 constexpr std::chrono::milliseconds kDrainPatience{30'000};
-constexpr std::chrono::seconds kInUsePatience{60};  // a killed engine's session can live on that long
+
+bool is_same_branch(const control::DestinationDefinition& from, const control::DestinationDefinition& to) {
+  return from.id == to.id && from.status == to.status && from.force == to.force && from.conninfo == to.conninfo &&
+         from.send_to == to.send_to && !control::needs_restart(from.parameters, to.parameters);
+}
 
 // What capture, queue and apply are built from. The rest can change under a running pipeline.
 bool needs_another_pipeline(const StreamDefinition& from, const StreamDefinition& to) {
   return from.source.conninfo != to.source.conninfo || from.destination.conninfo != to.destination.conninfo ||
          from.send_to != to.send_to || from.receive_from != to.receive_from || from.tables != to.tables ||
-         control::needs_restart(from.parameters, to.parameters);
+         control::needs_restart(from.parameters, to.parameters) ||
+         !std::ranges::equal(from.destinations, to.destinations, is_same_branch);
 }
 
 }  // namespace
@@ -69,18 +76,18 @@ void Stream::desire(StreamDefinition definition) {
 }
 
 base::Result<void> Stream::retry(const std::string& destination) {
-  THALWEG_TRY(check_destination(destination));
+  if (!destination.empty()) {
+    THALWEG_TRY(check_destination(destination));
+    std::shared_lock lock(pipeline_lock_);
+    if (Branch* const branch = fan_out_ ? fan_out_->find(destination) : nullptr) branch->retry();
+    return {};
+  }
   std::lock_guard lock(mutex_);
   if (status_ != "ABORTED" && !retry_at_) return {};  // it works, or is already trying
   retry_asked_ = true;
   has_news_ = true;
   changed_.notify_all();
   return {};
-}
-
-base::Result<void> Stream::check_destination(const std::string& destination) const {
-  if (destination.empty()) return {};
-  return base::fail(ErrorCode::unknown_destination, "The stream has one destination, without an id");
 }
 
 void Stream::request_stop() {
@@ -158,8 +165,10 @@ void Stream::remember_fresh_start(const StreamDefinition& definition) {
 
 void Stream::be_disabled() { observe("DISABLED", "STOPPED"); }
 
-StartContext Stream::start_context() {
-  return {.spill_directory = spill_directory_,
+StartContext Stream::start_context(const StreamDefinition& definition) {
+  return {.destination = "",
+          .shares_capture = definition.receive_from && definition.receive_from->shared_capture,
+          .spill_directory = spill_directory_,
           .clock = &clock_,
           .peering = &peering_,
           .progress = &progress_,
@@ -182,7 +191,8 @@ void Stream::be_enabled() {
 }
 
 base::Result<void> Stream::run_once(const StreamDefinition& definition) {
-  THALWEG_ASSIGN(StartedStream started, start_stream(definition, start_context()));
+  if (definition.fans_out()) return run_fan_out(definition);
+  THALWEG_ASSIGN(StartedStream started, start_stream(definition, start_context(definition)));
   {
     std::unique_lock lock(pipeline_lock_);
     pipeline_ = std::move(started.pipeline);
@@ -199,11 +209,50 @@ base::Result<void> Stream::run_once(const StreamDefinition& definition) {
     stop_pipeline(true);
     // The tables agree now with one state of the source: indexes and constraints that had to wait can be made.
     if (!is_interrupted() && started.constraints_from)
-      return add_late_constraints(definition, start_context(), applied);
+      return add_late_constraints(definition, start_context(definition), applied);
   } else {
     stop_pipeline(false);
   }
   return watched;
+}
+
+base::Result<void> Stream::run_fan_out(const StreamDefinition& definition) {
+  StreamDefinition in_effect = definition;
+  const auto on_capture = [this] {
+    clear_error();
+    in_use_since_.reset();
+  };
+  const auto set_phase_and_parameters = [&](std::string_view phase) {
+    set_phase(phase);
+    take_up_live_parameters(in_effect);
+  };
+  {
+    std::unique_lock lock(pipeline_lock_);
+    fan_out_ = std::make_unique<FanOut>(FanOutOptions{.definition = definition,
+                                                      .spill_directory = spill_directory_,
+                                                      .clock = &clock_,
+                                                      .peering = &peering_,
+                                                      .stop = &interrupt_,
+                                                      .set_phase = set_phase_and_parameters,
+                                                      .on_capture = on_capture});
+  }
+  const auto begun = std::chrono::steady_clock::now();
+  auto ran = fan_out_->run();
+  backoff_.worked(std::chrono::steady_clock::now() - begun);
+  std::unique_lock lock(pipeline_lock_);
+  fan_out_.reset();
+  return ran;
+}
+
+void Stream::take_up_live_parameters(StreamDefinition& in_effect) {
+  {
+    std::lock_guard lock(mutex_);
+    if (interrupt_) return;
+    has_news_ = false;  // what does not interrupt is taken up right here
+    if (desired_ == in_effect) return;
+    in_effect = desired_;
+  }
+  fan_out_->set_parameters(in_effect);
 }
 
 // Returns when interrupted or when late constraints can be added; fails when the pipeline does.
@@ -254,25 +303,9 @@ void Stream::stop_pipeline(bool drain) {
 }
 
 bool Stream::heals_by_itself(const StreamDefinition& definition, const Error& error) {
-  if (base::class_of(error.code) == base::ErrorClass::transient) return true;
-  switch (error.code) {
-    // These go on once there is space.
-    case ErrorCode::disk_full:
-    case ErrorCode::spill_limit_reached:
-    // And this once somebody ends it.
-    case ErrorCode::destination_read_only:
-    // The other engine may be given another certificate or version without this one noticing.
-    case ErrorCode::certificate_rejected:
-    case ErrorCode::link_protocol_violation:
-    case ErrorCode::link_version_unsupported:
-      return true;
-    case ErrorCode::corrupt_frame:
-      return definition.receive_from.has_value();  // it is sent again
-    case ErrorCode::stream_in_use:
-      break;
-    default:
-      return false;
-  }
+  if (daemon::heals_by_itself(error)) return true;
+  if (error.code == ErrorCode::corrupt_frame) return definition.receive_from.has_value();  // it is sent again
+  if (error.code != ErrorCode::stream_in_use) return false;
   // Another engine, or the sessions of one that was killed and that the server has not missed yet.
   auto now = std::chrono::steady_clock::now();
   if (!in_use_since_) in_use_since_ = now;

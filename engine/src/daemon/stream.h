@@ -16,6 +16,7 @@
 #include "control/desired_state.h"
 #include "control/managed_streams.h"
 #include "daemon/backoff.h"
+#include "daemon/fan_out.h"
 #include "daemon/pipeline.h"
 #include "daemon/stream_memory.h"
 #include "daemon/stream_start.h"
@@ -76,9 +77,12 @@ class Stream {
   control::StreamDefinition desired() const;
   // Whether the supervisor should leave what it does: the engine stops, or something that needs it is desired.
   bool is_interrupted() const { return interrupt_; }
-  StartContext start_context();
+  StartContext start_context(const control::StreamDefinition& definition);
   base::Result<void> check_destination(const std::string& destination) const;
-  base::Result<pg::Connection> connect_destination() const;
+  control::StreamDefinition desired_of(const std::string& destination) const;
+  void add_destinations(control::StreamStatus& out, const control::StreamDefinition& definition) const;
+  base::Result<void> run_fan_out(const control::StreamDefinition& definition);
+  void take_up_live_parameters(control::StreamDefinition& in_effect);
 
   const std::string id_;
   const std::filesystem::path spill_directory_;
@@ -105,6 +109,7 @@ class Stream {
 
   mutable std::shared_mutex pipeline_lock_;
   std::unique_ptr<Pipeline> pipeline_;
+  std::unique_ptr<FanOut> fan_out_;  // instead, where there are several destinations
 
   Backoff backoff_;
   std::optional<std::chrono::steady_clock::time_point> in_use_since_;

@@ -52,15 +52,30 @@ std::string left_at_destination(const StreamDefinition& definition, const base::
 
 }  // namespace
 
+base::Result<std::string> remove_destination(const StreamDefinition& branch) {
+  if (branch.send_to) return std::string{};  // all of it is the receiving half's
+  auto removed = remove_at_destination(branch);
+  if (removed) return std::string{};
+  if (!branch.force) return std::unexpected(removed.error());
+  return left_at_destination(branch, removed.error());
+}
+
 base::Result<std::string> remove_stream(const StreamDefinition& definition) {
-  if (definition.send_to) return std::string{};  // all of it is the receiving half's
-  auto at_source = remove_at_source(definition);
-  if (!at_source && !definition.force) return std::unexpected(at_source.error());
-  auto at_destination = remove_at_destination(definition);
-  if (!at_destination && !definition.force) return std::unexpected(at_destination.error());
   std::string left;
-  if (!at_source) left = left_at_source(definition, at_source.error());
-  if (!at_destination) left += (left.empty() ? "" : " ") + left_at_destination(definition, at_destination.error());
+  const auto add = [&left](const std::string& more) { left += (left.empty() || more.empty() ? "" : " ") + more; };
+  const bool has_source = !definition.send_to && !(definition.receive_from && definition.receive_from->shared_capture);
+  if (auto at_source = has_source ? remove_at_source(definition) : base::Result<void>{}; !at_source) {
+    if (!definition.force) return std::unexpected(at_source.error());
+    add(left_at_source(definition, at_source.error()));
+  }
+  if (!definition.fans_out()) {
+    THALWEG_ASSIGN(const std::string more, remove_destination(definition));
+    add(more);
+  }
+  for (const control::DestinationDefinition& one : definition.destinations) {
+    THALWEG_ASSIGN(const std::string more, remove_destination(control::branch_of(definition, one)));
+    add(more);
+  }
   return left;
 }
 

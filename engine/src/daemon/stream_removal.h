@@ -12,4 +12,7 @@ namespace thalweg::daemon {
 // that removes it: always empty without definition.force, which gives up on a side instead of failing.
 base::Result<std::string> remove_stream(const control::StreamDefinition& definition);
 
+// The same of one destination only.
+base::Result<std::string> remove_destination(const control::StreamDefinition& branch);
+
 }  // namespace thalweg::daemon

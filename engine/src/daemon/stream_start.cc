@@ -48,6 +48,12 @@ base::Result<T> on_side(std::string_view side, const control::DatabaseRef& datab
   return result;
 }
 
+base::Result<void> publish(pg::Connection& source, const StreamDefinition& definition) {
+  std::vector<capture::PublishedTable> tables;
+  for (const control::TableRef& table : definition.tables) tables.push_back({table.schema, table.table});
+  return capture::ensure_publication(source, publication_name(definition.id), tables);
+}
+
 class Starter {
  public:
   Starter(const StreamDefinition& definition, const StartContext& context)
@@ -55,15 +61,17 @@ class Starter {
         context_(context),
         instantiation_(instantiation_options(definition), *context.progress, *context.stop) {}
 
-  base::Result<StartedStream> run();
+  base::Result<StartedDestination> run();
   base::Result<void> late_constraints(base::Lsn applied);
 
  private:
   base::Result<void> look();
   base::Result<void> publish();
   base::Result<void> create();
-  base::Result<void> register_and_prepare(const capture::NewSlot& slot);
+  base::Result<void> attach();
+  base::Result<void> register_and_prepare(base::Lsn consistent_point);
   base::Result<void> resume();
+  base::Result<void> check_record();
   void undo_creation();
 
   const StreamDefinition& definition_;
@@ -88,33 +96,31 @@ base::Result<void> Starter::look() {
   return {};
 }
 
-base::Result<void> Starter::publish() {
-  std::vector<capture::PublishedTable> tables;
-  for (const control::TableRef& table : definition_.tables) tables.push_back({table.schema, table.table});
-  return capture::ensure_publication(*source_, publication_name(definition_.id), tables);
-}
+base::Result<void> Starter::publish() { return thalweg::daemon::publish(*source_, definition_); }
 
 void Starter::undo_creation() {
   // Best effort on top of a failure that is already the answer; dropping the stream does it again.
   auto log = [&](std::string_view what, const base::Result<void>& result) {
     if (!result) base::log_error("undo_failed", result.error(), {{"stream", definition_.id}, {"what", what}});
   };
-  log("slot", capture::drop_slot(*source_, slot_name(definition_.id), capture::capture_application_name(definition_.id),
-                                 std::chrono::seconds(2)));
-  log("publication", capture::drop_publication(*source_, publication_name(definition_.id)));
+  if (!context_.shares_capture) {
+    log("slot", capture::drop_slot(*source_, slot_name(definition_.id),
+                                   capture::capture_application_name(definition_.id), std::chrono::seconds(2)));
+    log("publication", capture::drop_publication(*source_, publication_name(definition_.id)));
+  }
   log("instantiation", Instantiation::forget(*destination_, definition_.id));
   log("progress", apply::forget_stream(*destination_, definition_.id));
 }
 
-base::Result<void> Starter::register_and_prepare(const capture::NewSlot& slot) {
+base::Result<void> Starter::register_and_prepare(base::Lsn consistent_point) {
   THALWEG_TRY(apply::ensure_schema(*destination_));
   THALWEG_TRY(apply::register_stream(*destination_, {.stream_id = definition_.id,
-                                                     .source_system_identifier = slot.identity.system_identifier,
-                                                     .source_timeline = slot.identity.timeline,
-                                                     .source_database = slot.identity.database,
+                                                     .source_system_identifier = identity_.system_identifier,
+                                                     .source_timeline = identity_.timeline,
+                                                     .source_database = identity_.database,
                                                      .slot = slot_name(definition_.id),
-                                                     .start_lsn = slot.slot.consistent_point,
-                                                     .low_watermark = slot.slot.consistent_point}));
+                                                     .start_lsn = consistent_point,
+                                                     .low_watermark = consistent_point}));
   return instantiation_.prepare();
 }
 
@@ -130,7 +136,7 @@ base::Result<void> Starter::create() {
     undo_creation();
     return std::unexpected(slot.error());
   }
-  if (auto prepared = register_and_prepare(*slot); !prepared) {
+  if (auto prepared = register_and_prepare(slot->slot.consistent_point); !prepared) {
     if (!destination_->broken()) undo_creation();
     return prepared;
   }
@@ -142,53 +148,72 @@ base::Result<void> Starter::create() {
   return instantiation_.copy(slot->slot.snapshot_name, slot->slot.consistent_point);
 }
 
+// Joins a capture that runs: what commits from the snapshot's position on comes through its queue.
+base::Result<void> Starter::attach() {
+  THALWEG_ASSIGN(
+      pg::ReplicationStream replication,
+      pg::ReplicationStream::open(definition_.source.conninfo, capture::capture_application_name(definition_.id)));
+  THALWEG_ASSIGN(pg::CreatedSlot slot,
+                 replication.create_slot(copy_slot_name(definition_.id, context_.destination), true));
+  if (auto prepared = register_and_prepare(slot.consistent_point); !prepared) {
+    if (!destination_->broken()) undo_creation();
+    return prepared;
+  }
+  base::log_event(base::LogLevel::info, "destination_attached",
+                  {{"stream", definition_.id},
+                   {"destination", context_.destination},
+                   {"consistent_point", base::to_string(slot.consistent_point)}});
+  THALWEG_ASSIGN(record_, apply::find_stream(*destination_, definition_.id));
+  return instantiation_.copy(slot.snapshot_name, slot.consistent_point);
+}
+
 base::Result<void> Starter::resume() {
   THALWEG_TRY(instantiation_.prepare());
   THALWEG_ASSIGN(
       pg::ReplicationStream replication,
       pg::ReplicationStream::open(definition_.source.conninfo, capture::capture_application_name(definition_.id)));
-  THALWEG_ASSIGN(pg::CreatedSlot slot, replication.create_slot(copy_slot_name(definition_.id), true));
+  THALWEG_ASSIGN(pg::CreatedSlot slot,
+                 replication.create_slot(copy_slot_name(definition_.id, context_.destination), true));
   base::log_event(base::LogLevel::info, "copy_resumed",
                   {{"stream", definition_.id}, {"consistent_point", base::to_string(slot.consistent_point)}});
   return instantiation_.copy(slot.snapshot_name, slot.consistent_point);
 }
 
-base::Result<StartedStream> Starter::run() {
+base::Result<void> Starter::check_record() {
+  // With other destinations beside it, the slot may be further than this one: its backlog has the rest.
+  const bool alone = !context_.shares_capture;
+  auto checked = capture::check_slot(*source_, identity_,
+                                     {.slot = slot_name(definition_.id),
+                                      .application_name = capture::capture_application_name(definition_.id),
+                                      .low_watermark = alone ? record_->low_watermark : base::Lsn{},
+                                      .system_identifier = record_->source_system_identifier,
+                                      .timeline = record_->source_timeline,
+                                      .shared = !alone || definition_.receive_from.has_value()});
+  if (!checked) return std::unexpected(checked.error());
+  return {};
+}
+
+base::Result<StartedDestination> Starter::run() {
   THALWEG_TRY(look());
-  if (record_) {
-    THALWEG_TRY(capture::check_slot(*source_, identity_,
-                                    {.slot = slot_name(definition_.id),
-                                     .application_name = capture::capture_application_name(definition_.id),
-                                     .low_watermark = record_->low_watermark,
-                                     .system_identifier = record_->source_system_identifier,
-                                     .timeline = record_->source_timeline,
-                                     .shared = definition_.receive_from.has_value()}));
-  }
+  if (record_) THALWEG_TRY(check_record());
   THALWEG_ASSIGN(instantiation::Assessment assessment, instantiation_.assess(!record_));
   if (!record_ || assessment.needs_snapshot) context_.set_phase("INSTANTIATING");
   if (!record_) {
-    THALWEG_TRY(create());
+    THALWEG_TRY(context_.shares_capture ? attach() : create());
   } else {
-    THALWEG_TRY(publish());
+    if (!context_.shares_capture) THALWEG_TRY(publish());
     if (assessment.needs_snapshot) THALWEG_TRY(resume());
   }
-  StartedStream started;
+  StartedDestination started;
   if (assessment.needs_snapshot || assessment.needs_constraints) {
     THALWEG_ASSIGN(started.constraints_from, instantiation_.add_constraints(record_->low_watermark));
   }
-  PipelineOptions options{
-      .definition = definition_,
-      .identity = {.system_identifier = record_->source_system_identifier, .timeline = record_->source_timeline},
-      .catch_up = {},
-      .spill_directory = context_.spill_directory,
-      .clock = context_.clock,
-      .peering = context_.peering};
+  started.identity = {.system_identifier = record_->source_system_identifier, .timeline = record_->source_timeline};
+  started.low_watermark = record_->low_watermark;
   THALWEG_ASSIGN(std::vector<instantiation::CopiedTable> copied, instantiation_.copied_tables());
   for (const auto& table : copied) {
-    options.catch_up.push_back({table.table.schema, table.table.name, table.copied_from, table.copied_to});
+    started.catch_up.push_back({table.table.schema, table.table.name, table.copied_from, table.copied_to});
   }
-  started.pipeline = std::make_unique<Pipeline>(std::move(options));
-  THALWEG_TRY(started.pipeline->start());
   return started;
 }
 
@@ -200,20 +225,60 @@ base::Result<void> Starter::late_constraints(base::Lsn applied) {
 
 }  // namespace
 
+base::Result<StartedDestination> start_destination(const StreamDefinition& definition, const StartContext& context) {
+  return Starter(definition, context).run();
+}
+
+base::Result<SourceSlot> start_source(const StreamDefinition& definition) {
+  const auto at_source = [&]<typename T>(base::Result<T> result) {
+    return on_side("Source", definition.source, std::move(result));
+  };
+  const std::string application = capture::capture_application_name(definition.id);
+  const std::string slot = slot_name(definition.id);
+  THALWEG_ASSIGN(pg::Connection source, at_source(connect(definition.source.conninfo, definition.id)));
+  THALWEG_ASSIGN(pg::ReplicationStream replication,
+                 at_source(pg::ReplicationStream::open(definition.source.conninfo, application)));
+  THALWEG_ASSIGN(const pg::SystemIdentity identity, replication.identify());
+  // The publication first: decoding looks it up as of each change.
+  THALWEG_TRY(publish(source, definition));
+  THALWEG_ASSIGN(const pg::Rows found,
+                 source.query("SELECT 1 FROM pg_catalog.pg_replication_slots WHERE slot_name = $1", {slot}));
+  if (found.size() == 0) {
+    // A slot that somebody dropped is not made good by another: each destination finds the gap before it applies.
+    THALWEG_ASSIGN(const capture::NewSlot made, capture::create_slot(definition.source.conninfo, slot, application));
+    base::log_event(base::LogLevel::info, "slot_created",
+                    {{"stream", definition.id}, {"consistent_point", base::to_string(made.slot.consistent_point)}});
+  }
+  THALWEG_ASSIGN(const capture::SlotState state, capture::check_slot(source, identity,
+                                                                     {.slot = slot,
+                                                                      .application_name = application,
+                                                                      .low_watermark = {},
+                                                                      .system_identifier = "",
+                                                                      .timeline = 0}));
+  return SourceSlot{.identity = {.system_identifier = identity.system_identifier, .timeline = identity.timeline},
+                    .confirmed_flush = state.confirmed_flush};
+}
+
 base::Result<StartedStream> start_stream(const StreamDefinition& definition, const StartContext& context) {
   std::error_code error;
   std::filesystem::create_directories(context.spill_directory, error);
   if (error) return std::unexpected(base::file_error(error.value(), "create " + context.spill_directory.string()));
-  if (!definition.send_to) return Starter(definition, context).run();
-  StartedStream sending;
-  sending.pipeline = std::make_unique<Pipeline>(PipelineOptions{.definition = definition,
-                                                                .identity = {},
-                                                                .catch_up = {},
-                                                                .spill_directory = context.spill_directory,
-                                                                .clock = context.clock,
-                                                                .peering = context.peering});
-  THALWEG_TRY(sending.pipeline->start());
-  return sending;
+  PipelineOptions options{.definition = definition,
+                          .identity = {},
+                          .catch_up = {},
+                          .spill_directory = context.spill_directory,
+                          .clock = context.clock,
+                          .peering = context.peering};
+  StartedStream started;
+  if (!definition.send_to) {
+    THALWEG_ASSIGN(StartedDestination destination, start_destination(definition, context));
+    options.identity = std::move(destination.identity);
+    options.catch_up = std::move(destination.catch_up);
+    started.constraints_from = destination.constraints_from;
+  }
+  started.pipeline = std::make_unique<Pipeline>(std::move(options));
+  THALWEG_TRY(started.pipeline->start());
+  return started;
 }
 
 base::Result<void> add_late_constraints(const StreamDefinition& definition, const StartContext& context,

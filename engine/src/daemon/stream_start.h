@@ -3,7 +3,9 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -16,12 +18,23 @@
 namespace thalweg::daemon {
 
 struct StartContext {
+  std::string destination;  // id of one of several
+  // Slot and publication are somebody else's: a destination of several, or a half whose sending engine has several. It
+  // makes a temporary slot for its copy.
+  bool shares_capture = false;
   std::filesystem::path spill_directory;
   const base::Clock* clock = nullptr;
   Peering* peering = nullptr;
   instantiation::Progress* progress = nullptr;
   const std::atomic<bool>* stop = nullptr;          // ends a long copy early with engine_stopping
   std::function<void(std::string_view)> set_phase;  // INSTANTIATING
+};
+
+struct StartedDestination {
+  CaptureIdentity identity;  // what it was made for
+  base::Lsn low_watermark;   // everything that commits below it is there
+  std::vector<apply::CatchUpSpan> catch_up;
+  base::Lsn constraints_from;  // once apply has passed it, constraints can be added; zero: none are missing
 };
 
 struct StartedStream {
@@ -33,6 +46,17 @@ struct StartedStream {
 // fails before the stream is registered at the destination, nothing of it is left on either side. The half that sends
 // leaves all that to the half that receives: it waits for that and starts its pipeline.
 base::Result<StartedStream> start_stream(const control::StreamDefinition& definition, const StartContext& context);
+
+// The part of it that concerns a destination: it can be applied to once it returns.
+base::Result<StartedDestination> start_destination(const control::StreamDefinition& definition,
+                                                   const StartContext& context);
+
+struct SourceSlot {
+  CaptureIdentity identity;
+  base::Lsn confirmed_flush;  // where capture goes on
+};
+// Publication and slot of a stream with several destinations, made where they are missing.
+base::Result<SourceSlot> start_source(const control::StreamDefinition& definition);
 
 // Adds the constraints that had to wait, between two pipelines.
 base::Result<void> add_late_constraints(const control::StreamDefinition& definition, const StartContext& context,

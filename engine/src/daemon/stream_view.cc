@@ -1,65 +1,27 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
-#include "apply/error_queue.h"
+#include "daemon/destination_errors.h"
 #include "daemon/stream.h"
+#include "daemon/stream_status.h"
 
 // What the control API sees of a Stream, and what it does to its error queue.
 
 namespace thalweg::daemon {
-namespace {
-
-control::InstantiationStatus to_status(const instantiation::ProgressReport& report) {
-  control::InstantiationStatus out;
-  out.started_at = *report.started_at;
-  out.finished_at = report.finished_at;
-  out.warnings = report.warnings;
-  for (const instantiation::TableProgress& table : report.tables) {
-    out.tables.push_back({.table = {table.table.schema, table.table.name},
-                          .state = instantiation::name_of(table.state),
-                          .rows_estimated = table.rows_estimated,
-                          .rows_copied = table.rows_copied,
-                          .bytes_copied = table.bytes_copied,
-                          .ranges_total = table.ranges_total,
-                          .ranges_copied = table.ranges_copied,
-                          .seconds = table.seconds});
-  }
-  return out;
-}
-
-std::string_view mode_of(const control::StreamDefinition& definition) {
-  if (definition.send_to) return "CAPTURE AND PROPAGATION";
-  return definition.receive_from ? "PROPAGATION AND APPLY" : "COMBINED CAPTURE AND APPLY";
-}
-
-control::ParkedTransactionView to_view(apply::ParkedTransaction parked) {
-  return {.id = parked.id,
-          .commit_lsn = parked.commit_lsn,
-          .xid = parked.xid,
-          .lcrs = parked.lcrs,
-          .tables = std::move(parked.tables),
-          .code = std::move(parked.code),
-          .message = std::move(parked.message),
-          .sqlstate = std::move(parked.sqlstate),
-          .parked_at = std::move(parked.parked_at)};
-}
-
-}  // namespace
-
 control::StreamStatus Stream::status() const {
   control::StreamStatus out;
   out.id = id_;
-  std::vector<control::TableRef> tables;
-  bool copies = false;
+  control::StreamDefinition definition;
   {
     std::lock_guard lock(mutex_);
     out.status = status_;
     out.phase = phase_;
     out.error = error_;
     out.retry_at = retry_at_;
-    tables = desired_.tables;
-    out.mode = mode_of(desired_);
-    copies = desired_.parameters.initial_copy;
+    definition = desired_;
   }
+  out.mode = mode_of(definition);
   std::vector<telemetry::TableSample> changes;
   bool running = false;
   {
@@ -74,55 +36,86 @@ control::StreamStatus Stream::status() const {
       changes = pipeline_->tables();
     }
   }
-  instantiation::ProgressReport report = progress_.report();
-  if (copies && report.started_at) out.instantiation = to_status(report);
-  for (const control::TableRef& table : tables) {
-    control::TableStatus one;
-    auto changed = std::ranges::find_if(changes, [&](const auto& sample) {
-      return sample.schema_name == table.schema && sample.table_name == table.table;
-    });
-    if (changed != changes.end()) one.changes = *changed;
-    one.changes.schema_name = table.schema;
-    one.changes.table_name = table.table;
-    auto copied = std::ranges::find(report.tables, instantiation::TableName{table.schema, table.table},
-                                    &instantiation::TableProgress::table);
-    instantiation::CopyState state = copied == report.tables.end() ? instantiation::CopyState::waiting : copied->state;
-    one.state = running ? "REPLICATING" : instantiation::name_of(state);
-    out.tables.push_back(std::move(one));
+  if (definition.fans_out()) {
+    add_destinations(out, definition);
+    running = false;
+    for (const control::DestinationStatus& one : out.destinations) {
+      for (const control::TableStatus& table : one.tables) {
+        running = running || table.state == "REPLICATING";
+        add_changes(changes, table.changes);
+      }
+    }
   }
+  add_tables(out, definition.tables, changes, progress_.report(), running, definition.parameters.initial_copy);
   return out;
+}
+
+// Those of the fan-out that runs; else what is known without one.
+void Stream::add_destinations(control::StreamStatus& out, const control::StreamDefinition& definition) const {
+  {
+    std::shared_lock lock(pipeline_lock_);
+    if (fan_out_) {
+      const PipelinePositions positions = fan_out_->positions();
+      out.captured = positions.captured;
+      out.source_end = positions.source_end;
+      out.confirmed = positions.confirmed;
+      out.destinations = fan_out_->destinations();
+    }
+  }
+  // Those that were desired a moment ago, or that wait for the stream to start.
+  for (const control::DestinationDefinition& one : definition.destinations) {
+    if (std::ranges::find(out.destinations, one.id, &control::DestinationStatus::id) != out.destinations.end())
+      continue;
+    control::DestinationStatus& idle = out.destinations.emplace_back();
+    idle.id = one.id;
+    idle.status = out.status;
+    idle.phase = "STOPPED";
+    idle.mode = mode_of(control::branch_of(definition, one));
+    idle.backlog.limit_bytes = static_cast<uint64_t>(one.parameters.queue_spill_limit_mb) << 20;
+    idle.tables = table_statuses(definition.tables, {}, {}, false);
+  }
+  bool first = true;
+  for (const control::DestinationStatus& one : out.destinations) {
+    if (one.status == "DROPPED" || one.phase == "DROPPING") continue;
+    out.applied = first ? one.applied : std::min(out.applied, one.applied);
+    first = false;
+  }
 }
 
 control::StreamStats Stream::stats() const {
   std::shared_lock lock(pipeline_lock_);
   if (pipeline_) return pipeline_->stats();
+  if (fan_out_) return fan_out_->stats();
   control::StreamStats none;
   none.id = id_;
   return none;
 }
 
-base::Result<pg::Connection> Stream::connect_destination() const {
-  pg::ConnectOptions options;
-  options.application_name = "thalweg error queue " + id_;
-  std::string conninfo;
-  {
-    std::lock_guard lock(mutex_);
-    if (desired_.send_to) {
-      return base::fail(base::ErrorCode::unknown_error_transaction,
-                        "The stream's error queue is with the engine that applies: " + desired_.send_to->engine);
-    }
-    conninfo = desired_.destination.conninfo;
+base::Result<void> Stream::check_destination(const std::string& destination) const {
+  const control::StreamDefinition definition = desired();
+  if (destination.empty() && !definition.fans_out()) return {};
+  if (destination.empty()) {
+    return base::fail(base::ErrorCode::destination_required,
+                      fmt::format("Stream {} has {} destinations", id_, definition.destinations.size()));
   }
-  return pg::Connection::open(conninfo, options);
+  if (std::ranges::find(definition.destinations, destination, &control::DestinationDefinition::id) !=
+      definition.destinations.end()) {
+    return {};
+  }
+  return base::fail(base::ErrorCode::unknown_destination,
+                    fmt::format("Stream {} has no destination \"{}\"", id_, destination));
+}
+
+// The stream as `destination` sees it; as it is where that is empty.
+control::StreamDefinition Stream::desired_of(const std::string& destination) const {
+  const control::StreamDefinition definition = desired();
+  const auto found = std::ranges::find(definition.destinations, destination, &control::DestinationDefinition::id);
+  return found == definition.destinations.end() ? definition : control::branch_of(definition, *found);
 }
 
 base::Result<std::vector<control::ParkedTransactionView>> Stream::errors(const std::string& destination) const {
   THALWEG_TRY(check_destination(destination));
-  THALWEG_ASSIGN(pg::Connection connection, connect_destination());
-  THALWEG_ASSIGN(std::vector<apply::ParkedTransaction> parked, apply::list_parked(connection, id_));
-  std::vector<control::ParkedTransactionView> out;
-  for (apply::ParkedTransaction& one : parked) out.push_back(to_view(std::move(one)));
-  return out;
+  return parked_errors(desired_of(destination));
 }
 
 base::Result<void> Stream::execute_error(const std::string& destination, int64_t error_id) {
@@ -130,9 +123,10 @@ base::Result<void> Stream::execute_error(const std::string& destination, int64_t
   {
     std::shared_lock lock(pipeline_lock_);
     if (pipeline_ && pipeline_->apply() != nullptr) return pipeline_->apply()->execute_error(error_id);
+    Branch* const branch = fan_out_ ? fan_out_->find(destination) : nullptr;
+    if (branch != nullptr) return branch->execute_error(error_id);
   }
-  THALWEG_ASSIGN(pg::Connection connection, connect_destination());
-  return apply::execute_parked(std::move(connection), id_, error_id);
+  return execute_parked_error(desired_of(destination), error_id);
 }
 
 base::Result<void> Stream::drop_error(const std::string& destination, int64_t error_id) {
@@ -140,9 +134,10 @@ base::Result<void> Stream::drop_error(const std::string& destination, int64_t er
   {
     std::shared_lock lock(pipeline_lock_);
     if (pipeline_ && pipeline_->apply() != nullptr) return pipeline_->apply()->remove_error(error_id);
+    Branch* const branch = fan_out_ ? fan_out_->find(destination) : nullptr;
+    if (branch != nullptr) return branch->drop_error(error_id);
   }
-  THALWEG_ASSIGN(pg::Connection connection, connect_destination());
-  return apply::remove_parked(connection, id_, error_id);
+  return remove_parked_error(desired_of(destination), error_id);
 }
 
 }  // namespace thalweg::daemon

@@ -29,8 +29,10 @@ BatchPacker::BatchPacker(const SenderOptions& options, Compression compression, 
       compressor_(compression, options.zstd_level),
       raw_(compression == Compression::none ? 0 : options.batch_bytes) {}
 
-void BatchPacker::run() {
+base::Result<void> BatchPacker::run() {
   while (!stopping() && await_frame()) {
+    // Before a wait for room: the queue may move what this consumer does not take.
+    if (frame_taken_ == 0) options_.frames->release();
     const auto message = await_room();
     if (message.empty()) break;
     shared_.packer_time.enter(Activity::busy);
@@ -38,19 +40,28 @@ void BatchPacker::run() {
     const auto direct = message.subspan(kBatchHeaderBytes, options_.batch_bytes);
     publish(message, fill(compression_ == Compression::none ? direct : std::span(raw_)));
   }
+  if (failed_) return std::unexpected(*failed_);
   shared_.packer_time.enter(Activity::network);
   while (!stopping() && !window_.await_empty(kSlice)) shared_.packer_state.set("WAITING FOR ACKNOWLEDGEMENT");
   shared_.packer_time.enter(Activity::idle);
+  return {};
+}
+
+const std::byte* BatchPacker::browse(std::chrono::microseconds timeout) {
+  const auto frame = options_.frames->browse(timeout);
+  if (frame) return *frame;
+  failed_ = frame.error();
+  return nullptr;
 }
 
 // False when there is no next frame and none will come.
 bool BatchPacker::await_frame() {
   if (frame_taken_ > 0) return true;
-  if (options_.queue->browse(options_.consumer, 0us) != nullptr) return true;
+  if (browse(0us) != nullptr) return true;
   shared_.packer_time.enter(Activity::idle);
   shared_.packer_state.set("WAITING ON EMPTY QUEUE");
-  while (options_.queue->browse(options_.consumer, draining() ? 0us : std::chrono::microseconds(kSlice)) == nullptr) {
-    if (stopping() || draining()) return false;
+  while (browse(draining() ? 0us : std::chrono::microseconds(kSlice)) == nullptr) {
+    if (stopping() || draining() || failed_) return false;
   }
   return true;
 }
@@ -75,9 +86,9 @@ size_t BatchPacker::fill(std::span<std::byte> raw) {
   last_commit_ = {};
   while (filled < raw.size()) {
     if (frame_taken_ == 0) {
-      frame_ = options_.queue->browse(options_.consumer, 0us);
+      frame_ = browse(0us);
       if (frame_ == nullptr) {
-        if (linger(opened)) continue;
+        if (!failed_ && linger(opened)) continue;
         break;
       }
       frame_bytes_ = reinterpret_cast<const lcr::FrameHeader*>(frame_)->length;
@@ -100,7 +111,7 @@ void BatchPacker::take_frame(size_t bytes) {
   if (lcr::is_change(frame.kind())) shared_.lcrs.add();
   if (frame.kind() == lcr::FrameKind::commit) last_commit_ = frame.transaction_mark().commit_time;
   shared_.bytes.add(frame_bytes_);
-  options_.queue->dequeue(options_.consumer);
+  options_.frames->dequeue();
   frame_ = nullptr;
   frame_taken_ = 0;
 }

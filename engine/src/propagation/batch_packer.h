@@ -38,12 +38,14 @@ class BatchPacker {
   BatchPacker(const SenderOptions& options, Compression compression, SendWindow& window, SenderShared& shared,
               std::function<void()> wake_link);
 
-  // Until shared.stop, or, with shared.drain, until the queue is empty and everything is acknowledged.
-  void run();
+  // Until shared.stop, or, with shared.drain, until the queue is empty and everything is acknowledged. Fails with what
+  // browsing fails with.
+  base::Result<void> run();
 
  private:
   using Time = std::chrono::steady_clock::time_point;
 
+  const std::byte* browse(std::chrono::microseconds timeout);
   bool await_frame();
   std::span<std::byte> await_room();
   size_t fill(std::span<std::byte> raw);
@@ -59,8 +61,9 @@ class BatchPacker {
   SenderShared& shared_;
   std::function<void()> wake_link_;
   BatchCompressor compressor_;
-  std::vector<std::byte> raw_;        // a batch before compression; empty without compression
-  const std::byte* frame_ = nullptr;  // browsed, not dequeued
+  std::vector<std::byte> raw_;         // a batch before compression; empty without compression
+  const std::byte* frame_ = nullptr;   // browsed, not dequeued
+  std::optional<base::Error> failed_;  // why browsing failed
   size_t frame_bytes_ = 0;
   size_t frame_taken_ = 0;  // bytes of it that are in batches: a long frame spans several
   base::UnixMicros last_commit_;

@@ -36,7 +36,9 @@ base::Result<void> check(const SenderOptions& options) {
 
 struct Sender::State {
   explicit State(SenderOptions given)
-      : options(std::move(given)),
+      : queue_frames(given.frames == nullptr ? std::make_unique<queue::QueueFrames>(*given.queue, given.consumer)
+                                             : nullptr),
+        options(with_frames(std::move(given), queue_frames.get())),
         window(options.window_bytes, kBatchHeaderBytes + options.batch_bytes),
         link(options, window, shared,
              {.welcomed = [this](base::Lsn durable, uint32_t accepted) { welcomed(durable, accepted); },
@@ -87,7 +89,10 @@ struct Sender::State {
       const bool known = (accepted->compressions >> static_cast<unsigned>(options.compression) & 1U) != 0;
       BatchPacker packer(options, known ? options.compression : Compression::none, window, shared,
                          [this] { link.wake(); });
-      packer.run();
+      if (auto packed = packer.run(); !packed) {
+        const std::lock_guard lock(mutex);
+        error = packed.error();
+      }
     }
     end();
     shared.packer_state.set("STOPPED");
@@ -108,6 +113,12 @@ struct Sender::State {
     link.wake();
   }
 
+  static SenderOptions with_frames(SenderOptions given, queue::FrameSource* own) {
+    if (own != nullptr) given.frames = own;
+    return given;
+  }
+
+  const std::unique_ptr<queue::QueueFrames> queue_frames;  // where it takes a queue's consumer as it is
   const SenderOptions options;
   SenderShared shared;
   SendWindow window;

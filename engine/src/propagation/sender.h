@@ -13,6 +13,7 @@
 #include "base/ids.h"
 #include "propagation/link.h"
 #include "propagation/peer_address.h"
+#include "queue/frame_source.h"
 #include "queue/lcr_queue.h"
 #include "telemetry/sample.h"
 
@@ -29,7 +30,9 @@ struct SenderOptions {
   uint16_t port = 0;
   LinkSecurity security = {};
 
-  queue::LcrQueue* queue = nullptr;  // outlives the sender
+  // Either outlives the sender: where LCRs come from, or a queue whose consumer the sender is.
+  queue::FrameSource* frames = nullptr;
+  queue::LcrQueue* queue = nullptr;
   size_t consumer = 0;
   const base::Clock* clock = nullptr;  // outlives the sender
 

@@ -14,7 +14,7 @@ constexpr std::chrono::milliseconds kNapWhileSpilling{5};
 
 }  // namespace
 
-QueueSpiller::QueueSpiller(std::vector<SpillingConsumer*> consumers) : consumers_(std::move(consumers)) {
+QueueSpiller::QueueSpiller(std::vector<Spillable*> consumers) : consumers_(std::move(consumers)) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -30,7 +30,7 @@ void QueueSpiller::run() {
     const uint32_t seen = bell_.ticket();
     bool moved = false;
     bool spilling = false;
-    for (SpillingConsumer* const consumer : consumers_) {
+    for (Spillable* const consumer : consumers_) {
       if (consumer->is_spilling() && time_.current() != Activity::disk) time_.enter(Activity::disk);
       moved = consumer->move() || moved;
       spilling = spilling || consumer->is_spilling();

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/doorbell.h"
-#include "queue/spilling_consumer.h"
+#include "queue/spillable.h"
 #include "telemetry/agent.h"
 
 namespace thalweg::queue {
@@ -15,7 +15,7 @@ namespace thalweg::queue {
 // Owner: whoever makes it; the consumers outlive it. time() belongs to anybody.
 class QueueSpiller {
  public:
-  explicit QueueSpiller(std::vector<SpillingConsumer*> consumers);
+  explicit QueueSpiller(std::vector<Spillable*> consumers);
   ~QueueSpiller();  // stops and joins
   QueueSpiller(const QueueSpiller&) = delete;
   QueueSpiller& operator=(const QueueSpiller&) = delete;
@@ -25,7 +25,7 @@ class QueueSpiller {
  private:
   void run();
 
-  const std::vector<SpillingConsumer*> consumers_;
+  const std::vector<Spillable*> consumers_;
   base::Doorbell bell_;
   std::atomic<bool> stop_{false};  // Writer: the destructor (release). Reader: the agent (acquire).
   telemetry::TimeAccount time_;

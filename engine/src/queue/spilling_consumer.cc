@@ -75,6 +75,11 @@ void SpillingConsumer::dequeue() {
   held_ = false;
 }
 
+void SpillingConsumer::release() {
+  const std::lock_guard lock(mutex_);
+  held_ = false;
+}
+
 base::Result<void> SpillingConsumer::next_run() {
   if (!reader_) reader_ = log_->read();
   THALWEG_ASSIGN(run_, reader_->next_run());

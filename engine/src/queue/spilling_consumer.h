@@ -13,7 +13,9 @@
 
 #include "base/doorbell.h"
 #include "base/error.h"
+#include "queue/frame_source.h"
 #include "queue/lcr_queue.h"
+#include "queue/spillable.h"
 #include "spill/spill_log.h"
 #include "spill/spill_space.h"
 #include "telemetry/agent.h"
@@ -60,7 +62,7 @@ void add_to(telemetry::ComponentSample& sample, const QueueSpillStatistics& stat
 // spiller. While the agent looks at a frame in memory (between browse and dequeue) the spiller cannot move that frame
 // or any after it. So an agent must not wait for anything else in between: dequeue first, then wait. One that breaks
 // this holds up the queue as a consumer without spill does; nothing is lost.
-class SpillingConsumer {
+class SpillingConsumer final : public FrameSource, public Spillable {
  public:
   // Takes consumer `consumer` of `queue` over, before the first enqueue. Queue and space outlive it. A space of its own
   // (with clear() called at start) makes limit, bytes and age those of this consumer.
@@ -71,16 +73,17 @@ class SpillingConsumer {
   // --- the consumer's agent, as with LcrQueue
   // The first frame, from disk or from memory, or nullptr when there is none until `timeout` has passed. Valid and
   // unchanged until dequeue. Fails with what reading a segment fails with: corrupt_frame, file_error.
-  base::Result<const std::byte*> browse(std::chrono::microseconds timeout);
-  void dequeue();
+  base::Result<const std::byte*> browse(std::chrono::microseconds timeout) override;
+  void dequeue() override;
+  void release() override;
   // Rings `bell` instead of its own when something arrives. Before the first enqueue.
   void set_doorbell(base::Doorbell* bell);
 
   // --- the spiller
   // One batch: moves frames to disk when the consumer lags too far or has frames there already. Whether it moved any.
   // When it fails, what could not be moved stays in the queue (flow control), and it is tried again next time.
-  bool move();
-  bool is_spilling() const { return spilling_flag_.load(std::memory_order_relaxed); }
+  bool move() override;
+  bool is_spilling() const override { return spilling_flag_.load(std::memory_order_relaxed); }
 
   // From now on throws away what it holds and what comes: the operator gave this consumer up. The spiller does it.
   void discard();

@@ -233,7 +233,7 @@ TEST_F(SpillingConsumerTest, OrderAndCompletenessAtRandomSpeeds) {
   }
   std::vector<uint64_t> seen(kConsumers, 0);
   {
-    QueueSpiller spiller(spilling);
+    QueueSpiller spiller({spilling.begin(), spilling.end()});
     std::vector<std::thread> threads;
     for (size_t i = 0; i < kConsumers; ++i) {
       threads.emplace_back([&, i] {

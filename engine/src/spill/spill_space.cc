@@ -26,8 +26,12 @@ constexpr double kMiB = 1024 * 1024;
 }  // namespace
 
 SpillSpace::SpillSpace(std::filesystem::path directory, uint64_t limit_bytes, const base::Clock& clock,
-                       uint64_t free_bytes_min)
-    : directory_(std::move(directory)), clock_(clock), free_bytes_min_(free_bytes_min), limit_bytes_(limit_bytes) {}
+                       uint64_t free_bytes_min, std::string_view limit_name)
+    : directory_(std::move(directory)),
+      clock_(clock),
+      free_bytes_min_(free_bytes_min),
+      limit_name_(limit_name),
+      limit_bytes_(limit_bytes) {}
 
 Result<size_t> SpillSpace::clear() {
   std::error_code error;
@@ -66,10 +70,10 @@ Result<void> SpillSpace::take(uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   const uint64_t limit = limit_bytes_.load(std::memory_order_relaxed);
   if (used_bytes_ + bytes > limit) {
-    return base::fail(
-        ErrorCode::spill_limit_reached,
-        fmt::format("spilled LCRs take {:.0f} MiB in {}, which spill_limit_mb limits to {:.0f}",
-                    static_cast<double>(used_bytes_) / kMiB, directory_.string(), static_cast<double>(limit) / kMiB));
+    return base::fail(ErrorCode::spill_limit_reached,
+                      fmt::format("spilled LCRs take {:.0f} MiB in {}, which {} limits to {:.0f}",
+                                  static_cast<double>(used_bytes_) / kMiB, directory_.string(), limit_name_,
+                                  static_cast<double>(limit) / kMiB));
   }
   unchecked_bytes_ += bytes;
   if (unchecked_bytes_ >= kLookBytes) {
@@ -78,6 +82,11 @@ Result<void> SpillSpace::take(uint64_t bytes) {
   }
   used_bytes_ += bytes;
   return {};
+}
+
+void SpillSpace::adopt(uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  used_bytes_ += bytes;
 }
 
 void SpillSpace::give(uint64_t bytes) {

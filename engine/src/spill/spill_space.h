@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <string>
 #include <string_view>
 
 #include "base/clock.h"
@@ -32,9 +33,9 @@ class SpillSpace {
   static constexpr uint64_t kFreeBytesMin = uint64_t{256} << 20;
 
   // Takes at most `limit_bytes`, and nothing while the file system has less than `free_bytes_min` for users like us.
-  // `clock` outlives it.
+  // `clock` outlives it; `limit_name` is the parameter that errors name.
   SpillSpace(std::filesystem::path directory, uint64_t limit_bytes, const base::Clock& clock,
-             uint64_t free_bytes_min = kFreeBytesMin);
+             uint64_t free_bytes_min = kFreeBytesMin, std::string_view limit_name = "spill_limit_mb");
   SpillSpace(const SpillSpace&) = delete;
   SpillSpace& operator=(const SpillSpace&) = delete;
 
@@ -44,9 +45,12 @@ class SpillSpace {
 
   // From the next take on. Below what is in use: nothing more is taken until enough has been given back.
   void set_limit(uint64_t limit_bytes) { limit_bytes_.store(limit_bytes, std::memory_order_relaxed); }
+  uint64_t limit() const { return limit_bytes_.load(std::memory_order_relaxed); }
   // Fails with spill_limit_reached or disk_full; then nothing was taken, and it may be tried again.
   base::Result<void> take(uint64_t bytes);
   void give(uint64_t bytes);
+  // Counts what is there already, even above the limit: of a log that outlived a process.
+  void adopt(uint64_t bytes);
 
   // A segment begins or goes; `begun` is what segment_begun returned.
   using Begun = std::chrono::steady_clock::time_point;
@@ -66,6 +70,7 @@ class SpillSpace {
   const std::filesystem::path directory_;
   const base::Clock& clock_;
   const uint64_t free_bytes_min_;
+  const std::string limit_name_;
   // Writer: whoever changes the parameter. Reader: take (relaxed).
   std::atomic<uint64_t> limit_bytes_;
   mutable std::mutex mutex_;

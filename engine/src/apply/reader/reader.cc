@@ -20,8 +20,7 @@ constexpr size_t kFramesPerLook = 256;  // between looks at stop and at the memo
 Reader::Reader(SharedState& shared, const ApplyOptions& options, LsnRanges applied, pg::Connection connection,
                BlockPool& pool, spill::SpillSpace& spill, metadata::MetadataCache& cache, TransactionQueue& out)
     : shared_(shared),
-      queue_(*options.queue),
-      consumer_(options.consumer),
+      frames_(*options.frames),
       memory_budget_bytes_(options.parameters.memory_budget_bytes),
       recovered_low_watermark_{shared.low_watermark.load(std::memory_order_relaxed)},
       applied_(std::move(applied)),
@@ -61,13 +60,13 @@ base::Result<void> Reader::read() {
       THALWEG_TRY(keep_within_budget());
       THALWEG_TRY(spill_old());
     }
-    const std::byte* bytes = queue_.browse(consumer_, std::chrono::microseconds{0});
+    THALWEG_ASSIGN(const std::byte* bytes, frames_.browse(std::chrono::microseconds{0}));
     if (bytes == nullptr) {
       assembler_.rest();
       state_.set("IDLE");
       {
         const ActivityScope idle(time_, Activity::idle);
-        bytes = queue_.browse(consumer_, kQueueWait);
+        THALWEG_ASSIGN(bytes, frames_.browse(kQueueWait));
       }
       if (bytes == nullptr) {
         if (shared_.ending() || shared_.drain.load(std::memory_order_acquire)) return {};
@@ -79,7 +78,7 @@ base::Result<void> Reader::read() {
     }
     THALWEG_ASSIGN(auto transaction, handle(lcr::FrameView::trusted(bytes)));
     // Before a wait for room: the queue's memory is not ours to hold meanwhile.
-    queue_.dequeue(consumer_);
+    frames_.dequeue();
     if (transaction) THALWEG_TRY(hand_over(std::move(transaction)));
   }
 }

@@ -14,7 +14,7 @@
 #include "apply/reader/transaction_queue.h"
 #include "apply/shared_state.h"
 #include "metadata/metadata_cache.h"
-#include "queue/lcr_queue.h"
+#include "queue/frame_source.h"
 #include "telemetry/agent.h"
 
 // Browses the queue, assembles transactions, suppresses what is already at the destination.
@@ -46,8 +46,7 @@ class Reader {
   bool is_duplicate(base::Lsn commit_lsn) const;
 
   SharedState& shared_;
-  queue::LcrQueue& queue_;
-  const size_t consumer_;
+  queue::FrameSource& frames_;
   const size_t memory_budget_bytes_;
   const base::Lsn recovered_low_watermark_;
   const LsnRanges applied_;

@@ -163,6 +163,12 @@ class Engine:
     def put_stream(self, stream: str, source: str, destination: str, tables: list[Table],
                    parameters: Mapping[str, int | str | bool], **more: Any) -> None:
         """The same with further members of the definition."""
+        self.define_stream(stream, source, destination, tables, parameters, **more)
+        self.put_desired()
+
+    def define_stream(self, stream: str, source: str, destination: str, tables: list[Table],
+                      parameters: Mapping[str, int | str | bool], **more: Any) -> None:
+        """Into the document that the next put_desired sends."""
         self.streams[stream] = {
             "id": stream, "name": f"stream {stream}", "status": "ENABLED", "force": False,
             "source": {"name": "source", "conninfo": source},
@@ -171,7 +177,6 @@ class Engine:
             "parameters": dict(parameters),
             **more,
         }
-        self.put_desired()
 
     def wait_phase(self, stream: str, phase: str, seconds: float = SECONDS) -> dict[str, Any]:
         return self.wait_status(stream, lambda status: status["phase"] == phase, seconds, phase)

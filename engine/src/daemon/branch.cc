@@ -1,0 +1,449 @@
+#include "daemon/branch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "daemon/healing.h"
+#include "daemon/log_frames.h"
+#include "daemon/stream_removal.h"
+
+// The branch's thread and its sessions; what the control API reads is in branch_view.cc.
+
+namespace thalweg::daemon {
+namespace {
+
+using base::ErrorCode;
+using base::Lsn;
+namespace fs = std::filesystem;
+
+constexpr std::chrono::milliseconds kLook{50};  // between two looks at a running consumer
+constexpr std::chrono::seconds kLinkPatience{5};
+constexpr std::chrono::minutes kOnDiskFirst{1};  // of one that fell behind; doubling
+constexpr std::chrono::minutes kOnDiskLast{30};
+
+uint64_t limit_bytes(const control::StreamParameters& parameters) {
+  return static_cast<uint64_t>(parameters.queue_spill_limit_mb) << 20;
+}
+
+}  // namespace
+
+Branch::Branch(BranchOptions options)
+    : options_(std::move(options)),
+      space_(options_.directory, limit_bytes(options_.definition.parameters), *options_.clock,
+             spill::SpillSpace::kFreeBytesMin, "queue_spill_limit_mb"),
+      progress_(*options_.clock),
+      parameters_(options_.definition.parameters),
+      backoff_(std::hash<std::string>{}(options_.definition.id + options_.id)) {}
+
+Branch::~Branch() { end(); }
+
+std::string Branch::file_folder(uint64_t number) const {
+  return (options_.directory / "backlog" / fmt::format("{:010}", number)).string();
+}
+
+// --- a session
+
+base::Result<void> Branch::begin(queue::LcrQueue& queue, size_t consumer, Lsn from,
+                                 const std::atomic<uint64_t>& source_end) {
+  from_ = from;
+  source_end_ = &source_end;
+  stop_ = false;
+  drain_ = false;
+  needs_session_ = false;
+  caught_up_ = false;
+  ended_ = false;
+  if (!is_dropped()) {
+    std::error_code error;
+    fs::create_directories(options_.directory / "apply", error);
+    if (!error) fs::create_directories(options_.directory / "backlog", error);
+    if (error) return std::unexpected(base::file_error(error.value(), "create " + options_.directory.string()));
+    THALWEG_ASSIGN(const size_t removed, space_.clear());  // what was not durable
+    static_cast<void>(removed);
+    std::unique_lock lock(session_lock_);
+    if (auto opened = open_logs(from); !opened) {
+      // The destination's, not the stream's: it says so, and its frames wait on disk.
+      std::lock_guard state(mutex_);
+      error_ = control::ReportedError{opened.error(), options_.clock->unix_now()};
+      aborted_ = true;
+    }
+    backlog_ = std::make_unique<queue::BacklogConsumer>(
+        queue, consumer, space_, *options_.clock,
+        queue::BacklogOptions{
+            .folder = file_folder(next_log_), .session = next_log_, .from = from, .on_disk_for = on_disk_for_});
+    ++next_log_;
+  }
+  thread_ = std::jthread([this] {
+    is_dropped() ? be_dropped() : run();
+    ended_ = true;
+  });
+  return {};
+}
+
+// Those that the slot has not passed hold nothing that does not come again.
+base::Result<void> Branch::open_logs(Lsn from) {
+  old_logs_.clear();
+  replayed_ = 0;
+  std::vector<uint64_t> numbers;
+  std::error_code error;
+  for (fs::directory_iterator entry(options_.directory / "backlog", error), end; !error && entry != end;
+       entry.increment(error)) {
+    numbers.push_back(std::strtoull(entry->path().filename().c_str(), nullptr, 10));
+  }
+  if (error) return std::unexpected(base::file_error(error.value(), "list " + options_.directory.string()));
+  std::ranges::sort(numbers);
+  if (!numbers.empty()) next_log_ = std::max(next_log_, numbers.back() + 1);
+  for (const uint64_t number : numbers) {
+    if (!fs::exists(fs::path(file_folder(number)) / "mark")) {  // begun or removed when the engine died
+      fs::remove_all(file_folder(number), error);
+      continue;
+    }
+    THALWEG_ASSIGN(auto log, spill::DurableLog::open(space_, file_folder(number)));
+    if (log->synced() <= log->from()) {
+      log->remove();
+      continue;
+    }
+    replayed_ = std::max(replayed_.load(), log->synced().value);
+    old_logs_.push_back(std::move(log));
+  }
+  if (!old_logs_.empty()) {
+    base::log_event(base::LogLevel::info, "backlog_found",
+                    {{"stream", options_.definition.id},
+                     {"destination", options_.id},
+                     {"logs", old_logs_.size()},
+                     {"bytes", space_.use().bytes},
+                     {"from", base::to_string(old_logs_.front()->from())},
+                     {"to", base::to_string(old_logs_.back()->synced())},
+                     {"capture_from", base::to_string(from)}});
+  }
+  return {};
+}
+
+void Branch::request_stop(bool drain) {
+  {
+    std::lock_guard lock(mutex_);
+    // One that is behind keeps what it has on disk.
+    if (drain && is_live_ && !backlog_->statistics().on_disk) {
+      drain_ = true;
+    } else {
+      stop_ = true;
+    }
+  }
+  changed_.notify_all();
+}
+
+void Branch::end() {
+  request_stop(false);
+  if (thread_.joinable()) thread_.join();
+  std::unique_lock lock(session_lock_);
+  if (backlog_) {
+    backlog_->close();
+    replayed_ = std::max(replayed_.load(), backlog_->logged().value);
+  }
+  backlog_.reset();
+  old_logs_.clear();
+}
+
+void Branch::convict() {
+  if (backlog_->statistics().on_disk) return;
+  on_disk_for_ = std::clamp<std::chrono::milliseconds>(on_disk_for_ * 2, kOnDiskFirst, kOnDiskLast);
+  needs_session_ = true;
+  base::log_event(base::LogLevel::warning, "destination_behind",
+                  {{"stream", options_.definition.id}, {"destination", options_.id}});
+}
+
+Lsn Branch::confirmed() const {
+  std::shared_lock lock(session_lock_);
+  Lsn out = std::max({from_, Lsn{durable_.load(std::memory_order_acquire)}, Lsn{replayed_.load()}});
+  if (backlog_) out = std::max(out, backlog_->logged());
+  return out;
+}
+
+// --- its thread
+
+void Branch::run() {
+  while (!stopping()) {
+    if (options_.definition.status == control::DesiredStatus::disabled) {
+      clear_error();
+      observe("DISABLED", "STOPPED");
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return stop_ || drain_; });
+      return;
+    }
+    {
+      // What an earlier session decided: given up, or not to be tried before a time.
+      std::unique_lock lock(mutex_);
+      const auto due = [&] { return stop_ || drain_ || retry_asked_; };
+      if (aborted_) {
+        status_ = "ABORTED";
+        phase_ = "STOPPED";
+        changed_.wait(lock, due);
+      } else if (retry_due_) {
+        changed_.wait_until(lock, *retry_due_, due);
+      }
+      if (stop_ || drain_) return;
+      if (retry_asked_) error_.reset();
+      aborted_ = false;
+      retry_asked_ = false;
+      retry_due_.reset();
+      status_ = "ENABLED";
+      if (!error_) phase_ = "INITIALIZING";
+    }
+    const auto begun = std::chrono::steady_clock::now();
+    auto ran = run_once();
+    backoff_.worked(std::chrono::steady_clock::now() - begun);
+    stop_consumer();
+    bool again = true;
+    if (is_live_.exchange(false)) again = backlog_->leave();
+    if (stopping() || (ran && drain_)) return;
+    if (!ran) give_up_or_wait(ran.error());
+    if (!again) {
+      needs_session_ = true;
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return stop_ || drain_; });
+      return;
+    }
+  }
+}
+
+void Branch::give_up_or_wait(const base::Error& error) {
+  const bool heals = heals_by_itself(error);
+  std::lock_guard lock(mutex_);
+  const base::UnixMicros now = options_.clock->unix_now();
+  error_ = control::ReportedError{error, now};
+  retry_at_.reset();
+  if (heals) {
+    const auto delay = backoff_.next();
+    retry_due_ = std::chrono::steady_clock::now() + delay;
+    retry_at_ = base::UnixMicros{now.value + std::chrono::microseconds(delay).count()};
+    phase_ = "RETRYING";
+  } else {
+    aborted_ = true;
+    status_ = "ABORTED";
+    phase_ = "STOPPED";
+  }
+  base::log_error(heals ? "destination_retrying" : "destination_aborted", error,
+                  {{"stream", options_.definition.id}, {"destination", options_.id}});
+}
+
+bool Branch::heals_by_itself(const base::Error& error) {
+  if (daemon::heals_by_itself(error)) return true;
+  if (error.code == ErrorCode::receiver_restarted) return true;
+  if (error.code != ErrorCode::stream_in_use) return false;
+  const auto now = std::chrono::steady_clock::now();
+  if (!in_use_since_) in_use_since_ = now;
+  return now - *in_use_since_ < kInUsePatience;
+}
+
+base::Result<void> Branch::run_once() {
+  StartedDestination started;
+  if (!options_.definition.send_to) {
+    THALWEG_ASSIGN(started, start_destination(options_.definition, start_context()));
+    THALWEG_TRY(check_reach(started.low_watermark));
+    note_confirmed(started.low_watermark);
+  }
+  backlog_->stay_on_disk(static_cast<bool>(started.constraints_from));
+  while (!old_logs_.empty() && !stopping() && !drain_) {
+    spill::DurableLog& log = *old_logs_.front();
+    if (Lsn{durable_} < log.synced()) THALWEG_TRY(replay(started, log));
+    if (Lsn{durable_} < log.synced()) return {};  // stopped
+    log.remove();
+    std::unique_lock lock(session_lock_);
+    old_logs_.pop_front();
+  }
+  if (stopping() || drain_) return {};
+  return go_live(started);
+}
+
+// Whether what the logs and this session hold goes on where the destination is.
+base::Result<void> Branch::check_reach(Lsn low_watermark) const {
+  Lsn reached = low_watermark;
+  const auto joins = [&](Lsn from, Lsn to) -> base::Result<void> {
+    if (from > reached) {
+      base::Error gap = base::fail(ErrorCode::position_gap,
+                                   fmt::format("Destination \"{}\" has applied up to {}, what is left begins at {}: {} "
+                                               "bytes of WAL are missing.",
+                                               options_.definition.destination.name, base::to_string(reached),
+                                               base::to_string(from), from.value - reached.value))
+                            .error();
+      gap.lsn = reached;
+      return std::unexpected(std::move(gap));
+    }
+    reached = std::max(reached, to);
+    return {};
+  };
+  for (const auto& log : old_logs_) THALWEG_TRY(joins(log->from(), log->synced()));
+  return joins(from_, from_);
+}
+
+base::Result<Lsn> Branch::start_consumer(const StartedDestination& started, queue::FrameSource& frames) {
+  control::StreamDefinition definition = options_.definition;
+  {
+    std::lock_guard lock(mutex_);
+    definition.parameters = parameters_;
+  }
+  auto consumer = definition.send_to ? make_sender_consumer(definition, *options_.peering, frames, *options_.clock)
+                                     : make_apply_consumer(definition, started.catch_up, options_.directory / "apply",
+                                                           frames, *options_.clock);
+  auto at = consumer->start();
+  if (!at) {
+    consumer->request_stop(false);
+    consumer->join();
+    return at;
+  }
+  if (definition.send_to) {
+    if (auto reaches = check_reach(*at); !reaches) {
+      consumer->request_stop(false);
+      consumer->join();
+      return std::unexpected(reaches.error());
+    }
+  }
+  note_confirmed(*at);
+  std::unique_lock lock(session_lock_);
+  consumer_ = std::move(consumer);
+  return at;
+}
+
+void Branch::stop_consumer() {
+  if (!consumer_) return;
+  consumer_->request_stop(false);
+  consumer_->join();
+  note_confirmed({consumer_->confirmed().load(std::memory_order_acquire)});
+  std::unique_lock lock(session_lock_);
+  consumer_.reset();
+}
+
+void Branch::note_confirmed(Lsn lsn) {
+  if (lsn > Lsn{durable_}) durable_.store(lsn.value, std::memory_order_release);
+}
+
+base::Result<void> Branch::replay(const StartedDestination& started, spill::DurableLog& log) {
+  log.rewind();
+  LogFrames frames(log);
+  THALWEG_TRY(start_consumer(started, frames));
+  clear_error();
+  observe("ENABLED", "CATCHING UP");
+  auto watched = watch(log.synced());
+  stop_consumer();
+  return watched;
+}
+
+base::Result<void> Branch::go_live(const StartedDestination& started) {
+  is_live_ = true;
+  caught_up_ = false;
+  THALWEG_TRY(start_consumer(started, *backlog_));
+  clear_error();
+  in_use_since_.reset();
+  observe("ENABLED", "CATCHING UP");
+  THALWEG_TRY(watch(started.constraints_from));
+  if (stopping() || drain_ || !started.constraints_from) return {};
+  const Lsn applied = consumer_->applied();
+  stop_consumer();
+  return add_late_constraints(options_.definition, start_context(), applied);
+}
+
+// Returns when stopped, drained, or once everything below `until` (zero: never) is durable; fails when the consumer
+// does.
+base::Result<void> Branch::watch(Lsn until) {
+  Lsn target;  // the source's end when this began
+  std::optional<std::chrono::steady_clock::time_point> link_broken_at;
+  bool draining = false;
+  while (!stopping()) {
+    if (auto failed = consumer_->failure()) return std::unexpected(*failed);
+    const Lsn confirmed{consumer_->confirmed().load(std::memory_order_acquire)};
+    note_confirmed(confirmed);
+    if (is_live_) backlog_->confirm(Lsn{durable_});
+    if (until && confirmed >= until) return {};
+    if (drain_ && !is_live_) return {};
+    if (drain_ && !draining) {
+      draining = true;
+      consumer_->request_stop(true);
+    }
+    if (draining && !consumer_->is_running()) return {};
+    if (auto trouble = consumer_->trouble()) {
+      const auto now = std::chrono::steady_clock::now();
+      if (!link_broken_at) link_broken_at = now;
+      if (now - *link_broken_at >= kLinkPatience || draining) return std::unexpected(*trouble);
+    } else {
+      link_broken_at.reset();
+      if (!target) target = {source_end_->load(std::memory_order_acquire)};
+      if (is_live_ && target && consumer_->applied() >= target && !caught_up_.exchange(true)) {
+        observe("ENABLED", "REPLICATING");
+      }
+    }
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, kLook, [&] { return stop_.load(); });
+  }
+  return {};
+}
+
+void Branch::be_dropped() {
+  if (has_been_dropped()) return;
+  observe("ENABLED", "DROPPING");
+  while (!stopping()) {
+    auto removed = remove_destination(options_.definition);
+    std::error_code error;
+    if (removed) fs::remove_all(options_.directory, error);
+    if (removed && error) {
+      removed = std::unexpected(base::file_error(error.value(), "remove " + options_.directory.string()));
+    }
+    if (removed) {
+      clear_error();
+      if (!removed->empty()) {
+        std::lock_guard lock(mutex_);
+        error_ = control::ReportedError{base::fail(ErrorCode::database_unreachable, *removed).error(),
+                                        options_.clock->unix_now()};
+      }
+      return observe("DROPPED", "STOPPED");
+    }
+    give_up_or_wait(removed.error());
+    std::unique_lock lock(mutex_);
+    phase_ = aborted_ ? "STOPPED" : "DROPPING";
+    const auto due = [&] { return stop_ || retry_asked_; };
+    if (aborted_) {
+      changed_.wait(lock, due);
+    } else {
+      changed_.wait_until(lock, *retry_due_, due);
+    }
+    retry_asked_ = false;
+    aborted_ = false;
+    status_ = "ENABLED";
+  }
+}
+
+bool Branch::has_been_dropped() const {
+  std::lock_guard lock(mutex_);
+  return status_ == "DROPPED";
+}
+
+StartContext Branch::start_context() {
+  return {.destination = options_.id,
+          .shares_capture = true,
+          .spill_directory = options_.directory / "apply",
+          .clock = options_.clock,
+          .peering = options_.peering,
+          .progress = &progress_,
+          .stop = &stop_,
+          .set_phase = [this](std::string_view phase) { observe("ENABLED", phase); }};
+}
+
+void Branch::observe(std::string_view status, std::string_view phase) {
+  std::lock_guard lock(mutex_);
+  if (status_ == status && phase_ == phase) return;
+  status_ = status;
+  phase_ = phase;
+  base::log_event(
+      base::LogLevel::info, "destination_state",
+      {{"stream", options_.definition.id}, {"destination", options_.id}, {"status", status}, {"phase", phase}});
+}
+
+void Branch::clear_error() {
+  std::lock_guard lock(mutex_);
+  error_.reset();
+  retry_at_.reset();
+}
+
+}  // namespace thalweg::daemon

@@ -1,0 +1,173 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "daemon/branch.h"
+#include "daemon/destination_errors.h"
+#include "daemon/stream_status.h"
+
+// What the control API sees of a Branch, and what it does to its error queue.
+
+namespace thalweg::daemon {
+namespace {
+
+constexpr double kMiB = 1024 * 1024;
+
+// A backlog's share of an error's text: what becomes of the changes meanwhile.
+std::string backlog_text(const control::BacklogStatus& backlog) {
+  if (backlog.state == "IN MEMORY") return "";
+  return fmt::format(" Its backlog of {:.1f} MiB is on the engine's disk.", static_cast<double>(backlog.bytes) / kMiB);
+}
+
+template <typename Key, typename Value>
+void add_buckets(std::vector<std::pair<Key, Value>>& to, const std::vector<std::pair<Key, Value>>& more) {
+  std::map<Key, Value> sums(to.begin(), to.end());
+  for (const auto& [upper, count] : more) sums[upper] += count;
+  to.assign(sums.begin(), sums.end());
+}
+
+}  // namespace
+
+bool Branch::has_caught_up_or_failed() const {
+  std::lock_guard lock(mutex_);
+  return caught_up_ || error_ || status_ != "ENABLED" || is_dropped();
+}
+
+void Branch::retry() {
+  {
+    std::lock_guard lock(mutex_);
+    if (!aborted_ && !retry_due_) return;  // it works, or is already trying
+    retry_asked_ = true;
+  }
+  changed_.notify_all();
+}
+
+void Branch::set_parameters(const control::StreamParameters& parameters) {
+  {
+    std::lock_guard lock(mutex_);
+    if (parameters_ == parameters) return;
+    parameters_ = parameters;
+  }
+  space_.set_limit(static_cast<uint64_t>(parameters.queue_spill_limit_mb) << 20);
+  std::shared_lock lock(session_lock_);
+  if (consumer_) consumer_->set_parameters(parameters);
+}
+
+control::DestinationStatus Branch::status() const {
+  control::DestinationStatus out;
+  out.id = options_.id;
+  out.mode = mode_of(options_.definition);
+  {
+    std::lock_guard lock(mutex_);
+    out.status = status_;
+    out.phase = phase_;
+    out.error = error_;
+    out.retry_at = retry_at_;
+  }
+  std::vector<telemetry::TableSample> changes;
+  bool running = false;
+  std::optional<base::Error> full;
+  out.confirmed = confirmed();
+  out.applied = {durable_.load(std::memory_order_acquire)};
+  const spill::SpillUse use = space_.use();
+  out.backlog.limit_bytes = space_.limit();
+  out.backlog.bytes = use.bytes;
+  out.backlog.age = use.age;
+  {
+    std::shared_lock lock(session_lock_);
+    if (consumer_) {
+      running = true;
+      out.applied = std::max(out.applied, consumer_->applied());
+      changes = consumer_->tables();
+      if (auto trouble = consumer_->trouble(); trouble && !out.error) {
+        out.error = control::ReportedError{*trouble, options_.clock->unix_now()};
+        out.phase = "RETRYING";
+      }
+    }
+    for (const auto& log : old_logs_) {
+      out.backlog.frames += log->frames_left();
+      out.backlog.lcrs += log->changes_left();
+    }
+    if (backlog_) {
+      const queue::BacklogStatistics backlog = backlog_->statistics();
+      out.backlog.frames += backlog.frames;
+      out.backlog.lcrs += backlog.lcrs;
+      if (backlog.on_disk || !old_logs_.empty()) out.backlog.state = "ON DISK";
+      full = backlog.failure;
+    }
+  }
+  if (full) {
+    out.backlog.state = "FULL";
+    if (!out.error) out.error = control::ReportedError{*full, options_.clock->unix_now()};
+    out.error->error.message +=
+        " Its backlog takes no more (" + full->message + "): until it does, the source keeps its WAL.";
+  } else if (out.error && out.status != "DROPPED") {
+    std::string& message = out.error->error.message;
+    const std::string named = fmt::format("Destination \"{}\": ", options_.definition.destination.name);
+    if (!message.starts_with(named)) message.insert(0, named);
+    message += backlog_text(out.backlog);
+  }
+  add_tables(out, options_.definition.tables, changes, progress_.report(), running,
+             options_.definition.parameters.initial_copy);
+  return out;
+}
+
+void Branch::add_to(control::StreamStats& stats) const {
+  control::StreamStats own;
+  {
+    std::shared_lock lock(session_lock_);
+    if (backlog_) {
+      const queue::BacklogStatistics backlog = backlog_->statistics();
+      const spill::SpillUse use = space_.use();
+      own.components.push_back(
+          {.type = "QUEUE",
+           .name = "backlog",
+           .sub_component = "QUEUE SPILL",
+           .server = 0,
+           .state = backlog.failure   ? "FULL"
+                    : backlog.on_disk ? "SPILLING"
+                                      : "NORMAL",
+           .time_ns = {},
+           .counters = {{"spilled_lcrs", backlog.spilled_lcrs}, {"spilled_bytes", backlog.spilled_bytes}},
+           .gauges = {{"depth", static_cast<int64_t>(backlog.frames)},
+                      {"spill_frames", static_cast<int64_t>(backlog.lcrs)},
+                      {"spill_bytes", static_cast<int64_t>(use.bytes)},
+                      {"spill_age_us", use.age.count()}}});
+    }
+    if (consumer_) consumer_->add_to(own);
+  }
+  for (telemetry::ComponentSample& component : own.components) {
+    component.destination = options_.id;
+    stats.components.push_back(std::move(component));
+  }
+  add_buckets(stats.latency, own.latency);
+  for (const telemetry::TableSample& table : own.tables) add_changes(stats.tables, table);
+  stats.error_queue_transactions += own.error_queue_transactions;
+  stats.destinations.push_back({.id = options_.id,
+                                .latency = std::move(own.latency),
+                                .tables = std::move(own.tables),
+                                .error_queue_transactions = own.error_queue_transactions});
+}
+
+base::Result<std::vector<control::ParkedTransactionView>> Branch::errors() const {
+  return parked_errors(options_.definition);
+}
+
+base::Result<void> Branch::execute_error(int64_t error_id) {
+  {
+    std::shared_lock lock(session_lock_);
+    if (consumer_ && consumer_->apply() != nullptr) return consumer_->apply()->execute_error(error_id);
+  }
+  return execute_parked_error(options_.definition, error_id);
+}
+
+base::Result<void> Branch::drop_error(int64_t error_id) {
+  {
+    std::shared_lock lock(session_lock_);
+    if (consumer_ && consumer_->apply() != nullptr) return consumer_->apply()->remove_error(error_id);
+  }
+  return remove_parked_error(options_.definition, error_id);
+}
+
+}  // namespace thalweg::daemon

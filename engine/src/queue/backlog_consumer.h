@@ -1,0 +1,123 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+
+#include "base/clock.h"
+#include "base/doorbell.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "queue/backlog_ledger.h"
+#include "queue/frame_source.h"
+#include "queue/lcr_queue.h"
+#include "queue/spillable.h"
+#include "queue/spilling_consumer.h"
+#include "spill/durable_log.h"
+#include "spill/spill_space.h"
+
+// The consumer of one destination of several (docs/decisions/fan-out.md; seed 000, figure 4). As long as no agent has
+// taken anything from memory, what comes goes to a durable log: the destination may be away for days, and the source
+// need not keep its WAL. An agent reads that log, and, once it has read all of it, the queue's memory like any other
+// consumer; a lag is then spilled without being durable (SpillingConsumer).
+
+namespace thalweg::queue {
+
+struct BacklogOptions {
+  std::filesystem::path folder;  // of the log, made when it is needed; its parent exists
+  uint64_t session = 0;          // number of the capture's start: the log's id
+  base::Lsn from;                // every transaction that commits from here on comes whole
+  // Stays on disk at least so long: a destination that fell behind a moment ago.
+  std::chrono::milliseconds on_disk_for{0};
+};
+
+struct BacklogStatistics {
+  bool on_disk = false;                // the agent reads, or would read, from disk
+  uint64_t frames = 0;                 // not taken yet, in memory and on disk
+  uint64_t lcrs = 0;                   // of those on disk
+  uint64_t spilled_lcrs = 0;           // moved to disk so far
+  uint64_t spilled_bytes = 0;          // before compression
+  std::optional<base::Error> failure;  // why nothing can be moved now: the queue keeps it, the source is held back
+};
+
+// Thread-safe: browse, dequeue and release belong to the agent, move to the spiller, the rest to the branch, statistics
+// and logged to anybody. The agent must not wait for anything but browse while it looks at a frame.
+class BacklogConsumer final : public FrameSource, public Spillable {
+ public:
+  // Takes consumer `consumer` of `queue` over, before the first enqueue. Queue, space and clock outlive it. The space
+  // is this consumer's own.
+  BacklogConsumer(LcrQueue& queue, size_t consumer, spill::SpillSpace& space, const base::Clock& clock,
+                  BacklogOptions options);
+  BacklogConsumer(const BacklogConsumer&) = delete;
+  BacklogConsumer& operator=(const BacklogConsumer&) = delete;
+
+  // --- the agent
+  base::Result<const std::byte*> browse(std::chrono::microseconds timeout) override;
+  void dequeue() override;
+  void release() override;
+
+  // --- the spiller
+  bool move() override;
+  bool is_spilling() const override { return on_disk_.load(std::memory_order_relaxed) || memory_.is_spilling(); }
+
+  // --- the branch
+  // The agent has ended. True: the next one gets again whatever has not been confirmed. False: it was in memory and is
+  // gone; only a new start of the capture brings it back.
+  bool leave();
+  // Transactions that commit below `durable` are durable at the destination: removes what the log has of them.
+  void confirm(base::Lsn durable);
+  // Keeps it on disk until further notice.
+  void stay_on_disk(bool stay);
+  // Ends writing: syncs what it can, for the next process or session. The spiller has ended.
+  void close();
+
+  // Transactions that commit below it are durable in the log, or at the destination; `from` until there are some.
+  base::Lsn logged() const { return {logged_.load(std::memory_order_acquire)}; }
+  BacklogStatistics statistics() const;
+
+ private:
+  void join();
+  // All with mutex_ held.
+  base::Result<bool> take_batch();
+  base::Result<void> append(const lcr::FrameView& frame);
+  base::Result<void> sync_if_due(bool now);
+  bool may_leave_disk() const;
+
+  LcrQueue& queue_;
+  const size_t consumer_;
+  spill::SpillSpace& space_;
+  const base::Clock& clock_;
+  const BacklogOptions options_;
+  const std::chrono::steady_clock::time_point begun_;
+  base::Doorbell bell_;
+  SpillingConsumer memory_;
+
+  mutable std::mutex mutex_;
+  // Guarded by mutex_.
+  bool attended_ = false;  // an agent reads: its first browse said so
+  bool stay_ = false;
+  std::unique_ptr<spill::DurableLog> log_;
+  BacklogLedger ledger_;
+  uint64_t unsynced_bytes_ = 0;
+  std::chrono::steady_clock::time_point synced_at_;
+  std::optional<base::Error> failure_;
+  uint64_t appended_lcrs_ = 0, appended_bytes_ = 0;
+
+  // The agent's.
+  bool joined_ = false;
+  std::span<const std::byte> run_;  // read from the log, not dequeued
+  // Writer: the agent in browse, the branch while there is no agent; both under mutex_. Readers: the agent (its own
+  // writes), is_spilling.
+  std::atomic<bool> on_disk_{false};
+  std::atomic<bool> consumed_{
+      false};                     // an agent took something from memory. Writer: the agent. Reader: spiller, branch
+  std::atomic<uint64_t> logged_;  // Writer: under mutex_ (release). Readers: anybody (acquire)
+};
+
+}  // namespace thalweg::queue

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <vector>
+
+#include "base/ids.h"
+#include "lcr/frame.h"
+
+namespace thalweg::queue {
+
+// What must be known of a backlog's frames so that its log can be cut from the front: which segments hold something of
+// which transaction, and the table descriptions that a reader which begins later needs.
+// Owner: one thread, or a lock of its owner's.
+class BacklogLedger {
+ public:
+  // `frame` was appended to segment `segment`.
+  void appended(const lcr::FrameView& frame, uint32_t segment);
+  // A segment may end here: outside a transaction that comes whole.
+  bool is_between_transactions() const { return !in_whole_; }
+  // All that commits below it has been appended; zero: nothing is known yet.
+  base::Lsn position() const { return position_; }
+  // The latest description of each table, for the beginning of a segment.
+  const std::map<uint32_t, std::vector<std::byte>>& tables() const { return tables_; }
+  // The first segment that has something of a transaction that commits at or above `durable`, or of an open one; at
+  // most `last`.
+  uint32_t first_needed(base::Lsn durable, uint32_t last);
+
+ private:
+  void need(uint32_t first, uint32_t last, base::Lsn until);
+
+  struct Needed {
+    uint32_t segment;
+    base::Lsn until;  // not needed once everything that commits below is durable
+  };
+  bool in_whole_ = false;
+  base::Lsn position_;
+  std::deque<Needed> needed_;                          // by segment
+  std::map<uint32_t, uint32_t> streamed_;              // open transaction -> the segment of its first piece
+  std::map<uint32_t, std::vector<std::byte>> tables_;  // by relation
+};
+
+}  // namespace thalweg::queue

@@ -1,0 +1,342 @@
+#include "spill/durable_log.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cerrno>
+#include <utility>
+
+#include "base/log.h"
+#include "lcr/frame.h"
+#include "spill/log_mark.h"
+#include "spill/segment_format.h"
+
+namespace thalweg::spill {
+
+using base::ErrorCode;
+using base::Result;
+
+namespace {
+
+std::unexpected<base::Error> file_failure(std::string_view action, const std::filesystem::path& path) {
+  return std::unexpected(base::file_error(errno, fmt::format("{} {}", action, path.string())));
+}
+
+Result<LogMark> read_mark(const std::filesystem::path& path) {
+  THALWEG_ASSIGN(base::File file, base::File::open(path, O_RDONLY | O_NOFOLLOW));
+  std::array<std::byte, 2 * kMarkStride> bytes{};
+  THALWEG_ASSIGN(const size_t got, file.read_some(bytes));
+  std::optional<LogMark> best;
+  for (size_t at = 0; at < got; at += kMarkStride) {
+    const auto mark = decode_mark(std::span(bytes).first(got).subspan(at));
+    if (mark && (!best || mark->sequence > best->sequence)) best = mark;
+  }
+  if (!best) return base::fail(ErrorCode::corrupt_frame, fmt::format("{} holds no mark", path.string()));
+  return *best;
+}
+
+Result<void> sync_folder(const std::filesystem::path& folder) {
+  THALWEG_ASSIGN(base::File directory, base::File::open(folder, O_RDONLY | O_DIRECTORY));
+  return directory.sync();
+}
+
+}  // namespace
+
+void DurableLog::Count::add(const Count& other) {
+  frames += other.frames;
+  changes += other.changes;
+}
+
+void DurableLog::Count::subtract(const Count& other) {
+  frames -= std::min(frames, other.frames);
+  changes -= std::min(changes, other.changes);
+}
+
+void DurableLog::publish() {
+  frames_left_.set(kept_.frames - std::min(kept_.frames, read_.frames));
+  changes_left_.set(kept_.changes - std::min(kept_.changes, read_.changes));
+}
+
+DurableLog::Count DurableLog::count(std::span<const std::byte> run) {
+  Count count;
+  while (!run.empty()) {
+    const lcr::FrameHeader& header = lcr::FrameView::trusted(run.data()).header();
+    ++count.frames;
+    if (lcr::is_change(header.kind)) ++count.changes;
+    run = run.subspan(header.length);
+  }
+  return count;
+}
+
+DurableLog::DurableLog(SpillSpace& space, std::filesystem::path folder, uint64_t id, base::Lsn from)
+    : space_(space), folder_(std::move(folder)), id_(id), from_(from), synced_(from) {}
+
+DurableLog::~DurableLog() {
+  for (const Segment& segment : segments_) {
+    space_.give(segment.bytes);
+    space_.segment_gone(segment.begun);
+  }
+}
+
+Result<std::unique_ptr<DurableLog>> DurableLog::create(SpillSpace& space, std::filesystem::path folder, uint64_t id,
+                                                       base::Lsn from) {
+  if (::mkdir(folder.c_str(), 0700) != 0) return file_failure("create", folder);
+  std::unique_ptr<DurableLog> log(new DurableLog(space, std::move(folder), id, from));
+  if (auto begun = log->begin(); !begun) {
+    std::error_code ignored;  // on top of a failure that is the answer: the next try finds the folder and says so
+    std::filesystem::remove_all(log->folder_, ignored);
+    return std::unexpected(begun.error());
+  }
+  return log;
+}
+
+Result<void> DurableLog::begin() {
+  THALWEG_ASSIGN(mark_, base::File::open(folder_ / "mark", O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW));
+  if (::ftruncate(mark_.descriptor(), 2 * kMarkStride) != 0) return file_failure("make room in", folder_);
+  THALWEG_TRY(write_mark(from_));
+  THALWEG_TRY(sync_folder(folder_));
+  return sync_folder(folder_.parent_path());
+}
+
+Result<std::unique_ptr<DurableLog>> DurableLog::open(SpillSpace& space, std::filesystem::path folder) {
+  THALWEG_ASSIGN(const LogMark mark, read_mark(folder / "mark"));
+  std::unique_ptr<DurableLog> log(new DurableLog(space, std::move(folder), mark.log, {mark.from}));
+  log->synced_ = {mark.synced};
+  log->kept_ = {.frames = mark.frames, .changes = mark.changes};
+  log->publish();
+  log->read_number_ = mark.first_segment;
+  log->next_number_ = mark.end_segment;
+  for (uint32_t number = mark.first_segment; number < mark.end_segment; ++number) {
+    const bool is_last = number + 1 == mark.end_segment;
+    const auto path = log->path_of(number);
+    struct stat found{};
+    // Segments that had been passed went after the last mark.
+    if (log->segments_.empty() && !is_last && !std::filesystem::exists(path)) {
+      log->read_number_ = number + 1;
+      continue;
+    }
+    if (::stat(path.c_str(), &found) != 0) return file_failure("find", path);
+    const auto bytes = static_cast<uint64_t>(found.st_size);
+    if (is_last && bytes < mark.last_bytes) {
+      return base::fail(ErrorCode::corrupt_frame,
+                        fmt::format("{} has {} bytes of {}", path.string(), bytes, mark.last_bytes));
+    }
+    if (is_last && ::truncate(path.c_str(), static_cast<off_t>(mark.last_bytes)) != 0) {
+      return file_failure("cut", path);
+    }
+    Segment& segment = log->segments_.emplace_back(Segment{.number = number, .begun = space.segment_begun()});
+    segment.bytes = is_last ? mark.last_bytes : bytes;
+    segment.blocks = is_last ? mark.last_blocks : UINT32_MAX;
+    segment.ended = !is_last || mark.last_ended != 0;
+    space.adopt(segment.bytes);
+  }
+  return log;
+}
+
+std::filesystem::path DurableLog::path_of(uint32_t number) const { return folder_ / fmt::format("{:08}", number); }
+
+const DurableLog::Segment* DurableLog::find(uint32_t number) const {
+  if (segments_.empty() || number < segments_.front().number) return nullptr;
+  const size_t at = number - segments_.front().number;
+  return at < segments_.size() ? &segments_[at] : nullptr;
+}
+
+Result<void> DurableLog::append(std::span<const std::byte> frame) {
+  assert(frame.size() >= lcr::kFrameHeaderBytes && frame.size() % lcr::kFrameAlignment == 0);
+  if (buffer_.size() + frame.size() > kBlockRawBytesMax) THALWEG_TRY(flush());
+  if (frame.size() > kBlockRawBytesMax) {
+    THALWEG_TRY(begin_segment());
+    Segment& segment = segments_.back();
+    // All of its blocks, or none: a reader never sees a part.
+    packed_.clear();
+    uint32_t blocks = segment.blocks;
+    const SegmentId id{.log = id_, .number = segment.number};
+    if (segment.bytes == 0) append_segment_header(id, packed_);
+    for (auto raw = frame; !raw.empty(); raw = raw.subspan(std::min(raw.size(), kBlockRawBytesMax))) {
+      append_block(id, blocks++, raw.first(std::min(raw.size(), kBlockRawBytesMax)), packed_);
+    }
+    const auto written = write(segment, packed_);
+    packed_ = {};
+    THALWEG_TRY(std::move(written));
+    segment.blocks = blocks;
+    segment.count.add(count(frame));
+  } else {
+    if (buffer_.capacity() == 0) buffer_.reserve(kBlockRawBytesMax);
+    buffer_.insert(buffer_.end(), frame.begin(), frame.end());
+    buffered_.add(count(frame));
+  }
+  kept_.add(count(frame));
+  publish();
+  return {};
+}
+
+Result<void> DurableLog::flush() {
+  if (buffer_.empty()) return {};
+  THALWEG_TRY(begin_segment());
+  Segment& segment = segments_.back();
+  const SegmentId id{.log = id_, .number = segment.number};
+  packed_.clear();
+  if (segment.bytes == 0) append_segment_header(id, packed_);
+  append_block(id, segment.blocks, buffer_, packed_);
+  THALWEG_TRY(write(segment, packed_));
+  ++segment.blocks;
+  segment.count.add(std::exchange(buffered_, {}));
+  buffer_.clear();
+  return {};
+}
+
+// Leaves a segment at the end that takes more blocks.
+Result<void> DurableLog::begin_segment() {
+  if (is_open()) return {};
+  THALWEG_ASSIGN(file_, base::File::open(path_of(next_number_), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW));
+  segments_.push_back({.number = next_number_++, .begun = space_.segment_begun()});
+  folder_dirty_ = true;
+  return {};
+}
+
+Result<void> DurableLog::end_segment() {
+  THALWEG_TRY(flush());
+  if (!is_open()) return {};
+  Segment& segment = segments_.back();
+  packed_.clear();
+  append_end_block({.log = id_, .number = segment.number}, segment.blocks, packed_);
+  THALWEG_TRY(write(segment, packed_));
+  segment.ended = true;
+  return sync_file();  // the next sync knows the next file only
+}
+
+Result<void> DurableLog::write(Segment& segment, std::span<const std::byte> bytes) {
+  THALWEG_TRY(space_.take(bytes.size()));
+  // Always at the same place: what an earlier failure left there is written over.
+  if (::lseek(file_.descriptor(), static_cast<off_t>(segment.bytes), SEEK_SET) < 0) {
+    space_.give(bytes.size());
+    return file_failure("seek in", path_of(segment.number));
+  }
+  if (auto written = file_.write_all(bytes); !written) {
+    space_.give(bytes.size());
+    written.error().message += fmt::format(" ({})", path_of(segment.number).string());
+    return written;
+  }
+  segment.bytes += bytes.size();
+  dirty_ = true;
+  return {};
+}
+
+Result<void> DurableLog::sync_file() {
+  if (sync_failed_) return base::fail(ErrorCode::file_error, "an earlier fsync of the backlog failed");
+  auto synced = file_.sync();
+  sync_failed_ = !synced;
+  return synced;
+}
+
+Result<void> DurableLog::sync(base::Lsn position) {
+  THALWEG_TRY(flush());
+  if (!dirty_ && position == synced_) return {};
+  if (file_.is_open()) THALWEG_TRY(sync_file());
+  if (folder_dirty_) THALWEG_TRY(sync_folder(folder_));
+  folder_dirty_ = false;
+  THALWEG_TRY(write_mark(position));
+  dirty_ = false;
+  synced_ = position;
+  return {};
+}
+
+Result<void> DurableLog::write_mark(base::Lsn position) {
+  LogMark mark{};
+  mark.sequence = ++mark_sequence_;
+  mark.log = id_;
+  mark.from = from_.value;
+  mark.synced = position.value;
+  mark.frames = kept_.frames;
+  mark.changes = kept_.changes;
+  mark.first_segment = segments_.empty() ? next_number_ : segments_.front().number;
+  mark.end_segment = next_number_;
+  if (!segments_.empty()) {
+    mark.last_bytes = segments_.back().bytes;
+    mark.last_blocks = segments_.back().blocks;
+    mark.last_ended = segments_.back().ended ? 1 : 0;
+  }
+  seal_mark(mark);
+  const auto at = static_cast<off_t>((mark.sequence % 2) * kMarkStride);
+  if (::pwrite(mark_.descriptor(), &mark, sizeof mark, at) != static_cast<ssize_t>(sizeof mark)) {
+    return file_failure("write", folder_ / "mark");
+  }
+  return mark_.sync();
+}
+
+Result<std::span<const std::byte>> DurableLog::next_run() {
+  while (true) {
+    const Segment* const segment = find(read_number_);
+    if (segment == nullptr || (segment->blocks == 0 && !segment->ended)) {
+      reader_.reset();
+      if (buffer_.empty()) return std::span<const std::byte>();
+      THALWEG_TRY(flush());
+      continue;
+    }
+    if (!reader_) {
+      const SegmentId id{.log = id_, .number = read_number_};
+      THALWEG_ASSIGN(base::File file, base::File::open(path_of(read_number_), O_RDONLY | O_NOFOLLOW));
+      THALWEG_ASSIGN(reader_, SegmentReader::open(std::move(file), &id));
+    }
+    if (!segment->ended && reader_->blocks() == segment->blocks) {
+      if (buffer_.empty()) return std::span<const std::byte>();
+      THALWEG_TRY(flush());
+      continue;
+    }
+    THALWEG_ASSIGN(const std::span<const std::byte> run, reader_->next_run());
+    if (!run.empty()) {
+      read_.add(count(run));
+      publish();
+      return run;
+    }
+    reader_.reset();
+    ++read_number_;
+  }
+}
+
+bool DurableLog::read_all() const { return buffer_.empty() && read_.frames >= kept_.frames; }
+
+void DurableLog::rewind() {
+  reader_.reset();
+  read_number_ = segments_.empty() ? next_number_ : segments_.front().number;
+  read_ = {};
+  publish();
+}
+
+void DurableLog::drop_before(uint32_t number) {
+  number = std::min(number, read_number_);
+  while (!segments_.empty() && segments_.front().number < number && segments_.front().ended) {
+    kept_.subtract(segments_.front().count);
+    read_.subtract(segments_.front().count);
+    publish();
+    remove(segments_.front());
+    segments_.pop_front();
+  }
+}
+
+void DurableLog::remove(const Segment& segment) {
+  const auto path = path_of(segment.number);
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
+    base::log_error("spill_not_removed", base::file_error(errno, "remove " + path.string()));
+  }
+  space_.give(segment.bytes);
+  space_.segment_gone(segment.begun);
+}
+
+void DurableLog::remove() {
+  reader_.reset();
+  // The mark first: a crash in between leaves a folder that counts as none.
+  std::error_code error;
+  std::filesystem::remove(folder_ / "mark", error);
+  for (const Segment& segment : segments_) remove(segment);
+  segments_.clear();
+  std::filesystem::remove_all(folder_, error);
+  if (error) base::log_error("spill_not_removed", base::file_error(error.value(), "remove " + folder_.string()));
+}
+
+}  // namespace thalweg::spill

@@ -1,0 +1,125 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/ids.h"
+#include "spill/segment_reader.h"
+#include "spill/spill_space.h"
+#include "telemetry/agent.h"
+
+// LCR frames on disk that outlive the process: the backlog of one destination of several (docs/decisions/fan-out.md).
+// A folder with segments (docs/formats/spill.md) and a file `mark` that says up to where they were synced; what a crash
+// left behind the mark does not exist.
+
+namespace thalweg::spill {
+
+// Owner: one thread at a time, or a lock of its owner's. One writer, one reader.
+class DurableLog {
+ public:
+  // Begins a log in `folder`, which must not exist. `id` goes into every segment. All transactions that commit from
+  // `from` on will be appended whole. `space` outlives the log.
+  static base::Result<std::unique_ptr<DurableLog>> create(SpillSpace& space, std::filesystem::path folder, uint64_t id,
+                                                          base::Lsn from);
+  // What another process left in `folder`: for reading only. corrupt_frame where it was damaged.
+  static base::Result<std::unique_ptr<DurableLog>> open(SpillSpace& space, std::filesystem::path folder);
+  ~DurableLog();  // the files stay
+  DurableLog(const DurableLog&) = delete;
+  DurableLog& operator=(const DurableLog&) = delete;
+
+  // Appends one whole frame; buffers up to a block. When append, end_segment or sync fail (spill_limit_reached,
+  // disk_full, file_error), the log is as it was before, and they may come again.
+  base::Result<void> append(std::span<const std::byte> frame);
+  // What comes next begins a segment of its own.
+  base::Result<void> end_segment();
+  // Once it returns, everything appended survives a crash. `position`: all that commits below it has been appended.
+  base::Result<void> sync(base::Lsn position);
+
+  // The next run of whole, checked frames that were not read yet, what is buffered included; empty when there is none.
+  base::Result<std::span<const std::byte>> next_run();
+  // The reader goes back to the first segment that is left.
+  void rewind();
+  // Whether the reader has had everything.
+  bool read_all() const;
+
+  // Removes the segments before `number`; none that the reader has not passed.
+  void drop_before(uint32_t number);
+  // Removes all of it from the disk. Nothing else may be called afterwards.
+  void remove();
+
+  uint64_t id() const { return id_; }
+  base::Lsn from() const { return from_; }
+  base::Lsn synced() const { return synced_; }  // `from` until the first sync
+  // The segment that takes the next frame, and its bytes on disk.
+  uint32_t segment() const { return is_open() ? next_number_ - 1 : next_number_; }
+  uint64_t segment_bytes() const { return is_open() ? segments_.back().bytes : 0; }
+  // Appended and not read; changes: those of them that lcr::is_change.
+  // Anybody's.
+  uint64_t frames_left() const { return frames_left_.get(); }
+  uint64_t changes_left() const { return changes_left_.get(); }
+  bool has_buffered() const { return !buffer_.empty(); }
+  const std::filesystem::path& folder() const { return folder_; }
+
+ private:
+  struct Count {
+    uint64_t frames = 0;
+    uint64_t changes = 0;
+    void add(const Count& other);
+    void subtract(const Count& other);
+  };
+  static Count count(std::span<const std::byte> run);
+  void publish();
+  struct Segment {
+    uint32_t number;
+    SpillSpace::Begun begun;
+    uint64_t bytes = 0;
+    uint32_t blocks = 0;
+    Count count = {};
+    bool ended = false;
+  };
+
+  DurableLog(SpillSpace& space, std::filesystem::path folder, uint64_t id, base::Lsn from);
+  std::filesystem::path path_of(uint32_t number) const;
+  const Segment* find(uint32_t number) const;
+  base::Result<void> begin();
+  bool is_open() const { return !segments_.empty() && !segments_.back().ended; }
+  base::Result<void> flush();
+  base::Result<void> begin_segment();
+  base::Result<void> write(Segment& segment, std::span<const std::byte> bytes);
+  base::Result<void> sync_file();
+  base::Result<void> write_mark(base::Lsn position);
+  void remove(const Segment& segment);
+
+  SpillSpace& space_;
+  const std::filesystem::path folder_;
+  const uint64_t id_;
+  const base::Lsn from_;
+  base::Lsn synced_;
+  uint64_t mark_sequence_ = 0;
+  base::File mark_;
+  base::File file_;           // of the segment that is being written
+  bool dirty_ = false;        // written and not synced
+  bool folder_dirty_ = true;  // a file came
+  bool sync_failed_ = false;  // what the kernel lost then is lost: nothing counts as synced any more
+  std::deque<Segment> segments_;
+  uint32_t next_number_ = 0;
+  std::vector<std::byte> buffer_;  // whole frames, at most a block
+  Count buffered_;
+  std::vector<std::byte> packed_;
+  Count kept_;  // in the segments that are left, and buffered
+
+  uint32_t read_number_ = 0;
+  std::optional<SegmentReader> reader_;
+  Count read_;                                     // of those
+  telemetry::Counter frames_left_, changes_left_;  // writer: the owner
+};
+
+}  // namespace thalweg::spill

@@ -1,0 +1,198 @@
+// A log that outlives its process: what a crash leaves is what was synced, and damage is never taken for data.
+
+#include "spill/durable_log.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "lcr/frame_samples.h"
+#include "spill/log_mark.h"
+
+namespace thalweg::spill {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Its LSN is the sequence; some are larger than a block.
+std::vector<std::byte> frame_of(uint64_t sequence) {
+  const uint64_t mixed = sequence * 0x9E3779B97F4A7C15ULL >> 40;
+  const size_t bytes = mixed % 211 == 0 ? 150'000 : mixed % 400;
+  const auto tuple = lcr::make_tuple_bytes({{'b', std::string(bytes, static_cast<char>(mixed))}});
+  const lcr::RowFrame row{.kind = lcr::FrameKind::insert,
+                          .flags = 0,
+                          .xid = {1},
+                          .subxid = {},
+                          .relation = {1},
+                          .table_version = 1,
+                          .lsn = {sequence},
+                          .old_tuple = {},
+                          .new_tuple = tuple};
+  std::vector<std::byte> frame(lcr::row_frame_bytes(row));
+  lcr::write_row_frame(row, frame);
+  return frame;
+}
+
+class DurableLogTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "thalweg_durable_log_XXXXXX";
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    directory_ = pattern;
+    space_.emplace(directory_, uint64_t{1} << 30, clock_, 0);
+    log_ = *DurableLog::create(*space_, folder(), 7, base::Lsn{100});
+  }
+  void TearDown() override {
+    log_.reset();
+    fs::remove_all(directory_);
+  }
+
+  fs::path folder() const { return directory_ / "log"; }
+  void append(uint64_t first, uint64_t end) {
+    for (; first < end; ++first) ASSERT_TRUE(log_->append(frame_of(first)));
+  }
+  // Reads what there is; the frames must be those from `first` on. Returns the end.
+  static uint64_t read(DurableLog& log, uint64_t first) {
+    while (true) {
+      auto run = log.next_run();
+      EXPECT_TRUE(run) << run.error().message;
+      if (!run || run->empty()) return first;
+      for (auto left = *run; !left.empty();) {
+        const auto frame = lcr::FrameView::trusted(left.data());
+        EXPECT_TRUE(std::ranges::equal(frame.bytes(), frame_of(first)));
+        left = left.subspan(frame.header().length);
+        ++first;
+      }
+    }
+  }
+  // As another process would find it.
+  base::Result<std::unique_ptr<DurableLog>> reopen() {
+    log_.reset();
+    return DurableLog::open(*space_, folder());
+  }
+  void damage(const fs::path& path, std::streamoff at) {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(at);
+    const char was = static_cast<char>(file.get());
+    file.seekp(at);
+    file.put(static_cast<char>(was ^ 0x55));
+  }
+
+  fs::path directory_;
+  base::SystemClock clock_;
+  std::optional<SpillSpace> space_;
+  std::unique_ptr<DurableLog> log_;
+};
+
+TEST_F(DurableLogTest, AReaderFollowsTheWriterThroughItsSegments) {
+  append(0, 500);
+  EXPECT_EQ(read(*log_, 0), 500u);  // what is buffered, too
+  EXPECT_TRUE(log_->read_all());
+  ASSERT_TRUE(log_->end_segment());
+  append(500, 900);
+  EXPECT_EQ(log_->frames_left(), 400u);
+  EXPECT_EQ(read(*log_, 500), 900u);
+  log_->drop_before(log_->segment());
+  append(900, 950);
+  log_->rewind();
+  EXPECT_EQ(read(*log_, 500), 950u);  // the first segment has gone
+}
+
+TEST_F(DurableLogTest, WhatWasSyncedSurvivesAndTheRestNeverWas) {
+  append(0, 300);
+  ASSERT_TRUE(log_->end_segment());
+  append(300, 700);
+  ASSERT_TRUE(log_->sync({5000}));
+  append(700, 2000);  // blocks of it reach the file
+  auto found = reopen();
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ((*found)->id(), 7u);
+  EXPECT_EQ((*found)->from(), base::Lsn{100});
+  EXPECT_EQ((*found)->synced(), base::Lsn{5000});
+  EXPECT_EQ((*found)->frames_left(), 700u);
+  EXPECT_GT(space_->use().bytes, 0u);
+  EXPECT_EQ(read(**found, 0), 700u);
+  (*found)->remove();
+  EXPECT_EQ(space_->use().bytes, 0u);
+  EXPECT_FALSE(fs::exists(folder()));
+}
+
+TEST_F(DurableLogTest, SegmentsThatWentAfterTheLastMarkAreNotMissed) {
+  append(0, 300);
+  ASSERT_TRUE(log_->end_segment());
+  append(300, 600);
+  ASSERT_TRUE(log_->sync({5000}));
+  EXPECT_EQ(read(*log_, 0), 600u);
+  log_->drop_before(1);
+  auto found = reopen();
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(read(**found, 300), 600u);
+}
+
+TEST_F(DurableLogTest, ATornMarkLeavesTheOneBefore) {
+  append(0, 300);
+  ASSERT_TRUE(log_->sync({5000}));  // the second mark: the first one was made with the log
+  append(300, 700);
+  ASSERT_TRUE(log_->sync({6000}));
+  damage(folder() / "mark", static_cast<std::streamoff>(kMarkStride) + 40);
+  auto found = reopen();
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ((*found)->synced(), base::Lsn{5000});
+  EXPECT_EQ(read(**found, 0), 300u);
+}
+
+TEST_F(DurableLogTest, DamageIsAnErrorAndNeverData) {
+  append(0, 700);
+  ASSERT_TRUE(log_->sync({5000}));
+  auto found = reopen();
+  ASSERT_TRUE(found);
+  damage(folder() / "00000000", 5000);
+  auto run = (*found)->next_run();
+  while (run && !run->empty()) run = (*found)->next_run();
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().code, base::ErrorCode::corrupt_frame);
+
+  fs::resize_file(folder() / "00000000", 5000);
+  auto shorter = DurableLog::open(*space_, folder());
+  ASSERT_FALSE(shorter);
+  EXPECT_EQ(shorter.error().code, base::ErrorCode::corrupt_frame);
+  damage(folder() / "mark", 0);
+  damage(folder() / "mark", kMarkStride);
+  auto unmarked = DurableLog::open(*space_, folder());
+  ASSERT_FALSE(unmarked);
+  EXPECT_EQ(unmarked.error().code, base::ErrorCode::corrupt_frame);
+}
+
+TEST_F(DurableLogTest, WithoutSpaceNothingIsLostAndItGoesOn) {
+  space_->set_limit(300'000);
+  uint64_t appended = 0;
+  base::Result<void> last;
+  while ((last = log_->append(frame_of(appended)))) ++appended;
+  EXPECT_EQ(last.error().code, base::ErrorCode::spill_limit_reached);
+  EXPECT_FALSE(log_->append(frame_of(appended)));
+  space_->set_limit(uint64_t{1} << 30);
+  append(appended, appended + 100);
+  ASSERT_TRUE(log_->sync({5000}));
+  EXPECT_EQ(read(*log_, 0), appended + 100);
+}
+
+TEST(LogMark, IsItsBytesOrNone) {
+  LogMark mark{};
+  mark.sequence = 3;
+  mark.end_segment = 9;
+  seal_mark(mark);
+  const auto bytes = std::as_bytes(std::span(&mark, 1));
+  ASSERT_TRUE(decode_mark(bytes));
+  EXPECT_EQ(decode_mark(bytes)->end_segment, 9u);
+  EXPECT_FALSE(decode_mark(bytes.first(kMarkBytes - 1)));
+  for (size_t i = 0; i < kMarkBytes; ++i) {
+    std::vector<std::byte> damaged(bytes.begin(), bytes.end());
+    damaged[i] ^= std::byte{1};
+    EXPECT_FALSE(decode_mark(damaged)) << i;
+  }
+}
+
+}  // namespace
+}  // namespace thalweg::spill

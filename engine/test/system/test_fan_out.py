@@ -1,0 +1,216 @@
+"""One capture, several destinations: what happens to one of them is never the others', nor the source's, affair."""
+
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.cluster import wait_for
+from harness.engine import SECONDS, RefusedError
+from harness.fan_out import FanOut
+from harness.paths import EnginePair
+from harness.scene import Scene
+from harness.workload import PgBench, make_pgbench_tables
+
+TABLE = "CREATE TABLE t (id bigint PRIMARY KEY, v text NOT NULL);"
+
+
+@pytest.fixture
+def fan(scene: Scene) -> Iterator[FanOut]:
+    fan = FanOut(scene)
+    yield fan
+    fan.close()
+
+
+def insert(fan: FanOut, first: int, last: int) -> None:
+    fan.scene.at_source(f"INSERT INTO t SELECT n, repeat(md5(n::text), 10) FROM generate_series({first}, {last}) n")
+
+
+def test_each_destination_is_copied_and_kept_up_to_date(fan: FanOut) -> None:
+    fan.scene.run_at_source(TABLE)
+    insert(fan, 1, 1000)
+    fan.start_stream("a", "b")
+    insert(fan, 1001, 5000)
+    fan.scene.at_source("UPDATE t SET v = 'changed' WHERE id % 7 = 0", "DELETE FROM t WHERE id % 11 = 0")
+    fan.wait_applied()
+    fan.assert_same()
+    assert fan.engine.status(fan.scene.stream)["mode"] == "FAN-OUT"
+    types = [component["type"] for component in fan.engine.components(fan.scene.stream)]
+    assert types.count("CAPTURE") == 1
+    fan.engine.drop_stream(fan.scene.stream)
+    assert fan.scene.slots() == fan.scene.publications() == 0
+    for one in fan.made.values():
+        assert not fan.scene.destination.value(one.database,
+                                               "SELECT count(*) FROM pg_namespace WHERE nspname = 'thalweg'")
+
+
+def test_a_dead_destination_holds_up_nobody_and_loses_nothing(fan: FanOut, random_: random.Random) -> None:
+    scene = fan.scene
+    make_pgbench_tables(scene.source, scene.database, scale=1)
+    fan.start_stream("a", "b", "c", queue_size=4096)
+    log = scene.engine.directory / "pgbench.log"
+    with PgBench(scene.source, scene.database, rate=400, clients=4, log=log, seed=random_.randrange(2**31)):
+        time.sleep(1)
+        fan.made["b"].relay.sever()
+        found = fan.wait("b", lambda one: one["phase"] == "RETRYING" and one["backlog"]["state"] == "ON DISK",
+                         "is away, its backlog on disk")
+        assert "on the engine's disk" in found["error"]["message"]
+        # More than the queue can hold goes by: the others get it, the source may forget it, the disk has it.
+        before = fan.source_position()
+        fan.wait("b", lambda one: one["backlog"]["frames"] > 5000, "has a backlog")
+        fan.wait_applied("a", "c")
+        fan.wait_slot(before)
+        assert fan.status("a")["phase"] == fan.status("c")["phase"] == "REPLICATING"
+        scene.engine.kill()
+        time.sleep(1)
+        scene.engine.start()
+        fan.wait_applied("a", "c")
+        fan.wait_slot(fan.source_position())
+        assert fan.status("b")["backlog"]["state"] == "ON DISK"
+        fan.mend("b")
+        fan.wait_phase("b", "REPLICATING", 2 * SECONDS)
+        scene.engine.kill()
+        scene.engine.start()
+        time.sleep(1)
+    fan.wait_applied(seconds=2 * SECONDS)
+    fan.assert_same()
+    fan.wait("b", lambda one: one["backlog"]["bytes"] == 0, "has no backlog left")
+
+
+def test_a_streamed_transaction_goes_over_a_restart(fan: FanOut) -> None:
+    scene = fan.scene
+    scene.run_at_source(TABLE)
+    scene.source.sql("postgres", f'ALTER DATABASE "{scene.database}" SET logical_decoding_work_mem = \'64kB\'')
+    fan.start_stream("a", "b")
+    fan.made["b"].relay.sever()
+    fan.wait("b", lambda one: one["phase"] == "RETRYING", "is away")
+    with scene.source.connect(scene.database) as open_, open_.transaction():
+        open_.execute("INSERT INTO t SELECT n, repeat('open', 100) FROM generate_series(1, 3000) n")
+        insert(fan, 10_001, 10_500)
+        fan.wait_applied("a")
+        scene.engine.kill()
+        scene.engine.start()
+        insert(fan, 20_001, 20_500)
+        fan.wait_applied("a")
+        open_.execute("UPDATE t SET v = 'and on' WHERE id <= 3000 AND id % 2 = 0")
+    fan.wait_applied("a")
+    fan.mend("b")
+    fan.wait_applied()
+    fan.assert_same()
+
+
+def test_a_full_backlog_says_so_and_goes_on(fan: FanOut) -> None:
+    fan.scene.run_at_source(TABLE)
+    fan.start_stream("a", "b", queue_memory_mb=1, queue_spill_limit_mb=16)
+    fan.made["b"].relay.sever()
+    fan.wait("b", lambda one: one["phase"] == "RETRYING", "is away")
+    # What does not compress fills the limit and the queue.
+    for part in range(12):
+        fan.scene.at_source(
+            "INSERT INTO t SELECT n, (SELECT string_agg(md5(random()::text || n || m), '') FROM generate_series(1, 60) m) "
+            f"FROM generate_series({part * 1000 + 1}, {part * 1000 + 1000}) n")
+    found = fan.wait("b", lambda one: one["backlog"]["state"] == "FULL", "is full")
+    assert "queue_spill_limit_mb" in found["error"]["message"], found["error"]
+    assert "source keeps its WAL" in found["error"]["message"]
+    held = fan.slot_position()
+    assert held < fan.source_position()
+    fan.set_destinations([{**one, "parameters": {"queue_spill_limit_mb": 100}} for one in fan.destinations()])
+    fan.wait_applied("a")
+    fan.wait_slot(fan.source_position())
+    fan.mend("b")
+    fan.wait_applied()
+    fan.assert_same()
+
+
+def test_an_operator_drops_a_dead_destination(fan: FanOut) -> None:
+    fan.scene.run_at_source(TABLE)
+    fan.start_stream("a", "b")
+    fan.made["b"].relay.sever()
+    fan.wait("b", lambda one: one["phase"] == "RETRYING", "is away")
+    insert(fan, 1, 5000)
+    fan.wait_applied("a")
+    with pytest.raises(RefusedError) as refused:
+        fan.set_destinations([one for one in fan.destinations() if one["id"] != "b"])
+    assert refused.value.error["code"] == "desired_state_conflict"
+    fan.set_destinations([fan.made[name].definition() for name in ("a", "b")])
+    fan.change("b", status="DROPPED", force=True)
+    found = fan.wait("b", lambda one: one["status"] == "DROPPED", "DROPPED")
+    assert "DELETE FROM thalweg.stream" in found["error"]["message"]
+    fan.set_destinations([one for one in fan.destinations() if one["id"] != "b"])
+    assert not (fan.engine.directory / "state" / "spill" / fan.scene.stream / "b").exists()
+    insert(fan, 5001, 6000)
+    fan.wait_applied("a")
+    fan.assert_same("a")
+
+
+def test_a_destination_joins_under_load_and_another_pauses(fan: FanOut, random_: random.Random) -> None:
+    scene = fan.scene
+    make_pgbench_tables(scene.source, scene.database, scale=2)
+    # Of a stream with one destination.
+    one = fan.make("a")
+    scene.engine.put_stream(scene.stream, scene.source_conninfo, one.conninfo,
+                            [("public", f"pgbench_{name}") for name in ("accounts", "branches", "history", "tellers")],
+                            {})
+    scene.wait_replicating()
+    log = scene.engine.directory / "pgbench.log"
+    with PgBench(scene.source, scene.database, rate=300, clients=4, log=log, seed=random_.randrange(2**31)):
+        del scene.engine.streams[scene.stream]["destination"]
+        fan.set_destinations([fan.made["a"].definition(), fan.make("b").definition(copy_range_rows=20_000)])
+        fan.wait_phase("b", "REPLICATING", 2 * SECONDS)
+        fan.change("a", status="DISABLED")
+        fan.wait("a", lambda found: found["status"] == "DISABLED", "DISABLED")
+        fan.wait("a", lambda found: found["backlog"]["frames"] > 500, "has a backlog")
+        fan.wait_applied("b")
+        fan.wait_slot(fan.source_position())
+        fan.change("a", status="ENABLED")
+        fan.wait_phase("a", "REPLICATING")
+    fan.wait_applied()
+    fan.assert_same()
+
+
+def test_an_error_of_one_destination_aborts_that_one_only(fan: FanOut) -> None:
+    fan.scene.run_at_source(TABLE)
+    fan.start_stream("a", "b")
+    fan.scene.destination.sql(fan.made["b"].database, "INSERT INTO t VALUES (7, 'in the way')")
+    insert(fan, 1, 100)
+    found = fan.wait("b", lambda one: one["status"] == "ABORTED", "ABORTED")
+    assert found["error"]["cure"]
+    insert(fan, 101, 200)
+    fan.wait_applied("a")
+    fan.wait_slot(fan.source_position())
+    fan.scene.destination.sql(fan.made["b"].database, "DELETE FROM t WHERE id = 7")
+    fan.engine.request("POST", f"/v1/streams/{fan.scene.stream}/destinations/b/retry")
+    fan.wait_applied()
+    fan.assert_same()
+
+
+def test_one_destination_is_another_engines(fan: FanOut, scene: Scene, tmp_path: Path) -> None:
+    pair = EnginePair(scene, tmp_path)
+    try:
+        scene.run_at_source(TABLE)
+        insert(fan, 1, 1000)
+        fan.start_stream("a", wait=False)
+        remote = {"id": "bravo", "name": "bravo", "status": "ENABLED", "force": False, "parameters": {},
+                  "send_to": {"engine": "bravo", "host": "127.0.0.1", "port": pair.relay.port}}
+        fan.set_destinations([*fan.destinations(), remote])
+        fan.wait("bravo", lambda found: found["phase"] == "RETRYING", "waits for the other half")
+        pair.receiver.put_stream(scene.stream, scene.source_conninfo, scene.destination_conninfo, [("public", "t")], {},
+                                 receive_from={"engine": "alpha", "shared_capture": True})
+        fan.wait_phase("bravo", "REPLICATING")
+        insert(fan, 1001, 2000)
+        pair.relay.sever()
+        insert(fan, 2001, 9000)
+        fan.wait_applied("a")
+        fan.wait_slot(fan.source_position())
+        pair.relay.mend()
+        fan.wait_applied("a", "bravo")
+        scene.assert_same()
+        fan.assert_same("a")
+        fan.drop("bravo")
+        pair.receiver.drop_stream(scene.stream)
+        assert scene.slots() == 1
+        wait_for(lambda: not scene.has_destination_schema(), SECONDS, "the receiving half's rows are gone")
+    finally:
+        pair.close()
