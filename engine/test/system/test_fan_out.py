@@ -109,7 +109,8 @@ def test_a_full_backlog_says_so_and_goes_on(fan: FanOut) -> None:
     # What does not compress fills the limit and the queue.
     for part in range(12):
         fan.scene.at_source(
-            "INSERT INTO t SELECT n, (SELECT string_agg(md5(random()::text || n || m), '') FROM generate_series(1, 60) m) "
+            "INSERT INTO t SELECT n, "
+            "(SELECT string_agg(md5(random()::text || n || m), '') FROM generate_series(1, 60) m) "
             f"FROM generate_series({part * 1000 + 1}, {part * 1000 + 1000}) n")
     found = fan.wait("b", lambda one: one["backlog"]["state"] == "FULL", "is full")
     assert "queue_spill_limit_mb" in found["error"]["message"], found["error"]
