@@ -8,10 +8,10 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "daemon/healing.h"
-#include "daemon/log_frames.h"
 #include "daemon/stream_removal.h"
 
-// The branch's thread and its sessions; what the control API reads is in branch_view.cc.
+// The branch's sessions and what becomes of its errors; one try at its destination is in branch_try.cc, what the
+// control API reads in branch_view.cc.
 
 namespace thalweg::daemon {
 namespace {
@@ -20,8 +20,6 @@ using base::ErrorCode;
 using base::Lsn;
 namespace fs = std::filesystem;
 
-constexpr std::chrono::milliseconds kLook{50};  // between two looks at a running consumer
-constexpr std::chrono::seconds kLinkPatience{5};
 constexpr std::chrono::minutes kOnDiskFirst{1};  // of one that fell behind; doubling
 constexpr std::chrono::minutes kOnDiskLast{30};
 
@@ -236,148 +234,6 @@ bool Branch::heals_by_itself(const base::Error& error) {
   const auto now = std::chrono::steady_clock::now();
   if (!in_use_since_) in_use_since_ = now;
   return now - *in_use_since_ < kInUsePatience;
-}
-
-base::Result<void> Branch::run_once() {
-  StartedDestination started;
-  if (!options_.definition.send_to) {
-    THALWEG_ASSIGN(started, start_destination(options_.definition, start_context()));
-    THALWEG_TRY(check_reach(started.low_watermark));
-    note_confirmed(started.low_watermark);
-  }
-  backlog_->stay_on_disk(static_cast<bool>(started.constraints_from));
-  while (!old_logs_.empty() && !stopping() && !drain_) {
-    spill::DurableLog& log = *old_logs_.front();
-    if (Lsn{durable_} < log.synced()) THALWEG_TRY(replay(started, log));
-    if (Lsn{durable_} < log.synced()) return {};  // stopped
-    log.remove();
-    std::unique_lock lock(session_lock_);
-    old_logs_.pop_front();
-  }
-  if (stopping() || drain_) return {};
-  return go_live(started);
-}
-
-// Whether what the logs and this session hold goes on where the destination is.
-base::Result<void> Branch::check_reach(Lsn low_watermark) const {
-  Lsn reached = low_watermark;
-  const auto joins = [&](Lsn from, Lsn to) -> base::Result<void> {
-    if (from > reached) {
-      base::Error gap = base::fail(ErrorCode::position_gap,
-                                   fmt::format("Destination \"{}\" has applied up to {}, what is left begins at {}: {} "
-                                               "bytes of WAL are missing.",
-                                               options_.definition.destination.name, base::to_string(reached),
-                                               base::to_string(from), from.value - reached.value))
-                            .error();
-      gap.lsn = reached;
-      return std::unexpected(std::move(gap));
-    }
-    reached = std::max(reached, to);
-    return {};
-  };
-  for (const auto& log : old_logs_) THALWEG_TRY(joins(log->from(), log->synced()));
-  return joins(from_, from_);
-}
-
-base::Result<Lsn> Branch::start_consumer(const StartedDestination& started, queue::FrameSource& frames) {
-  control::StreamDefinition definition = options_.definition;
-  {
-    std::lock_guard lock(mutex_);
-    definition.parameters = parameters_;
-  }
-  auto consumer = definition.send_to ? make_sender_consumer(definition, *options_.peering, frames, *options_.clock)
-                                     : make_apply_consumer(definition, started.catch_up, options_.directory / "apply",
-                                                           frames, *options_.clock);
-  auto at = consumer->start();
-  if (!at) {
-    consumer->request_stop(false);
-    consumer->join();
-    return at;
-  }
-  if (definition.send_to) {
-    if (auto reaches = check_reach(*at); !reaches) {
-      consumer->request_stop(false);
-      consumer->join();
-      return std::unexpected(reaches.error());
-    }
-  }
-  note_confirmed(*at);
-  std::unique_lock lock(session_lock_);
-  consumer_ = std::move(consumer);
-  return at;
-}
-
-void Branch::stop_consumer() {
-  if (!consumer_) return;
-  consumer_->request_stop(false);
-  consumer_->join();
-  note_confirmed({consumer_->confirmed().load(std::memory_order_acquire)});
-  std::unique_lock lock(session_lock_);
-  consumer_.reset();
-}
-
-void Branch::note_confirmed(Lsn lsn) {
-  if (lsn > Lsn{durable_}) durable_.store(lsn.value, std::memory_order_release);
-}
-
-base::Result<void> Branch::replay(const StartedDestination& started, spill::DurableLog& log) {
-  log.rewind();
-  LogFrames frames(log);
-  THALWEG_TRY(start_consumer(started, frames));
-  clear_error();
-  observe("ENABLED", "CATCHING UP");
-  auto watched = watch(log.synced());
-  stop_consumer();
-  return watched;
-}
-
-base::Result<void> Branch::go_live(const StartedDestination& started) {
-  is_live_ = true;
-  caught_up_ = false;
-  THALWEG_TRY(start_consumer(started, *backlog_));
-  clear_error();
-  in_use_since_.reset();
-  observe("ENABLED", "CATCHING UP");
-  THALWEG_TRY(watch(started.constraints_from));
-  if (stopping() || drain_ || !started.constraints_from) return {};
-  const Lsn applied = consumer_->applied();
-  stop_consumer();
-  return add_late_constraints(options_.definition, start_context(), applied);
-}
-
-// Returns when stopped, drained, or once everything below `until` (zero: never) is durable; fails when the consumer
-// does.
-base::Result<void> Branch::watch(Lsn until) {
-  Lsn target;  // the source's end when this began
-  std::optional<std::chrono::steady_clock::time_point> link_broken_at;
-  bool draining = false;
-  while (!stopping()) {
-    if (auto failed = consumer_->failure()) return std::unexpected(*failed);
-    const Lsn confirmed{consumer_->confirmed().load(std::memory_order_acquire)};
-    note_confirmed(confirmed);
-    if (is_live_) backlog_->confirm(Lsn{durable_});
-    if (until && confirmed >= until) return {};
-    if (drain_ && !is_live_) return {};
-    if (drain_ && !draining) {
-      draining = true;
-      consumer_->request_stop(true);
-    }
-    if (draining && !consumer_->is_running()) return {};
-    if (auto trouble = consumer_->trouble()) {
-      const auto now = std::chrono::steady_clock::now();
-      if (!link_broken_at) link_broken_at = now;
-      if (now - *link_broken_at >= kLinkPatience || draining) return std::unexpected(*trouble);
-    } else {
-      link_broken_at.reset();
-      if (!target) target = {source_end_->load(std::memory_order_acquire)};
-      if (is_live_ && target && consumer_->applied() >= target && !caught_up_.exchange(true)) {
-        observe("ENABLED", "REPLICATING");
-      }
-    }
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, kLook, [&] { return stop_.load(); });
-  }
-  return {};
 }
 
 void Branch::be_dropped() {
