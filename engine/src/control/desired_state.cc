@@ -142,11 +142,11 @@ base::Result<DestinationDefinition> read_destination(const json& value, const st
   THALWEG_TRY(read_send_to(reader, out.send_to));
   if (!out.send_to) out.conninfo = reader.string("conninfo", 1, kConninfoBytesMax);
   THALWEG_TRY(read_parameters(reader, out.parameters));
-  for (const std::string_view shared : {"queue_size", "queue_memory_mb"}) {
+  for (const std::string_view shared : {"queue_size", "queue_memory_mb", "source_plugin"}) {
     const json* given = reader.member("parameters", false);
     if (given && given->contains(shared)) {
       return std::unexpected(invalid_at(fmt::format("{}/{}", reader.pointer("parameters"), shared),
-                                        "belongs to the stream: its destinations share one queue"));
+                                        "belongs to the stream: its destinations share one capture and one queue"));
     }
   }
   THALWEG_TRY(reader.finish());

@@ -245,7 +245,9 @@ base::Result<SourceSlot> start_source(const StreamDefinition& definition) {
                  source.query("SELECT 1 FROM pg_catalog.pg_replication_slots WHERE slot_name = $1", {slot}));
   if (found.size() == 0) {
     // A slot that somebody dropped is not made good by another: each destination finds the gap before it applies.
-    THALWEG_ASSIGN(const capture::NewSlot made, capture::create_slot(definition.source.conninfo, slot, application));
+    THALWEG_ASSIGN(const capture::NewSlot made,
+                   capture::create_slot(definition.source.conninfo, slot, application,
+                                        source_plugin(definition.parameters.source_plugin)));
     base::log_event(base::LogLevel::info, "slot_created",
                     {{"stream", definition.id}, {"consistent_point", base::to_string(made.slot.consistent_point)}});
   }
