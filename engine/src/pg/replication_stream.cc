@@ -229,6 +229,13 @@ base::Result<std::optional<StreamMessage>> ReplicationStream::receive(std::chron
   }
 }
 
+bool ReplicationStream::over_tcp() const {
+  sockaddr_storage address{};
+  socklen_t length = sizeof address;
+  return getpeername(PQsocket(impl_->conn()), reinterpret_cast<sockaddr*>(&address), &length) == 0 &&
+         address.ss_family != AF_UNIX;
+}
+
 base::Result<void> ReplicationStream::send_feedback(const Feedback& feedback) {
   std::array<std::byte, 1 + 8 + 8 + 8 + 8 + 1> message;
   message[0] = static_cast<std::byte>('r');

@@ -76,6 +76,8 @@ class ReplicationStream {
   // Fails with connection_lost, publication_lost, slot_lost or what the server's decoding reports.
   base::Result<std::optional<StreamMessage>> receive(std::chrono::milliseconds timeout);
   base::Result<void> send_feedback(const Feedback& feedback);
+  // Otherwise over a local socket, whose buffer is the server's and small.
+  bool over_tcp() const;
   // Ends a create_slot() that waits for running transactions. Thread-safe against the owner.
   Connection::Canceller canceller() const;
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "apply/applier/parking.h"
+#include "apply/coordinator/group_hold.h"
 #include "base/log.h"
 
 namespace thalweg::apply {
@@ -16,16 +17,12 @@ using telemetry::ActivityScope;
 
 namespace {
 
-constexpr size_t kWindowGroupsPerApplier = 8;           // how far commits may run ahead of the low watermark
-constexpr size_t kWaitingGroupsOver = 2;                // formed ahead of time, besides one an applier
-constexpr uint64_t kGroupBytesMax = 16 * 1024 * 1024;   // a group does not grow beyond; one transaction may be more
-constexpr std::chrono::milliseconds kHoldTime{2};       // a group may wait for company while others run,
-constexpr std::chrono::milliseconds kFlowHoldTime{10};  // longer in a steady flow, and longest
-constexpr std::chrono::milliseconds kLateHoldTime{100};
-constexpr int kLateHoldPart = 10;        // where that adds no more than this part of the delay that there is
-constexpr uint64_t kFlowLcrsPerMs = 20;  // a steady flow has at least so many LCRs,
-constexpr std::chrono::milliseconds kFlowWindow{20};  // measured over this time
-constexpr std::chrono::microseconds kHoldWait{1000};
+constexpr size_t kWindowGroupsPerApplier = 8;          // how far commits may run ahead of the low watermark
+constexpr size_t kWaitingGroupsOver = 2;               // formed ahead of time, besides one an applier
+constexpr uint64_t kGroupBytesMax = 16 * 1024 * 1024;  // a group does not grow beyond; one transaction may be more
+constexpr uint64_t kFlowLcrsPerMs = 20;                // a steady flow has at least so many LCRs,
+constexpr std::chrono::milliseconds kFlowWindow{20};   // measured over this time
+constexpr std::chrono::microseconds kHoldWaitMax{1000};
 constexpr std::chrono::milliseconds kIdleWait{100};
 constexpr std::chrono::milliseconds kWatchPause{20};
 
@@ -78,19 +75,16 @@ bool Coordinator::is_ready(const Group& group) const {
   return std::ranges::all_of(group.predecessors, [this](uint64_t number) { return has_committed(number); });
 }
 
-// A moment's patience makes larger, cheaper groups. An idle path, or one with a trickle of changes, never waits.
-bool Coordinator::is_held(const Group& group) const {
+// How much longer a group that could run waits for company.
+Coordinator::Clock::duration Coordinator::hold_left(const Group& group) const {
+  constexpr Clock::duration kNone{0};
   if (&group != window_.back().get() || in_.closed() || group.mode != GroupMode::together || group.barrier)
-    return false;
+    return kNone;
   if (group.lcrs >= shared_.parameters.group_size.load(std::memory_order_relaxed) || group.bytes >= kGroupBytesMax)
-    return false;
-  const auto age = Clock::now() - tail_since_;
-  return (running_ > 0 && age < kHoldTime) || (in_steady_flow_ && age < flow_hold_time(group));
-}
-
-Coordinator::Clock::duration Coordinator::flow_hold_time(const Group& group) const {
-  const std::chrono::microseconds late{shared_.clock->unix_now().value - group.transactions.front()->commit_time.value};
-  return std::clamp<Clock::duration>(late / kLateHoldPart, kFlowHoldTime, kLateHoldTime);
+    return kNone;
+  const std::chrono::microseconds delay{shared_.clock->unix_now().value -
+                                        group.transactions.front()->commit_time.value};
+  return std::max(kNone, tail_since_ + group_hold(delay, running_ > 0, in_steady_flow_) - Clock::now());
 }
 
 void Coordinator::measure_flow() {
@@ -129,15 +123,17 @@ void Coordinator::run() {
     state_.set(window_.empty() ? "IDLE" : ending ? "SHUTTING DOWN CLEANLY" : "APPLYING");
     tell_idle_appliers();
     // Wakes for a new transaction only when it could be put to use.
-    const bool held = waiting_ > 0 && idle_appliers() > 0 && is_held(*window_.back());
-    const bool wants = !ending && !held && (waiting_ == 0 || idle_appliers() > 0);
+    const auto held = waiting_ > 0 && idle_appliers() > 0 ? hold_left(*window_.back()) : Clock::duration{0};
+    const bool wants = !ending && held.count() == 0 && (waiting_ == 0 || idle_appliers() > 0);
     in_.want(wants);
     if (wants && waiting_ == 0 && in_.peek() != nullptr) continue;
     const ActivityScope idle(time_, window_.empty() ? Activity::idle : Activity::execute);
     const bool watches = running_ > 1 && shared_.parameters.commit_serialization.load(std::memory_order_relaxed) ==
                                              CommitSerialization::full;
-    shared_.coordinator_bell.wait(ticket,
-                                  held ? kHoldWait : std::chrono::microseconds(watches ? kWatchPause : kIdleWait));
+    const Clock::duration wait = held.count() > 0 ? std::min<Clock::duration>(held, kHoldWaitMax)
+                                 : watches        ? Clock::duration(kWatchPause)
+                                                  : Clock::duration(kIdleWait);
+    shared_.coordinator_bell.wait(ticket, std::chrono::ceil<std::chrono::microseconds>(wait));
   }
   state_.set(shared_.error.is_set() ? "ABORTING" : "SHUTTING DOWN CLEANLY");
   shared_.commits_ended.store(true, std::memory_order_release);
@@ -315,7 +311,7 @@ bool Coordinator::dispatch() {
   int next_applier = 0;
   for (const auto& group : window_) {
     if (group->state != GroupState::waiting) continue;
-    if (!is_ready(*group) || is_held(*group)) continue;
+    if (!is_ready(*group) || hold_left(*group).count() > 0) continue;
     if (!parked_.empty()) {
       mark_parked(*group);
       if (!is_ready(*group)) continue;

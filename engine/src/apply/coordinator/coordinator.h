@@ -52,8 +52,7 @@ class Coordinator {
   void skip_empty();
   bool dispatch();
   bool is_ready(const Group& group) const;
-  bool is_held(const Group& group) const;
-  Clock::duration flow_hold_time(const Group& group) const;
+  Clock::duration hold_left(const Group& group) const;
   void measure_flow();
   bool has_committed(uint64_t number) const;
   void mark_parked(Group& group);

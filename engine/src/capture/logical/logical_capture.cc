@@ -208,8 +208,12 @@ base::Result<void> LogicalCapture::wait_for_wal() {
     time_.enter(Activity::network);
   }
   if (pace_.hot(options_.clock->steady_now(), messages_)) {
-    std::this_thread::sleep_for(ReceivePace::nap(send_delay_));
-    return {};
+    const auto nap = ReceivePace::nap(
+        send_delay_, {.over_tcp = stream_->over_tcp(), .in_batches = plugin_ == pg::OutputPlugin::thalweg_output});
+    if (nap > 0us) {
+      std::this_thread::sleep_for(nap);
+      return {};
+    }
   }
   THALWEG_TRY(watch_silence());
   THALWEG_ASSIGN(const auto message, stream_->receive(wait_limit()));

@@ -33,9 +33,16 @@ class ReceivePace {
     return hot_;
   }
 
-  // How long to nap while hot; `delay`: from the last commit to when the source sent it, on the source's own clock.
-  static constexpr std::chrono::microseconds nap(std::chrono::microseconds delay) {
-    return std::clamp(delay / kNapPart, kNapMin, kNapMax);
+  // How the source's messages come.
+  struct Source {
+    bool over_tcp = true;  // a local socket holds some 250 messages of any size: a long nap there makes the source wait
+    bool in_batches = false;  // a message is many changes: being woken for each costs little
+  };
+  // How long to nap while hot, possibly not at all; `delay`: from the last commit to when the source sent it, on the
+  // source's own clock.
+  static constexpr std::chrono::microseconds nap(std::chrono::microseconds delay, Source source) {
+    if (source.in_batches && delay / kNapPart < kNapMin) return std::chrono::microseconds{0};
+    return source.over_tcp ? std::clamp(delay / kNapPart, kNapMin, kNapMax) : kNapMin;
   }
 
  private:

@@ -24,11 +24,23 @@ TEST(ReceivePace, OneBurstAfterAPauseIsNotHot) {
   EXPECT_FALSE(pace.hot(start + 100ms, 100));
 }
 
+constexpr ReceivePace::Source kChanges{};
+constexpr ReceivePace::Source kBatches{.in_batches = true};
+
 TEST(ReceivePace, NapsForASmallPartOfTheDelay) {
-  EXPECT_EQ(ReceivePace::nap(-5s), ReceivePace::kNapMin);
-  EXPECT_EQ(ReceivePace::nap(1ms), ReceivePace::kNapMin);
-  EXPECT_EQ(ReceivePace::nap(100ms), 2ms);
-  EXPECT_EQ(ReceivePace::nap(1h), ReceivePace::kNapMax);
+  EXPECT_EQ(ReceivePace::nap(-5s, kChanges), ReceivePace::kNapMin);
+  EXPECT_EQ(ReceivePace::nap(1ms, kChanges), ReceivePace::kNapMin);
+  EXPECT_EQ(ReceivePace::nap(100ms, kChanges), 2ms);
+  EXPECT_EQ(ReceivePace::nap(1h, kChanges), ReceivePace::kNapMax);
+}
+
+TEST(ReceivePace, NapsBetweenBatchesOnlyWhenLate) {
+  EXPECT_EQ(ReceivePace::nap(14ms, kBatches), 0us);
+  EXPECT_EQ(ReceivePace::nap(100ms, kBatches), 2ms);
+}
+
+TEST(ReceivePace, NapsShortlyWhereTheSocketHoldsLittle) {
+  EXPECT_EQ(ReceivePace::nap(1h, {.over_tcp = false}), ReceivePace::kNapMin);
 }
 
 }  // namespace
