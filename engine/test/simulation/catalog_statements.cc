@@ -1,0 +1,91 @@
+// What apply asks the destination's catalog: the statements of engine/src/metadata and data_layer.cc.
+
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "simulation/destination_session.h"
+
+namespace thalweg::simulation {
+
+namespace {
+
+const TableShape* shape_by_oid(const Parameter& parameter) {
+  uint32_t oid = 0;
+  std::from_chars(parameter.bytes->data(), parameter.bytes->data() + parameter.bytes->size(), oid);
+  for (const TableShape& shape : shapes()) {
+    if (shape.destination_oid() == oid) return &shape;
+  }
+  return nullptr;
+}
+
+Outcome columns_of(const TableShape& shape) {
+  std::vector<Row> found;
+  for (size_t i = 0; i < shape.columns.size(); ++i) {
+    found.push_back(
+        {shape.columns[i].name, std::to_string(i + 1), std::to_string(shape.columns[i].type), "f", "f", "t"});
+  }
+  return rows(std::move(found));
+}
+
+bool is_referenced(const TableShape& shape) {
+  for (const TableShape& other : shapes()) {
+    if (other.parent >= 0 && &shapes()[static_cast<size_t>(other.parent)] == &shape) return true;
+  }
+  return false;
+}
+
+Outcome indexes_of(const TableShape& shape) {
+  std::vector<Row> found;
+  if (shape.key >= 0) {
+    found.push_back({std::to_string(shape.key_index()), "t", "t", std::to_string(shape.key + 1), "t", "f",
+                     is_referenced(shape) ? "t" : "f"});
+  }
+  if (shape.unique >= 0) {
+    found.push_back({std::to_string(shape.unique_index()), "f", "t", std::to_string(shape.unique + 1), "f", "f", "f"});
+  }
+  return rows(std::move(found));
+}
+
+Outcome foreign_keys_of(const TableShape& shape) {
+  if (shape.foreign < 0) return rows({});
+  const TableShape& parent = shapes()[static_cast<size_t>(shape.parent)];
+  const std::string key = std::to_string(parent.key + 1);
+  return rows({{std::to_string(parent.key_index()), fmt::format("{{{}}}", shape.foreign + 1),
+                fmt::format("{{{}}}", key), key}});
+}
+
+Outcome type(const std::string& oid) {
+  if (oid == "20") {
+    return rows({{"b", "1016", "0", "0", "0", "t", "f", "bigint", {}, {}, "pg_catalog.int8", "pg_catalog.int8send"}});
+  }
+  if (oid == "25") {
+    return rows({{"b", "1009", "0", "0", "0", "t", "f", "text", {}, {}, "pg_catalog.text", "pg_catalog.textsend"}});
+  }
+  return rows({});
+}
+
+}  // namespace
+
+Outcome DestinationSession::catalog_statement(const std::string& sql, const Parameters& parameters, bool& known) {
+  const auto is = [&](const char* beginning) { return sql.starts_with(beginning); };
+  if (is("SELECT FROM pg_catalog.pg_extension")) {
+    return rows(destination_.has_data_layer() ? std::vector<Row>{{}} : std::vector<Row>{});
+  }
+  if (is("SELECT c.oid, c.relkind FROM pg_catalog.pg_class")) {
+    const int table = table_by_name(*parameters[1].bytes);
+    if (table < 0) return rows({});
+    return rows({{std::to_string(shapes()[static_cast<size_t>(table)].destination_oid()), "r"}});
+  }
+  if (is("SELECT t.typtype, t.typarray")) return type(*parameters[0].bytes);
+  const bool of_table = is("SELECT attname, attnum, atttypid") || is("SELECT i.indexrelid") || is("SELECT f.conindid");
+  if (!of_table) {
+    known = false;
+    return {};
+  }
+  const TableShape* const shape = shape_by_oid(parameters[0]);
+  if (shape == nullptr) return rows({});
+  return is("SELECT attname") ? columns_of(*shape) : is("SELECT i.") ? indexes_of(*shape) : foreign_keys_of(*shape);
+}
+
+}  // namespace thalweg::simulation

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simulation/history.h"
+#include "simulation/locks.h"
+#include "simulation/server.h"
+
+// The destination: a database that knows exactly the statements that apply sends, in transactions with row locks, with
+// asynchronous commits that a crash may lose from the end. Every commit is checked against the source's history.
+
+namespace thalweg::simulation {
+
+struct StreamRow {
+  int64_t epoch = 0;
+  base::Lsn low_watermark;
+};
+struct ProgressRow {
+  int64_t epoch = 0;
+  base::Lsn low_watermark;
+  std::string ranges;
+};
+
+// Everything that a commit makes visible, and what it should be.
+struct DestinationState {
+  Data data = empty_data();
+  std::optional<StreamRow> stream;
+  std::map<int64_t, ProgressRow> progress;
+  Expected expected;
+};
+
+class Destination final : public Server {
+ public:
+  Destination(Scheduler& scheduler, Network& network, const History& history, Order order, bool has_data_layer);
+
+  // The stream is registered and the tables are those of `initial`.
+  void register_stream(base::Lsn start);
+
+  const DestinationState& committed() const { return log_.back(); }
+  // What no crash takes away any more.
+  const DestinationState& durable() const { return log_.front(); }
+  bool has_data_layer() const { return has_data_layer_; }
+  // Somebody keeps rows locked for a while: an operator's session.
+  void lock_rows_for_a_while();
+
+  // --- for its sessions
+  DestinationState& working() { return working_; }
+  Locks& locks() { return locks_; }
+  // The transaction's changes become visible to all; returns after they are on disk where `synchronous`.
+  void commit(const std::vector<std::function<void(DestinationState&)>>& changes, bool synchronous);
+
+ private:
+  std::unique_ptr<Session> make_session(std::shared_ptr<Channel> channel) override;
+  void began() override;
+  void crashed() override;
+  void check(DestinationState& state);
+  void flush(uint64_t up_to);
+
+  const History& history_;
+  const Order order_;
+  const bool has_data_layer_;
+  DestinationState working_;                               // with what is not committed
+  std::vector<DestinationState> log_{DestinationState{}};  // committed states, from the last one that is on disk
+  uint64_t flushed_ = 0;                                   // number of log_.front()
+  Locks locks_;
+};
+
+}  // namespace thalweg::simulation

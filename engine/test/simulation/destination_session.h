@@ -1,0 +1,57 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "simulation/destination.h"
+#include "simulation/row_statement.h"
+
+namespace thalweg::simulation {
+
+// One session at the destination. Changes are made in place under locks, with what undoes them.
+class DestinationSession final : public Session {
+ public:
+  DestinationSession(Destination& destination, std::shared_ptr<Channel> channel);
+  ~DestinationSession() override;
+
+ private:
+  using Parameters = std::vector<Parameter>;
+
+  Outcome execute(const std::string& sql, const Parameters& parameters) override;
+  Outcome commit() override;
+  void roll_back() override;
+  void set(const std::string& sql) override;
+  Outcome copy_in(const std::string& sql, const std::string& bytes) override;
+  void replicate(const std::string& sql) override;
+
+  // progress_statements.cc: what apply keeps about itself
+  Outcome progress_statement(const std::string& sql, const Parameters& parameters, bool& known);
+  Outcome begin_epoch();
+  Outcome fold_progress(const std::string& sql, const Parameters& parameters);
+  Outcome create_progress_row(const Parameters& parameters);
+  Outcome write_progress(const Parameters& parameters);
+  Outcome record(const Parameters& parameters);
+  // catalog_statements.cc: what apply asks about tables
+  Outcome catalog_statement(const std::string& sql, const Parameters& parameters, bool& known);
+
+  Outcome truncate(const std::vector<std::string>& tables);
+  Outcome row_statement(const RowStatement& statement, const Parameters& parameters);
+  Outcome data_layer(const Parameters& parameters);
+  // All columns of a row; a column without `came` keeps what the row has. `key`: what finds the old one.
+  Outcome insert_row(int table, const Row& row);
+  Outcome update_row(int table, const Row& key, const Row& values, const std::vector<bool>& came);
+  Outcome remove_row(int table, const Row& key);
+  Outcome lock(const std::string& name, Locks::Mode mode);
+  Outcome lock_bag(int table, Locks::Mode mode);
+  Outcome make(const Change& change);
+  void change(std::function<void(DestinationState&)> redo, std::function<void(DestinationState&)> undo);
+
+  Destination& destination_;
+  bool synchronous_ = true;
+  bool holds_advisory_lock_ = false;
+  std::vector<std::function<void(DestinationState&)>> redo_;
+  std::vector<std::function<void(DestinationState&)>> undo_;
+};
+
+}  // namespace thalweg::simulation

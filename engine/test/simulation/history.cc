@@ -1,0 +1,112 @@
+#include "simulation/history.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace thalweg::simulation {
+
+namespace {
+
+std::string row_name(int table, const Value& key) { return fmt::format("{}/{}", table, *key); }
+std::string existence_name(int table, const Value& key) { return fmt::format("{}!{}", table, *key); }
+
+// What a transaction writes and, of parents, needs.
+struct Touches {
+  std::set<std::string> writes;
+  std::set<std::string> reads;
+  std::set<int> tables;
+  std::set<int> truncates;
+
+  void add(const Change& change) {
+    const TableShape& shape = shapes()[static_cast<size_t>(change.table)];
+    tables.insert(change.table);
+    if (change.kind == Change::Kind::truncate) {
+      truncates.insert(change.table);
+      return;
+    }
+    if (shape.key < 0) return;  // the rows of tables without a key are whatever they are: the sum counts
+    const auto key = static_cast<size_t>(shape.key);
+    const Value before = change.before.empty() ? Value() : change.before[key];
+    const Value after = change.after.empty() ? Value() : change.after[key];
+    for (const Value& value : {before, after}) {
+      if (!value) continue;
+      writes.insert(row_name(change.table, value));
+      if (before != after) writes.insert(existence_name(change.table, value));
+    }
+    if (shape.foreign < 0) return;
+    for (const Row* row : {&change.before, &change.after}) {
+      if (row->empty() || !(*row)[static_cast<size_t>(shape.foreign)]) continue;
+      // The old tuple that the source sends has the key only: the parent of a removed row is not known.
+      if (row == &change.before) continue;
+      reads.insert(existence_name(shape.parent, (*row)[static_cast<size_t>(shape.foreign)]));
+    }
+  }
+};
+
+}  // namespace
+
+void History::add_dependencies(SourceTransaction& transaction) {
+  const size_t own = transactions_.size();
+  Touches touches;
+  for (const Change& change : transaction.changes) touches.add(change);
+  std::set<size_t> after;
+  if (!touches.truncates.empty()) {
+    for (size_t i = 0; i < own; ++i) after.insert(i);
+  }
+  for (const int64_t truncate : truncated_) {
+    if (truncate >= 0) after.insert(static_cast<size_t>(truncate));
+  }
+  for (const std::string& name : touches.writes) {
+    const LastTouch& last = touched_[name];
+    if (last.writer >= 0) after.insert(static_cast<size_t>(last.writer));
+    after.insert(last.readers.begin(), last.readers.end());
+  }
+  for (const std::string& name : touches.reads) {
+    const LastTouch& last = touched_[name];
+    if (last.writer >= 0) after.insert(static_cast<size_t>(last.writer));
+  }
+  for (const std::string& name : touches.writes) touched_[name] = {.writer = static_cast<int64_t>(own), .readers = {}};
+  for (const std::string& name : touches.reads) touched_[name].readers.push_back(own);
+  for (const int table : touches.truncates) truncated_[static_cast<size_t>(table)] = static_cast<int64_t>(own);
+  after.erase(own);
+  transaction.after.assign(after.begin(), after.end());
+}
+
+void History::commit(SourceTransaction transaction) {
+  add_dependencies(transaction);
+  for (const Change& change : transaction.changes) apply_change(final_, change);
+  transactions_.push_back(std::move(transaction));
+}
+
+std::string Expected::advance(const History& history, Order order, base::Lsn low_watermark,
+                              const apply::LsnRanges& ranges) {
+  const auto& all = history.transactions();
+  applied_.resize(all.size());
+  std::vector<size_t> fresh;
+  for (size_t i = prefix_; i < all.size(); ++i) {
+    const base::Lsn commit{all[i].commit_lsn};
+    const bool claimed = all[i].changes.empty() || commit < low_watermark || ranges.contains(commit);
+    if (applied_[i] && !claimed) return fmt::format("progress forgets transaction {} at {:X}", i, commit.value);
+    if (claimed && !applied_[i]) fresh.push_back(i);
+  }
+  for (const size_t i : fresh) applied_[i] = true;
+  while (prefix_ < all.size() && applied_[prefix_]) ++prefix_;
+  for (const size_t i : fresh) {
+    if (all[i].changes.empty()) continue;
+    for (const size_t earlier : all[i].after) {
+      if (!has(earlier)) return fmt::format("transaction {} is there before {}, on which it depends", i, earlier);
+    }
+    if (order == Order::full && i >= prefix_) return fmt::format("transaction {} is there, {} is not", i, prefix_);
+    for (const Change& change : all[i].changes) {
+      if (!apply_change(data_, change)) {
+        return fmt::format("transaction {} cannot follow what is there: {}", i, describe(change));
+      }
+    }
+  }
+  count_ += fresh.size();
+  return {};
+}
+
+}  // namespace thalweg::simulation

@@ -1,0 +1,145 @@
+// What apply keeps about itself at the destination, in schema thalweg: the statements of progress.cc,
+// progress_writer.cc, recorder.cc and error_queue.cc.
+
+#include <charconv>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "simulation/destination_session.h"
+
+namespace thalweg::simulation {
+
+namespace {
+
+int64_t integer(const Parameter& parameter) {
+  int64_t value = 0;
+  std::from_chars(parameter.bytes->data(), parameter.bytes->data() + parameter.bytes->size(), value);
+  return value;
+}
+
+base::Lsn lsn(const Parameter& parameter) { return base::parse_lsn(*parameter.bytes).value_or(base::Lsn{}); }
+
+std::string bytea(const std::string& bytes) {
+  std::string text = "\\x";
+  for (const char c : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return text;
+}
+
+const std::string kStreamLock = "stream";
+std::string progress_lock(int64_t applier) { return fmt::format("p{}", applier); }
+
+}  // namespace
+
+Outcome DestinationSession::progress_statement(const std::string& sql, const Parameters& parameters, bool& known) {
+  const auto is = [&](const char* beginning) { return sql.starts_with(beginning); };
+  if (is("SELECT pg_catalog.pg_advisory_xact_lock(")) return rows({{""}});
+  if (is("SELECT pg_catalog.to_regclass(")) return rows({{"t"}});
+  if (is("SELECT max(version) FROM thalweg.schema_version")) return rows({{"1"}});
+  if (is("SELECT pg_catalog.pg_try_advisory_lock(")) {
+    // The session's, not the transaction's.
+    return rows({{destination_.locks().try_acquire(-channel().pid, "advisory", Locks::Mode::exclusive) ? "t" : "f"}});
+  }
+  if (is("UPDATE thalweg.stream SET epoch = epoch + 1")) return begin_epoch();
+  if (is("SELECT low_watermark, ranges FROM thalweg.apply_progress") || is("DELETE FROM thalweg.apply_progress") ||
+      is("INSERT INTO thalweg.apply_progress ") || is("UPDATE thalweg.stream SET low_watermark = $2")) {
+    return fold_progress(sql, parameters);
+  }
+  if (is("SELECT hashes, read_hashes, table_hashes FROM thalweg.error_queue")) return rows({});
+  if (is("WITH current AS (SELECT FROM thalweg.stream")) return create_progress_row(parameters);
+  if (is("WITH touched AS (UPDATE thalweg.apply_progress")) return write_progress(parameters);
+  if (is("UPDATE thalweg.stream SET low_watermark = greatest(")) return record(parameters);
+  if (is("SELECT unnest(pg_catalog.pg_blocking_pids(")) {
+    std::vector<Row> pids;
+    for (const int pid : destination_.locks().blockers(static_cast<int>(integer(parameters[0])))) {
+      pids.push_back({std::to_string(pid)});
+    }
+    return rows(std::move(pids));
+  }
+  known = false;
+  return {};
+}
+
+Outcome DestinationSession::begin_epoch() {
+  if (Outcome locked = lock(kStreamLock, Locks::Mode::exclusive); !locked.ok()) return locked;
+  if (!destination_.working().stream) return rows({});
+  change([](DestinationState& state) { ++state.stream->epoch; },
+         [](DestinationState& state) { --state.stream->epoch; });
+  const StreamRow& stream = *destination_.working().stream;
+  return rows({{std::to_string(stream.epoch), base::to_string(stream.low_watermark)}});
+}
+
+// What a start does to the rows of earlier appliers.
+Outcome DestinationSession::fold_progress(const std::string& sql, const Parameters& parameters) {
+  if (sql.starts_with("SELECT")) {
+    std::set<int64_t> appliers;
+    for (const auto& [applier, row] : destination_.working().progress) appliers.insert(applier);
+    std::vector<Row> found;
+    for (const int64_t applier : appliers) {
+      if (Outcome locked = lock(progress_lock(applier), Locks::Mode::exclusive); !locked.ok()) return locked;
+      const auto row = destination_.working().progress.find(applier);
+      if (row == destination_.working().progress.end()) continue;
+      found.push_back({base::to_string(row->second.low_watermark), bytea(row->second.ranges)});
+    }
+    return rows(std::move(found));
+  }
+  if (sql.starts_with("DELETE")) {
+    const auto before = destination_.working().progress;
+    change([](DestinationState& state) { state.progress.clear(); },
+           [before](DestinationState& state) { state.progress = before; });
+    return affected(before.size());
+  }
+  if (sql.starts_with("INSERT")) {
+    const ProgressRow row{
+        .epoch = integer(parameters[1]), .low_watermark = lsn(parameters[2]), .ranges = *parameters[3].bytes};
+    change([row](DestinationState& state) { state.progress[0] = row; },
+           [](DestinationState& state) { state.progress.erase(0); });
+    return affected(1);
+  }
+  const base::Lsn before = destination_.working().stream->low_watermark;
+  const base::Lsn after = lsn(parameters[1]);
+  change([after](DestinationState& state) { state.stream->low_watermark = after; },
+         [before](DestinationState& state) { state.stream->low_watermark = before; });
+  return affected(1);
+}
+
+Outcome DestinationSession::create_progress_row(const Parameters& parameters) {
+  if (Outcome locked = lock(kStreamLock, Locks::Mode::shared); !locked.ok()) return locked;
+  const int64_t applier = integer(parameters[1]);
+  const ProgressRow row{.epoch = integer(parameters[2]), .low_watermark = lsn(parameters[3]), .ranges = {}};
+  if (!destination_.working().stream || destination_.working().stream->epoch != row.epoch) return affected(0);
+  if (Outcome locked = lock(progress_lock(applier), Locks::Mode::exclusive); !locked.ok()) return locked;
+  const auto found = destination_.working().progress.find(applier);
+  if (found != destination_.working().progress.end()) return affected(found->second.epoch == row.epoch ? 1 : 0);
+  change([applier, row](DestinationState& state) { state.progress[applier] = row; },
+         [applier](DestinationState& state) { state.progress.erase(applier); });
+  return affected(1);
+}
+
+Outcome DestinationSession::write_progress(const Parameters& parameters) {
+  const int64_t applier = integer(parameters[3]);
+  if (Outcome locked = lock(progress_lock(applier), Locks::Mode::exclusive); !locked.ok()) return locked;
+  const ProgressRow row{
+      .epoch = integer(parameters[4]), .low_watermark = lsn(parameters[0]), .ranges = *parameters[1].bytes};
+  const auto found = destination_.working().progress.find(applier);
+  if (found == destination_.working().progress.end() || found->second.epoch != row.epoch) {
+    return error("22012", "division by zero");
+  }
+  const ProgressRow before = found->second;
+  change([applier, row](DestinationState& state) { state.progress[applier] = row; },
+         [applier, before](DestinationState& state) { state.progress[applier] = before; });
+  return rows({{"1"}});
+}
+
+Outcome DestinationSession::record(const Parameters& parameters) {
+  if (Outcome locked = lock(kStreamLock, Locks::Mode::exclusive); !locked.ok()) return locked;
+  auto& stream = destination_.working().stream;
+  if (!stream || stream->epoch != integer(parameters[2])) return affected(0);
+  const base::Lsn before = stream->low_watermark;
+  const base::Lsn after = std::max(before, lsn(parameters[1]));
+  change([after](DestinationState& state) { state.stream->low_watermark = after; },
+         [before](DestinationState& state) { state.stream->low_watermark = before; });
+  return affected(1);
+}
+
+}  // namespace thalweg::simulation

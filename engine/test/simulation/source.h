@@ -1,0 +1,96 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "simulation/destination.h"
+#include "simulation/history.h"
+#include "simulation/locks.h"
+#include "simulation/server.h"
+#include "simulation/wal.h"
+
+// The source: transactions that write to its tables at the same time, its WAL, and a logical slot with a walsender.
+
+namespace thalweg::simulation {
+
+struct SourceOptions {
+  size_t transactions = 60;
+  int64_t keys = 20;              // a table's rows have keys below
+  uint32_t hot_once_in = 2;       // changes go to the first two keys
+  size_t changes_max = 6;         // of most transactions,
+  size_t large_changes_max = 60;  // and of the few large ones
+  uint32_t large_once_in = 12;
+  Time pause_max = 40 * kMillisecond;  // between two steps of the clients
+  size_t decoding_buffered_max = 30;   // changes; more of them are streamed
+  size_t seed_rows = 10;               // that are there before the stream begins
+};
+
+class Source final : public Server {
+ public:
+  Source(Scheduler& scheduler, Network& network, SourceOptions options);
+
+  // The rows that both sides have in the beginning, as the source's first transaction; replicated like all others.
+  uint64_t slot_start() const { return kBegin; }
+  // The clients' work, on a fiber of `process`.
+  void run_clients(Process& process);
+  bool clients_done() const { return done_; }
+  const History& history() const { return history_; }
+  uint64_t wal_end() const { return wal_end_; }
+  // Whose durable state the slot's position is compared with.
+  void check_feedback_against(const Destination& destination) { destination_ = &destination; }
+  uint64_t confirmed() const { return confirmed_; }
+
+ private:
+  friend class SourceSession;
+  friend class Client;
+  static constexpr uint64_t kBegin = 0x1000000;
+
+  struct OpenTransaction {
+    uint32_t xid = 0;
+    std::vector<uint32_t> subxids;  // the stack of open subtransactions, the top level first
+    struct Done {
+      uint32_t subxid;
+      Change change;
+      Table table_before;  // of a TRUNCATE
+    };
+    std::vector<Done> done;
+    size_t changes_left = 0;
+  };
+
+  std::unique_ptr<Session> make_session(std::shared_ptr<Channel> channel) override;
+  void crashed() override;
+
+  void step(std::vector<OpenTransaction>& open);
+  bool make_change(OpenTransaction& open);
+  bool try_change(OpenTransaction& open, std::vector<Change> changes);
+  bool lock_for(uint32_t xid, const Change& change);
+  Row random_row(const TableShape& shape, const Row& before);
+  Change random_change();
+  void undo(OpenTransaction& open, uint32_t subxid);
+  void end(OpenTransaction& open, bool commits);
+  uint64_t write(WalRecord record);
+  void check_feedback(uint64_t flushed);
+
+  const SourceOptions options_;
+  const Destination* destination_ = nullptr;
+  Data data_ = empty_data();  // with what is not committed
+  Locks locks_;
+  std::vector<WalRecord> wal_;
+  uint64_t wal_end_ = kBegin;
+  uint32_t next_xid_ = 700;
+  int64_t next_value_ = 1;
+  size_t begun_ = 0;
+  bool done_ = false;
+  bool aborted_by_crash_ = false;
+  History history_;
+  // The slot. What is saved comes back after a crash.
+  uint64_t confirmed_ = kBegin;
+  uint64_t saved_confirmed_ = kBegin;
+  int active_pid_ = 0;
+  std::string holder_;
+};
+
+}  // namespace thalweg::simulation

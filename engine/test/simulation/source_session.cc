@@ -1,0 +1,144 @@
+#include "simulation/source_session.h"
+
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "simulation/system_clock.h"
+#include "simulation/verdict.h"
+
+namespace thalweg::simulation {
+
+namespace {
+
+constexpr Time kSenderTimeout = 10 * kSecond;  // wal_sender_timeout
+constexpr size_t kUnreadMax = 64;              // messages that a socket holds
+constexpr Time kLook = 50 * kMillisecond;
+
+std::string u64(uint64_t value) {
+  std::string bytes(8, '\0');
+  for (int i = 0; i < 8; ++i) bytes[static_cast<size_t>(7 - i)] = static_cast<char>(value >> (8 * i));
+  return bytes;
+}
+
+uint64_t load_u64(const std::string& bytes, size_t at) {
+  uint64_t value = 0;
+  for (size_t i = 0; i < 8; ++i) value = value << 8 | static_cast<unsigned char>(bytes[at + i]);
+  return value;
+}
+
+std::string now_text() { return u64(static_cast<uint64_t>(wall_now_micros() - base::kPostgresEpochMicros)); }
+std::string lsn_text(uint64_t lsn) { return base::to_string(base::Lsn{lsn}); }
+
+}  // namespace
+
+SourceSession::~SourceSession() {
+  if (holds_slot_) source_.active_pid_ = 0;
+}
+
+Outcome SourceSession::copy_in(const std::string& sql, const std::string&) {
+  fail("the source was asked to {}", sql);
+  return error("42601", "unknown statement");
+}
+
+Outcome SourceSession::execute(const std::string& sql, const std::vector<Parameter>&) {
+  const auto is = [&](const char* beginning) { return sql.starts_with(beginning); };
+  if (is("IDENTIFY_SYSTEM")) return rows({{"7000", "1", lsn_text(source_.wal_end_), "postgres"}});
+  if (is("SHOW wal_sender_timeout")) return rows({{"10s"}});
+  if (is("SHOW wal_level")) return rows({{"logical"}});
+  if (is("SELECT s.plugin, s.database, s.wal_status")) {
+    const bool active = source_.active_pid_ != 0;
+    return rows(
+        {{"pgoutput", "postgres", "reserved", lsn_text(Source::kBegin), lsn_text(source_.confirmed_),
+          active ? Value(std::to_string(source_.active_pid_)) : Value(), active ? Value(source_.holder_) : Value()}});
+  }
+  if (is("WITH RECURSIVE part(")) return rows({{"f", "f"}});
+  if (is("SELECT CASE WHEN pg_is_in_recovery()")) return rows({{lsn_text(source_.wal_end_)}});
+  fail("the model of the source does not know this statement: {}", sql);
+  return error("42601", "unknown statement");
+}
+
+void SourceSession::send(uint64_t lsn, const std::string& payload) {
+  Response response;
+  response.kind = Response::Kind::copy_data;
+  response.bytes = "w" + u64(lsn) + u64(source_.wal_end_) + now_text() + payload;
+  respond(std::move(response));
+}
+
+void SourceSession::send_keepalive(uint64_t lsn, bool reply) {
+  Response response;
+  response.kind = Response::Kind::copy_data;
+  response.bytes = "k" + u64(lsn) + now_text() + std::string(1, reply ? '\1' : '\0');
+  respond(std::move(response));
+}
+
+bool SourceSession::take_feedback() {
+  Request request;
+  while (next_request(request, scheduler().now())) {
+    if (request.kind != Request::Kind::copy_data) return false;
+    heard_ = scheduler().now();
+    source_.check_feedback(load_u64(request.sql, 9));
+  }
+  return !gone();
+}
+
+Outcome SourceSession::take_slot(const std::string& sql, uint64_t& start) {
+  if (source_.active_pid_ != 0) return error("55006", "replication slot is active");
+  unsigned high = 0;
+  unsigned low = 0;
+  const size_t at = sql.find("LOGICAL ");
+  if (at == std::string::npos || std::sscanf(sql.c_str() + at, "LOGICAL %X/%X", &high, &low) != 2) {
+    fail("the model of the source does not know this statement: {}", sql);
+  }
+  start = std::max(uint64_t{high} << 32 | low, source_.confirmed_);
+  source_.active_pid_ = channel().pid;
+  source_.holder_ = channel().application_name;
+  holds_slot_ = true;
+  return {};
+}
+
+// Sends what transactions have committed from `start` on, as pgoutput does, until the client has gone.
+void SourceSession::replicate(const std::string& sql) {
+  uint64_t start = 0;
+  Response begun;
+  begun.outcome = take_slot(sql, start);
+  begun.status = begun.outcome.ok() ? PGRES_COPY_BOTH : PGRES_FATAL_ERROR;
+  const bool failed = !begun.outcome.ok();
+  respond(begun);
+  if (failed) {
+    Response end;
+    end.kind = Response::Kind::end_of_statement;
+    return respond(end);
+  }
+  trace("walsender {} starts at {:X}", channel().pid, start);
+  LogicalDecoding decoding(start, source_.options_.decoding_buffered_max,
+                           [this](uint64_t lsn, const std::string& payload) { send(lsn, payload); });
+  heard_ = scheduler().now();
+  size_t next = 0;
+  uint64_t kept_alive = 0;
+  bool asked = false;
+  while (take_feedback()) {
+    const Time silent = scheduler().now() - heard_;
+    if (silent < kSenderTimeout / 2) asked = false;
+    if (silent >= kSenderTimeout) {
+      trace("walsender {} gives its silent client up", channel().pid);
+      break;
+    }
+    const uint64_t position = next < source_.wal_.size() ? source_.wal_[next].lsn : source_.wal_end_;
+    if (silent >= kSenderTimeout / 2 && !std::exchange(asked, true)) send_keepalive(position, true);
+    if (unread_responses() < kUnreadMax && next < source_.wal_.size()) {
+      decoding.decode(source_.wal_[next++]);
+      if (scheduler().chance(50)) decoding.forget_tables();
+      scheduler().maybe_yield(4);
+      continue;
+    }
+    if (next == source_.wal_.size() && position > kept_alive && scheduler().chance(2)) {
+      kept_alive = position;
+      send_keepalive(position, scheduler().chance(8));
+    }
+    scheduler().sleep_until(scheduler().now() + static_cast<Time>(scheduler().random(static_cast<uint64_t>(kLook))));
+  }
+  if (!gone()) hang_up("terminating walsender process");
+}
+
+}  // namespace thalweg::simulation

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "simulation/source.h"
+
+namespace thalweg::simulation {
+
+// One session at the source: an ordinary one, or a walsender.
+class SourceSession final : public Session {
+ public:
+  SourceSession(Source& source, std::shared_ptr<Channel> channel)
+      : Session(source, std::move(channel)), source_(source) {}
+  ~SourceSession() override;
+
+ private:
+  Outcome execute(const std::string& sql, const std::vector<Parameter>& parameters) override;
+  Outcome commit() override { return {}; }
+  void roll_back() override {}
+  Outcome copy_in(const std::string& sql, const std::string& bytes) override;
+  void replicate(const std::string& sql) override;
+  Outcome take_slot(const std::string& sql, uint64_t& start);
+  void send(uint64_t lsn, const std::string& payload);
+  void send_keepalive(uint64_t lsn, bool reply);
+  // False: the stream ends.
+  bool take_feedback();
+
+  Source& source_;
+  bool holds_slot_ = false;
+  Time heard_ = 0;
+};
+
+}  // namespace thalweg::simulation

@@ -1,0 +1,258 @@
+#include "simulation/world.h"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "simulation/destination.h"
+#include "simulation/engine.h"
+#include "simulation/network.h"
+#include "simulation/scheduler.h"
+#include "simulation/source.h"
+#include "simulation/storage.h"
+#include "simulation/system_clock.h"
+#include "simulation/verdict.h"
+
+namespace thalweg::simulation {
+
+namespace {
+
+constexpr Time kFaultPauseMax = 2 * kSecond;
+constexpr Time kOutageMax = 3 * kSecond;
+constexpr Time kConvergenceMax = 600 * kSecond;  // of simulated time, once no more faults come
+
+struct Plan {
+  bool two_engines = false;
+  Order order = Order::dependent;
+  bool has_data_layer = false;
+  size_t faults = 0;
+  bool storage_faults = false;
+  SourceOptions source;
+  EngineOptions engine;
+};
+
+Plan make_plan(Scheduler& scheduler) {
+  Plan plan;
+  const auto between = [&](size_t least, size_t most) { return least + scheduler.random(most - least + 1); };
+  plan.two_engines = scheduler.chance(2);
+  plan.order = scheduler.chance(3) ? Order::full : Order::dependent;
+  plan.has_data_layer = scheduler.chance(2);
+  plan.faults = scheduler.chance(8) ? 0 : between(1, 10);
+  plan.storage_faults = scheduler.chance(2);
+  plan.source.transactions = between(5, 60);
+  plan.source.keys = static_cast<int64_t>(between(4, 40));
+  plan.source.hot_once_in = static_cast<uint32_t>(between(1, 8));
+  plan.source.pause_max = static_cast<Time>(between(1, 60)) * kMillisecond;
+  plan.source.decoding_buffered_max = between(4, 60);
+  auto& apply = plan.engine.apply;
+  apply.parallelism = static_cast<int>(between(1, 6));
+  apply.commit_serialization =
+      plan.order == Order::full ? apply::CommitSerialization::full : apply::CommitSerialization::dependent_transactions;
+  apply.group_size = scheduler.chance(3) ? 1 : between(2, 60);
+  apply.txn_lcr_spill_threshold = scheduler.chance(2) ? 10'000 : between(2, 30);
+  apply.txn_age_spill_threshold = std::chrono::seconds(scheduler.chance(2) ? 900 : between(0, 2));
+  apply.memory_budget_bytes = scheduler.chance(3) ? 256 * 1024 : size_t{16} << 20;
+  plan.engine.queue_slots = between(8, 300);
+  plan.engine.queue_bytes = between(16, 256) * 1024;
+  plan.engine.compression = static_cast<propagation::Compression>(scheduler.random(3));
+  plan.engine.batch_bytes = 4096 << scheduler.random(3);
+  return plan;
+}
+
+class World {
+ public:
+  World(uint64_t seed, const std::filesystem::path& directory)
+      : scheduler_(seed),
+        network_(scheduler_),
+        plan_(make_plan(scheduler_)),
+        source_(scheduler_, network_, plan_.source),
+        destination_(scheduler_, network_, source_.history(), plan_.order, plan_.has_data_layer) {
+    network_.make_current();
+    storage_.make_current();
+    const auto add = [&](const char* name, Part part) {
+      EngineOptions options = plan_.engine;
+      options.name = name;
+      options.part = part;
+      options.directory = directory / name;
+      engines_.push_back(std::make_unique<Engine>(scheduler_, options));
+    };
+    if (plan_.two_engines) {
+      add("sender", Part::sending);
+      add("receiver", Part::receiving);
+    } else {
+      add("engine", Part::whole);
+    }
+  }
+
+  WorldResult run() {
+    scheduler_.spawn(nature_, [this] { live(); });
+    scheduler_.run([this] { return over_ || Verdict::get().failed(); });
+    if (!over_ && !Verdict::get().failed()) fail("nothing can happen any more");
+    return {.ok = !Verdict::get().failed(),
+            .failure = Verdict::get().reason(),
+            .steps = scheduler_.steps(),
+            .simulated_seconds = static_cast<double>(scheduler_.now()) / kSecond,
+            .fingerprint = Verdict::get().fingerprint(),
+            .transactions = source_.history().transactions().size(),
+            .faults = faults_};
+  }
+
+ private:
+  void live() {
+    trace("{} engine(s), {} order, data layer {}, parallelism {}, group {}, {} faults", engines_.size(),
+          plan_.order == Order::full ? "full" : "dependent", plan_.has_data_layer, plan_.engine.apply.parallelism,
+          plan_.engine.apply.group_size, plan_.faults);
+    source_.check_feedback_against(destination_);
+    destination_.register_stream(base::Lsn{source_.slot_start()});
+    source_.start();
+    destination_.start();
+    for (const auto& engine : engines_) engine->start();
+    source_.run_clients(nature_);
+    for (size_t i = 0; i < plan_.faults; ++i) {
+      pause(kFaultPauseMax);
+      cause_fault();
+    }
+    heal();
+    while (!source_.clients_done()) pause(kSecond);
+    trace("no more faults, no more transactions");
+    const Time deadline = scheduler_.now() + kConvergenceMax;
+    while (!is_converged()) {
+      if (scheduler_.now() > deadline) {
+        fail("the destination has {} transactions of {}, and gets no more", destination_.committed().expected.prefix(),
+             source_.history().transactions().size());
+      }
+      pause(kSecond);
+    }
+    over_ = true;
+  }
+
+  bool is_converged() const {
+    const size_t all = source_.history().transactions().size();
+    if (destination_.durable().expected.prefix() < all) return false;
+    if (destination_.durable().data != source_.history().final_state()) {
+      fail("the destination is not what the source is:{}",
+           describe_difference(destination_.durable().data, source_.history().final_state()));
+    }
+    // The source may forget its WAL in the end.
+    return source_.confirmed() >= (all == 0 ? 0 : source_.history().transactions().back().commit_lsn);
+  }
+
+  void pause(Time most) {
+    scheduler_.sleep_until(scheduler_.now() + static_cast<Time>(scheduler_.random(static_cast<uint64_t>(most))));
+  }
+
+  // Runs `undo` some time later, if heal() did not before.
+  void later(std::function<void()> undo) {
+    const Time when = scheduler_.now() + static_cast<Time>(scheduler_.random(static_cast<uint64_t>(kOutageMax)));
+    scheduler_.spawn(nature_, [this, when, undo = std::move(undo)] {
+      scheduler_.sleep_until(when);
+      undo();
+    });
+  }
+
+  void cause_fault() {
+    ++faults_;
+    Engine& engine = *engines_[scheduler_.random(engines_.size())];
+    switch (scheduler_.random(plan_.storage_faults ? 12 : 9)) {
+      case 0:
+      case 1:
+        return crash_engine(engine);
+      case 2:
+        trace("fault: the destination crashes");
+        destination_.crash();
+        return later([this] {
+          if (!destination_.is_up()) destination_.start();
+        });
+      case 3:
+        trace("fault: the source crashes");
+        source_.crash();
+        return later([this] {
+          if (!source_.is_up()) source_.start();
+        });
+      case 4:
+        trace("fault: connections to the destination break");
+        return destination_.break_connections();
+      case 5:
+        trace("fault: connections to the source break");
+        return source_.break_connections();
+      case 6:
+        trace("fault: links break");
+        network_.break_connections();
+        network_.faults.cut_off = scheduler_.chance(2);
+        return later([this] {
+          network_.faults.cut_off = false;
+          network_.changed();
+        });
+      case 7:
+        trace("fault: rows are locked, the clock jumps");
+        step_wall_clock((static_cast<Time>(scheduler_.random(120)) - 60) * kSecond);
+        if (destination_.is_up()) destination_.lock_rows_for_a_while();
+        return;
+      case 8:
+        trace("{} is restarted in order, parallelism changes", engine.options().name);
+        engine.set_parallelism(1 + static_cast<int>(scheduler_.random(6)));
+        if (scheduler_.chance(2)) engine.restart_in_order();
+        return;
+      case 9:
+        trace("fault: the spill's disk is full");
+        storage_.full = true;
+        return later([this] { storage_.full = false; });
+      case 10:
+        trace("fault: writes to the spill are damaged");
+        storage_.damaged_once_in = 4;
+        return later([this] { storage_.damaged_once_in = 0; });
+      default:
+        trace("fault: reads of the spill fail");
+        storage_.read_error_once_in = 4;
+        return later([this] { storage_.read_error_once_in = 0; });
+    }
+  }
+
+  void crash_engine(Engine& engine) {
+    if (!engine.is_up()) return;
+    trace("fault: {} is killed", engine.options().name);
+    const Process* const process = engine.process();
+    engine.crash();
+    source_.client_died(*process);
+    destination_.client_died(*process);
+    network_.process_died(*process);
+    tear_files(scheduler_, engine.options().directory);
+    later([&engine] {
+      if (!engine.is_up()) engine.start();
+    });
+  }
+
+  void heal() {
+    pause(kOutageMax);
+    network_.faults.cut_off = false;
+    network_.changed();
+    storage_.full = false;
+    storage_.damaged_once_in = storage_.read_error_once_in = 0;
+    if (!source_.is_up()) source_.start();
+    if (!destination_.is_up()) destination_.start();
+    for (const auto& engine : engines_) {
+      if (!engine->is_up()) engine->start();
+    }
+  }
+
+  Scheduler scheduler_;
+  Network network_;
+  Storage storage_;
+  const Plan plan_;
+  Process nature_{.name = "nature"};
+  Source source_;
+  Destination destination_;
+  std::vector<std::unique_ptr<Engine>> engines_;
+  uint64_t faults_ = 0;
+  bool over_ = false;
+};
+
+}  // namespace
+
+WorldResult run_world(uint64_t seed, const std::filesystem::path& directory) {
+  // Not destroyed: fibers still stand where they are. The process ends.
+  auto* const world = new World(seed, directory);
+  return world->run();
+}
+
+}  // namespace thalweg::simulation
