@@ -72,10 +72,20 @@ Outcome DestinationSession::catalog_statement(const std::string& sql, const Para
   if (is("SELECT FROM pg_catalog.pg_extension")) {
     return rows(destination_.has_data_layer() ? std::vector<Row>{{}} : std::vector<Row>{});
   }
-  if (is("SELECT c.oid, c.relkind FROM pg_catalog.pg_class")) {
+  if (is("SELECT c.oid, c.relkind, pg_catalog.hashtextextended(")) {
     const int table = table_by_name(*parameters[1].bytes);
     if (table < 0) return rows({});
-    return rows({{std::to_string(shapes()[static_cast<size_t>(table)].destination_oid()), "r"}});
+    return rows({{std::to_string(shapes()[static_cast<size_t>(table)].destination_oid()), "r",
+                  std::to_string(destination_.table_version(static_cast<size_t>(table)))}});
+  }
+  if (is("SELECT c.oid, pg_catalog.hashtextextended(")) {
+    std::vector<Row> versions;
+    for (size_t table = 0; table < shapes().size(); ++table) {
+      const std::string oid = std::to_string(shapes()[table].destination_oid());
+      if (parameters[0].bytes->find(oid) == std::string::npos) continue;
+      versions.push_back({oid, std::to_string(destination_.table_version(table))});
+    }
+    return rows(std::move(versions));
   }
   if (is("SELECT t.typtype, t.typarray")) return type(*parameters[0].bytes);
   const bool of_table = is("SELECT attname, attnum, atttypid") || is("SELECT i.indexrelid") || is("SELECT f.conindid");

@@ -101,6 +101,10 @@ void Destination::check(DestinationState& state) {
   }
 }
 
+void Destination::alter_tables() {
+  for (int64_t& version : table_versions_) version += static_cast<int64_t>(scheduler().random(2));
+}
+
 void Destination::lock_rows_for_a_while() {
   scheduler().spawn(process(), [this] {
     const Time until = scheduler().now() + static_cast<Time>(scheduler().random(2 * kSecond));

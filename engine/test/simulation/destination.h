@@ -47,10 +47,13 @@ class Destination final : public Server {
   bool has_data_layer() const { return has_data_layer_; }
   // Somebody keeps rows locked for a while: an operator's session.
   void lock_rows_for_a_while();
+  // As after an ALTER TABLE that changes nothing that matters: what is known of the tables has to be loaded again.
+  void alter_tables();
 
   // --- for its sessions
   DestinationState& working() { return working_; }
   Locks& locks() { return locks_; }
+  int64_t table_version(size_t table) const { return table_versions_[table]; }
   // The transaction's changes become visible to all; returns after they are on disk where `synchronous`.
   void commit(const std::vector<std::function<void(DestinationState&)>>& changes, bool synchronous);
 
@@ -68,6 +71,7 @@ class Destination final : public Server {
   std::vector<DestinationState> log_{DestinationState{}};  // committed states, from the last one that is on disk
   uint64_t flushed_ = 0;                                   // number of log_.front()
   Locks locks_;
+  std::vector<int64_t> table_versions_ = std::vector<int64_t>(shapes().size(), 1);
 };
 
 }  // namespace thalweg::simulation

@@ -30,8 +30,8 @@ class DestinationSession final : public Session {
   Outcome begin_epoch();
   Outcome fold_progress(const std::string& sql, const Parameters& parameters);
   Outcome create_progress_row(const Parameters& parameters);
-  Outcome write_progress(const Parameters& parameters);
-  Outcome record(const Parameters& parameters);
+  Outcome write_progress(const std::string& sql, const Parameters& parameters);
+  Outcome record(const std::string& sql, const Parameters& parameters);
   // catalog_statements.cc: what apply asks about tables
   Outcome catalog_statement(const std::string& sql, const Parameters& parameters, bool& known);
 

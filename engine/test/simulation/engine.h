@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,8 @@
 // like daemon::Stream, builds them anew whenever one of them ends.
 
 namespace thalweg::simulation {
+
+inline constexpr uint16_t kReceiverPort = 8700;
 
 enum class Part : uint8_t {
   whole,     // capture, queue, apply
@@ -32,6 +35,8 @@ struct EngineOptions {
   size_t batch_bytes = 4096;
 };
 
+class Pipeline;
+
 class Engine {
  public:
   Engine(Scheduler& scheduler, EngineOptions options) : scheduler_(scheduler), options_(std::move(options)) {}
@@ -45,22 +50,17 @@ class Engine {
   // Ends the components in order, everything that is queued applied, and builds them anew.
   void restart_in_order() { restart_ = true; }
   void set_parallelism(int parallelism) { options_.apply.parallelism = parallelism; }
-  uint64_t pipelines() const { return pipelines_; }
 
  private:
   void run();
-  std::optional<base::Error> run_whole();
-  std::optional<base::Error> run_sending();
-  std::optional<base::Error> run_receiving(class ReceiverPortOwner& port);
-  template <typename Failure, typename States>
-  std::optional<base::Error> watch(Failure failure, States states);
+  // Until something of it fails, or it is to be restarted in order (no error).
+  std::optional<base::Error> run(Pipeline& pipeline);
 
   Scheduler& scheduler_;
   EngineOptions options_;
-  std::vector<std::unique_ptr<Process>> processes_;
+  std::vector<std::unique_ptr<Process>> processes_;  // every life of it
   Process* process_ = nullptr;
   bool restart_ = false;
-  uint64_t pipelines_ = 0;
 };
 
 }  // namespace thalweg::simulation

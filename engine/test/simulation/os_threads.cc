@@ -55,6 +55,11 @@ using thalweg::simulation::kSecond;
 using thalweg::simulation::Scheduler;
 using thalweg::simulation::Time;
 
+// C linkage is for the linker's names only; both sides are C++.
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wreturn-type-c-linkage"
+#endif
+
 extern "C" {
 
 int __real_pthread_mutex_lock(pthread_mutex_t* mutex);

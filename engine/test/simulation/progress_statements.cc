@@ -47,8 +47,8 @@ Outcome DestinationSession::progress_statement(const std::string& sql, const Par
   }
   if (is("SELECT hashes, read_hashes, table_hashes FROM thalweg.error_queue")) return rows({});
   if (is("WITH current AS (SELECT FROM thalweg.stream")) return create_progress_row(parameters);
-  if (is("WITH touched AS (UPDATE thalweg.apply_progress")) return write_progress(parameters);
-  if (is("UPDATE thalweg.stream SET low_watermark = greatest(")) return record(parameters);
+  if (is("WITH touched AS (UPDATE thalweg.apply_progress")) return write_progress(sql, parameters);
+  if (is("UPDATE thalweg.stream SET low_watermark = greatest(")) return record(sql, parameters);
   if (is("SELECT unnest(pg_catalog.pg_blocking_pids(")) {
     std::vector<Row> pids;
     for (const int pid : destination_.locks().blockers(static_cast<int>(integer(parameters[0])))) {
@@ -75,10 +75,14 @@ Outcome DestinationSession::fold_progress(const std::string& sql, const Paramete
     std::set<int64_t> appliers;
     for (const auto& [applier, row] : destination_.working().progress) appliers.insert(applier);
     std::vector<Row> found;
+    const bool locks = sql.ends_with("FOR UPDATE");
     for (const int64_t applier : appliers) {
-      if (Outcome locked = lock(progress_lock(applier), Locks::Mode::exclusive); !locked.ok()) return locked;
-      const auto row = destination_.working().progress.find(applier);
-      if (row == destination_.working().progress.end()) continue;
+      if (locks) {
+        if (Outcome locked = lock(progress_lock(applier), Locks::Mode::exclusive); !locked.ok()) return locked;
+      }
+      const auto& progress = locks ? destination_.working().progress : destination_.committed().progress;
+      const auto row = progress.find(applier);
+      if (row == progress.end()) continue;
       found.push_back({base::to_string(row->second.low_watermark), bytea(row->second.ranges)});
     }
     return rows(std::move(found));
@@ -116,13 +120,14 @@ Outcome DestinationSession::create_progress_row(const Parameters& parameters) {
   return affected(1);
 }
 
-Outcome DestinationSession::write_progress(const Parameters& parameters) {
+Outcome DestinationSession::write_progress(const std::string& sql, const Parameters& parameters) {
+  const bool fenced = sql.find("AND epoch = $5") != std::string::npos;
   const int64_t applier = integer(parameters[3]);
   if (Outcome locked = lock(progress_lock(applier), Locks::Mode::exclusive); !locked.ok()) return locked;
   const ProgressRow row{
       .epoch = integer(parameters[4]), .low_watermark = lsn(parameters[0]), .ranges = *parameters[1].bytes};
   const auto found = destination_.working().progress.find(applier);
-  if (found == destination_.working().progress.end() || found->second.epoch != row.epoch) {
+  if (found == destination_.working().progress.end() || (fenced && found->second.epoch != row.epoch)) {
     return error("22012", "division by zero");
   }
   const ProgressRow before = found->second;
@@ -131,10 +136,11 @@ Outcome DestinationSession::write_progress(const Parameters& parameters) {
   return rows({{"1"}});
 }
 
-Outcome DestinationSession::record(const Parameters& parameters) {
+Outcome DestinationSession::record(const std::string& sql, const Parameters& parameters) {
+  const bool fenced = sql.find("AND epoch = $3") != std::string::npos;
   if (Outcome locked = lock(kStreamLock, Locks::Mode::exclusive); !locked.ok()) return locked;
   auto& stream = destination_.working().stream;
-  if (!stream || stream->epoch != integer(parameters[2])) return affected(0);
+  if (!stream || (fenced && stream->epoch != integer(parameters[2]))) return affected(0);
   const base::Lsn before = stream->low_watermark;
   const base::Lsn after = std::max(before, lsn(parameters[1]));
   change([after](DestinationState& state) { state.stream->low_watermark = after; },

@@ -128,6 +128,10 @@ Outcome Session::statement(const std::string& sql, const std::vector<Parameter>&
     set(sql);
     return {};
   }
+  if (sql.starts_with("DEALLOCATE ")) {
+    prepared_.erase(sql.substr(11));
+    return {};
+  }
   if (block_failed_) return error("25P02", "current transaction is aborted");
   Outcome outcome = execute(sql, parameters);
   if (!outcome.ok() && in_block_) block_failed_ = true;

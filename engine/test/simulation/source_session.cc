@@ -111,10 +111,14 @@ void SourceSession::replicate(const std::string& sql) {
     return respond(end);
   }
   trace("walsender {} starts at {:X}", channel().pid, start);
-  LogicalDecoding decoding(start, source_.options_.decoding_buffered_max,
-                           [this](uint64_t lsn, const std::string& payload) { send(lsn, payload); });
-  heard_ = scheduler().now();
   size_t next = 0;
+  LogicalDecoding decoding(start, source_.options_.decoding_buffered_max,
+                           [&](uint64_t lsn, const std::string& payload) {
+                             send(lsn, payload);
+                             // In the midst of a transaction, too; then it is as far as what came before the commit.
+                             if (scheduler().chance(40)) send_keepalive(source_.wal_[next].lsn, scheduler().chance(8));
+                           });
+  heard_ = scheduler().now();
   uint64_t kept_alive = 0;
   bool asked = false;
   while (take_feedback()) {
@@ -127,7 +131,8 @@ void SourceSession::replicate(const std::string& sql) {
     const uint64_t position = next < source_.wal_.size() ? source_.wal_[next].lsn : source_.wal_end_;
     if (silent >= kSenderTimeout / 2 && !std::exchange(asked, true)) send_keepalive(position, true);
     if (unread_responses() < kUnreadMax && next < source_.wal_.size()) {
-      decoding.decode(source_.wal_[next++]);
+      decoding.decode(source_.wal_[next]);
+      ++next;
       if (scheduler().chance(50)) decoding.forget_tables();
       scheduler().maybe_yield(4);
       continue;

@@ -153,7 +153,7 @@ class World {
   void cause_fault() {
     ++faults_;
     Engine& engine = *engines_[scheduler_.random(engines_.size())];
-    switch (scheduler_.random(plan_.storage_faults ? 12 : 9)) {
+    switch (scheduler_.random(plan_.storage_faults ? 13 : 10)) {
       case 0:
       case 1:
         return crash_engine(engine);
@@ -194,10 +194,13 @@ class World {
         if (scheduler_.chance(2)) engine.restart_in_order();
         return;
       case 9:
+        trace("fault: the destination's tables are altered");
+        return destination_.alter_tables();
+      case 10:
         trace("fault: the spill's disk is full");
         storage_.full = true;
         return later([this] { storage_.full = false; });
-      case 10:
+      case 11:
         trace("fault: writes to the spill are damaged");
         storage_.damaged_once_in = 4;
         return later([this] { storage_.damaged_once_in = 0; });
