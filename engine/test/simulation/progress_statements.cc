@@ -40,6 +40,7 @@ Outcome DestinationSession::progress_statement(const std::string& sql, const Par
     // The session's, not the transaction's.
     return rows({{destination_.locks().try_acquire(-channel().pid, "advisory", Locks::Mode::exclusive) ? "t" : "f"}});
   }
+  if (is("SELECT pg_catalog.format('server process %s")) return rows({{"another session"}});
   if (is("UPDATE thalweg.stream SET epoch = epoch + 1")) return begin_epoch();
   if (is("SELECT low_watermark, ranges FROM thalweg.apply_progress") || is("DELETE FROM thalweg.apply_progress") ||
       is("INSERT INTO thalweg.apply_progress ") || is("UPDATE thalweg.stream SET low_watermark = $2")) {

@@ -72,12 +72,14 @@ void SourceSession::send_keepalive(uint64_t lsn, bool reply) {
   respond(std::move(response));
 }
 
-bool SourceSession::take_feedback() {
+bool SourceSession::take_feedback(uint64_t position) {
   Request request;
   while (next_request(request, scheduler().now())) {
     if (request.kind != Request::Kind::copy_data) return false;
     heard_ = scheduler().now();
     source_.check_feedback(load_u64(request.sql, 9));
+    constexpr size_t kReplyRequested = 33;
+    if (request.sql[kReplyRequested] != '\0') send_keepalive(position, false);
   }
   return !gone();
 }
@@ -121,14 +123,15 @@ void SourceSession::replicate(const std::string& sql) {
   heard_ = scheduler().now();
   uint64_t kept_alive = 0;
   bool asked = false;
-  while (take_feedback()) {
+  const auto position_of = [&] { return next < source_.wal_.size() ? source_.wal_[next].lsn : source_.wal_end_; };
+  while (take_feedback(position_of())) {
     const Time silent = scheduler().now() - heard_;
     if (silent < kSenderTimeout / 2) asked = false;
     if (silent >= kSenderTimeout) {
       trace("walsender {} gives its silent client up", channel().pid);
       break;
     }
-    const uint64_t position = next < source_.wal_.size() ? source_.wal_[next].lsn : source_.wal_end_;
+    const uint64_t position = position_of();
     if (silent >= kSenderTimeout / 2 && !std::exchange(asked, true)) send_keepalive(position, true);
     if (unread_responses() < kUnreadMax && next < source_.wal_.size()) {
       decoding.decode(source_.wal_[next]);

@@ -23,8 +23,8 @@ class SourceSession final : public Session {
   Outcome take_slot(const std::string& sql, uint64_t& start);
   void send(uint64_t lsn, const std::string& payload);
   void send_keepalive(uint64_t lsn, bool reply);
-  // False: the stream ends.
-  bool take_feedback();
+  // False: the stream ends. `position`: everything that commits before it was sent.
+  bool take_feedback(uint64_t position);
 
   Source& source_;
   bool holds_slot_ = false;
