@@ -51,7 +51,7 @@ Plan make_plan(Scheduler& scheduler) {
   apply.group_size = scheduler.chance(3) ? 1 : between(2, 60);
   apply.txn_lcr_spill_threshold = scheduler.chance(2) ? 10'000 : between(2, 30);
   apply.txn_age_spill_threshold = std::chrono::seconds(scheduler.chance(2) ? 900 : between(0, 2));
-  apply.memory_budget_bytes = scheduler.chance(3) ? size_t{1} << 20 : size_t{16} << 20;
+  apply.memory_budget_bytes = scheduler.chance(3) ? size_t{256} * 1024 : size_t{16} << 20;
   plan.engine.queue_slots = between(8, 300);
   plan.engine.queue_bytes = between(16, 256) * 1024;
   plan.engine.compression = static_cast<propagation::Compression>(scheduler.random(3));
