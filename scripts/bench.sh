@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Runs a benchmark, or all of them, one after another, and then renews the plots of docs/results.
-# usage: scripts/bench.sh all|results|queue|metadata|staged|staged1|bigtx|drain|latency|wan|spill [ARGUMENT...]
+# usage: scripts/bench.sh all|results|queue|metadata|staged|staged1|bigtx|drain|latency|wan|spill|hotkeys [ARGUMENT...]
 set -euo pipefail
 source "$(dirname "$0")/settings.sh"
 for part in steps builds; do
   # shellcheck source=/dev/null
   source "$THALWEG_ROOT/scripts/lib/$part.sh"
 done
-scenarios=(staged staged1 bigtx drain latency wan spill queue metadata)
+scenarios=(staged staged1 bigtx drain latency wan spill hotkeys queue metadata)
 results=$THALWEG_ROOT/docs/results
 scenario=${1:-staged}
 shift || true

@@ -94,6 +94,9 @@ SCENARIOS = [
     Scenario("spill", "A transaction that is spilled", "about what native needs, far from 12",
              "Seed 003: 428 400 rows in one commit made 12 times the source's redo at the destination, because LCRs "
              "were spilled into a table; as 7 binary objects the redo was 45 MB to 66 MB.", _spill),
+    Scenario("hotkeys", "Hot keys", "1 or more; parallel over serial Thalweg",
+             "Seed 000, II: appliers run independent transactions concurrently; what is not independent must not be "
+             "slower for it.", _rates),
     Scenario("queue", "The queue", "above 1",
              "Seed 000, figure 14: 5 500 LCR/s with the latch-based queue, 21 000 to 25 000 with the latch-free one.",
              _lines("consumers", ("wait-free", "spmc_per_second"), ("mutex", "mutex_per_second"))),

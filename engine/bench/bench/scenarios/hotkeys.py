@@ -1,0 +1,68 @@
+"""Updates of which 90 % fall on 1 % of the keys, drained with parallel appliers and with a single one."""
+
+import argparse
+import statistics
+
+from bench.accounts import Accounts
+from bench.comparison import assert_identical
+from bench.drains import Measurement, Parameters, ThalwegDrain, measure
+from bench.report import Report
+from bench.rig import SOURCE_DATABASE, Rig
+
+METHOD = """The updates are staged in the source's WAL before any consumer reads it; every drain is a stream of its own,
+made before. Rounds alternate between a stream with default parameters (parallel) and one with parallelism 1 (serial).
+A drain's clock runs from the request that starts it until the workload's last transaction, a sentinel, and all before
+it are seen at the destination. Both servers begin each drain with a checkpoint; afterwards every row is compared.
+R = parallel's median rate / serial's. CPU: seconds for a million LCRs, of each server's or the engine's processes."""
+STREAMS: dict[str, Parameters] = {"parallel": {}, "serial": {"parallelism": 1}}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--transactions", type=int, default=100_000)
+    parser.add_argument("--rows", type=int, default=4, help="updates of a transaction")
+    parser.add_argument("--accounts", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=5)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    report = Report("hotkeys", arguments)
+    workload = Accounts(arguments.transactions, arguments.rows, arguments.accounts)
+    report.method(f"{arguments.transactions} transactions of {arguments.rows} updates of {arguments.accounts} rows, "
+                  f"90 % of them of {workload.hot} rows.\n{METHOD}")
+    with Rig(arguments.keep) as rig:
+        measured = _drain(rig, report, workload, arguments.rounds)
+    rates = {stream: statistics.median(one.rate for one in measured if one.method == stream) for stream in STREAMS}
+    for stream, rate in rates.items():
+        report.say(f"median {stream:<10} {rate:>12,.0f} LCR/s")
+    report.ratio(rates["parallel"] / rates["serial"])
+
+
+def _drain(rig: Rig, report: Report, workload: Accounts, rounds: int) -> list[Measurement]:
+    workload.make_source(rig)
+    drains = [(round_number, _prepared(rig, workload, stream, round_number))
+              for round_number in range(1, rounds + 1)
+              for stream in (STREAMS if round_number % 2 else reversed(STREAMS))]
+    lcrs = workload.stage(rig)
+    report.say(f"{'round':>5}  {'stream':<10} {'LCR/s':>9} {'seconds':>8}   CPU s per million LCRs: "
+               f"{'source':>6} {'engine':>6} {'destination':>11}")
+    measured = []
+    for round_number, drain in drains:
+        one = measure(drain, rig, round_number, lcrs)
+        drain.stop()
+        assert_identical(rig.source, rig.destination, SOURCE_DATABASE, drain.database, workload.tables)
+        rig.destination.sql("postgres", f"DROP DATABASE {drain.database} WITH (FORCE)")
+        source, engine, destination = one.cpu_per_million
+        report.figure(f"{one.round:>5}  {one.method:<10} {one.rate:>9,.0f} {one.seconds:>8.2f} {'':>25} "
+                      f"{source:>6.2f} {engine:>6.2f} {destination:>11.2f}  rows identical",
+                      method=one.method, round=one.round, lcr_per_second=round(one.rate), seconds=round(one.seconds, 3),
+                      source_cpu=round(source, 2), engine_cpu=round(engine, 2), destination_cpu=round(destination, 2))
+        measured.append(one)
+    return measured
+
+
+def _prepared(rig: Rig, workload: Accounts, stream: str, round_number: int) -> ThalwegDrain:
+    drain = ThalwegDrain(rig, f"{stream}_{round_number:03}", "thalweg", workload.tables, STREAMS[stream])
+    drain.method = stream
+    workload.make_destination(rig, drain.database)
+    drain.prepare()
+    return drain
