@@ -13,6 +13,8 @@ struct TransactionHashes {
   std::span<const uint64_t> writes;
   std::span<const uint64_t> reads;
   std::span<const uint64_t> tables;
+  // Keys that may be the same although their hashes' rows are not (transaction.h): they order, they do not park.
+  std::span<const uint64_t> possible_writes = {};
   bool of_rows() const { return !writes.empty() || !reads.empty(); }
 };
 

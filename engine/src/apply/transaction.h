@@ -33,6 +33,8 @@ struct Transaction {
   // Keys that it writes and, of foreign keys and keyless tables, keys that it needs unchanged. Empty for barriers.
   std::vector<uint64_t> writes;
   std::vector<uint64_t> reads;
+  // Keys of unique indexes that their columns' bytes do not decide (table_metadata.h): equal hashes may be equal keys.
+  std::vector<uint64_t> possible_writes;
   std::vector<uint64_t> table_hashes;  // distinct
   bool barrier = false;                // waits for all before it, and all after it wait for it
   bool park_behind = false;            // shares a row with a parked one: parked too
@@ -40,7 +42,9 @@ struct Transaction {
   std::optional<base::Error> parked_with;
 
   bool empty() const { return lcrs == 0; }
-  TransactionHashes hashes() const { return {.writes = writes, .reads = reads, .tables = table_hashes}; }
+  TransactionHashes hashes() const {
+    return {.writes = writes, .reads = reads, .tables = table_hashes, .possible_writes = possible_writes};
+  }
   bool is_aborted(base::Xid subxid) const { return !aborted.empty() && aborted.contains(subxid.value); }
 };
 

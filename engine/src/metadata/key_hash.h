@@ -10,6 +10,20 @@ namespace thalweg::metadata {
 
 // XXH3-64 of `bytes` with a seed.
 uint64_t hash_bytes(std::span<const std::byte> bytes, uint64_t seed);
+
+// What a value's bytes say about its equality with another of its type, by the operator of the type's index.
+enum class KeyForm : uint8_t {
+  bytes,     // equal values have equal bytes
+  integer,   // of any width: a foreign key may be narrower than the key that it refers to
+  numeric,   // but for the display scale: 1.0 = 1.00
+  floating,  // -0 = 0, NaN = NaN; of any width
+  padded,    // trailing blanks do not count
+  unknown,   // nothing: equal values may have any bytes
+};
+// By pg_type.oid, of built-in types.
+KeyForm key_form(uint32_t type);
+// The same for equal values in their binary form.
+uint64_t hash_key_value(std::span<const std::byte> binary, KeyForm form);
 // Mixes the hash of one more column in; order matters.
 constexpr uint64_t mix_hash(uint64_t hash, uint64_t more) {
   hash ^= more + 0x9E3779B97F4A7C15ULL + (hash << 6) + (hash >> 2);

@@ -104,6 +104,10 @@ base::Result<void> load_columns(pg::Connection& connection, TypeCatalog& types, 
     column.in_sets = column.type->array_type.value != 0 && column.type->kind != TypeKind::array &&
                      column.type->kind != TypeKind::composite && column.type->has_binary_input;
     column.exact_equality = rows.boolean(row, 5) && has_exact_equality(column.type->value_type);
+    if (rows.boolean(row, 5)) {
+      const bool is_enumeration = column.type->kind == TypeKind::enumeration;
+      column.key_form = is_enumeration ? KeyForm::bytes : key_form(column.type->value_type.value);
+    }
     THALWEG_TRY(check_type(table, column));
     table.columns.push_back(std::move(column));
   }
@@ -115,7 +119,9 @@ base::Result<void> load_columns(pg::Connection& connection, TypeCatalog& types, 
 void choose_identity(TableMetadata& table, const pg::Rows& indexes) {
   for (const bool primary : {true, false}) {
     for (size_t row = 0; row < indexes.size() && table.identity.empty(); ++row) {
-      if (indexes.boolean(row, 1) != primary || !indexes.boolean(row, 2) || !indexes.boolean(row, 4)) continue;
+      if (indexes.boolean(row, 1) != primary || !indexes.boolean(row, 2) || !indexes.boolean(row, 4) ||
+          !indexes.boolean(row, 7))
+        continue;
       const auto columns = source_columns(table, parse_numbers(indexes.text(row, 3)));
       if (!columns || columns->empty()) continue;
       if (!std::ranges::all_of(*columns, [&](uint16_t c) { return table.columns[c].source_key; })) continue;
@@ -129,10 +135,34 @@ void choose_identity(TableMetadata& table, const pg::Rows& indexes) {
   }
 }
 
+// The columns that decide whether two rows collide in an index, as far as they come from the source as they are.
+std::optional<UniqueKey> unique_key(const TableMetadata& table, const pg::Rows& indexes, size_t row) {
+  UniqueKey key{.index = static_cast<uint32_t>(indexes.integer(row, 0)),
+                .columns = {},
+                .nulls_collide = indexes.boolean(row, 5),
+                .is_referenced = indexes.boolean(row, 6),
+                .is_exact = !indexes.boolean(row, 8)};
+  const bool is_exclusion = indexes.boolean(row, 9);  // its operators need not be equality
+  bool has_unknown = is_exclusion;
+  for (const int16_t attribute : is_exclusion ? std::vector<int16_t>{} : parse_numbers(indexes.text(row, 3))) {
+    const auto found = std::ranges::find(table.columns, attribute, &Column::attribute);
+    if (attribute > 0 && found != table.columns.end() && found->written) {
+      key.columns.push_back(static_cast<uint16_t>(found - table.columns.begin()));
+      key.is_exact = key.is_exact && found->key_form != KeyForm::unknown;
+    } else {
+      key.is_exact = false;
+      has_unknown = has_unknown || attribute == 0 || indexes.boolean(row, 10);
+    }
+  }
+  // Nothing of it comes from the source: it collides, if at all, by values that the destination makes.
+  if (key.columns.empty() && !has_unknown) return std::nullopt;
+  return key;
+}
+
 base::Result<void> load_keys(pg::Connection& connection, TableMetadata& table) {
   const bool knows_nulls_not_distinct = connection.server_version() >= 150000;
   const std::string oid = std::to_string(table.destination.value);
-  // Partial and expression indexes cannot be hashed; what they order is found by failing and trying again.
+  // An index that is being built concurrently already refuses rows once it is ready.
   THALWEG_ASSIGN(
       const pg::Rows indexes,
       connection.query(
@@ -142,18 +172,19 @@ base::Result<void> load_keys(pg::Connection& connection, TableMetadata& table) {
                       "NOT EXISTS (SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = i.indrelid "
                       "AND a.attnum = ANY (i.indkey::int2[]) AND NOT a.attnotnull), {}, "
                       "EXISTS (SELECT FROM pg_catalog.pg_constraint f WHERE f.contype = 'f' "
-                      "AND f.conindid = i.indexrelid AND f.confrelid = i.indrelid) "
-                      "FROM pg_catalog.pg_index i WHERE i.indrelid = $1::oid AND i.indisunique AND i.indisvalid "
-                      "AND i.indpred IS NULL AND i.indexprs IS NULL ORDER BY i.indisprimary DESC, i.indexrelid",
+                      "AND f.conindid = i.indexrelid AND f.confrelid = i.indrelid), "
+                      "i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL, "
+                      "i.indpred IS NOT NULL OR i.indexprs IS NOT NULL OR i.indisexclusion "
+                      "OR EXISTS (SELECT FROM pg_catalog.pg_collation c WHERE c.oid = ANY (i.indcollation::oid[]) "
+                      "AND NOT c.collisdeterministic), i.indisexclusion, "
+                      "EXISTS (SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = i.indrelid "
+                      "AND a.attnum = ANY (i.indkey::int2[]) AND a.attgenerated <> '') "
+                      "FROM pg_catalog.pg_index i WHERE i.indrelid = $1::oid AND (i.indisunique OR i.indisexclusion) "
+                      "AND i.indisready ORDER BY i.indisprimary DESC, i.indexrelid",
                       knows_nulls_not_distinct ? "i.indnullsnotdistinct" : "false"),
           {oid}));
   for (size_t row = 0; row < indexes.size(); ++row) {
-    const auto columns = source_columns(table, parse_numbers(indexes.text(row, 3)));
-    if (!columns || columns->empty()) continue;
-    table.unique_keys.push_back({.index = static_cast<uint32_t>(indexes.integer(row, 0)),
-                                 .columns = *columns,
-                                 .nulls_collide = indexes.boolean(row, 5),
-                                 .is_referenced = indexes.boolean(row, 6)});
+    if (auto key = unique_key(table, indexes, row)) table.unique_keys.push_back(std::move(*key));
   }
   choose_identity(table, indexes);
 

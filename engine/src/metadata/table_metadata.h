@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "lcr/frame.h"
+#include "metadata/key_hash.h"
 #include "metadata/source_table.h"
 #include "metadata/type_catalog.h"
 #include "pg/connection.h"
@@ -33,14 +34,19 @@ struct Column {
   bool in_sets = true;
   // `=` of the type holds for the same bytes only, so that an index may look for a value.
   bool exact_equality = false;
+  KeyForm key_form = KeyForm::unknown;
 };
 
-// A unique index of the destination whose columns all come from the source.
+// What the destination holds unique: a unique index or an exclusion constraint.
 struct UniqueKey {
   uint32_t index = 0;             // pg_class.oid of the index: the seed of its hashes
   std::vector<uint16_t> columns;  // in the index's order
   bool nulls_collide = false;     // NULLS NOT DISTINCT
   bool is_referenced = false;     // some foreign key points at it
+  // Two rows collide where `columns` are equal, and their bytes decide whether they are. Otherwise rows that collide
+  // agree in `columns` (none at all, perhaps), and others may: partial and expression indexes, exclusion constraints,
+  // columns of the destination's own, types of an unknown form.
+  bool is_exact = true;
 };
 
 // A foreign key of this table; `columns` stand in the order of the parent's index, whose oid is `parent_index`.

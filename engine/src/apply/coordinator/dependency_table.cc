@@ -53,20 +53,23 @@ void DependencyTable::find(const TransactionHashes& hashes, uint64_t committed_t
       add_once(found.predecessors, entry->writer);
     }
   };
-  for (const uint64_t hash : hashes.writes) {
-    const Entry* const entry = look_up(hash);
-    wait_for_writer(entry);
-    if (entry == nullptr || entry->reader <= committed_through) continue;
-    // Readers before the last one are not listed: wait for everything up to it.
-    found.after = std::max(found.after, entry->reader == own ? own - 1 : entry->reader);
+  for (const auto writes : {hashes.writes, hashes.possible_writes}) {
+    for (const uint64_t hash : writes) {
+      const Entry* const entry = look_up(hash);
+      wait_for_writer(entry);
+      if (entry == nullptr || entry->reader <= committed_through) continue;
+      // Readers before the last one are not listed: wait for everything up to it.
+      found.after = std::max(found.after, entry->reader == own ? own - 1 : entry->reader);
+    }
   }
   for (const uint64_t hash : hashes.reads) wait_for_writer(look_up(hash));
 }
 
 void DependencyTable::note(const TransactionHashes& hashes, uint64_t committed_through, uint64_t own) {
-  const size_t more = hashes.writes.size() + hashes.reads.size();
+  const size_t more = hashes.writes.size() + hashes.possible_writes.size() + hashes.reads.size();
   if ((used_ + more) * 2 > entries_.size()) rebuild(committed_through, more);
   for (const uint64_t hash : hashes.writes) slot_for(hash).writer = own;
+  for (const uint64_t hash : hashes.possible_writes) slot_for(hash).writer = own;
   for (const uint64_t hash : hashes.reads) slot_for(hash).reader = own;
 }
 

@@ -23,8 +23,8 @@ using Values = std::vector<lcr::Value>;
 constexpr uint64_t kExistence = 0x9E3779B97F4A7C15ULL;
 
 // None where a value did not come, or is NULL in a key whose NULLs do not collide.
-std::optional<uint64_t> hash_key(uint64_t seed, std::span<const uint16_t> columns, const Values& values,
-                                 bool with_nulls) {
+std::optional<uint64_t> hash_key(uint64_t seed, const TableMetadata& table, std::span<const uint16_t> columns,
+                                 const Values& values, bool with_nulls) {
   uint64_t hash = metadata::mix_hash(0, seed);
   for (const uint16_t column : columns) {
     const lcr::Value& value = values[column];
@@ -34,9 +34,16 @@ std::optional<uint64_t> hash_key(uint64_t seed, std::span<const uint16_t> column
       hash = metadata::mix_hash(hash, 1);
       continue;
     }
-    hash = metadata::mix_hash(hash, metadata::hash_bytes(value.bytes, 0));
+    // A value came as text because its type has no binary form: such a type's form is bytes or unknown.
+    hash = metadata::mix_hash(hash, metadata::hash_key_value(value.bytes, table.columns[column].key_form));
   }
   return hash;
+}
+
+bool are_same(std::span<const uint16_t> columns, const Values& values, const Values& other) {
+  return std::ranges::all_of(columns, [&](uint16_t column) {
+    return values[column].mark == other[column].mark && std::ranges::equal(values[column].bytes, other[column].bytes);
+  });
 }
 
 void add_once(std::vector<uint64_t>& hashes, uint64_t hash) {
@@ -72,26 +79,29 @@ void WriteSetBuilder::add_keys(Transaction& transaction, const TableMetadata& ta
     // An old tuple that holds the replica identity only says nothing of other columns.
     if (is_partial && !std::ranges::all_of(key.columns, [&](uint16_t c) { return table.columns[c].source_key; }))
       continue;
-    const auto hash = hash_key(key.index, key.columns, values, key.nulls_collide);
+    if (!key.is_exact && !order_unknown_) continue;
+    const auto hash = hash_key(key.index, table, key.columns, values, key.nulls_collide);
     if (!hash) continue;
-    const bool same = other != nullptr && hash_key(key.index, key.columns, *other, key.nulls_collide) == hash;
-    transaction.writes.push_back(*hash);
-    if (key.is_referenced && !same) transaction.writes.push_back(*hash ^ kExistence);
+    const bool same = other != nullptr && are_same(key.columns, values, *other);
+    auto& writes = key.is_exact ? transaction.writes : transaction.possible_writes;
+    writes.push_back(*hash);
+    if (key.is_referenced && !same) writes.push_back(*hash ^ kExistence);
   }
   if (table.identity_index == 0 && !table.keyless()) {
-    if (const auto hash = hash_key(table.table_hash, table.identity, values, true)) transaction.writes.push_back(*hash);
+    const auto hash = hash_key(table.table_hash, table, table.identity, values, true);
+    if (hash) transaction.writes.push_back(*hash);
   }
   for (const metadata::ForeignKey& key : table.foreign_keys) {
     if (is_partial && !std::ranges::all_of(key.columns, [&](uint16_t c) { return table.columns[c].source_key; }))
       continue;
-    if (const auto hash = hash_key(key.parent_index, key.columns, values, false)) {
+    if (const auto hash = hash_key(key.parent_index, table, key.columns, values, false)) {
       transaction.reads.push_back(*hash ^ kExistence);
     }
   }
 }
 
 void WriteSetBuilder::add_row(Transaction& transaction, const TableMetadata& table, FrameKind kind) {
-  if (table.keyless() && order_keyless_) {
+  if (table.keyless() && order_unknown_) {
     // Inserts commute with each other; whatever looks for a row must see all of them.
     (kind == FrameKind::insert ? transaction.reads : transaction.writes).push_back(table.table_hash);
   }
@@ -130,8 +140,8 @@ base::Result<void> WriteSetBuilder::add(Transaction& transaction, const lcr::Fra
   return {};
 }
 
-base::Result<void> WriteSetBuilder::build(Transaction& transaction, bool order_keyless) {
-  order_keyless_ = order_keyless;
+base::Result<void> WriteSetBuilder::build(Transaction& transaction, bool order_unknown) {
+  order_unknown_ = order_unknown;
   tables_.look_again();
   if (transaction.spilled) {
     transaction.barrier = true;
@@ -143,6 +153,7 @@ base::Result<void> WriteSetBuilder::build(Transaction& transaction, bool order_k
   if (transaction.barrier) {
     transaction.writes.clear();
     transaction.reads.clear();
+    transaction.possible_writes.clear();
   }
   return {};
 }

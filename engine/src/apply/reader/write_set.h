@@ -16,12 +16,12 @@ class WriteSetBuilder {
  public:
   explicit WriteSetBuilder(TableWriter& tables) : tables_(tables) {}
 
-  // Fills tables, writes, reads, table_hashes and lcrs, and barrier where the transaction holds a TRUNCATE. A spilled
-  // transaction gets its tables only and is a barrier.
-  // Fails as TableWriter::find.
-  // `order_keyless`: tables without a key count as one key each, which orders all their changes; without it they have
-  // no order among transactions (commit_serialization none).
-  base::Result<void> build(Transaction& transaction, bool order_keyless);
+  // Fills tables, writes, reads, possible_writes, table_hashes and lcrs, and barrier where the transaction holds a
+  // TRUNCATE. A spilled transaction gets its tables only and is a barrier. Fails as TableWriter::find.
+  // `order_unknown`: tables without a key count as one key each, which orders all their changes, and rows that may
+  // collide are ordered like rows that do; without it neither has an order among transactions (commit_serialization
+  // none).
+  base::Result<void> build(Transaction& transaction, bool order_unknown);
   // The same for one frame of a spilled transaction, whose `spilled` file cannot be read yet.
   base::Result<void> note_table(Transaction& transaction, const lcr::FrameView& frame);
 
@@ -33,7 +33,7 @@ class WriteSetBuilder {
                 const std::vector<lcr::Value>* other, bool is_partial);
 
   TableWriter& tables_;
-  bool order_keyless_ = true;
+  bool order_unknown_ = true;
   std::vector<lcr::Value> old_;
   std::vector<lcr::Value> new_;
 };

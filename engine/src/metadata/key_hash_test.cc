@@ -1,0 +1,70 @@
+#include "metadata/key_hash.h"
+
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <string_view>
+#include <vector>
+
+namespace thalweg::metadata {
+namespace {
+
+std::vector<std::byte> bytes(std::initializer_list<int> values) {
+  std::vector<std::byte> out;
+  for (const int value : values) out.push_back(static_cast<std::byte>(value));
+  return out;
+}
+
+std::vector<std::byte> text(std::string_view value) {
+  std::vector<std::byte> out;
+  for (const char c : value) out.push_back(static_cast<std::byte>(c));
+  return out;
+}
+
+bool are_equal(KeyForm form, const std::vector<std::byte>& one, const std::vector<std::byte>& other) {
+  return hash_key_value(one, form) == hash_key_value(other, form);
+}
+
+TEST(KeyHash, EqualValuesHaveEqualHashesWhateverTheirBytes) {
+  EXPECT_EQ(key_form(23), KeyForm::integer);
+  EXPECT_TRUE(are_equal(KeyForm::integer, bytes({0xFF, 0xFE}), bytes({0xFF, 0xFF, 0xFF, 0xFE})));
+  EXPECT_TRUE(are_equal(KeyForm::integer, bytes({0, 0, 0, 7}), bytes({0, 0, 0, 0, 0, 0, 0, 7})));
+  EXPECT_FALSE(are_equal(KeyForm::integer, bytes({0, 0, 0, 7}), bytes({0, 0, 0, 8})));
+
+  EXPECT_EQ(key_form(1700), KeyForm::numeric);
+  const auto one = bytes({0, 1, 0, 0, 0, 0, 0, 1, 0, 1});         // 1.0
+  const auto one_more = bytes({0, 1, 0, 0, 0, 0, 0, 2, 0, 1});    // 1.00
+  const auto two = bytes({0, 1, 0, 0, 0, 0, 0, 1, 0, 2});         // 2.0
+  const auto minus_one = bytes({0, 1, 0, 0, 64, 0, 0, 1, 0, 1});  // -1.0
+  EXPECT_TRUE(are_equal(KeyForm::numeric, one, one_more));
+  EXPECT_FALSE(are_equal(KeyForm::numeric, one, two));
+  EXPECT_FALSE(are_equal(KeyForm::numeric, one, minus_one));
+
+  EXPECT_EQ(key_form(701), KeyForm::floating);
+  EXPECT_TRUE(are_equal(KeyForm::floating, bytes({0, 0, 0, 0, 0, 0, 0, 0}), bytes({0x80, 0, 0, 0, 0, 0, 0, 0})));
+  EXPECT_TRUE(are_equal(KeyForm::floating, bytes({0x3F, 0x80, 0, 0}), bytes({0x3F, 0xF0, 0, 0, 0, 0, 0, 0})));  // 1
+  EXPECT_TRUE(
+      are_equal(KeyForm::floating, bytes({0x7F, 0xF8, 0, 0, 0, 0, 0, 0}), bytes({0x7F, 0xF8, 0, 0, 0, 0, 0, 1})));
+  EXPECT_FALSE(are_equal(KeyForm::floating, bytes({0x3F, 0x80, 0, 0}), bytes({0x40, 0, 0, 0})));
+
+  EXPECT_EQ(key_form(1042), KeyForm::padded);
+  EXPECT_TRUE(are_equal(KeyForm::padded, text("a"), text("a  ")));
+  EXPECT_FALSE(are_equal(KeyForm::padded, text(" a"), text("a")));
+
+  EXPECT_EQ(key_form(25), KeyForm::bytes);
+  EXPECT_FALSE(are_equal(KeyForm::bytes, text("a"), text("A")));
+
+  EXPECT_EQ(key_form(3802), KeyForm::unknown);  // jsonb
+  EXPECT_TRUE(are_equal(KeyForm::unknown, text("a"), text("b")));
+}
+
+// Bytes of a database are never trusted: another length than the type's has a hash, too.
+TEST(KeyHash, AnyBytesHaveAHash) {
+  for (const auto form : {KeyForm::bytes, KeyForm::integer, KeyForm::numeric, KeyForm::floating, KeyForm::padded}) {
+    EXPECT_TRUE(are_equal(form, {}, {}));
+    EXPECT_FALSE(are_equal(form, bytes({1, 2, 3}), bytes({1, 2, 4})));
+  }
+}
+
+}  // namespace
+}  // namespace thalweg::metadata
