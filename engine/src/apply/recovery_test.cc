@@ -196,7 +196,8 @@ TEST(StreamLock, ASecondApplyIsRefused) {
   // Who it is: a process of the server that an operator can look at, or end.
   const std::string holder = h.select(
       "SELECT 'server process ' || pid || ' of user postgres' FROM pg_stat_activity WHERE application_name LIKE "
-      "'thalweg teststream progress%' AND datname = current_database()");
+      "'thalweg teststream progress%' AND datname = current_database() AND pid IN (SELECT pid FROM pg_locks WHERE "
+      "locktype = 'advisory' AND granted)");
   EXPECT_NE(started.error().message.find(holder), std::string::npos) << started.error().message << ", " << holder;
 }
 

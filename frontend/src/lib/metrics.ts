@@ -78,6 +78,11 @@ export const metrics = {
     label: "Waiting groups",
     definition: "Groups of transactions that wait for a free applier or for a transaction they depend on.",
   },
+  deadlocks: {
+    label: "Deadlocks",
+    definition:
+      "Deadlocks in which this applier gave way, since the stream started. Its transactions were executed again.",
+  },
   openTransactions: {
     label: "Open txn",
     definition: "Source transactions of which LCRs have come but not yet the commit.",

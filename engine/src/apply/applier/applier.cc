@@ -17,6 +17,7 @@ using telemetry::ActivityScope;
 
 namespace {
 
+constexpr std::string_view kDeadlockDetected = "40P01";
 constexpr uint64_t kSmallGroupLcrs = 16;  // below, merging rows does not pay
 constexpr int kTriesMax = 8;
 constexpr std::chrono::milliseconds kFirstRetryDelay{5};
@@ -188,6 +189,11 @@ base::Result<Refusal> Applier::commit(LsnRange range) {
   return refusal;
 }
 
+// Found by the server. What the coordinator finds is counted where this applier gives way.
+void Applier::count_deadlock(const base::Error& error) {
+  if (error.sqlstate == kDeadlockDetected) deadlocks_.add();
+}
+
 void Applier::refuse_group(Group& group, base::Error error) {
   fallbacks_.add();
   group.error = std::move(error);
@@ -227,6 +233,7 @@ base::Result<void> Applier::execute_together(Group& group) {
     }
     if (!refusal && !await_turn(group)) {
       THALWEG_TRY(roll_back());
+      if (!shared_.ending()) deadlocks_.add();
       group.error = base::fail(ErrorCode::database_busy, "rolled back to let an earlier transaction commit").error();
       return {};
     }
@@ -242,6 +249,7 @@ base::Result<void> Applier::execute_together(Group& group) {
   if (session_->broken()) return std::unexpected(refusal->error);
   if (is_fenced(*refusal)) return std::unexpected(taken_over(shared_.stream_id));
   THALWEG_TRY(roll_back());
+  count_deadlock(refusal->error);
   // It comes again singly, and finds the new metadata.
   THALWEG_ASSIGN(const bool outdated, is_outdated(refusal->error));
   if (refusal->below_sql && outdated) {
@@ -274,6 +282,7 @@ base::Result<Refusal> Applier::execute_one(const Transaction& transaction, const
   if (session_->broken()) return std::unexpected(refusal->error);
   if (is_fenced(*refusal)) return std::unexpected(taken_over(shared_.stream_id));
   THALWEG_TRY(roll_back());
+  count_deadlock(refusal->error);
   executor_->reset();
   return refusal;
 }
@@ -384,7 +393,8 @@ telemetry::ComponentSample Applier::sample() const {
                        {"groups", groups_.get()},
                        {"sets", sets_.get()},
                        {"data_layer_calls", data_layer_calls_.get()},
-                       {"fallbacks", fallbacks_.get()}},
+                       {"fallbacks", fallbacks_.get()},
+                       {"deadlocks", deadlocks_.get()}},
           .gauges = {{"latency_us", static_cast<int64_t>(latency_micros_.get())}}};
 }
 

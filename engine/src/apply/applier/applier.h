@@ -66,6 +66,7 @@ class Applier {
   void account(const Transaction& transaction);
   void publish_counts();
   void refuse_group(Group& group, base::Error error);
+  void count_deadlock(const base::Error& error);
   // SQL decides what such a refusal means.
   void leave_data_layer(StatementFailure& failure);
   // Whether `error` comes of a table that has changed at the destination: worth another try, with its new metadata.
@@ -75,7 +76,8 @@ class Applier {
   const int number_;
   telemetry::StateText state_{"INITIALIZING"};
   telemetry::TimeAccount time_;
-  telemetry::Counter lcrs_, transactions_, bytes_, groups_, sets_, data_layer_calls_, fallbacks_, latency_micros_;
+  telemetry::Counter lcrs_, transactions_, bytes_, groups_, sets_, data_layer_calls_, fallbacks_, deadlocks_,
+      latency_micros_;
   telemetry::LatencyHistogram latency_;
   base::Doorbell bell_;
   // Writer: the coordinator stores a group, the applier stores null when it begins (release/acquire both ways).

@@ -1,6 +1,7 @@
 #include "apply/coordinator/coordinator.h"
 
 #include <algorithm>
+#include <ranges>
 #include <string>
 
 #include <fmt/format.h>
@@ -87,6 +88,14 @@ Coordinator::Clock::duration Coordinator::hold_left(const Group& group) const {
   return std::max(kNone, tail_since_ + group_hold(delay, running_ > 0, in_steady_flow_) - Clock::now());
 }
 
+// In a steady flow what comes only makes a tail longer that waits for a group anyway. To be woken for each of it would
+// cost more than the appliers that have nothing to do are worth: with hot keys, when each group waits for the one
+// before.
+Coordinator::Clock::duration Coordinator::patience(const Group& group) const {
+  if (in_steady_flow_ && group.state == GroupState::waiting && !is_ready(group)) return kHoldWaitMax;
+  return hold_left(group);
+}
+
 void Coordinator::measure_flow() {
   const auto now = Clock::now();
   const auto elapsed = now - flow_since_;
@@ -123,12 +132,12 @@ void Coordinator::run() {
     state_.set(window_.empty() ? "IDLE" : ending ? "SHUTTING DOWN CLEANLY" : "APPLYING");
     tell_idle_appliers();
     // Wakes for a new transaction only when it could be put to use.
-    const auto held = waiting_ > 0 && idle_appliers() > 0 ? hold_left(*window_.back()) : Clock::duration{0};
+    const auto held = waiting_ > 0 && idle_appliers() > 0 ? patience(*window_.back()) : Clock::duration{0};
     const bool wants = !ending && held.count() == 0 && (waiting_ == 0 || idle_appliers() > 0);
     in_.want(wants);
     if (wants && waiting_ == 0 && in_.peek() != nullptr) continue;
     const ActivityScope idle(time_, window_.empty() ? Activity::idle : Activity::execute);
-    const bool watches = running_ > 1 && shared_.parameters.commit_serialization.load(std::memory_order_relaxed) ==
+    const bool watches = running_ > 0 && shared_.parameters.commit_serialization.load(std::memory_order_relaxed) ==
                                              CommitSerialization::full;
     const Clock::duration wait = held.count() > 0 ? std::min<Clock::duration>(held, kHoldWaitMax)
                                  : watches        ? Clock::duration(kWatchPause)
@@ -345,30 +354,48 @@ void Coordinator::reload_parked() {
   shared_.parked.store(count, std::memory_order_relaxed);
 }
 
-// With commit_serialization full, a later group that has executed waits for an earlier one to commit, and the earlier
-// one may wait for a lock of the later: the server sees no deadlock. Ask it who blocks the oldest group.
+// With commit_serialization full, later groups that have executed wait for the oldest one to commit. It may need what
+// they hold: an applier, when there are fewer now than when it was dispatched, or a lock, directly or by way of others
+// that wait for one. The server sees no deadlock in either.
 void Coordinator::resolve_commit_order_deadlock() {
   const auto now = Clock::now();
-  if (running_ < 2 || window_.empty() || window_.front()->state != GroupState::running ||
-      now - watched_at_ < kWatchPause)
-    return;
+  if (running_ < 1 || window_.empty() || now - watched_at_ < kWatchPause) return;
+  const Group& oldest = *window_.front();
   const int count = applier_count();
-  int oldest = -1;
-  bool anybody_waits = false;
+  int runs_oldest = -1;
+  Applier* latest = nullptr;  // of those that wait for their turn
+  uint64_t latest_number = 0;
   for (int i = 0; i < count; ++i) {
-    if (busy_with_[static_cast<size_t>(i)] == window_.front().get()) oldest = i;
-    anybody_waits = anybody_waits || appliers_[static_cast<size_t>(i)]->waits_for_turn();
+    const Group* const group = busy_with_[static_cast<size_t>(i)];
+    if (group == nullptr) continue;
+    Applier& applier = *appliers_[static_cast<size_t>(i)];
+    if (group == &oldest) runs_oldest = i;
+    if (i < usable_ && applier.waits_for_turn() && group->number > latest_number) {
+      latest = &applier;
+      latest_number = group->number;
+    }
   }
   watched_at_ = now;
-  if (oldest < 0 || !anybody_waits) return;
+  if (oldest.state == GroupState::waiting && is_ready(oldest) && idle_appliers() == 0 && latest != nullptr) {
+    latest->request_rollback();
+  }
+  if (runs_oldest >= 0) give_locks_back(*appliers_[static_cast<size_t>(runs_oldest)]);
+}
+
+void Coordinator::give_locks_back(const Applier& blocked) {
+  const int count = applier_count();
+  const auto waits = [this](int i) { return appliers_[static_cast<size_t>(i)]->waits_for_turn(); };
+  if (std::ranges::none_of(std::views::iota(0, count), waits)) return;
   const ActivityScope network(time_, Activity::network);
   if (!watch_ || watch_->broken()) {
     auto opened = pg::Connection::open(shared_.destination_conninfo, {});
     if (!opened) return;  // the appliers will notice a destination that is gone
     watch_.emplace(std::move(*opened));
   }
-  const auto blockers = watch_->query("SELECT unnest(pg_catalog.pg_blocking_pids($1::integer))",
-                                      {std::to_string(appliers_[static_cast<size_t>(oldest)]->backend_pid())});
+  const auto blockers = watch_->query(
+      "WITH RECURSIVE blocker(pid) AS (SELECT unnest(pg_catalog.pg_blocking_pids($1::integer)) UNION "
+      "SELECT unnest(pg_catalog.pg_blocking_pids(pid)) FROM blocker) SELECT pid FROM blocker",
+      {std::to_string(blocked.backend_pid())});
   if (!blockers) return;
   for (size_t row = 0; row < blockers->size(); ++row) {
     for (int i = 0; i < count; ++i) {

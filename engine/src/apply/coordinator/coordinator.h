@@ -53,11 +53,13 @@ class Coordinator {
   bool dispatch();
   bool is_ready(const Group& group) const;
   Clock::duration hold_left(const Group& group) const;
+  Clock::duration patience(const Group& group) const;
   void measure_flow();
   bool has_committed(uint64_t number) const;
   void mark_parked(Group& group);
   void reload_parked();
   void resolve_commit_order_deadlock();
+  void give_locks_back(const Applier& blocked);
   void tell_idle_appliers();
   Group* tail();
   int idle_appliers() const;

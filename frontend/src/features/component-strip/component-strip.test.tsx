@@ -6,6 +6,18 @@ import { ComponentStrip } from "./component-strip";
 import { ComponentTable } from "./component-table";
 import { arrange, sumRate } from "./components";
 
+const NO_TIME = {
+  busy: 0,
+  idle: 0,
+  flow_control: 0,
+  network: 0,
+  execute: 0,
+  commit: 0,
+  dependency: 0,
+  commit_order: 0,
+  lock: 0,
+  disk: 0,
+};
 const AT = "2026-11-21T00:00:05Z";
 
 describe("arrange", () => {
@@ -133,5 +145,20 @@ describe("ComponentTable", () => {
     expect(screen.getAllByRole("row")).toHaveLength(components.length + 1);
     expect(screen.getByRole("cell", { name: "Applier 1" })).toBeVisible();
     await expectNoAxeViolations();
+  });
+
+  it("says how often an applier gave way to others, and what it waited for", () => {
+    const waiting = component("server-3", {
+      sub_component: "APPLY SERVER",
+      server: 3,
+      counters: { lcrs: 10, deadlocks: 7 },
+      time_percent: { ...NO_TIME, dependency: 60, commit_order: 40 },
+    });
+    renderUi(<ComponentTable sample={sample(AT, { components: [waiting] })} />);
+    const cells = screen
+      .getAllByRole("cell")
+      .map((cell) => cell.textContent?.replace(/[\u00a0\u202f]/g, " "));
+    expect(cells).toContain("7");
+    expect(screen.getByRole("img", { name: /Dependency 60.*Commit order 40/ })).toBeVisible();
   });
 });

@@ -88,6 +88,14 @@ const columns: Column<ComponentSample>[] = [
     cell: (one) => <Quantity quantity={latency(one.gauges.spill_age_us)} />,
   },
   {
+    key: "deadlocks",
+    header: metrics.deadlocks.label,
+    definition: metrics.deadlocks.definition,
+    align: "right",
+    sortBy: (one) => one.counters.deadlocks,
+    cell: (one) => <Quantity quantity={compactCount(one.counters.deadlocks)} />,
+  },
+  {
     key: "time",
     header: "Time",
     definition: "Where its time went since the last sample.",
