@@ -227,6 +227,12 @@ class ApplyHarness {
     return false;
   }
   void stop_abruptly() { apply_.reset(); }
+  std::string_view reader_state() {
+    for (const auto& sample : apply_->sample()) {
+      if (sample.sub_component == "APPLY READER") return sample.state;
+    }
+    return "";
+  }
   uint64_t counter(std::string_view sub_component, std::string_view name) {
     uint64_t sum = 0;
     for (const auto& sample : apply_->sample()) {

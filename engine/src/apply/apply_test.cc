@@ -205,6 +205,30 @@ TEST(Apply, SpillsOpenTransactionsThatGetOld) {
   EXPECT_EQ(h.counter("APPLY READER", "spilled_lcrs"), 600U);
 }
 
+// The reader keeps up with a slow source: it rests after each row.
+TEST(Apply, ATransactionThatComesInDribletsHoldsNoMoreMemoryThanItNeeds) {
+  ApplyHarness h;
+  h.parameters.memory_budget_bytes = 512 * 1024;
+  h.run(kItems);
+  h.describe("items");
+  h.begin();
+  constexpr int kRows = 600;  // more than the reader takes between two looks at its budget
+  for (int i = 0; i < kRows; ++i) h.insert("items", {i, "x", i});
+  const base::Lsn end = h.commit();
+  ASSERT_TRUE(h.start());
+  h.feed(2);  // TABLE, BEGIN
+  for (uint64_t row = 1; row <= kRows; ++row) {
+    h.feed(1);
+    const auto rests = [&] { return h.counter("APPLY READER", "lcrs") == row && h.reader_state() == "IDLE"; };
+    for (int tries = 0; tries < 100'000 && !rests(); ++tries)
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    ASSERT_TRUE(rests()) << "row " << row << ", the reader is " << h.reader_state();
+  }
+  h.feed();
+  EXPECT_TRUE(h.wait_until_applied(end));
+  EXPECT_EQ(h.select("SELECT count(*) FROM items"), "600");
+}
+
 TEST(Apply, ASpillThatReachesItsLimitStopsItAndNothingIsLost) {
   ApplyHarness h;
   h.parameters.txn_lcr_spill_threshold = 100;

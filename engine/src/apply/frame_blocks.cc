@@ -71,13 +71,14 @@ void FrameBuffer::append(BlockPool& pool, Block*& fill, std::span<const std::byt
     return;
   }
   fill->holders.fetch_add(1, std::memory_order_relaxed);
+  held_bytes_ += fill->capacity;
   segments_.push_back({.block = fill, .begin = to, .end = to + frame.size()});
 }
 
 void FrameBuffer::clear() {
   for (const Segment& segment : segments_) pool_->drop(segment.block);
   segments_.clear();
-  bytes_ = 0;
+  bytes_ = held_bytes_ = 0;
 }
 
 }  // namespace thalweg::apply

@@ -57,6 +57,7 @@ class FrameBuffer {
   void swap(FrameBuffer& other) noexcept {
     std::swap(pool_, other.pool_);
     std::swap(bytes_, other.bytes_);
+    std::swap(held_bytes_, other.held_bytes_);
     segments_.swap(other.segments_);
   }
 
@@ -65,6 +66,8 @@ class FrameBuffer {
   void clear();
   bool empty() const { return segments_.empty(); }
   size_t bytes() const { return bytes_; }
+  // What the pool does not get back before clear(): whole blocks, shared ones included.
+  size_t held_bytes() const { return held_bytes_; }
 
   struct Segment {
     Block* block;
@@ -76,6 +79,7 @@ class FrameBuffer {
  private:
   BlockPool* pool_ = nullptr;
   size_t bytes_ = 0;
+  size_t held_bytes_ = 0;
   std::vector<Segment> segments_;
 };
 

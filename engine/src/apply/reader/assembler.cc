@@ -26,6 +26,8 @@ Assembler::~Assembler() {
 }
 
 void Assembler::rest() {
+  // An open transaction holds the block anyway: with a new one after each rest, a few bytes would hold a lot of memory.
+  if (whole_.transaction && !whole_.transaction->frames.empty()) return;
   if (fill_ != nullptr) pool_.drop(fill_);
   fill_ = nullptr;
 }
@@ -152,12 +154,8 @@ uint64_t Assembler::open_disk_bytes() const {
 }
 
 size_t Assembler::open_bytes() const {
-  const auto blocks_of = [](const Open& open) {
-    if (!open.transaction || open.transaction->frames.empty()) return size_t{0};
-    return (open.transaction->frames.bytes() / kBlockBytes + 1) * kBlockBytes;
-  };
-  size_t bytes = blocks_of(whole_);
-  for (const auto& [xid, open] : streamed_) bytes += blocks_of(open);
+  size_t bytes = whole_.transaction ? whole_.transaction->frames.held_bytes() : 0;
+  for (const auto& [xid, open] : streamed_) bytes += open.transaction->frames.held_bytes();
   return bytes;
 }
 
