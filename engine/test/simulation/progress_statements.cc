@@ -50,15 +50,27 @@ Outcome DestinationSession::progress_statement(const std::string& sql, const Par
   if (is("WITH current AS (SELECT FROM thalweg.stream")) return create_progress_row(parameters);
   if (is("WITH touched AS (UPDATE thalweg.apply_progress")) return write_progress(sql, parameters);
   if (is("UPDATE thalweg.stream SET low_watermark = greatest(")) return record(sql, parameters);
-  if (is("SELECT unnest(pg_catalog.pg_blocking_pids(")) {
-    std::vector<Row> pids;
-    for (const int pid : destination_.locks().blockers(static_cast<int>(integer(parameters[0])))) {
-      pids.push_back({std::to_string(pid)});
-    }
-    return rows(std::move(pids));
+  if (is("WITH RECURSIVE blocker(pid) AS (SELECT unnest(pg_catalog.pg_blocking_pids(")) {
+    return blockers(static_cast<int>(integer(parameters[0])));
   }
   known = false;
   return {};
+}
+
+// Those that the session waits for, and those that they wait for in turn.
+Outcome DestinationSession::blockers(int pid) {
+  std::set<int> found;
+  std::vector<int> open{pid};
+  while (!open.empty()) {
+    const int next = open.back();
+    open.pop_back();
+    for (const int blocker : destination_.locks().blockers(next)) {
+      if (found.insert(blocker).second) open.push_back(blocker);
+    }
+  }
+  std::vector<Row> pids;
+  for (const int blocker : found) pids.push_back({std::to_string(blocker)});
+  return rows(std::move(pids));
 }
 
 Outcome DestinationSession::begin_epoch() {
