@@ -154,6 +154,13 @@ class FrameView {
   const std::byte* bytes_ = nullptr;
 };
 
+// The bytes of a trusted frame, for who outlives it; none of none.
+inline std::vector<std::byte> copy_of(const std::byte* frame) {
+  if (frame == nullptr) return {};
+  const auto bytes = FrameView::trusted(frame).bytes();
+  return {bytes.begin(), bytes.end()};
+}
+
 // Writers. Each fills `out` (whose size is exactly the *_frame_bytes of the same arguments), checksum last.
 struct RowFrame {
   FrameKind kind;  // insert, update, remove

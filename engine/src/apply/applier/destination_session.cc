@@ -123,7 +123,7 @@ base::Result<std::optional<StatementFailure>> DestinationSession::sync() {
     StatementFailure failure{.error = std::move(*synced->error)};
     if (synced->failed_statement < expectations.size()) {
       const Expectation& failed = expectations[synced->failed_statement];
-      failure.frame = failed.frame;
+      failure.frame = lcr::copy_of(failed.frame);
       failure.table = failed.table;
       failure.below_sql = failed.below_sql;
       failure.missing_row = failure.error.sqlstate == kDivisionByZero && failed.frame != nullptr;
@@ -138,7 +138,7 @@ base::Result<std::optional<StatementFailure>> DestinationSession::sync() {
                                                              synced->affected[i], expected.rows))
                                           .error()};
     failure.missing_row = synced->affected[i] < expected.rows;
-    failure.frame = expected.frame;
+    failure.frame = lcr::copy_of(expected.frame);
     failure.table = expected.table;
     return failure;
   }

@@ -20,8 +20,8 @@ namespace thalweg::apply {
 // Why the statements since the last sync did not do what they should.
 struct StatementFailure {
   base::Error error;
-  bool missing_row = false;          // an UPDATE or DELETE found none
-  const std::byte* frame = nullptr;  // of the row, where one statement is one row
+  bool missing_row = false;        // an UPDATE or DELETE found none
+  std::vector<std::byte> frame{};  // a copy, where one statement is one row: a spilled one's is gone with its chunk
   const metadata::TableMetadata* table = nullptr;
   bool below_sql = false;  // a call of the data layer: the error context names table and row
 };

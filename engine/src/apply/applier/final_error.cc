@@ -96,13 +96,13 @@ base::Error final_error(const StatementFailure& failure, const Transaction& tran
   }
   if (failure.table == nullptr) return error;
   const std::string where = fmt::format("commit LSN {}", base::to_string(transaction.commit_lsn));
-  if (failure.frame == nullptr) {
+  if (failure.frame.empty()) {
     error.message = fmt::format("{} in a change of {}, {}", error.message, error.table, where);
     return error;
   }
-  const auto kind = lcr::FrameView::trusted(failure.frame).kind();
+  const auto kind = lcr::FrameView::trusted(failure.frame.data()).kind();
   const std::string change =
-      fmt::format("{} {}{}, {}", verb(kind), error.table, show_key(*failure.table, failure.frame), where);
+      fmt::format("{} {}{}, {}", verb(kind), error.table, show_key(*failure.table, failure.frame.data()), where);
   error.message = failure.missing_row ? fmt::format("{}: the destination has no such row", change)
                                       : fmt::format("{}: {}", change, error.message);
   if (failure.missing_row) error.sqlstate.clear();

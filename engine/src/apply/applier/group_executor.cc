@@ -33,7 +33,7 @@ bool may_be_copied(const TableMetadata& table, const Transaction& transaction) {
 StatementFailure order_conflict(const TableMetadata& table, const std::byte* frame) {
   return {.error = base::fail(ErrorCode::apply_conflict, "changes of one row do not follow from each other").error(),
           .missing_row = false,
-          .frame = frame,
+          .frame = lcr::copy_of(frame),
           .table = &table};
 }
 
