@@ -26,9 +26,9 @@ suite_sanitizers() {
   return "$status"
 }
 
-# Twenty seconds of libFuzzer for each target, from its corpus. What it finds on the way stays in the build tree.
+# Twelve seconds of libFuzzer for each target, from its corpus. What it finds on the way stays in the build tree.
 suite_fuzz() {
-  local source target passed=0 failed=0 seconds=${THALWEG_FUZZ_SECONDS:-20} targets=()
+  local source target passed=0 failed=0 seconds=${THALWEG_FUZZ_SECONDS:-12} targets=()
   while read -r source; do
     targets+=("$(basename "$source" .cc)")
   done < <(find "$THALWEG_ROOT/engine/src" -name '*_fuzz.cc')
