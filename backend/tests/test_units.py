@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.engine_double import example
-from thalweg.engine_client.documents import EngineStats, EngineStatus
+from thalweg.engine_client.documents import EngineStats, EngineStatus, StreamStatus
 from thalweg.features.streams.lifecycle import Action, DesiredStatus, next_status
 from thalweg.inspection.matching import matches, select_tables
 from thalweg.kernel.clock import now
@@ -121,6 +121,15 @@ def test_backlog() -> None:
     assert (sample.backlog.bytes, sample.backlog.seconds) == (0x2000, 2.0)
     done = sample_of("k3j2h1g4", before, reading(2, applied="0/1", confirmed="0/4000", source_end="0/4000"))
     assert (done.backlog.bytes, done.backlog.seconds) == (0, 0)
+
+
+def test_components_of_a_fan_out_name_their_destination() -> None:
+    stats = EngineStats.model_validate({**example("stats"), "streams": [example("stats.fanout")]})
+    status = StreamStatus.model_validate(example("status.fanout"))
+    sample = sample_of("f4n0u7aa", None, Reading(stats.sampled_at, 1, stats.streams[0], status))
+    assert [(component.id, component.destination_id) for component in sample.components] == [
+        ("capture", None), ("queue", None), ("reports.backlog", "reports"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "value"), [("0/0", 0), ("1/0", 1 << 32), ("16/B374D848", 0x16B374D848), ("x", 0)])

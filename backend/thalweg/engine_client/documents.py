@@ -110,6 +110,8 @@ class ComponentStats(Document):
     name: str
     sub_component: str | None = None
     server: int | None = None
+    destination: str | None = None
+    """Its branch of several; None when all destinations share it, or when there is one."""
     state: str
     time_ns: dict[str, int] | None
     counters: dict[str, int]

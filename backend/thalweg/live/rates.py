@@ -37,7 +37,8 @@ class Reading:
 
 def component_id(component: ComponentStats) -> str:
     name = NAMES.get(component.sub_component or "") or PROPAGATION.get(component.type, component.name)
-    return f"{name}-{component.server}" if component.server else name
+    name = f"{name}-{component.server}" if component.server else name
+    return f"{component.destination}.{name}" if component.destination else name
 
 
 def sample_of(stream_id: str, before: Reading | None, now: Reading, engine_id: str | None = None) -> Sample:
@@ -65,7 +66,7 @@ def _component(
     rates = _counter_rates(earlier.counters, now.counters, seconds) if earlier and seconds else None
     rate = rates or {}
     return ComponentSample(
-        id=name, engine_id=engine_id, type=ComponentType(now.type), name=now.name,
+        id=name, engine_id=engine_id, destination_id=now.destination, type=ComponentType(now.type), name=now.name,
         sub_component=now.sub_component, server=now.server, state=now.state,
         lcrs_per_second=rate.get("lcrs"), transactions_per_second=rate.get("transactions"),
         bytes_per_second=rate.get("bytes"),

@@ -38,7 +38,13 @@ class ComponentType(StrEnum):
 
 class ComponentSample(Resource):
     id: str = Field(
-        description="Stable in its stream: capture, queue, sender, receiver, apply-queue, reader, coordinator, server-1"
+        description="Stable in its stream: capture, queue, sender, receiver, apply-queue, reader, coordinator, "
+        "server-1; with several destinations, after the destination's id and a dot: warehouse.reader"
+    )
+    destination_id: str | None = Field(
+        default=None,
+        description="The destination whose branch it belongs to. Null: shared by all of them. A path is made of the "
+        "shared ones and those of one destination.",
     )
     engine_id: str | None = Field(default=None, description="The engine that it runs in.")
     type: ComponentType

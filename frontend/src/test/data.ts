@@ -82,6 +82,7 @@ export const receivingEngine: Engine = {
 export function component(id: string, values: Partial<ComponentSample> = {}): ComponentSample {
   return {
     id,
+    destination_id: null,
     engine_id: "engine01",
     type: "APPLY",
     name: "apply",

@@ -872,9 +872,14 @@ export interface components {
         ComponentSample: {
             /**
              * Id
-             * @description Stable in its stream: capture, queue, sender, receiver, apply-queue, reader, coordinator, server-1
+             * @description Stable in its stream: capture, queue, sender, receiver, apply-queue, reader, coordinator, server-1; with several destinations, after the destination's id and a dot: warehouse.reader
              */
             id: string;
+            /**
+             * Destination Id
+             * @description The destination whose branch it belongs to. Null: shared by all of them. A path is made of the shared ones and those of one destination.
+             */
+            destination_id: string | null;
             /**
              * Engine Id
              * @description The engine that it runs in.
