@@ -4,6 +4,7 @@ import argparse
 import json
 import statistics
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.comparison import assert_identical
@@ -47,6 +48,12 @@ def run_backlog(rig: Rig, report: Report, workload: Workload, arguments: argpars
     lcrs = workload.stage(rig)
     staged = time.monotonic() - begun
     report.say(f"staged {lcrs} LCRs in {staged:.1f} s, {(rig.wal()[0] - wal_before) / 2**20:.0f} MiB of WAL")
+    return Backlog(lcrs, staged, measure_all(rig, report, workload, drains, lcrs))
+
+
+def measure_all(rig: Rig, report: Report, workload: Workload, drains: Sequence[tuple[int, Drain]],
+                lcrs: int) -> list[Measurement]:
+    """Runs each drain of its round, compares its destination row by row, and drops it."""
     report.say(f"{'round':>5}  {'method':<14} {'LCR/s':>9} {'seconds':>8}   CPU s per million LCRs: "
                f"{'source':>6} {'engine':>6} {'destination':>11}")
     measured = []
@@ -57,7 +64,7 @@ def run_backlog(rig: Rig, report: Report, workload: Workload, arguments: argpars
         rig.destination.sql("postgres", f"DROP DATABASE {drain.database} WITH (FORCE)")
         _print(report, one)
         measured.append(one)
-    return Backlog(lcrs, staged, measured)
+    return measured
 
 
 def _prepare(rig: Rig, workload: Workload, arguments: argparse.Namespace) -> list[tuple[int, Drain]]:

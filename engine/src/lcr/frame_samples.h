@@ -66,6 +66,23 @@ inline std::vector<std::byte> make_sample_row(FrameKind kind, uint16_t flags, ui
   return frame;
 }
 
+// An insert of one binary value into relation 1, version 1.
+inline std::vector<std::byte> make_insert_frame(base::Xid xid, base::Lsn lsn, const std::string& value) {
+  const auto tuple = make_tuple_bytes({{'b', value}});
+  const RowFrame row{.kind = FrameKind::insert,
+                     .flags = 0,
+                     .xid = xid,
+                     .subxid = {},
+                     .relation = {1},
+                     .table_version = 1,
+                     .lsn = lsn,
+                     .old_tuple = {},
+                     .new_tuple = tuple};
+  std::vector<std::byte> frame(row_frame_bytes(row));
+  write_row_frame(row, frame);
+  return frame;
+}
+
 inline std::vector<std::pair<std::string, std::vector<std::byte>>> sample_frames() {
   const base::Xid xid{0xF0000001};
   const std::vector<base::RelationId> truncated{{16'385}, {16'400}};

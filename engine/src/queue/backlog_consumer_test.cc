@@ -27,19 +27,7 @@ std::vector<std::byte> row(base::Xid xid, uint64_t lsn, size_t bytes = 100) {
     const uint64_t next = random();
     value.append(reinterpret_cast<const char*>(&next), sizeof next);
   }
-  const auto tuple = lcr::make_tuple_bytes({{'b', value}});
-  const lcr::RowFrame frame{.kind = FrameKind::insert,
-                            .flags = 0,
-                            .xid = xid,
-                            .subxid = {},
-                            .relation = {1},
-                            .table_version = 1,
-                            .lsn = {lsn},
-                            .old_tuple = {},
-                            .new_tuple = tuple};
-  std::vector<std::byte> out(lcr::row_frame_bytes(frame));
-  lcr::write_row_frame(frame, out);
-  return out;
+  return lcr::make_insert_frame(xid, {lsn}, value);
 }
 
 lcr::TransactionMark mark(uint64_t commit) {

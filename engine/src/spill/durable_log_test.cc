@@ -20,19 +20,7 @@ namespace fs = std::filesystem;
 std::vector<std::byte> frame_of(uint64_t sequence) {
   const uint64_t mixed = sequence * 0x9E3779B97F4A7C15ULL >> 40;
   const size_t bytes = mixed % 211 == 0 ? 150'000 : mixed % 400;
-  const auto tuple = lcr::make_tuple_bytes({{'b', std::string(bytes, static_cast<char>(mixed))}});
-  const lcr::RowFrame row{.kind = lcr::FrameKind::insert,
-                          .flags = 0,
-                          .xid = {1},
-                          .subxid = {},
-                          .relation = {1},
-                          .table_version = 1,
-                          .lsn = {sequence},
-                          .old_tuple = {},
-                          .new_tuple = tuple};
-  std::vector<std::byte> frame(lcr::row_frame_bytes(row));
-  lcr::write_row_frame(row, frame);
-  return frame;
+  return lcr::make_insert_frame({1}, {sequence}, std::string(bytes, static_cast<char>(mixed)));
 }
 
 class DurableLogTest : public testing::Test {

@@ -132,21 +132,27 @@ Outcome DestinationSession::insert_row(int table, const Row& row) {
   return make({.kind = Change::Kind::insert, .table = table, .before = {}, .after = row});
 }
 
-Outcome DestinationSession::update_row(int table, const Row& key, const Row& values, const std::vector<bool>& came) {
+Outcome DestinationSession::find_to_change(int table, const Row& key, std::optional<Row>& found) {
   const TableShape& shape = shapes()[static_cast<size_t>(table)];
   if (Outcome locked = lock(table_lock(table), Locks::Mode::shared); !locked.ok()) return locked;
   if (Outcome locked = lock_bag(table, Locks::Mode::exclusive); !locked.ok()) return locked;
-  const auto& found_in = destination_.working().data[static_cast<size_t>(table)];
-  Row before = key;
-  if (shape.key >= 0) {
-    const std::string& old_key = *key[static_cast<size_t>(shape.key)];
-    if (Outcome locked = lock(row_lock(table, old_key), Locks::Mode::exclusive); !locked.ok()) return locked;
-    const auto found = found_in.rows.find(old_key);
-    if (found == found_in.rows.end()) return affected(0);
-    before = found->second;
-  } else if (!found_in.bag.contains(before)) {
+  const auto& data = destination_.working().data[static_cast<size_t>(table)];
+  if (shape.key < 0) {
+    if (data.bag.contains(key)) found = key;
     return affected(0);
   }
+  const std::string& name = *key[static_cast<size_t>(shape.key)];
+  if (Outcome locked = lock(row_lock(table, name), Locks::Mode::exclusive); !locked.ok()) return locked;
+  if (const auto row = data.rows.find(name); row != data.rows.end()) found = row->second;
+  return affected(0);
+}
+
+Outcome DestinationSession::update_row(int table, const Row& key, const Row& values, const std::vector<bool>& came) {
+  const TableShape& shape = shapes()[static_cast<size_t>(table)];
+  std::optional<Row> found;
+  if (Outcome locked = find_to_change(table, key, found); !locked.ok()) return locked;
+  if (!found) return affected(0);
+  const Row& before = *found;
   Row after = before;
   for (size_t i = 0; i < after.size(); ++i) {
     if (came[i]) after[i] = values[i];
@@ -156,7 +162,7 @@ Outcome DestinationSession::update_row(int table, const Row& key, const Row& val
     if (Outcome locked = lock(name, Locks::Mode::exclusive); !locked.ok()) return locked;
   }
   if (shape.unique >= 0 && after[static_cast<size_t>(shape.unique)] != before[static_cast<size_t>(shape.unique)]) {
-    for (const Row* row : {&before, &after}) {
+    for (const Row* row : {&before, static_cast<const Row*>(&after)}) {
       const Value& value = (*row)[static_cast<size_t>(shape.unique)];
       if (!value) continue;
       if (Outcome locked = lock(unique_lock(table, *value), Locks::Mode::exclusive); !locked.ok()) return locked;
@@ -167,22 +173,13 @@ Outcome DestinationSession::update_row(int table, const Row& key, const Row& val
 
 Outcome DestinationSession::remove_row(int table, const Row& key) {
   const TableShape& shape = shapes()[static_cast<size_t>(table)];
-  if (Outcome locked = lock(table_lock(table), Locks::Mode::shared); !locked.ok()) return locked;
-  if (Outcome locked = lock_bag(table, Locks::Mode::exclusive); !locked.ok()) return locked;
-  const auto& found_in = destination_.working().data[static_cast<size_t>(table)];
-  Row before = key;
-  if (shape.key >= 0) {
-    const std::string& old_key = *key[static_cast<size_t>(shape.key)];
-    if (Outcome locked = lock(row_lock(table, old_key), Locks::Mode::exclusive); !locked.ok()) return locked;
-    const auto found = found_in.rows.find(old_key);
-    if (found == found_in.rows.end()) return affected(0);
-    before = found->second;
-    if (shape.unique >= 0 && before[static_cast<size_t>(shape.unique)]) {
-      const std::string name = unique_lock(table, *before[static_cast<size_t>(shape.unique)]);
-      if (Outcome locked = lock(name, Locks::Mode::exclusive); !locked.ok()) return locked;
-    }
-  } else if (!found_in.bag.contains(before)) {
-    return affected(0);
+  std::optional<Row> found;
+  if (Outcome locked = find_to_change(table, key, found); !locked.ok()) return locked;
+  if (!found) return affected(0);
+  const Row& before = *found;
+  if (shape.key >= 0 && shape.unique >= 0 && before[static_cast<size_t>(shape.unique)]) {
+    const std::string name = unique_lock(table, *before[static_cast<size_t>(shape.unique)]);
+    if (Outcome locked = lock(name, Locks::Mode::exclusive); !locked.ok()) return locked;
   }
   return make({.kind = Change::Kind::remove, .table = table, .before = before, .after = {}});
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,8 @@ class DestinationSession final : public Session {
   Outcome data_layer(const Parameters& parameters);
   // All columns of a row; a column without `came` keeps what the row has. `key`: what finds the old one.
   Outcome insert_row(int table, const Row& row);
+  // Locks the row that `key` finds; `found` stays empty where there is none.
+  Outcome find_to_change(int table, const Row& key, std::optional<Row>& found);
   Outcome update_row(int table, const Row& key, const Row& values, const std::vector<bool>& came);
   Outcome remove_row(int table, const Row& key);
   Outcome lock(const std::string& name, Locks::Mode mode);

@@ -10,7 +10,7 @@ import pytest
 
 from harness.engine import SECONDS
 from harness.scene import Scene
-from harness.workload import PgBench, make_pgbench_tables
+from harness.workload import make_pgbench_tables, strike_under_load
 
 
 def kill_engine(scene: Scene) -> None:
@@ -48,13 +48,7 @@ FAULTS: list[Callable[[Scene], None]] = [kill_engine, kill_destination_backend, 
 def test_random_faults_lose_and_duplicate_nothing(scene: Scene, random_: random.Random) -> None:
     make_pgbench_tables(scene.source, scene.database, scale=1)
     scene.start_stream(parallelism=4)
-    faults = random_.sample(FAULTS, len(FAULTS))
-    log = scene.engine.directory / "pgbench.log"
-    with PgBench(scene.source, scene.database, rate=400, clients=4, log=log, seed=random_.randrange(2**31)):
-        for fault in faults:
-            time.sleep(random_.uniform(0.3, 2.5))
-            print(f"fault: {fault.__name__}")
-            fault(scene)
+    strike_under_load(scene, scene, random_.sample(FAULTS, len(FAULTS)), random_)
     assert scene.source.value(scene.database, "SELECT count(*) FROM pgbench_history") > 500
     scene.wait_applied(2 * SECONDS)
     scene.assert_same()
@@ -63,10 +57,6 @@ def test_random_faults_lose_and_duplicate_nothing(scene: Scene, random_: random.
 def test_faults_with_strict_commit_order(scene: Scene, random_: random.Random) -> None:
     make_pgbench_tables(scene.source, scene.database, scale=1)
     scene.start_stream(parallelism=3, commit_serialization="full", group_size=50)
-    log = scene.engine.directory / "pgbench.log"
-    with PgBench(scene.source, scene.database, rate=400, clients=4, log=log, seed=random_.randrange(2**31)):
-        for fault in (kill_engine, kill_destination_backend, kill_engine):
-            time.sleep(random_.uniform(0.3, 2.0))
-            fault(scene)
+    strike_under_load(scene, scene, (kill_engine, kill_destination_backend, kill_engine), random_)
     scene.wait_applied(2 * SECONDS)
     scene.assert_same()

@@ -11,7 +11,7 @@ from harness.cluster import wait_for
 from harness.engine import SECONDS
 from harness.paths import Authority, EnginePair
 from harness.scene import Scene
-from harness.workload import PgBench, make_pgbench_tables
+from harness.workload import make_pgbench_tables, strike_under_load
 
 
 @pytest.fixture
@@ -94,13 +94,7 @@ def test_random_faults_lose_and_duplicate_nothing(pair: EnginePair, random_: ran
     scene = pair.scene
     make_pgbench_tables(scene.source, scene.database, scale=1)
     pair.start_stream(parallelism=4)
-    faults = random_.sample(FAULTS, len(FAULTS))
-    log = scene.engine.directory / "pgbench.log"
-    with PgBench(scene.source, scene.database, rate=400, clients=4, log=log, seed=random_.randrange(2**31)):
-        for fault in faults:
-            time.sleep(random_.uniform(0.3, 2.5))
-            print(f"fault: {fault.__name__}")
-            fault(pair)
+    strike_under_load(scene, pair, random_.sample(FAULTS, len(FAULTS)), random_)
     assert scene.source.value(scene.database, "SELECT count(*) FROM pgbench_history") > 500
     pair.wait_applied(2 * SECONDS)
     scene.assert_same()

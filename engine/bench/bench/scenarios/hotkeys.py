@@ -4,10 +4,10 @@ import argparse
 import statistics
 
 from bench.accounts import Accounts
-from bench.comparison import assert_identical
-from bench.drains import Measurement, Parameters, ThalwegDrain, measure
+from bench.backlog import measure_all
+from bench.drains import Measurement, Parameters, ThalwegDrain
 from bench.report import Report
-from bench.rig import SOURCE_DATABASE, Rig
+from bench.rig import Rig
 
 METHOD = """The updates are staged in the source's WAL before any consumer reads it; every drain is a stream of its own,
 made before. Rounds alternate between a stream with default parameters (parallel) and one with parallelism 1 (serial).
@@ -43,21 +43,7 @@ def _drain(rig: Rig, report: Report, workload: Accounts, rounds: int) -> list[Me
               for round_number in range(1, rounds + 1)
               for stream in (STREAMS if round_number % 2 else reversed(STREAMS))]
     lcrs = workload.stage(rig)
-    report.say(f"{'round':>5}  {'stream':<10} {'LCR/s':>9} {'seconds':>8}   CPU s per million LCRs: "
-               f"{'source':>6} {'engine':>6} {'destination':>11}")
-    measured = []
-    for round_number, drain in drains:
-        one = measure(drain, rig, round_number, lcrs)
-        drain.stop()
-        assert_identical(rig.source, rig.destination, SOURCE_DATABASE, drain.database, workload.tables)
-        rig.destination.sql("postgres", f"DROP DATABASE {drain.database} WITH (FORCE)")
-        source, engine, destination = one.cpu_per_million
-        report.figure(f"{one.round:>5}  {one.method:<10} {one.rate:>9,.0f} {one.seconds:>8.2f} {'':>25} "
-                      f"{source:>6.2f} {engine:>6.2f} {destination:>11.2f}  rows identical",
-                      method=one.method, round=one.round, lcr_per_second=round(one.rate), seconds=round(one.seconds, 3),
-                      source_cpu=round(source, 2), engine_cpu=round(engine, 2), destination_cpu=round(destination, 2))
-        measured.append(one)
-    return measured
+    return measure_all(rig, report, workload, drains, lcrs)
 
 
 def _prepared(rig: Rig, workload: Accounts, stream: str, round_number: int) -> ThalwegDrain:

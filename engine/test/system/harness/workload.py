@@ -3,13 +3,17 @@
 import random
 import subprocess
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 
 from harness.cluster import Cluster, server_programs
+from harness.scene import Scene
+
+Target = TypeVar("Target")
 
 
 def make_pgbench_tables(cluster: Cluster, database: str, scale: int) -> None:
@@ -52,6 +56,17 @@ class PgBench:
                     self._end_process()
                 self.process.wait()
                 self.stopping.wait(0.2)
+
+
+def strike_under_load(scene: Scene, target: Target, faults: Iterable[Callable[[Target], None]],
+                      random_: random.Random) -> None:
+    """One fault after the other, at random moments, while pgbench writes at the source."""
+    log = scene.engine.directory / "pgbench.log"
+    with PgBench(scene.source, scene.database, rate=400, clients=4, log=log, seed=random_.randrange(2**31)):
+        for fault in faults:
+            time.sleep(random_.uniform(0.3, 2.5))
+            print(f"fault: {fault.__name__}")
+            fault(target)
 
 
 class Writers:
