@@ -17,7 +17,7 @@ MALFORMED, ROW_NOT_FOUND, TABLE_REFUSED = "TW001", "TW002", "TW003"
 Connection = psycopg.Connection[Any]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def database(destination_cluster: Cluster) -> str:
     destination_cluster.make_database("data_layer")
     destination_cluster.sql("data_layer", "CREATE EXTENSION thalweg_datalayer")

@@ -47,7 +47,7 @@ def free_port() -> int:
 
     The default lies below Linux's range for outgoing connections, so none of those can take the port in between.
     """
-    low, high = (int(part) for part in os.environ.get("THALWEG_TEST_PORTS", "24000-31999").split("-"))
+    low, high = _own_share(*(int(part) for part in os.environ.get("THALWEG_TEST_PORTS", "24000-31999").split("-")))
     start = os.getpid() % (high - low + 1)
     for number in range(high - low + 1):
         port = low + (start + number) % (high - low + 1)
@@ -55,6 +55,14 @@ def free_port() -> int:
             _handed_out.add(port)
             return port
     raise RuntimeError(f"no port from {low} to {high} is free")
+
+
+def _own_share(low: int, high: int) -> tuple[int, int]:
+    """The part of a range that is this process's among pytest's workers: what one finds free another may hand out."""
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    share = (high - low + 1) // workers
+    return low + number * share, low + (number + 1) * share - 1
 
 
 def _can_bind(port: int) -> bool:
