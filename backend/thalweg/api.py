@@ -15,6 +15,7 @@ from thalweg.features.databases.router import router as databases
 from thalweg.features.engines.router import router as engines
 from thalweg.features.events.router import router as events
 from thalweg.features.health.router import router as health
+from thalweg.features.history.router import router as history
 from thalweg.features.identity.router import router as identity
 from thalweg.features.operations.router import router as operations
 from thalweg.features.streams.router import router as streams
@@ -56,7 +57,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )  # fmt: skip
     app.state.settings = settings
     api = APIRouter(prefix="/api/v1")
-    for router in (identity, databases, engines, workflows, streams, operations, topology, events, audit):
+    for router in (identity, databases, engines, workflows, streams, history, operations, topology, events, audit):
         api.include_router(router)
     app.include_router(api)
     app.include_router(health)

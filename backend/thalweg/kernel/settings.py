@@ -39,6 +39,13 @@ class Settings(BaseSettings):
     engine_timeout: float = Field(default=5.0, gt=0)
     poll_interval: float = Field(default=1.0, gt=0)
     samples_kept: int = Field(default=3600, ge=10, description="Live samples kept for each stream.")
+    history_second_kept: int = Field(
+        default=3600, ge=900, le=7 * 86400, description="How long samples of every second are kept."
+    )
+    history_minute_kept_days: int = Field(
+        default=90, ge=1, le=3660, description="How long roll-ups to minutes are kept. About 1 MB a day and stream."
+    )
+    history_hour_kept_days: int = Field(default=90, ge=1, le=3660, description="How long roll-ups to hours are kept.")
     events_heartbeat: float = Field(
         default=15.0, gt=0,
         description="An idle stream of events is pinged, and every one ends when its login has, this often.",

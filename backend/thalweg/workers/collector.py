@@ -33,6 +33,7 @@ from thalweg.live.bus import Bus
 from thalweg.live.schemas import Sample
 from thalweg.workers import repository
 from thalweg.workers.abandoning import abandon_streams
+from thalweg.workers.history import HistoryWriter
 from thalweg.workers.pairing import HalfSamples
 from thalweg.workers.polling import EngineMemory, Poll, poll
 from thalweg.workers.progress import operation_event
@@ -55,6 +56,8 @@ class Collector:
         self._outages: set[str] = set()
         self._addresses: dict[str, tuple[str, str]] = {}
         self._halves = HalfSamples()
+        self._history = HistoryWriter(resources)
+        self._history_task: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         try:
@@ -91,6 +94,11 @@ class Collector:
                     log.error("engine loop ended", engine=engine.name, exc_info=task.exception())
                 self._loops[engine_id] = asyncio.create_task(self._watch(engine), name=f"engine {engine.name}")
 
+        if self._history_task is None or self._history_task.done():
+            if self._history_task is not None and self._history_task.exception() is not None:
+                log.error("history ended", exc_info=self._history_task.exception())
+            self._history_task = asyncio.create_task(self._history.run(), name="history")
+
     async def _watch(self, engine: EngineRow) -> None:
         memory = EngineMemory()
         while True:
@@ -116,6 +124,7 @@ class Collector:
             await session.commit()
         if outcome is None:
             return False
+        self._history.offer(engine_id, outcome.parts)
         await self._publish(outcome.samples, outcome.events, outcome.deleted_streams)
         silent_seconds = memory.silent_seconds(answer)
         if silent_seconds > self._settings.engine_lost_after:
@@ -201,6 +210,9 @@ class Collector:
     async def _stop_loops(self) -> None:
         for engine_id in list(self._loops):
             await self._stop_loop(engine_id)
+        if self._history_task is not None:
+            task, self._history_task = self._history_task, None
+            await stop_task(task)
 
     async def _stand_down(self) -> None:
         await self._stop_loops()

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from thalweg.db.models import EngineRow, OperationRow, StreamRow
 from thalweg.db.operations import OperationKind, unfinished_operations
 from thalweg.engine_client.documents import StreamStatus, observed_document
-from thalweg.live.halves import joined_sample, joined_status
+from thalweg.live.halves import component_of_half, joined_sample, joined_status
 from thalweg.live.schemas import HalfRole, Sample
 
 # An unchanged observation is written again this often, so that its age says whether the collector lives.
@@ -46,6 +46,14 @@ class HalfSamples:
 
 def role_of(row: StreamRow, engine_id: str) -> HalfRole:
     return HalfRole.SENDING if engine_id == row.capture_engine_id else HalfRole.RECEIVING
+
+
+def part_of(row: StreamRow, engine_id: str, sample: Sample) -> Sample:
+    """One engine's sample with its components named as in the whole stream's: what history keeps."""
+    if row.capture_engine_id is None:
+        return sample
+    role = role_of(row, engine_id)
+    return sample.model_copy(update={"components": [component_of_half(part, role) for part in sample.components]})
 
 
 def observe(

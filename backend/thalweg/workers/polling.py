@@ -2,13 +2,17 @@
 
 import asyncio
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from thalweg.engine_client.client import EngineClient, EngineFailure
 from thalweg.engine_client.documents import API_VERSION, EngineStats, EngineStatus
 from thalweg.kernel.clock import now
 from thalweg.live.rates import Reading, sample_of
 from thalweg.live.schemas import Sample
+
+CLOCKS_APART = timedelta(seconds=10)
+"""An engine whose clock is further off gets its samples' times from this host's: history is in the order of one clock.
+Rates need neither: they come from the engine's monotonic clock."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,8 @@ async def poll(client: EngineClient) -> Poll:
         told = f"It speaks control API {status.engine.api}, not {API_VERSION}."
         cure = "Run the engine and the control plane in the same version."
         return Poll(asked_at, None, None, EngineFailure("engine_protocol", told, cure, 200))
+    if abs(stats.sampled_at - asked_at) > CLOCKS_APART:
+        stats = stats.model_copy(update={"sampled_at": asked_at})
     return Poll(asked_at, status, stats, None)
 
 

@@ -20,6 +20,7 @@ from thalweg.workers.pairing import (
     acknowledged,
     observe,
     pair_samples,
+    part_of,
     sending_half_is_gone,
 )
 from thalweg.workers.polling import EngineMemory, Poll
@@ -28,9 +29,12 @@ from thalweg.workers.progress import advance, operation_event
 
 @dataclass
 class Outcome:
-    """What one poll led to. `engine_revision` is what the engine holds, None without an answer."""
+    """What one poll led to. `samples` are of whole streams, `parts` of what this engine runs of each.
+
+    `engine_revision` is what the engine holds, None without an answer."""
 
     samples: list[Sample] = field(default_factory=list)
+    parts: list[Sample] = field(default_factory=list)
     events: list[tuple[str, BaseModel]] = field(default_factory=list)
     deleted_streams: list[str] = field(default_factory=list)
     desired_revision: int = 0
@@ -107,6 +111,9 @@ async def _record_streams(
         if seen is None:
             samples.pop(row.id, None)
             continue
+        own_part = samples.get(row.id)
+        if own_part is not None:
+            outcome.parts.append(part_of(row, engine.id, own_part))
         sample = pair_samples(row, engine.id, samples.pop(row.id, None), seen.status, engines, halves, at)
         if sample is not None:
             samples[row.id] = sample

@@ -5,6 +5,7 @@ from thalweg.db.models.authority import AuthorityRow
 from thalweg.db.models.base import Base
 from thalweg.db.models.database import DatabaseRow
 from thalweg.db.models.engine import EngineRow, EnrolmentRow
+from thalweg.db.models.history import HistoryHourRow, HistoryMinuteRow, HistoryRow, HistorySecondRow
 from thalweg.db.models.identity import LoginThrottleRow, SessionRow, TokenRow, UserRow
 from thalweg.db.models.record import AuditRow, IdempotencyRow, OperationRow
 from thalweg.db.models.stream import StreamRow
@@ -17,6 +18,10 @@ __all__ = [
     "DatabaseRow",
     "EngineRow",
     "EnrolmentRow",
+    "HistoryHourRow",
+    "HistoryMinuteRow",
+    "HistoryRow",
+    "HistorySecondRow",
     "IdempotencyRow",
     "LoginThrottleRow",
     "OperationRow",

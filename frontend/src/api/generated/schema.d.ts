@@ -605,6 +605,87 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get History
+         * @description How far back history reaches at each resolution, and what it takes.
+         */
+        get: operations["history_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/streams/{stream_id}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Chart
+         * @description Statistics over a range of any length, at the resolution that fits. A statistic that a range does not have is
+         *     null throughout.
+         */
+        get: operations["stream_history_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/streams/{stream_id}/history/statistics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Statistics
+         * @description Names and units of what can be charted, as of the newest sample.
+         */
+        get: operations["stream_history_statistics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/streams/{stream_id}/history/samples": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Samples
+         * @description Whole samples of a range, with their components.
+         */
+        get: operations["stream_history_samples"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/operations": {
         parameters: {
             query?: never;
@@ -1332,6 +1413,78 @@ export interface components {
             /** Version */
             version: string;
         };
+        /** History */
+        History: {
+            /** Tiers */
+            tiers: components["schemas"]["HistoryTier"][];
+        };
+        /** HistorySamples */
+        HistorySamples: {
+            /** Stream Id */
+            stream_id: string;
+            resolution: components["schemas"]["Resolution"];
+            /**
+             * Samples
+             * @description As they were live, oldest first; those of a minute or an hour hold its mean.
+             */
+            samples: components["schemas"]["Sample"][];
+        };
+        /** HistorySeries */
+        HistorySeries: {
+            /**
+             * Statistic
+             * @description Its name, such as components.server-1.time_percent.busy.
+             */
+            statistic: string;
+            /**
+             * Unit
+             * @description Empty when it has none.
+             */
+            unit: string;
+            /**
+             * Values
+             * @description The mean over each step; one for each point.
+             */
+            values: (number | null)[];
+            /**
+             * Highs
+             * @description The highest within each step.
+             */
+            highs: (number | null)[];
+        };
+        /** HistoryStatistics */
+        HistoryStatistics: {
+            /** Stream Id */
+            stream_id: string;
+            /**
+             * Sampled At
+             * @description Of the sample that they are read from; null when there is none.
+             */
+            sampled_at: string | null;
+            /** Statistics */
+            statistics: components["schemas"]["StatisticName"][];
+        };
+        /** HistoryTier */
+        HistoryTier: {
+            resolution: components["schemas"]["Resolution"];
+            /** Kept Seconds */
+            kept_seconds: number;
+            /**
+             * Partition Seconds
+             * @description What is dropped at a time.
+             */
+            partition_seconds: number;
+            /**
+             * Oldest
+             * @description The begin of the oldest partition.
+             */
+            oldest: string | null;
+            /**
+             * Bytes
+             * @description On the store's disk, indexes included.
+             */
+            bytes: number;
+        };
         /**
          * Identity
          * @description Who the engine is to other engines, by a certificate of the control plane's own authority.
@@ -1721,6 +1874,11 @@ export interface components {
          */
         ReplicaIdentity: "default" | "full" | "index" | "nothing";
         /**
+         * Resolution
+         * @enum {string}
+         */
+        Resolution: "second" | "minute" | "hour";
+        /**
          * Role
          * @description Each role may do what the ones before it may.
          * @enum {string}
@@ -1850,6 +2008,21 @@ export interface components {
          * @enum {string}
          */
         SslMode: "disable" | "allow" | "prefer" | "require" | "verify-ca" | "verify-full";
+        /** StatisticName */
+        StatisticName: {
+            /**
+             * Name
+             * @description Send it as `statistic`.
+             */
+            name: string;
+            /**
+             * Component
+             * @description The component's id, null when it is of the whole stream.
+             */
+            component: string | null;
+            /** Unit */
+            unit: string;
+        };
         /** Stream */
         Stream: {
             /** Id */
@@ -2031,6 +2204,34 @@ export interface components {
             retry_at: string | null;
             /** Observed At */
             observed_at: string | null;
+        };
+        /** StreamHistory */
+        StreamHistory: {
+            /** Stream Id */
+            stream_id: string;
+            /**
+             * Since
+             * Format: date-time
+             * @description The begin of the first step.
+             */
+            since: string;
+            /**
+             * Until
+             * Format: date-time
+             * @description The end of the last step.
+             */
+            until: string;
+            /** @description What the points are made from. */
+            resolution: components["schemas"]["Resolution"];
+            /** Step Seconds */
+            step_seconds: number;
+            /**
+             * Times
+             * @description The begin of each step, in seconds since 1970 UTC: one for each point.
+             */
+            times: number[];
+            /** Series */
+            series: components["schemas"]["HistorySeries"][];
         };
         /**
          * StreamMode
@@ -6190,6 +6391,315 @@ export interface operations {
             };
             /** @description The engine refused */
             502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    history_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["History"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    stream_history_get: {
+        parameters: {
+            query?: {
+                /** @description Names of statistics; `components.*.time_percent.busy` stands for one of every component. The stream's rates, latency and backlog when left out. At most 100 series are answered. */
+                statistic?: string[] | null;
+                /** @description The range's begin; an hour before its end when left out. */
+                since?: string | null;
+                /** @description The range's end, excluded; now when left out. */
+                until?: string | null;
+                /** @description At most so many points. */
+                points?: number;
+            };
+            header?: never;
+            path: {
+                stream_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StreamHistory"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    stream_history_statistics: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                stream_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HistoryStatistics"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    stream_history_samples: {
+        parameters: {
+            query?: {
+                /** @description The range's begin; an hour before its end when left out. */
+                since?: string | null;
+                /** @description The range's end, excluded; now when left out. */
+                until?: string | null;
+                /** @description At most so many, the newest ones of the range. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                stream_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HistorySamples"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -1,0 +1,207 @@
+"""History: what the collector writes comes back as charts without holes, at every resolution, and goes in time."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import text
+
+from tests.features.test_streams import STREAMS, created
+from tests.support.engine_double import EngineDouble, example
+from tests.support.serving import eventually
+from tests.test_collector import collector  # noqa: F401
+from thalweg.engine_client.documents import EngineStats, EngineStatus
+from thalweg.history import partitions
+from thalweg.history.document import Stored, decode, document_of, encode
+from thalweg.history.joining import join
+from thalweg.history.reading import samples_between
+from thalweg.history.rollup import roll_up
+from thalweg.history.series import resample, spans_of
+from thalweg.history.tiers import HOURS, MINUTES, SECONDS, choose_step, choose_tier, floor
+from thalweg.kernel.context import Resources
+from thalweg.kernel.settings import Settings
+from thalweg.live.rates import Reading, sample_of
+from thalweg.live.schemas import ComponentSample, Sample
+from thalweg.workers.collector import Collector
+from thalweg.workers.history import HistoryWriter
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def sample_at(at: datetime, rate: float | None, *, stream_id: str = "k3j2h1g4", seconds: float = 1.0) -> Sample:
+    """As live: `rate` LCRs a second, all of them by server-1, or unknown."""
+    stats = EngineStats.model_validate(example("stats"))
+    status = EngineStatus.model_validate(example("status")).streams[0]
+    now = Reading(at, 0, stats.streams[0], status)
+    known = None if rate is None else seconds
+    first = sample_of(stream_id, None, now, "abcdefgh")
+    rates = None if rate is None else {"lcrs": rate}
+    components = [
+        part.model_copy(update={"lcrs_per_second": rate, "counter_rates": rates}) for part in first.components
+    ]
+    return first.model_copy(update={"interval_seconds": known, "lcrs_per_second": rate, "components": components})
+
+
+def row_of(sample: Sample, engine_id: str = "abcdefgh") -> Stored:
+    return Stored(sample.stream_id, engine_id, sample.at, 1, encode(document_of(sample)))
+
+
+def half_of(sample: Sample, wanted: set[str]) -> Sample:
+    parts: list[ComponentSample] = [part for part in sample.components if part.id in wanted]
+    return sample.model_copy(update={"components": parts})
+
+
+def test_what_is_stored_is_the_sample() -> None:
+    sample = sample_at(NOON, 1234.5)
+    document = decode(encode(document_of(sample)))
+    assert Sample.model_validate({**document, "stream_id": sample.stream_id}) == sample
+
+
+def test_a_chart_has_no_hole_where_samples_are_late_and_null_where_there_are_none() -> None:
+    rows = [row_of(sample_at(NOON + timedelta(seconds=1.1 * number), 100.0 * number, seconds=1.1))
+            for number in range(1, 10)]  # fmt: skip
+    series = resample(spans_of(rows), ["lcrs_per_second", "latency.p50_ms", "nonsense"], NOON, 1, 15)
+    rates = series[0].values
+    assert None not in rates[:9]
+    assert rates[0] == pytest.approx(100)
+    assert rates[1] == pytest.approx(0.1 * 100 + 0.9 * 200)
+    assert rates[10:] == [None] * 5
+    assert series[0].highs[1] == pytest.approx(200)
+    assert series[1].values == series[2].values == [None] * 15
+
+
+def test_a_roll_up_has_means_highs_and_the_last_counters_and_keeps_the_unknown_unknown() -> None:
+    documents = [document_of(sample_at(NOON + timedelta(seconds=n), rate))
+                 for n, rate in enumerate([None, 100.0, 300.0], 1)]  # fmt: skip
+    documents[2]["components"][0]["state"] = "PAUSED FOR FLOW CONTROL"
+    documents[2]["components"][0]["counters"]["lcrs"] = 7777
+    rolled = roll_up(documents, NOON + timedelta(minutes=1))
+    sample = Sample.model_validate({**rolled, "stream_id": "k3j2h1g4"})
+    assert (sample.lcrs_per_second, sample.interval_seconds) == (200, 2)
+    assert rolled["high"]["lcrs_per_second"] == 300
+    assert rolled["high"]["components.capture.lcrs_per_second"] == 300
+    capture = sample.components[0]
+    assert (capture.state, capture.counters["lcrs"]) == ("CAPTURING CHANGES", 7777)
+    assert (sample.latency.p50_ms, sample.bytes_per_second, capture.time_percent) == (None, None, None)
+    twice = roll_up([rolled, roll_up(documents[:2], NOON)], NOON)
+    assert (twice["interval_seconds"], twice["high"]["lcrs_per_second"]) == (3, 300)
+
+
+def test_parts_of_two_engines_become_whole_samples() -> None:
+    rows = []
+    for second in range(3):
+        whole = sample_at(NOON + timedelta(seconds=second), 10.0)
+        rows.append(row_of(half_of(whole, {"capture", "queue"}), "zzzzzzzz"))
+        later = whole.model_copy(update={"at": whole.at + timedelta(seconds=0.4)})
+        rows.append(row_of(half_of(later, {"reader", "coordinator", "server-1"}), "aaaaaaaa"))
+    spans = spans_of(rows)
+    assert [part["id"] for part in spans[-1].document["components"]] == [
+        "capture", "queue", "reader", "coordinator", "server-1",
+    ]  # fmt: skip
+    assert len(spans) == 3
+    assert join([decode(row.document) for row in rows[:2]])["lcrs_per_second"] == 10
+
+
+def test_a_range_of_any_length_has_at_most_600_points(settings: Settings) -> None:
+    resolutions = {}
+    for seconds in (60, 600, 3600, 6 * 3600, 86400, 7 * 86400, 30 * 86400, 90 * 86400):
+        span = timedelta(seconds=seconds)
+        step = choose_step(span, 600)
+        assert seconds / step <= 600
+        resolutions[seconds] = (choose_tier(NOON - span, NOON, step, NOON, settings), step)
+    assert resolutions[60] == resolutions[600] == (SECONDS, 1)
+    assert resolutions[3600] == (SECONDS, 10)
+    assert resolutions[86400] == (MINUTES, 300)
+    assert resolutions[90 * 86400] == (HOURS, 21600)
+    assert choose_tier(
+        NOON - timedelta(days=2), NOON - timedelta(days=2) + timedelta(minutes=1), 1, NOON, settings
+    ) is (MINUTES)
+
+
+async def test_seconds_become_minutes_and_hours_and_old_partitions_go(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, resources: Resources
+) -> None:
+    stream_id = (await created(operator, registered))["id"]
+    writer, begin = HistoryWriter(resources), floor(datetime.now(UTC), timedelta(hours=1)) - timedelta(hours=2)
+    at = begin
+    while at < begin + timedelta(minutes=61):
+        at += timedelta(seconds=10)
+        minute = (at - begin - timedelta(seconds=1)) // timedelta(minutes=1)
+        writer.offer("abcdefgh", [sample_at(at, float(minute), stream_id=stream_id, seconds=10)])
+        if at.second == 20:
+            await writer.turn(at)
+    resolution = {}
+    for tier in (MINUTES, HOURS):
+        async with resources.sessions() as session:
+            query = text(f"SELECT at, samples, document FROM {tier.table} ORDER BY at")
+            resolution[tier] = list(await session.execute(query))
+    assert [row.at for row in resolution[MINUTES]] == [begin + timedelta(minutes=n) for n in range(60)]
+    assert {row.samples for row in resolution[MINUTES][1:]} == {6}
+    assert [row.at for row in resolution[HOURS]] == [begin]
+    hour = decode(resolution[HOURS][0].document)
+    assert hour["lcrs_per_second"] == pytest.approx(29.5, abs=0.6)
+    assert hour["high"]["lcrs_per_second"] == 59
+
+    # Late samples of a minute that is rolled up already: it is rolled up again, and none is there twice.
+    late = sample_at(begin + timedelta(minutes=60, seconds=5), 60.0, stream_id=stream_id)
+    again = sample_at(begin + timedelta(minutes=60, seconds=20), 60.0, stream_id=stream_id)
+    writer.offer("abcdefgh", [late, again])
+    await writer.turn(begin + timedelta(minutes=62, seconds=20))
+    async with resources.sessions() as session:
+        count = text("SELECT samples FROM history_minutes WHERE at = :at")
+        assert (await session.execute(count, {"at": begin + timedelta(minutes=60)})).scalar_one() == 7
+
+        settings, now = resources.settings, datetime.now(UTC)
+        past = await samples_between(session, settings, stream_id, begin, begin + timedelta(minutes=30), now)
+        assert [sample.lcrs_per_second for sample in past[1:]] == pytest.approx(
+            [float(n) for n in range(1, 30)], abs=0.2
+        )
+        before = await partitions.present(session, SECONDS)
+    await writer.turn(begin + timedelta(hours=4))
+    async with resources.sessions() as session:
+        after = await partitions.present(session, SECONDS)
+    assert partitions.begin_of(SECONDS, before[0]) <= begin
+    assert partitions.begin_of(SECONDS, after[0]) == begin + timedelta(hours=3)
+    assert len(after) == len(before)
+    chart = (await operator.get(
+        f"{STREAMS}/{stream_id}/history", params={"since": begin.isoformat(), "statistic": "lcrs_per_second"}
+    )).json()  # fmt: skip
+    assert chart["resolution"] == "minute"
+    values = dict(zip(chart["times"], chart["series"][0]["values"], strict=True))
+    assert values[int(begin.timestamp()) + 600] == pytest.approx(10, abs=0.2)
+
+
+async def test_what_the_collector_saw_is_charted(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Collector,  # noqa: F811
+) -> None:
+    stream = await created(operator, registered)
+    path = f"{STREAMS}/{stream['id']}/history"
+
+    async def three() -> list[dict[str, Any]] | None:
+        samples = (await operator.get(f"{path}/samples")).json()["samples"]
+        return list(samples) if len(samples) >= 3 else None
+
+    stored = await eventually(three)
+    live = (await operator.get(f"{STREAMS}/{stream['id']}/samples")).json()["samples"]
+    assert [sample["at"] for sample in stored] == [sample["at"] for sample in live][: len(stored)]
+    assert stored[0]["lcrs_per_second"] is None
+    assert stored[2]["components"][-1]["time_percent"]["execute"] == pytest.approx(100 * 5 / 9, abs=0.01)
+    names = (await operator.get(f"{path}/statistics")).json()["statistics"]
+    assert {"name": "components.queue.gauges.depth", "component": "queue", "unit": "LCRs"} in names
+    query = {"statistic": ["components.*.time_percent.execute", "components.queue.gauges.depth"]}
+    since = (datetime.now(UTC) - timedelta(seconds=30)).isoformat()
+    chart = (await operator.get(path, params={**query, "since": since})).json()
+    assert (chart["resolution"], chart["step_seconds"]) == ("second", 1)
+    depth = next(series for series in chart["series"] if series["statistic"].endswith("depth"))
+    assert {value for value in depth["values"] if value is not None} == {4.0}
+    assert depth["values"][0] is None
+    assert len([series for series in chart["series"] if series["unit"] == "%"]) == 5
+    wrong = await operator.get(path, params={"since": "2999-01-01T00:00:00Z"})
+    assert (wrong.status_code, wrong.json()["errors"][0]["pointer"]) == (422, "/since")
+    tiers = (await operator.get("/api/v1/history")).json()["tiers"]
+    assert [tier["resolution"] for tier in tiers] == ["second", "minute", "hour"]
+    assert tiers[0]["bytes"] > 0

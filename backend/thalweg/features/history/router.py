@@ -1,0 +1,62 @@
+"""Charts of the past over HTTP."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import AwareDatetime, StringConstraints
+
+from thalweg.features.history import service
+from thalweg.features.history.schemas import History, HistorySamples, HistoryStatistics, StreamHistory
+from thalweg.kernel.context import TransactionalRoute, Viewer
+from thalweg.kernel.models import IdPath
+
+router = APIRouter(route_class=TransactionalRoute, tags=["history"])
+
+Since = Annotated[AwareDatetime | None, Query(description="The range's begin; an hour before its end when left out.")]
+Until = Annotated[AwareDatetime | None, Query(description="The range's end, excluded; now when left out.")]
+Statistics = Annotated[
+    list[Annotated[str, StringConstraints(min_length=1, max_length=120)]] | None,
+    Query(
+        max_length=40,
+        description="Names of statistics; `components.*.time_percent.busy` stands for one of every component. The "
+        "stream's rates, latency and backlog when left out. At most 100 series are answered.",
+    ),
+]
+
+
+@router.get("/history", operation_id="history_get")
+async def get_history(context: Viewer) -> History:
+    """How far back history reaches at each resolution, and what it takes."""
+    return await service.get_history(context)
+
+
+@router.get("/streams/{stream_id}/history", operation_id="stream_history_get")
+async def get_chart(
+    stream_id: IdPath,
+    context: Viewer,
+    statistic: Statistics = None,
+    since: Since = None,
+    until: Until = None,
+    points: Annotated[int, Query(ge=1, le=600, description="At most so many points.")] = 600,
+) -> StreamHistory:
+    """Statistics over a range of any length, at the resolution that fits. A statistic that a range does not have is
+    null throughout."""
+    return await service.get_chart(context, stream_id, statistic, since, until, points)
+
+
+@router.get("/streams/{stream_id}/history/statistics", operation_id="stream_history_statistics")
+async def list_statistics(stream_id: IdPath, context: Viewer) -> HistoryStatistics:
+    """Names and units of what can be charted, as of the newest sample."""
+    return await service.list_statistics(context, stream_id)
+
+
+@router.get("/streams/{stream_id}/history/samples", operation_id="stream_history_samples")
+async def list_samples(
+    stream_id: IdPath,
+    context: Viewer,
+    since: Since = None,
+    until: Until = None,
+    limit: Annotated[int, Query(ge=1, le=600, description="At most so many, the newest ones of the range.")] = 600,
+) -> HistorySamples:
+    """Whole samples of a range, with their components."""
+    return await service.list_samples(context, stream_id, since, until, limit)

@@ -1,0 +1,58 @@
+"""Charts of the past. What is not known is null, never zero."""
+
+from datetime import datetime
+
+from pydantic import Field
+
+from thalweg.history.tiers import Resolution
+from thalweg.kernel.models import Resource
+from thalweg.live.schemas import Sample
+
+
+class HistorySeries(Resource):
+    statistic: str = Field(description="Its name, such as components.server-1.time_percent.busy.")
+    unit: str = Field(description="Empty when it has none.")
+    values: list[float | None] = Field(description="The mean over each step; one for each point.")
+    highs: list[float | None] = Field(description="The highest within each step.")
+
+
+class StreamHistory(Resource):
+    stream_id: str
+    since: datetime = Field(description="The begin of the first step.")
+    until: datetime = Field(description="The end of the last step.")
+    resolution: Resolution = Field(description="What the points are made from.")
+    step_seconds: int
+    times: list[int] = Field(description="The begin of each step, in seconds since 1970 UTC: one for each point.")
+    series: list[HistorySeries]
+
+
+class HistorySamples(Resource):
+    stream_id: str
+    resolution: Resolution
+    samples: list[Sample] = Field(
+        description="As they were live, oldest first; those of a minute or an hour hold its mean."
+    )
+
+
+class StatisticName(Resource):
+    name: str = Field(description="Send it as `statistic`.")
+    component: str | None = Field(description="The component's id, null when it is of the whole stream.")
+    unit: str
+
+
+class HistoryStatistics(Resource):
+    stream_id: str
+    sampled_at: datetime | None = Field(description="Of the sample that they are read from; null when there is none.")
+    statistics: list[StatisticName]
+
+
+class HistoryTier(Resource):
+    resolution: Resolution
+    kept_seconds: int
+    partition_seconds: int = Field(description="What is dropped at a time.")
+    oldest: datetime | None = Field(description="The begin of the oldest partition.")
+    bytes: int = Field(description="On the store's disk, indexes included.")
+
+
+class History(Resource):
+    tiers: list[HistoryTier]

@@ -1,0 +1,71 @@
+"""How a row of history holds its sample: docs/formats/history-document.md."""
+
+import json
+import zlib
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from thalweg.live.schemas import Sample
+
+VERSION = b"\x01"
+DIGITS = 5
+"""Significant ones of a fraction: more than a chart or a percentage needs."""
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A row; `width` is its tier's."""
+
+    stream_id: str
+    engine_id: str
+    at: datetime
+    samples: int
+    document: bytes
+    width: timedelta = timedelta(seconds=1)
+
+
+class DocumentError(ValueError):
+    """A row's document that this version cannot read."""
+
+
+@cache
+def _typical() -> bytes:
+    """What the names and states of a sample look like: they cost a document next to nothing then. Never change the
+    file: another one is another version."""
+    return Path(__file__).with_name("typical_1.json").read_bytes()
+
+
+def document_of(sample: Sample) -> Json:
+    """Without what its row says."""
+    return sample.model_dump(mode="json", by_alias=True, exclude={"stream_id"})
+
+
+def encode(document: Json) -> bytes:
+    packer = zlib.compressobj(6, zdict=_typical())
+    text = json.dumps(_rounded(document), separators=(",", ":"), ensure_ascii=False).encode()
+    return VERSION + packer.compress(text) + packer.flush()
+
+
+def decode(document: bytes) -> Json:
+    """Raises DocumentError."""
+    if document[:1] != VERSION:
+        raise DocumentError(f"A document of history has version {document[:1].hex() or 'none'}, not {VERSION.hex()}.")
+    try:
+        return dict(json.loads(zlib.decompressobj(zdict=_typical()).decompress(document[1:])))
+    except (zlib.error, ValueError) as error:
+        raise DocumentError(f"A document of history is damaged: {error}.") from error
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        whole = round(value)
+        return whole if whole == value else float(f"{value:.{DIGITS}g}")
+    if isinstance(value, dict):
+        return {name: _rounded(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_rounded(item) for item in value]
+    return value

@@ -1,0 +1,56 @@
+"""Puts what several engines told of one stream together to whole samples: each told its own part, at its own time."""
+
+from datetime import timedelta
+
+from thalweg.history.document import Json
+
+EARLIEST_FIRST = (
+    "RETRYING", "INSTANTIATING", "INITIALIZING", "DROPPING", "DRAINING", "STOPPED", "CATCHING UP", "REPLICATING",
+)  # fmt: skip
+STALE = timedelta(seconds=10)
+"""A part stands beside a later one of another engine for so long, as in live samples."""
+RATES = ("lcrs_per_second", "transactions_per_second", "bytes_per_second")
+
+
+def join(parts: list[Json]) -> Json:
+    """Parts of one moment, one of each engine. The order of the path: who captures comes first."""
+    if len(parts) == 1:
+        return parts[0]
+    parts = sorted(parts, key=lambda part: not _has(part, "CAPTURE"))
+    applying = [part for part in parts if _has(part, "APPLY")] or parts
+    base = applying[0]
+    high: Json = {}
+    for part in parts:
+        high |= {name: value for name, value in part.get("high", {}).items() if part is base or "components." in name}
+    whole = {
+        **base,
+        **{name: _sum([part[name] for part in applying]) for name in RATES},
+        "status": "ABORTED" if any(part["status"] == "ABORTED" for part in parts) else base["status"],
+        "phase": min((part["phase"] for part in parts), key=_earliness),
+        "latency": max((part["latency"] for part in applying), key=lambda latency: latency["p99_ms"] or -1.0),
+        "backlog": {
+            name: max((value for value in (part["backlog"][name] for part in parts) if value is not None), default=None)
+            for name in ("bytes", "seconds")
+        },
+        "error_queue_transactions": _sum([part["error_queue_transactions"] for part in applying]) or 0,
+        "components": [component for part in parts for component in part["components"]],
+    }
+    return {**whole, "high": high} if high else whole
+
+
+def _has(part: Json, kind: str) -> bool:
+    return any(component["type"] == kind for component in part["components"])
+
+
+def leads(part: Json) -> bool:
+    """Whether its engine applies: whole samples are taken when that one was."""
+    return _has(part, "APPLY")
+
+
+def _earliness(phase: str) -> int:
+    return EARLIEST_FIRST.index(phase) if phase in EARLIEST_FIRST else len(EARLIEST_FIRST)
+
+
+def _sum(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None

@@ -1,0 +1,66 @@
+"""Reads the past of one stream: as a chart's points, or as whole samples for an analysis."""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from thalweg.history.document import Stored
+from thalweg.history.repository import read_joined
+from thalweg.history.series import Series, resample, spans_of
+from thalweg.history.tiers import Tier, choose_step, choose_tier, floor
+from thalweg.kernel.settings import Settings
+from thalweg.live.schemas import Sample
+
+SAMPLES_MAX = 4000
+"""Whole samples that one question gets."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Points at `since`, `since` + `step` seconds, ...: what each of the series was on average until the next one."""
+
+    tier: Tier
+    since: datetime
+    until: datetime
+    step: int
+    points: int
+    series: list[Series]
+
+
+async def chart(
+    session: AsyncSession, settings: Settings, stream_id: str, statistics: list[str], since: datetime, until: datetime,
+    now: datetime, points_max: int,
+) -> Chart:  # fmt: skip
+    """`since` and `until` become multiples of the step, so that a chart that is drawn again has the same points."""
+    # One point may be lost to either end.
+    step = choose_step(until - since, max(1, points_max - 1))
+    tier = choose_tier(since, until, step, now, settings)
+    step = max(step, tier.seconds)
+    since = floor(since, timedelta(seconds=step))
+    points = max(1, -int((since - until) // timedelta(seconds=step)))
+    until = since + timedelta(seconds=step * points)
+    rows = await read_joined(session, tier, stream_id, since, until)
+    series = await asyncio.to_thread(_resampled, rows, statistics, since, step, points)
+    return Chart(tier, since, until, step, points, series)
+
+
+def _resampled(rows: list[Stored], statistics: list[str], since: datetime, step: int, points: int) -> list[Series]:
+    return resample(spans_of(rows), statistics, since, step, points)
+
+
+async def samples_between(
+    session: AsyncSession, settings: Settings, stream_id: str, since: datetime, until: datetime, now: datetime,
+    samples_max: int = SAMPLES_MAX,
+) -> list[Sample]:  # fmt: skip
+    """Whole samples as they were live, oldest first, at the finest resolution that still is kept and has no more than
+    so many. A roll-up's sample holds the mean of its minute or hour; `interval_seconds` tells of how long."""
+    step = choose_step(until - since, samples_max)
+    rows = await read_joined(session, choose_tier(since, until, step, now, settings), stream_id, since, until)
+    return await asyncio.to_thread(_samples, stream_id, rows, samples_max)
+
+
+def _samples(stream_id: str, rows: list[Stored], samples_max: int) -> list[Sample]:
+    spans = spans_of(rows)[-samples_max:]
+    return [Sample.model_validate({**span.document, "stream_id": stream_id}) for span in spans]

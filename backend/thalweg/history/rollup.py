@@ -1,0 +1,105 @@
+"""Rolls documents of one stream and engine up to one of a minute or an hour.
+
+Rates, percentages and gauges become their mean over time, counters their last value, states what they were for
+longest, `latency.p50_ms` its mean over transactions and `latency.p99_ms` its highest: never better than it was. What
+was unknown does not count, and what was never known stays null. Beside the mean stands the highest of the seconds.
+"""
+
+from collections import defaultdict
+from datetime import datetime
+from typing import Any
+
+from thalweg.history.document import Json
+from thalweg.history.statistics import flat, set_flat
+
+LAST = ("error_queue_transactions",)
+HIGHEST = ("latency.p99_ms",)
+SUMMED = ("latency.transactions", "interval_seconds")
+BY_TRANSACTIONS = ("latency.p50_ms",)
+UNWEIGHED_SECONDS = 1.0
+"""How long a sample without an interval counts: the first after a start."""
+
+
+class _Sum:
+    """One statistic over the documents."""
+
+    __slots__ = ("high", "last", "sum", "weighed", "weight")
+
+    def __init__(self) -> None:
+        self.sum = self.weighed = self.weight = self.last = 0.0
+        self.high = float("-inf")
+
+    def add(self, value: float, weight: float, high: float) -> None:
+        self.sum += value
+        self.weighed += value * weight
+        self.weight += weight
+        self.last = value
+        if high > self.high:
+            self.high = high
+
+    def result(self, name: str) -> float:
+        if name in SUMMED:
+            return self.sum
+        if name in HIGHEST:
+            return self.high
+        return self.last if name in LAST or not self.weight else self.weighed / self.weight
+
+
+def roll_up(documents: list[Json], until: datetime) -> Json:
+    """Of documents in the order of time; at least one. `until` is the end of the span: the roll-up's `at`."""
+    rolled = _skeleton(documents)
+    sums: dict[str, _Sum] = defaultdict(_Sum)
+    for document in documents:
+        seconds = document["interval_seconds"] or UNWEIGHED_SECONDS
+        transactions = document["latency"]["transactions"] or 0
+        highs = document.get("high", {})
+        for name, value in flat(document, counters=False):
+            if value is not None:
+                weight = transactions if name in BY_TRANSACTIONS else seconds
+                sums[name].add(value, weight, highs.get(name, value))
+    high = {}
+    for name, known in sums.items():
+        result = known.result(name)
+        set_flat(rolled, name, result)
+        if known.high > result and name not in SUMMED:
+            high[name] = known.high
+    return {**rolled, "at": until.isoformat(), "high": high}
+
+
+def _skeleton(documents: list[Json]) -> Json:
+    """Names and states, with every number unknown. A component stays when it was there at any time."""
+    newest = documents[-1]
+    components: dict[str, Json] = {}
+    states: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for document in documents:
+        seconds = document["interval_seconds"] or UNWEIGHED_SECONDS
+        for component in document["components"]:
+            components[component["id"]] = component
+            states[component["id"]][component["state"]] += seconds
+    return {
+        **{name: _blank(value) for name, value in newest.items() if name not in ("components", "high")},
+        "status": _longest(documents, "status"),
+        "phase": _longest(documents, "phase"),
+        "components": [
+            {**_blank(component), "server": component["server"], "counters": component["counters"],
+             "state": _largest(states[name])}
+            for name, component in components.items()
+        ],
+    }  # fmt: skip
+
+
+def _longest(documents: list[Json], name: str) -> str:
+    spent: dict[str, float] = defaultdict(float)
+    for document in documents:
+        spent[document[name]] += document["interval_seconds"] or UNWEIGHED_SECONDS
+    return _largest(spent)
+
+
+def _largest(spent: dict[str, float]) -> str:
+    return max(spent, key=lambda value: spent[value])
+
+
+def _blank(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _blank(item) for name, item in value.items()}
+    return None if isinstance(value, int | float) else value

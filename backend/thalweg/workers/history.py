@@ -1,0 +1,129 @@
+"""Writes the history: every second in one batch, every minute the roll-ups and the partitions.
+
+It has a task of its own, so that a slow store holds no poll up. What the store cannot take is given up.
+"""
+
+import asyncio
+from datetime import datetime, timedelta
+
+import psycopg
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+
+from thalweg.history import partitions, repository
+from thalweg.history.document import Stored, decode, document_of, encode
+from thalweg.history.rollup import roll_up
+from thalweg.history.tiers import HOURS, MINUTES, SECONDS, TIERS, Tier, floor, kept
+from thalweg.kernel.clock import now
+from thalweg.kernel.context import Resources
+from thalweg.live.schemas import Sample
+
+log = structlog.get_logger(__name__)
+WAITING_MAX = 200_000
+"""Samples that wait to be written: more than a store that answers at all leaves lying."""
+ROLL_AFTER = timedelta(seconds=10)
+"""A minute is rolled up so long after its end: its last samples are still on their way."""
+LOOK_BACK = timedelta(days=1)
+OUTAGES = (SQLAlchemyError, psycopg.Error, OSError)
+
+
+class HistoryWriter:
+    """Owner: the collector; `offer` and `run` belong to its event loop."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+        self._settings = resources.settings
+        self._waiting: list[tuple[str, Sample]] = []
+        self._covered: dict[Tier, partitions.Covered] = {}
+        self._maintain_at: datetime | None = None
+        self._touched: datetime | None = None
+        self._looked_back = False
+        self._down = False
+
+    def offer(self, engine_id: str, samples: list[Sample]) -> None:
+        """What one engine told; in the order of time for each stream."""
+        self._waiting += [(engine_id, sample) for sample in samples]
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            await asyncio.sleep(self._settings.poll_interval)
+            try:
+                await self.turn(now())
+                if self._down:
+                    log.info("history is written again")
+                self._down = False
+            except OUTAGES as error:
+                if not self._down:
+                    log.warning("history cannot be written", error=str(error))
+                self._down = True
+                self._give_up()
+
+    async def turn(self, at: datetime) -> None:
+        """What waits is written; once a minute the rest. Public for tests."""
+        if self._maintain_at is None:
+            await self._maintain(at)
+        await self._write(at)
+        if self._maintain_at is not None and at >= self._maintain_at:
+            await self._maintain(at)
+            await self._roll(SECONDS, MINUTES, at)
+            await self._roll(MINUTES, HOURS, at)
+            self._touched, self._looked_back = None, True
+            self._maintain_at = floor(at, MINUTES.width) + MINUTES.width + ROLL_AFTER
+
+    def _give_up(self) -> None:
+        self._waiting.clear()
+        self._touched = self._maintain_at = None
+        self._looked_back = False
+
+    async def _maintain(self, at: datetime) -> None:
+        for tier in TIERS:
+            async with self._resources.sessions() as session:
+                self._covered[tier] = await partitions.maintain(session, tier, at - kept(tier, self._settings), at)
+                await session.commit()
+        self._maintain_at = self._maintain_at or at
+
+    async def _write(self, at: datetime) -> None:
+        waiting, self._waiting = self._waiting[:WAITING_MAX], []
+        if not waiting:
+            return
+        covered = self._covered[SECONDS]
+        rows = await asyncio.to_thread(_stored, [item for item in waiting if covered.begin <= item[1].at < covered.end])
+        if rows:
+            async with self._resources.sessions() as session:
+                await repository.write(session, SECONDS, rows)
+                await session.commit()
+            oldest = min(row.at for row in rows)
+            self._touched = min(self._touched or oldest, oldest)
+
+    async def _roll(self, finer: Tier, coarser: Tier, at: datetime) -> None:
+        """After a start a day is looked at, then what was written since the last time, and the last spans."""
+        begin = min(self._touched or at, at - 2 * coarser.width) if self._looked_back else at - LOOK_BACK
+        since = max(floor(begin, coarser.width), self._covered[coarser].begin)
+        until = floor(at, coarser.width)
+        while since < until:
+            async with self._resources.sessions() as session:
+                rows = await repository.unrolled(session, finer, coarser, since, until)
+                if not rows:
+                    return
+                await repository.write(session, coarser, await asyncio.to_thread(_rolled, rows, coarser))
+                await session.commit()
+
+
+def _stored(samples: list[tuple[str, Sample]]) -> list[Stored]:
+    return [
+        Stored(sample.stream_id, engine_id, sample.at, 1, encode(document_of(sample))) for engine_id, sample in samples
+    ]
+
+
+def _rolled(rows: list[Stored], coarser: Tier) -> list[Stored]:
+    spans: dict[tuple[str, str, datetime], list[Stored]] = {}
+    for row in rows:
+        spans.setdefault((row.stream_id, row.engine_id, floor(row.at, coarser.width)), []).append(row)
+    return [
+        Stored(
+            stream_id, engine_id, at, sum(row.samples for row in group),
+            encode(roll_up([decode(row.document) for row in group], at + coarser.width)), coarser.width,
+        )
+        for (stream_id, engine_id, at), group in spans.items()
+    ]  # fmt: skip
