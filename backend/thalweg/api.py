@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from thalweg import __version__
 from thalweg.composition import close_resources, make_resources
 from thalweg.db.idempotency import StoredAnswers
+from thalweg.features.advisor.router import router as advisor
 from thalweg.features.audit.router import router as audit
 from thalweg.features.databases.router import router as databases
 from thalweg.features.engines.router import router as engines
@@ -57,7 +58,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )  # fmt: skip
     app.state.settings = settings
     api = APIRouter(prefix="/api/v1")
-    for router in (identity, databases, engines, workflows, streams, history, operations, topology, events, audit):
+    for router in (
+        identity, databases, engines, workflows, streams, history, operations, topology, advisor, events, audit,
+    ):  # fmt: skip
         api.include_router(router)
     app.include_router(api)
     app.include_router(health)

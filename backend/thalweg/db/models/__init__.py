@@ -1,6 +1,7 @@
 """The control store's tables, one file per noun. The schema itself is made by migrations only."""
 
 from thalweg.db.models.abandoned import AbandonedStreamRow
+from thalweg.db.models.advisor import AdvisorCureRow, AdvisorPolicyRow, AdvisorRunRow, AdvisorScheduleRow
 from thalweg.db.models.authority import AuthorityRow
 from thalweg.db.models.base import Base
 from thalweg.db.models.database import DatabaseRow
@@ -12,6 +13,10 @@ from thalweg.db.models.stream import StreamRow
 
 __all__ = [
     "AbandonedStreamRow",
+    "AdvisorCureRow",
+    "AdvisorPolicyRow",
+    "AdvisorRunRow",
+    "AdvisorScheduleRow",
     "AuditRow",
     "AuthorityRow",
     "Base",

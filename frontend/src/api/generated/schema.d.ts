@@ -743,6 +743,217 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/advisor/analysis": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Analysis
+         * @description Analyse the last seconds, or what was recorded between two times. Nothing is written down, no database is read.
+         *
+         *     `begin_at` and `end_at` go together and replace `window_seconds`: the answer to "what happened then".
+         */
+        get: operations["advisor_analysis_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/advisor/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Runs
+         * @description Runs, newest first.
+         */
+        get: operations["advisor_runs_list"];
+        put?: never;
+        /**
+         * Create Run
+         * @description Take a snapshot of all paths, or of those through one stream or component, with the databases' own facts.
+         */
+        post: operations["advisor_runs_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/advisor/runs/{run_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Run
+         * @description A run whole: the six tables, findings, facts.
+         */
+        get: operations["advisor_runs_get"];
+        put?: never;
+        post?: never;
+        /** Delete Run */
+        delete: operations["advisor_runs_delete"];
+        options?: never;
+        head?: never;
+        /**
+         * Update Run
+         * @description Name it, annotate it, or keep it from the retention.
+         */
+        patch: operations["advisor_runs_update"];
+        trace?: never;
+    };
+    "/api/v1/advisor/runs/{run_id}/components": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Components
+         * @description The table COMPONENT.
+         */
+        get: operations["advisor_run_components_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/advisor/runs/{run_id}/component-links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Links
+         * @description The table COMPONENT_LINK.
+         */
+        get: operations["advisor_run_links_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/advisor/runs/{run_id}/component-statistics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Component Statistics
+         * @description The table COMPONENT_STAT, with the statistics of sub-components and threads.
+         */
+        get: operations["advisor_run_component_statistics_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/advisor/runs/{run_id}/databases": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Databases
+         * @description The table DATABASE.
+         */
+        get: operations["advisor_run_databases_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/advisor/runs/{run_id}/path-statistics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Path Statistics
+         * @description The table PATH_STAT.
+         */
+        get: operations["advisor_run_path_statistics_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/advisor/runs/{run_id}/path-bottlenecks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Path Bottlenecks
+         * @description The table PATH_BOTTLENECK: one row for each path.
+         */
+        get: operations["advisor_run_path_bottlenecks_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/advisor/runs/{run_id}/findings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Findings
+         * @description What slows the paths, the most important first, with evidence and cures.
+         */
+        get: operations["advisor_run_findings_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/events": {
         parameters: {
             query?: never;
@@ -856,6 +1067,174 @@ export interface components {
              * @default true
              */
             accepted: boolean;
+        };
+        /**
+         * AdvisorComponent
+         * @description A row of COMPONENT. Paths that share a component share its id.
+         */
+        AdvisorComponent: {
+            /**
+             * Component Id
+             * @description Unique over all paths, and the same in every run: `<stream id>:<component>`.
+             */
+            component_id: string;
+            /** Component Name */
+            component_name: string;
+            /**
+             * Component Db
+             * @description The database that it works beside.
+             */
+            component_db: string;
+            component_type: components["schemas"]["ComponentType"];
+            /**
+             * Engine
+             * @description Name of the engine that it runs in.
+             */
+            engine: string | null;
+            /** Stream Id */
+            stream_id: string;
+            /**
+             * State
+             * @description The momentary state in the last sample.
+             */
+            state: string | null;
+            /**
+             * Parts
+             * @description Ids of its threads in live samples, such as reader, coordinator, server-1.
+             */
+            parts: string[];
+        };
+        /**
+         * AdvisorDatabase
+         * @description A row of DATABASE: a database that a path touches.
+         */
+        AdvisorDatabase: {
+            /**
+             * Global Name
+             * @description The registered database's name.
+             */
+            global_name: string;
+            /**
+             * Role
+             * @description SOURCE or DESTINATION.
+             */
+            role: string;
+            /**
+             * Address
+             * @description host:port/dbname
+             */
+            address: string;
+            /**
+             * Version
+             * @description PostgreSQL's, as of the last connection test.
+             */
+            version: string | null;
+            /**
+             * Last Queried
+             * @description When this run read its catalogues. Null: it did not, or failed.
+             */
+            last_queried: string | null;
+        };
+        /**
+         * AdvisorLink
+         * @description A row of COMPONENT_LINK: from one component of a path to the next.
+         */
+        AdvisorLink: {
+            /** Path Id */
+            path_id: string;
+            /**
+             * Position
+             * @description From 1, in the direction of the flow.
+             */
+            position: number;
+            /** Source Component Id */
+            source_component_id: string;
+            /** Source Component Name */
+            source_component_name: string;
+            /** Source Component Db */
+            source_component_db: string;
+            source_component_type: components["schemas"]["ComponentType"];
+            /** Destination Component Id */
+            destination_component_id: string;
+            /** Destination Component Name */
+            destination_component_name: string;
+            /** Destination Component Db */
+            destination_component_db: string;
+            destination_component_type: components["schemas"]["ComponentType"];
+            /**
+             * Back Pressured
+             * @description The source component is held back by the destination component.
+             */
+            back_pressured: boolean | null;
+            /** Messages Per Second */
+            messages_per_second: number | null;
+        };
+        /**
+         * AdvisorPath
+         * @description A path: from one capture to one apply.
+         */
+        AdvisorPath: {
+            /**
+             * Path Id
+             * @description `<stream id>`, or `<stream id>:<destination>` where a stream has several.
+             */
+            path_id: string;
+            /** Stream Id */
+            stream_id: string;
+            /** Stream Name */
+            stream_name: string;
+            /**
+             * Destination Id
+             * @description Null where the stream has one destination.
+             */
+            destination_id: string | null;
+            /** Source Db */
+            source_db: string;
+            /** Destination Db */
+            destination_db: string;
+            /**
+             * Component Ids
+             * @description In the direction of the flow.
+             */
+            component_ids: string[];
+            /**
+             * Combined
+             * @description Capture and apply are combined: nothing is propagated.
+             */
+            combined: boolean;
+        };
+        /**
+         * Analysis
+         * @description The six tables, and the paths that they are about.
+         */
+        Analysis: {
+            /**
+             * Begin At
+             * @description Null when there was no sample with a rate.
+             */
+            begin_at: string | null;
+            /** End At */
+            end_at: string | null;
+            /**
+             * Samples
+             * @description Samples with rates that were analysed, of the path that has most.
+             */
+            samples: number;
+            thresholds: components["schemas"]["Thresholds"];
+            /** Paths */
+            paths: components["schemas"]["AdvisorPath"][];
+            /** Databases */
+            databases: components["schemas"]["AdvisorDatabase"][];
+            /** Components */
+            components: components["schemas"]["AdvisorComponent"][];
+            /** Component Links */
+            component_links: components["schemas"]["AdvisorLink"][];
+            /** Component Statistics */
+            component_statistics: components["schemas"]["ComponentStatistic"][];
+            /** Path Statistics */
+            path_statistics: components["schemas"]["PathStatistic"][];
+            /** Path Bottlenecks */
+            path_bottlenecks: components["schemas"]["PathBottleneck"][];
         };
         /** AuditEntry */
         AuditEntry: {
@@ -1014,6 +1393,42 @@ export interface components {
             } | null;
         };
         /**
+         * ComponentStatistic
+         * @description A row of COMPONENT_STAT. Rows without sub-component are the whole component's; without thread, the mean of its
+         *     threads: percentages are normalised per thread.
+         */
+        ComponentStatistic: {
+            /** Component Id */
+            component_id: string;
+            /** Component Name */
+            component_name: string;
+            /** Component Db */
+            component_db: string;
+            component_type: components["schemas"]["ComponentType"];
+            /** Sub Component Type */
+            sub_component_type: string | null;
+            /**
+             * Thread
+             * @description Number of the applier: the SESSION_ID of Streams.
+             */
+            thread: number | null;
+            /**
+             * Statistic Time
+             * Format: date-time
+             */
+            statistic_time: string;
+            /**
+             * Statistic Name
+             * @example MESSAGE APPLY RATE
+             * @example IDLE
+             * @example EVENT: EXECUTE
+             */
+            statistic_name: string;
+            /** Statistic Value */
+            statistic_value: number | null;
+            statistic_unit: components["schemas"]["Unit"];
+        };
+        /**
          * ComponentType
          * @enum {string}
          */
@@ -1056,6 +1471,43 @@ export interface components {
             /** Sql */
             sql: string | null;
         };
+        /** Cure */
+        Cure: {
+            kind: components["schemas"]["CureKind"];
+            /**
+             * Text
+             * @description What to change, in words.
+             */
+            text: string;
+            /**
+             * Parameters
+             * @description Stream parameters. Empty but for kind `parameter`.
+             */
+            parameters: components["schemas"]["ParameterChange"][];
+            /**
+             * Sql
+             * @description Ready to run, at `database`.
+             */
+            sql: string | null;
+            /**
+             * Database
+             * @description The registered database's name.
+             */
+            database: string | null;
+            /** Database Id */
+            database_id: string | null;
+            /**
+             * Restart Needed
+             * @description It takes effect after a stop and start of the stream.
+             */
+            restart_needed: boolean;
+        };
+        /**
+         * CureKind
+         * @description What carries it out: the control plane, an operator at a database, or nobody but a person.
+         * @enum {string}
+         */
+        CureKind: "parameter" | "sql" | "action";
         /** Database */
         Database: {
             /** Id */
@@ -1360,6 +1812,75 @@ export interface components {
             expires_in_minutes: number;
         };
         /**
+         * Evidence
+         * @description One figure that the finding rests on.
+         */
+        Evidence: {
+            /**
+             * Statistic
+             * @description Its name, as in the tables, or what was read at a database.
+             */
+            statistic: string;
+            /**
+             * Subject
+             * @description Whose: a thread's id in live samples, a table, a session, a setting.
+             */
+            subject: string;
+            /** Value */
+            value: string | number | null;
+            /** Unit */
+            unit: string;
+            /**
+             * Threshold
+             * @description What it is judged by. Null: it is a fact, not a figure.
+             */
+            threshold: string | number | null;
+            /**
+             * Since
+             * @description Since when it has been past its threshold, as far back as the samples of the run go.
+             */
+            since: string | null;
+            /**
+             * Series
+             * @description Where live samples and history have it, for its chart: `<thread>.<field>.<name>`, such as server-1.time_percent.execute, or `<field>` of the sample itself.
+             */
+            series: string | null;
+        };
+        /**
+         * Fact
+         * @description What a database's own catalogue says: one line.
+         */
+        Fact: {
+            /** Database */
+            database: string;
+            /** Side */
+            side: string;
+            /**
+             * Name
+             * @example synchronous_commit
+             * @example walsender wait
+             */
+            name: string;
+            /** Value */
+            value: string;
+        };
+        /**
+         * FactSheet
+         * @description What was read at one database for this run. A database that does not answer is a fact itself.
+         */
+        FactSheet: {
+            /** Database */
+            database: string;
+            /** Side */
+            side: string;
+            /** Queried At */
+            queried_at: string | null;
+            /** Error */
+            error: string | null;
+            /** Facts */
+            facts: components["schemas"]["Fact"][];
+        };
+        /**
          * FieldProblem
          * @description One part of a request that is wrong, or one check that failed.
          */
@@ -1383,6 +1904,59 @@ export interface components {
              * @default null
              */
             sql: string | null;
+        };
+        /** Finding */
+        Finding: {
+            /**
+             * Id
+             * @description Unique in its run, and the same in the next run for the same trouble.
+             */
+            id: string;
+            /**
+             * Rank
+             * @description 1 is the most important of the run.
+             */
+            rank: number;
+            /** Path Id */
+            path_id: string;
+            /** Stream Id */
+            stream_id: string;
+            /** Component Id */
+            component_id: string | null;
+            /**
+             * Code
+             * @example apply_missing_index
+             * @example apply_lock_contention
+             * @example network_limit
+             */
+            code: string;
+            severity: components["schemas"]["Severity"];
+            /**
+             * Is Cause
+             * @description It is why the named bottleneck is one.
+             */
+            is_cause: boolean;
+            /** Title */
+            title: string;
+            /** Explanation */
+            explanation: string;
+            /** Evidence */
+            evidence: components["schemas"]["Evidence"][];
+            /**
+             * Expected Gain
+             * @description In words.
+             */
+            expected_gain: string | null;
+            /**
+             * Gain Percent
+             * @description How much faster the path may become, estimated from the share of time that the cause takes.
+             */
+            gain_percent: number | null;
+            /**
+             * Cures
+             * @description The best one first.
+             */
+            cures: components["schemas"]["Cure"][];
         };
         /**
          * HalfRole
@@ -1546,6 +2120,27 @@ export interface components {
             transactions: number | null;
         };
         /**
+         * LiveAnalysis
+         * @description An analysis that is not kept. Without facts of the databases.
+         */
+        LiveAnalysis: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /**
+             * Live
+             * @description False: Redis cannot be reached, there are no samples.
+             */
+            live: boolean;
+            analysis: components["schemas"]["Analysis"];
+            /** Paths */
+            paths: components["schemas"]["RunPath"][];
+            /** Findings Ranked */
+            findings_ranked: components["schemas"]["Finding"][];
+        };
+        /**
          * NodeKind
          * @enum {string}
          */
@@ -1688,6 +2283,13 @@ export interface components {
             /** Next Cursor */
             next_cursor: string | null;
         };
+        /** Page[RunSummary] */
+        Page_RunSummary_: {
+            /** Items */
+            items: components["schemas"]["RunSummary"][];
+            /** Next Cursor */
+            next_cursor: string | null;
+        };
         /** Page[SourceTable] */
         Page_SourceTable_: {
             /** Items */
@@ -1715,6 +2317,15 @@ export interface components {
             items: components["schemas"]["User"][];
             /** Next Cursor */
             next_cursor: string | null;
+        };
+        /** ParameterChange */
+        ParameterChange: {
+            /** Name */
+            name: string;
+            /** Current */
+            current: boolean | number | string;
+            /** Proposed */
+            proposed: boolean | number | string;
         };
         /**
          * ParameterType
@@ -1759,6 +2370,91 @@ export interface components {
             current_password?: string | null;
             /** New Password */
             new_password: string;
+        };
+        /**
+         * PathBottleneck
+         * @description A row of PATH_BOTTLENECK: one for each path and run.
+         */
+        PathBottleneck: {
+            /** Path Id */
+            path_id: string;
+            /** Bottleneck Identified */
+            bottleneck_identified: boolean;
+            /** Component Id */
+            component_id: string | null;
+            /** Component Name */
+            component_name: string | null;
+            /** Component Db */
+            component_db: string | null;
+            component_type: components["schemas"]["ComponentType"] | null;
+            /** Sub Component Type */
+            sub_component_type: string | null;
+            /**
+             * Top Thread
+             * @description The busiest thread, where there are several: TOP_SESSION_ID.
+             */
+            top_thread: number | null;
+            /**
+             * Action Name
+             * @description What the busiest thread is: its id in live samples.
+             */
+            action_name: string | null;
+            /**
+             * Top Event
+             * @description What it spends most of its time on, when that is over the threshold.
+             */
+            top_event: string | null;
+            /** Top Event Percent */
+            top_event_percent: number | null;
+            /** Idle Percent */
+            idle_percent: number | null;
+            /** Flow Control Percent */
+            flow_control_percent: number | null;
+            /**
+             * Advisor Run Reason
+             * @description Null when a bottleneck was found, else why there is none.
+             */
+            advisor_run_reason: string | null;
+            verdict: components["schemas"]["Verdict"];
+            /**
+             * Explanation
+             * @description In one or two sentences.
+             */
+            explanation: string;
+        };
+        /**
+         * PathSeries
+         * @description What the run's charts show. The lists have one entry for each sample.
+         */
+        PathSeries: {
+            /** Path Id */
+            path_id: string;
+            /** At */
+            at: string[];
+            /** Messages Per Second */
+            messages_per_second: (number | null)[];
+            /** Latency P99 Ms */
+            latency_p99_ms: (number | null)[];
+            /** Backlog Bytes */
+            backlog_bytes: (number | null)[];
+        };
+        /**
+         * PathStatistic
+         * @description A row of PATH_STAT.
+         */
+        PathStatistic: {
+            /** Path Id */
+            path_id: string;
+            /**
+             * Statistic Time
+             * Format: date-time
+             */
+            statistic_time: string;
+            /** Statistic Name */
+            statistic_name: string;
+            /** Statistic Value */
+            statistic_value: number | null;
+            statistic_unit: components["schemas"]["Unit"];
         };
         /** Positions */
         Positions: {
@@ -1900,6 +2596,210 @@ export interface components {
             /** May Set Session Replication Role */
             may_set_session_replication_role: boolean;
         };
+        /**
+         * Run
+         * @description A run with its six tables and its findings.
+         */
+        Run: {
+            /** Id */
+            id: number;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            reason: components["schemas"]["RunReason"];
+            /**
+             * Detail
+             * @description The schedule's name, the alert's, or the cure's.
+             */
+            detail: string | null;
+            /** Requested By */
+            requested_by: string;
+            /** Name */
+            name: string | null;
+            /** Note */
+            note: string | null;
+            /** Kept */
+            kept: boolean;
+            /** Etag */
+            etag: string;
+            scope: components["schemas"]["RunScope"];
+            /** Begin At */
+            begin_at: string | null;
+            /** End At */
+            end_at: string | null;
+            /** Samples */
+            samples: number;
+            /** Paths */
+            paths: components["schemas"]["RunPath"][];
+            /** Findings */
+            findings: number;
+            /** @description Of its findings. */
+            worst: components["schemas"]["Severity"] | null;
+            analysis: components["schemas"]["Analysis"];
+            /** Findings Ranked */
+            findings_ranked: components["schemas"]["Finding"][];
+            /** Fact Sheets */
+            fact_sheets: components["schemas"]["FactSheet"][];
+            /** Series */
+            series: components["schemas"]["PathSeries"][];
+        };
+        /** RunCreate */
+        RunCreate: {
+            /**
+             * Stream Id
+             * @description Only this stream's paths.
+             */
+            stream_id?: string | null;
+            /**
+             * Component Id
+             * @description Only paths through this component, as the tables and the topology name it.
+             */
+            component_id?: string | null;
+            /**
+             * Window Seconds
+             * @description The last so many seconds of live samples are analysed: it answers at once.
+             * @default 30
+             */
+            window_seconds: number;
+            /**
+             * Begin At
+             * @description Instead of window_seconds, with end_at: analyses what was recorded then.
+             */
+            begin_at?: string | null;
+            /** End At */
+            end_at?: string | null;
+            /**
+             * Facts
+             * @description Read the databases' catalogues for causes and cures.
+             * @default true
+             */
+            facts: boolean;
+            /** Name */
+            name?: string | null;
+            /** Note */
+            note?: string | null;
+        };
+        /**
+         * RunPath
+         * @description A path of a run in one line.
+         */
+        RunPath: {
+            /** Path Id */
+            path_id: string;
+            /** Stream Id */
+            stream_id: string;
+            /** Stream Name */
+            stream_name: string;
+            /** Source Db */
+            source_db: string;
+            /** Destination Db */
+            destination_db: string;
+            verdict: components["schemas"]["Verdict"];
+            /** Bottleneck Identified */
+            bottleneck_identified: boolean;
+            /** Component Id */
+            component_id: string | null;
+            component_type: components["schemas"]["ComponentType"] | null;
+            /** Sub Component Type */
+            sub_component_type: string | null;
+            /** Top Event */
+            top_event: string | null;
+            /** Explanation */
+            explanation: string;
+            /** Messages Per Second */
+            messages_per_second: number | null;
+            /** Transactions Per Second */
+            transactions_per_second: number | null;
+            /** Latency P50 Seconds */
+            latency_p50_seconds: number | null;
+            /** Latency P99 Seconds */
+            latency_p99_seconds: number | null;
+            /** Backlog Bytes */
+            backlog_bytes: number | null;
+            /**
+             * Top Finding
+             * @description Title of the highest ranked finding.
+             */
+            top_finding: string | null;
+            /** Top Finding Code */
+            top_finding_code: string | null;
+        };
+        /**
+         * RunReason
+         * @enum {string}
+         */
+        RunReason: "on_demand" | "schedule" | "alert" | "before_cure" | "after_cure";
+        /**
+         * RunScope
+         * @description Which paths: all, those of a stream, or those through one component.
+         */
+        RunScope: {
+            /** Stream Id */
+            stream_id: string | null;
+            /** Component Id */
+            component_id: string | null;
+            /**
+             * Window Seconds
+             * @description Null where begin and end were given.
+             */
+            window_seconds: number | null;
+        };
+        /** RunSummary */
+        RunSummary: {
+            /** Id */
+            id: number;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            reason: components["schemas"]["RunReason"];
+            /**
+             * Detail
+             * @description The schedule's name, the alert's, or the cure's.
+             */
+            detail: string | null;
+            /** Requested By */
+            requested_by: string;
+            /** Name */
+            name: string | null;
+            /** Note */
+            note: string | null;
+            /** Kept */
+            kept: boolean;
+            /** Etag */
+            etag: string;
+            scope: components["schemas"]["RunScope"];
+            /** Begin At */
+            begin_at: string | null;
+            /** End At */
+            end_at: string | null;
+            /** Samples */
+            samples: number;
+            /** Paths */
+            paths: components["schemas"]["RunPath"][];
+            /** Findings */
+            findings: number;
+            /** @description Of its findings. */
+            worst: components["schemas"]["Severity"] | null;
+        };
+        /** RunUpdate */
+        RunUpdate: {
+            /**
+             * Name
+             * @description Left out: it stays.
+             */
+            name?: string | null;
+            /** Note */
+            note?: string | null;
+            /**
+             * Kept
+             * @description True: the retention does not remove it.
+             */
+            kept?: boolean | null;
+        };
         /** Sample */
         Sample: {
             /** Stream Id */
@@ -1967,6 +2867,11 @@ export interface components {
             /** Password */
             password: string;
         };
+        /**
+         * Severity
+         * @enum {string}
+         */
+        Severity: "critical" | "warning" | "advice" | "information";
         /** SourceTable */
         SourceTable: {
             /** Schema */
@@ -2476,6 +3381,27 @@ export interface components {
             exclude?: components["schemas"]["TableRule"][];
         };
         /**
+         * Thresholds
+         * @description In percent. A component is a bottleneck only when idle and flow control are not above theirs.
+         */
+        Thresholds: {
+            /**
+             * Idle
+             * @default 50
+             */
+            idle: number;
+            /**
+             * Flow Control
+             * @default 50
+             */
+            flow_control: number;
+            /**
+             * Event
+             * @default 15
+             */
+            event: number;
+        };
+        /**
          * TimePercent
          * @description Share of the interval that a thread spent on each activity; the sum is 100.
          */
@@ -2609,6 +3535,11 @@ export interface components {
             /** Database Id */
             database_id: string | null;
         };
+        /**
+         * Unit
+         * @enum {string}
+         */
+        Unit: "MESSAGES PER SECOND" | "TRANSACTIONS PER SECOND" | "BYTES PER SECOND" | "PER SECOND" | "SECONDS" | "PERCENT" | "BYTES" | "NUMBER OF MESSAGES" | "NUMBER";
         /** User */
         User: {
             /** Id */
@@ -2651,6 +3582,12 @@ export interface components {
             /** Enabled */
             enabled?: boolean | null;
         };
+        /**
+         * Verdict
+         * @description What limits a path. Only BOTTLENECK names a component.
+         * @enum {string}
+         */
+        Verdict: "BOTTLENECK" | "NO BOTTLENECK" | "SOURCE IDLE" | "SOURCE DOWN" | "DESTINATION DOWN" | "LINK DOWN" | "ENGINE DOWN" | "STOPPED" | "ABORTED" | "COPYING" | "UNKNOWN";
     };
     responses: never;
     parameters: never;
@@ -6904,6 +7841,1067 @@ export interface operations {
             };
             /** @description Not allowed */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    advisor_analysis_get: {
+        parameters: {
+            query?: {
+                /** @description Only this stream's paths. */
+                stream_id?: string | null;
+                /** @description Only paths through this component. */
+                component_id?: string | null;
+                window_seconds?: number;
+                /** @description With time zone. */
+                begin_at?: string | null;
+                /** @description With time zone. */
+                end_at?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LiveAnalysis"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    advisor_runs_list: {
+        parameters: {
+            query?: {
+                /** @description Only this stream's paths. */
+                stream_id?: string | null;
+                reason?: components["schemas"]["RunReason"] | null;
+                /** @description With time zone. */
+                begin_at?: string | null;
+                /** @description With time zone. */
+                end_at?: string | null;
+                /** @description Items in a part. */
+                limit?: number;
+                /** @description `next_cursor` of the part before. */
+                cursor?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_RunSummary_"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    advisor_runs_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key and body again give the first answer again, for a day. */
+                "Idempotency-Key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RunCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    advisor_runs_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    advisor_runs_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    advisor_runs_update: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `etag` of the resource as you read it; `*` to force. */
+                "If-Match"?: string | null;
+            };
+            path: {
+                run_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RunUpdate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunSummary"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Changed meanwhile */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description If-Match missing */
+            428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    advisor_run_components_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AdvisorComponent"][];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    advisor_run_links_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AdvisorLink"][];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    advisor_run_component_statistics_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ComponentStatistic"][];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    advisor_run_databases_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AdvisorDatabase"][];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    advisor_run_path_statistics_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PathStatistic"][];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    advisor_run_path_bottlenecks_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PathBottleneck"][];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    advisor_run_findings_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Finding"][];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -1,0 +1,146 @@
+"""The analysis of performance: from samples to the six tables. Pure: the same for live samples, Redis and history."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+
+from thalweg.advisor.bottleneck import bottleneck_of
+from thalweg.advisor.load import loads_of, rate_of
+from thalweg.advisor.schemas import (
+    AdvisorComponent,
+    AdvisorDatabase,
+    AdvisorLink,
+    Analysis,
+    ComponentStatistic,
+    PathBottleneck,
+    Thresholds,
+)
+from thalweg.advisor.shape import Part, Path, paths_of
+from thalweg.advisor.stages import Stage, stages_of
+from thalweg.advisor.statistics import component_rows, path_rows
+from thalweg.advisor.streams import DatabaseFacts, StreamInput
+from thalweg.live.schemas import ComponentType
+
+
+@dataclass(frozen=True)
+class PathView:
+    """A path as the findings look at it."""
+
+    path: Path
+    stages: list[Stage]
+    bottleneck: PathBottleneck
+
+    def stage(self, kind: ComponentType, sub_component: str | None = None) -> Stage | None:
+        for stage in self.stages:
+            if stage.component.component_type is kind and stage.sub_component == sub_component:
+                return stage
+        return None
+
+
+def analyse(
+    streams: list[StreamInput], thresholds: Thresholds, at: datetime, component_id: str | None = None
+) -> tuple[Analysis, list[PathView]]:
+    """`at` stamps what has no sample. With `component_id`, only paths through that component, or through one of its
+    threads."""
+    views: list[PathView] = []
+    for stream in streams:
+        loads = loads_of(stream.samples)
+        for path in paths_of(stream, loads):
+            if component_id is None or _passes(path, component_id):
+                stages = stages_of(path)
+                views.append(PathView(path, stages, bottleneck_of(path, stages, thresholds)))
+    return _tables(views, thresholds, at), views
+
+
+def _passes(path: Path, component_id: str) -> bool:
+    for part in path.parts:
+        threads = {f"{path.path.stream_id}:{load.last.id}" for load in part.loads}
+        if component_id == part.component.component_id or component_id in threads:
+            return True
+    return False
+
+
+def _tables(views: list[PathView], thresholds: Thresholds, at: datetime) -> Analysis:
+    components: dict[str, AdvisorComponent] = {}
+    databases: dict[tuple[str, str], AdvisorDatabase] = {}
+    statistics: dict[tuple[str, str | None, int | None, str], ComponentStatistic] = {}
+    links: list[AdvisorLink] = []
+    for view in views:
+        path, stream = view.path.path, view.path.stream
+        _add_database(databases, stream.source, "SOURCE")
+        _add_database(databases, stream.destinations[path.destination_id], "DESTINATION")
+        components.update((part.component.component_id, part.component) for part in view.path.parts)
+        links += _links(view)
+        for row in component_rows(view.stages, _time_of(view.path, at)):
+            key = (row.component_id, row.sub_component_type, row.thread, row.statistic_name)
+            statistics.setdefault(key, row)
+    streams = {view.path.path.stream_id: view.path.stream for view in views}
+    counted = [[sample for sample in stream.samples if sample.interval_seconds] for stream in streams.values()]
+    ends = [samples[-1].at for samples in counted if samples]
+    begins = [samples[0].at.timestamp() - (samples[0].interval_seconds or 0) for samples in counted if samples]
+    return Analysis(
+        begin_at=datetime.fromtimestamp(min(begins), at.tzinfo) if begins else None,
+        end_at=max(ends) if ends else None, samples=max((len(samples) for samples in counted), default=0),
+        thresholds=thresholds, paths=[view.path.path for view in views], databases=list(databases.values()),
+        components=list(components.values()), component_links=links, component_statistics=list(statistics.values()),
+        path_statistics=[row for view in views for row in path_rows(view.path, _time_of(view.path, at))],
+        path_bottlenecks=[view.bottleneck for view in views],
+    )  # fmt: skip
+
+
+def _time_of(path: Path, at: datetime) -> datetime:
+    return path.stream.samples[-1].at if path.stream.samples else at
+
+
+def _add_database(
+    databases: dict[tuple[str, str], AdvisorDatabase], facts: DatabaseFacts, role: str
+) -> None:  # fmt: skip
+    databases.setdefault(
+        (role, facts.name),
+        AdvisorDatabase(
+            global_name=facts.name, role=role, address=facts.address, version=facts.version,
+            last_queried=facts.queried_at,
+        ),
+    )  # fmt: skip
+
+
+def _links(view: PathView) -> list[AdvisorLink]:
+    parts = view.path.parts
+    return [
+        _link(view, position, source, destination)
+        for position, (source, destination) in enumerate(pairwise(parts), start=1)
+    ]
+
+
+def _link(view: PathView, position: int, source: Part, destination: Part) -> AdvisorLink:
+    """Into a queue goes what its producer has made; out of it, what its consumer has taken."""
+    counted = destination if source.component.component_type is ComponentType.QUEUE else source
+    rate = rate_of(counted.loads[:1], "lcrs")
+    return AdvisorLink(
+        path_id=view.path.path.path_id, position=position,
+        source_component_id=source.component.component_id, source_component_name=source.component.component_name,
+        source_component_db=source.component.component_db, source_component_type=source.component.component_type,
+        destination_component_id=destination.component.component_id,
+        destination_component_name=destination.component.component_name,
+        destination_component_db=destination.component.component_db,
+        destination_component_type=destination.component.component_type,
+        back_pressured=_back_pressured(view, source, destination),
+        messages_per_second=None if rate is None else round(rate, 3),
+    )  # fmt: skip
+
+
+def _back_pressured(view: PathView, source: Part, destination: Part) -> bool | None:
+    """A queue has no thread: its link is held back when the queue is kept full by what follows, so when its producer
+    is held back."""
+    held = source if source.component.component_type is not ComponentType.QUEUE else _producer(view, source)
+    if held is None:
+        return None
+    stage = next((stage for stage in view.stages if stage.component is held.component), None)
+    if stage is None or stage.mean is None:
+        return None
+    return stage.mean.flow_control > Thresholds().flow_control
+
+
+def _producer(view: PathView, queue: Part) -> Part | None:
+    number = view.path.parts.index(queue)
+    return view.path.parts[number - 1] if number > 0 else None

@@ -1,0 +1,149 @@
+"""One row of PATH_BOTTLENECK for each path: the least idle stage that is not in flow control.
+
+The rule is Streams': idle and flow control must both be at or under their thresholds. Three things are added. Among
+stages that are about equally busy, the one that holds the stage before it back most is named, where Streams names none.
+Where a stage is held back but none after it is busy as a whole, one thread of it may be: work that cannot be shared.
+And what keeps a path from working at all is a verdict of its own, not a bottleneck.
+"""
+
+import re
+
+from thalweg.advisor.schemas import PathBottleneck, Thresholds, Verdict
+from thalweg.advisor.shape import Path
+from thalweg.advisor.stages import Stage, Thread
+from thalweg.advisor.streams import Condition
+from thalweg.live.schemas import ComponentType
+
+SIDE = re.compile(r"\b(source|destination)\b", re.IGNORECASE)
+ABOUT_EQUAL = 10.0
+NOT_IDENTIFIED = "NO BOTTLENECK IDENTIFIED"
+IDLE_LCRS_PER_SECOND = 0.05
+SOURCE_IDLE_BACKLOG_BYTES = 1 << 20
+
+
+def bottleneck_of(path: Path, stages: list[Stage], thresholds: Thresholds) -> PathBottleneck:
+    verdict = _verdict_of(path)
+    if verdict is not None:
+        return _none(path, *verdict)
+    if not any(stage.mean is not None for stage in stages):
+        return _none(path, Verdict.UNKNOWN, "There are no two samples yet: rates are not known.")
+    found = _least_idle(stages, thresholds) or _serial(stages, thresholds)
+    if found is None:
+        return _unlimited(path, stages)
+    return _named(path, *found, thresholds)
+
+
+def _verdict_of(path: Path) -> tuple[Verdict, str] | None:
+    """What keeps the path from working, or None."""
+    stream = path.stream
+    condition = stream.destination_conditions.get(path.path.destination_id, stream.condition)
+    if condition.engine_silent is not None:
+        return Verdict.ENGINE_DOWN, f"The engine {condition.engine_silent} does not answer."
+    if condition.status == "ABORTED":
+        return Verdict.ABORTED, f"It has stopped with an error: {condition.error_message or 'unknown'}"
+    if condition.desired_status != "ENABLED" or condition.status == "DISABLED":
+        return Verdict.STOPPED, "It is stopped."
+    if condition.phase == "INSTANTIATING":
+        return Verdict.COPYING, "The tables are being copied."
+    if condition.phase == "RETRYING" or condition.error_code is not None:
+        return _broken(condition)
+    return None
+
+
+def _broken(condition: Condition) -> tuple[Verdict, str]:
+    """Errors of connections name their side: engine/src/daemon puts it in the message."""
+    message = condition.error_message or "It tries again after an error."
+    if (condition.error_code or "") in ("link_refused", "engine_unreachable", "peer_not_ready"):
+        return Verdict.LINK_DOWN, message
+    side = SIDE.search(message)
+    if side is None:
+        return Verdict.UNKNOWN, message
+    return Verdict.SOURCE_DOWN if side[0].lower() == "source" else Verdict.DESTINATION_DOWN, message
+
+
+def _fits(idle: float, flow_control: float, thresholds: Thresholds) -> bool:
+    return idle <= thresholds.idle and flow_control <= thresholds.flow_control
+
+
+def _least_idle(stages: list[Stage], thresholds: Thresholds) -> tuple[Stage, Thread] | None:
+    candidates = [
+        (number, stage)
+        for number, stage in enumerate(stages)
+        if stage.mean is not None and _fits(stage.mean.idle, stage.mean.flow_control, thresholds)
+    ]
+    if not candidates:
+        return None
+    least = min(stage.mean.idle for _, stage in candidates if stage.mean is not None)
+    equal = [
+        (number, stage)
+        for number, stage in candidates
+        if stage.mean is not None and stage.mean.idle - least <= ABOUT_EQUAL
+    ]
+    _, stage = max(equal, key=lambda item: (_pressure_before(stages, item[0]), item[0]))
+    busiest = stage.busiest
+    return None if busiest is None else (stage, busiest)
+
+
+def _pressure_before(stages: list[Stage], number: int) -> float:
+    """How much the nearest stage before it that has threads is held back, in percent."""
+    for stage in reversed(stages[:number]):
+        if stage.mean is not None:
+            return round(stage.mean.flow_control)
+    return 0.0
+
+
+def _serial(stages: list[Stage], thresholds: Thresholds) -> tuple[Stage, Thread] | None:
+    """One busy thread among several, where what comes before it is held back."""
+    for number in range(len(stages) - 1, 0, -1):
+        stage, busiest = stages[number], stages[number].busiest
+        if busiest is None or _pressure_before(stages, number) <= thresholds.flow_control:
+            continue
+        if _fits(busiest.occupancy.idle, busiest.occupancy.flow_control, thresholds):
+            return stage, busiest
+    return None
+
+
+def _named(path: Path, stage: Stage, thread: Thread, thresholds: Thresholds) -> PathBottleneck:
+    assert stage.mean is not None  # noqa: S101
+    event, share = stage.mean.top
+    if len(stage.threads) > 1 and stage.mean.idle > thresholds.idle:
+        event, share = thread.occupancy.top
+    named = share > thresholds.event
+    component, several = stage.component, len(stage.threads) > 1
+    told = f"{stage.title} is {100 - stage.mean.idle:.0f} % occupied"
+    if several:
+        told += f" over {len(stage.threads)} threads, {thread.load.last.id} {100 - thread.occupancy.idle:.0f} %"
+    told += f": {share:.0f} % {event}." if named else "."
+    return PathBottleneck(
+        path_id=path.path.path_id, bottleneck_identified=True, component_id=component.component_id,
+        component_name=component.component_name, component_db=component.component_db,
+        component_type=component.component_type, sub_component_type=stage.sub_component,
+        top_thread=thread.load.last.server, action_name=thread.load.last.id,
+        top_event=event if named else None, top_event_percent=round(share, 1) if named else None,
+        idle_percent=round(stage.mean.idle, 1), flow_control_percent=round(stage.mean.flow_control, 1),
+        advisor_run_reason=None, verdict=Verdict.BOTTLENECK, explanation=told,
+    )  # fmt: skip
+
+
+def _unlimited(path: Path, stages: list[Stage]) -> PathBottleneck:
+    capture = next((stage for stage in stages if stage.component.component_type is ComponentType.CAPTURE), None)
+    rate = capture.loads[0].rates.get("lcrs") if capture is not None else None
+    backlog = path.stream.samples[-1].backlog.bytes
+    if rate is not None and rate < IDLE_LCRS_PER_SECOND and (backlog or 0) < SOURCE_IDLE_BACKLOG_BYTES:
+        return _none(path, Verdict.SOURCE_IDLE, "The source has no changes of these tables.")
+    least = min((stage for stage in stages if stage.mean), key=lambda stage: stage.mean.idle if stage.mean else 100)
+    assert least.mean is not None  # noqa: S101
+    return _none(
+        path, Verdict.NONE,
+        f"Nothing limits it: the least idle stage, {least.title}, is idle {least.mean.idle:.0f} % of the time.",
+    )  # fmt: skip
+
+
+def _none(path: Path, verdict: Verdict, explanation: str) -> PathBottleneck:
+    blank = dict.fromkeys(PathBottleneck.model_fields)
+    return PathBottleneck.model_validate(
+        {
+            **blank, "path_id": path.path.path_id, "bottleneck_identified": False,
+            "advisor_run_reason": NOT_IDENTIFIED, "verdict": verdict, "explanation": explanation,
+        }
+    )  # fmt: skip

@@ -1,0 +1,94 @@
+"""A finding: what slows a path, the evidence, what curing it would bring, and the exact change."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from pydantic import Field
+
+from thalweg.kernel.models import Resource
+
+
+class Severity(StrEnum):
+    CRITICAL = "critical"
+    WARNING = "warning"
+    ADVICE = "advice"
+    INFORMATION = "information"
+
+
+class Evidence(Resource):
+    """One figure that the finding rests on."""
+
+    statistic: str = Field(description="Its name, as in the tables, or what was read at a database.")
+    subject: str = Field(description="Whose: a thread's id in live samples, a table, a session, a setting.")
+    value: str | float | None
+    unit: str
+    threshold: str | float | None = Field(description="What it is judged by. Null: it is a fact, not a figure.")
+    since: datetime | None = Field(
+        description="Since when it has been past its threshold, as far back as the samples of the run go."
+    )
+    series: str | None = Field(
+        description="Where live samples and history have it, for its chart: `<thread>.<field>.<name>`, such as "
+        "server-1.time_percent.execute, or `<field>` of the sample itself."
+    )
+
+
+class CureKind(StrEnum):
+    """What carries it out: the control plane, an operator at a database, or nobody but a person."""
+
+    PARAMETER = "parameter"
+    SQL = "sql"
+    ACTION = "action"
+
+
+class ParameterChange(Resource):
+    name: str
+    current: bool | int | str
+    proposed: bool | int | str
+
+
+class Cure(Resource):
+    kind: CureKind
+    text: str = Field(description="What to change, in words.")
+    parameters: list[ParameterChange] = Field(description="Stream parameters. Empty but for kind `parameter`.")
+    sql: str | None = Field(description="Ready to run, at `database`.")
+    database: str | None = Field(description="The registered database's name.")
+    database_id: str | None
+    restart_needed: bool = Field(description="It takes effect after a stop and start of the stream.")
+
+
+class Finding(Resource):
+    id: str = Field(description="Unique in its run, and the same in the next run for the same trouble.")
+    rank: int = Field(description="1 is the most important of the run.")
+    path_id: str
+    stream_id: str
+    component_id: str | None
+    code: str = Field(examples=["apply_missing_index", "apply_lock_contention", "network_limit"])
+    severity: Severity
+    is_cause: bool = Field(description="It is why the named bottleneck is one.")
+    title: str
+    explanation: str
+    evidence: list[Evidence]
+    expected_gain: str | None = Field(description="In words.")
+    gain_percent: float | None = Field(
+        description="How much faster the path may become, estimated from the share of time that the cause takes."
+    )
+    cures: list[Cure] = Field(description="The best one first.")
+
+
+class Fact(Resource):
+    """What a database's own catalogue says: one line."""
+
+    database: str
+    side: str
+    name: str = Field(examples=["synchronous_commit", "walsender wait"])
+    value: str
+
+
+class FactSheet(Resource):
+    """What was read at one database for this run. A database that does not answer is a fact itself."""
+
+    database: str
+    side: str
+    queried_at: datetime | None
+    error: str | None
+    facts: list[Fact]

@@ -1,0 +1,113 @@
+"""Paths of a stream: which threads make up which component, and in which order the components stand."""
+
+from dataclasses import dataclass
+
+from thalweg.advisor.load import Load
+from thalweg.advisor.schemas import AdvisorComponent, AdvisorPath
+from thalweg.advisor.streams import StreamInput
+from thalweg.live.schemas import ComponentSample, ComponentType
+
+QUEUE_SPILL = "QUEUE SPILL"
+SENDING = (ComponentType.CAPTURE, ComponentType.PROPAGATION_SENDER)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A component of a path with the loads of its threads, in their order: of apply, reader, coordinator, appliers."""
+
+    component: AdvisorComponent
+    loads: list[Load]
+
+    def of(self, sub_component: str | None) -> list[Load]:
+        return [load for load in self.loads if load.last.sub_component == sub_component]
+
+    @property
+    def sub_components(self) -> list[str | None]:
+        return list(dict.fromkeys(load.last.sub_component for load in self.loads))
+
+
+@dataclass(frozen=True)
+class Path:
+    path: AdvisorPath
+    parts: list[Part]
+    stream: StreamInput
+
+
+def _slot(component: ComponentSample) -> tuple[int, str] | None:
+    """Place in the flow and name. None: no component of a path, such as a destination's backlog."""
+    kind = component.type
+    if component.sub_component == QUEUE_SPILL:
+        return None
+    if kind is ComponentType.CAPTURE:
+        return 0, "capture"
+    if kind is ComponentType.QUEUE:
+        return (4, "apply-queue") if component.id.rsplit(".", 1)[-1].startswith("apply-") else (1, "queue")
+    if kind is ComponentType.PROPAGATION_SENDER:
+        return 2, "sender"
+    if kind is ComponentType.PROPAGATION_RECEIVER:
+        return 3, "receiver"
+    return 5, "apply"
+
+
+def paths_of(stream: StreamInput, loads: dict[str, Load]) -> list[Path]:
+    """One for each destination. A stream that has never been sampled has paths without components."""
+    destinations = list(stream.destinations)
+    return [_path(stream, loads, destination, len(destinations) > 1) for destination in destinations]
+
+
+def _path(stream: StreamInput, loads: dict[str, Load], destination: str | None, several: bool) -> Path:
+    places: dict[tuple[int, str], list[Load]] = {}
+    for load in loads.values():
+        slot = _slot(load.last)
+        if slot is not None and load.last.destination_id in (None, destination):
+            places.setdefault(slot, []).append(load)
+    parts = [_part(stream, name, found, destination) for (_, name), found in sorted(places.items(), key=_in_flow)]
+    suffix = f":{destination}" if destination is not None and several else ""
+    path = AdvisorPath(
+        path_id=stream.stream_id + suffix, stream_id=stream.stream_id, stream_name=stream.name,
+        destination_id=destination, source_db=stream.source.name,
+        destination_db=stream.destinations[destination].name,
+        component_ids=[part.component.component_id for part in parts],
+        combined=not any(name in ("sender", "receiver") for _, name in places),
+    )  # fmt: skip
+    return Path(path, parts, stream)
+
+
+def _in_flow(item: tuple[tuple[int, str], list[Load]]) -> tuple[int, str]:
+    return item[0]
+
+
+def _part(stream: StreamInput, name: str, loads: list[Load], destination: str | None) -> Part:
+    first = loads[0].last
+    shared = all(load.last.destination_id is None for load in loads)
+    owner = name if shared or destination is None else f"{name}:{destination}"
+    upstream = first.type in SENDING or name == "queue"
+    database = stream.source if upstream else stream.destinations[destination]
+    component = AdvisorComponent(
+        component_id=f"{stream.stream_id}:{owner}", component_name=_name(stream, name, destination, shared),
+        component_db=database.name, component_type=first.type,
+        engine=stream.engines.get(first.engine_id or ""), stream_id=stream.stream_id,
+        state=first.state if len(loads) == 1 else _state(loads), parts=[load.last.id for load in loads],
+    )  # fmt: skip
+    return Part(component, loads)
+
+
+def _state(loads: list[Load]) -> str:
+    """Of several threads, what the first applier that is not idle does; else the coordinator's."""
+    for load in loads:
+        if load.last.server is not None and load.last.state != "IDLE":
+            return load.last.state
+    return loads[0].last.state
+
+
+def _name(stream: StreamInput, name: str, destination: str | None, shared: bool) -> str:
+    """As Streams names them: a sender's and a receiver's name say from which queue to which."""
+    far = stream.destinations[destination].name
+    queue, apply_queue = f'"{stream.name}.queue"', f'"{stream.name}.apply-queue"'
+    names = {
+        "capture": stream.name, "queue": f"{stream.name}.queue", "apply-queue": f"{stream.name}.apply-queue",
+        "sender": f"{queue}=>{apply_queue}@{far}", "receiver": f"{queue}@{stream.source.name}=>{apply_queue}",
+    }  # fmt: skip
+    if name == "apply":
+        return stream.name if shared else f"{stream.name}@{far}"
+    return names[name]

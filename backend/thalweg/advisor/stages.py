@@ -1,0 +1,53 @@
+"""The stages of a path: each component, and each sub-component of apply, with what its threads did."""
+
+from dataclasses import dataclass
+
+from thalweg.advisor.load import Load
+from thalweg.advisor.occupancy import Occupancy, is_behind, mean_occupancy, occupancy_of
+from thalweg.advisor.schemas import AdvisorComponent
+from thalweg.advisor.shape import Path
+from thalweg.live.schemas import ComponentType
+
+
+@dataclass(frozen=True)
+class Thread:
+    load: Load
+    occupancy: Occupancy
+
+
+@dataclass(frozen=True)
+class Stage:
+    """`mean` is normalised per thread; None, and no threads, for queues and before there are rates."""
+
+    component: AdvisorComponent
+    sub_component: str | None
+    loads: list[Load]
+    threads: list[Thread]
+    mean: Occupancy | None
+
+    @property
+    def busiest(self) -> Thread | None:
+        return min(self.threads, key=lambda thread: thread.occupancy.idle, default=None)
+
+    @property
+    def title(self) -> str:
+        return self.sub_component or self.component.component_type.value
+
+
+def stages_of(path: Path) -> list[Stage]:
+    """In the direction of the flow."""
+    samples = path.stream.samples
+    backlog = samples[-1].backlog.bytes if samples else None
+    stages = []
+    for part in path.parts:
+        behind = part.component.component_type is ComponentType.CAPTURE and is_behind(part.loads[0], backlog)
+        for sub_component in part.sub_components:
+            loads = part.of(sub_component)
+            threads = [
+                Thread(load, occupancy)
+                for load in loads
+                if (occupancy := occupancy_of(load, behind)) is not None
+            ]  # fmt: skip
+            mean = mean_occupancy([thread.occupancy for thread in threads])
+            stages.append(Stage(part.component, sub_component, loads, threads, mean))
+    return stages

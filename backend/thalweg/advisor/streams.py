@@ -1,0 +1,44 @@
+"""What is analysed: the samples of a stream and what is known of it besides, as plain values."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from thalweg.live.schemas import Sample
+
+
+@dataclass(frozen=True)
+class DatabaseFacts:
+    name: str
+    address: str
+    version: str | None
+    queried_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Condition:
+    """How the stream is, beside its samples. `error_code` is of the engine's catalogue."""
+
+    desired_status: str
+    status: str
+    phase: str
+    error_code: str | None = None
+    error_message: str | None = None
+    engine_silent: str | None = None
+    """The name of an engine that does not answer."""
+
+
+@dataclass(frozen=True)
+class StreamInput:
+    """`samples` are oldest first, of one stream; they may come from the engine, from Redis or from history."""
+
+    stream_id: str
+    name: str
+    samples: list[Sample]
+    source: DatabaseFacts
+    destinations: dict[str | None, DatabaseFacts]
+    """By the destination's id; None where the stream has one."""
+    engines: dict[str, str]
+    """Names by id."""
+    condition: Condition
+    destination_conditions: dict[str | None, Condition] = field(default_factory=dict)
+    """Of each destination of several; those that are missing are in the stream's condition."""

@@ -1,0 +1,97 @@
+"""Collects what an analysis is made of: the streams' samples, conditions and databases."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from redis.exceptions import RedisError
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from thalweg.advisor.schemas import Thresholds
+from thalweg.advisor.streams import Condition, DatabaseFacts, StreamInput
+from thalweg.db.models import AdvisorPolicyRow, DatabaseRow, EngineRow, StreamRow
+from thalweg.features.advisor import repository
+from thalweg.kernel.clock import now
+from thalweg.kernel.context import Resources
+from thalweg.live.bus import Bus
+from thalweg.live.health import SILENT, engine_of_concern
+from thalweg.live.schemas import Sample
+
+
+@dataclass(frozen=True)
+class Span:
+    """The last seconds, as they came in; or after `begin`, up to `end`, by the samples' own times."""
+
+    seconds: int | None = None
+    begin: datetime | None = None
+    end: datetime | None = None
+
+    @property
+    def is_past(self) -> bool:
+        """The streams' present condition says nothing about it."""
+        return self.end is not None and now() - self.end > timedelta(seconds=60)
+
+
+@dataclass(frozen=True)
+class Gathered:
+    rows: list[StreamRow]
+    inputs: list[StreamInput]
+    live: bool
+    """False: Redis could not be reached."""
+
+
+def thresholds_of(policy: AdvisorPolicyRow) -> Thresholds:
+    return Thresholds(
+        idle=policy.idle_threshold, flow_control=policy.flow_control_threshold, event=policy.event_threshold
+    )
+
+
+async def gather(session: AsyncSession, resources: Resources, stream_id: str | None, span: Span) -> Gathered:
+    rows = await repository.streams_of(session, stream_id)
+    bus, live = Bus(resources.redis), True
+    inputs = []
+    for row in rows:
+        samples: list[Sample] = []
+        try:
+            samples = await _samples(bus, row.id, span)
+        except (RedisError, OSError):
+            live = False
+        inputs.append(_input(row, samples, span))
+    return Gathered(rows, inputs, live)
+
+
+async def _samples(bus: Bus, stream_id: str, span: Span) -> list[Sample]:
+    if span.begin is not None and span.end is not None:
+        return await bus.samples_between(stream_id, span.begin, span.end)
+    return await bus.recent_samples(stream_id, span.seconds or 0)
+
+
+def _input(row: StreamRow, samples: list[Sample], span: Span) -> StreamInput:
+    engines = {engine.id: engine for engine in (row.engine, row.capture_engine) if engine is not None}
+    return StreamInput(
+        stream_id=row.id, name=row.name, samples=samples, source=_facts(row.source),
+        destinations={None: _facts(row.destination)},
+        engines={engine.id: engine.name for engine in engines.values()},
+        condition=_past(samples) if span.is_past and samples else _condition(row, engines),
+    )  # fmt: skip
+
+
+def _facts(row: DatabaseRow) -> DatabaseFacts:
+    return DatabaseFacts(row.name, row.address, row.server_version)
+
+
+def _condition(row: StreamRow, engines: dict[str, EngineRow]) -> Condition:
+    engine = engine_of_concern(row, engines)
+    error = (row.observed or {}).get("error") or {}
+    return Condition(
+        desired_status=row.desired_status, status=row.observed_status, phase=row.observed_phase,
+        error_code=error.get("code"), error_message=error.get("message"),
+        engine_silent=engine.name if engine.state in SILENT else None,
+    )  # fmt: skip
+
+
+def _past(samples: list[Sample]) -> Condition:
+    """Of a span that is over, as its last sample tells it."""
+    last = samples[-1]
+    return Condition(
+        desired_status="DISABLED" if last.status == "DISABLED" else "ENABLED", status=last.status, phase=last.phase
+    )

@@ -1,0 +1,87 @@
+"""Takes an advisor run: gathers, analyses, finds, and writes it down. For requests and for the collector alike."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from thalweg.advisor.analysis import PathView, analyse
+from thalweg.advisor.finding import FactSheet, Finding
+from thalweg.advisor.schemas import Analysis
+from thalweg.advisor.streams import StreamInput
+from thalweg.db.models import AdvisorRunRow
+from thalweg.features.advisor import repository
+from thalweg.features.advisor.gathering import Span, gather, thresholds_of
+from thalweg.features.advisor.presentation import path_lines, series_of, summary_document
+from thalweg.features.advisor.schemas import LiveAnalysis, RunReason, RunScope
+from thalweg.kernel.clock import now
+from thalweg.kernel.context import Resources
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    scope: RunScope
+    span: Span
+    reason: RunReason
+    requested_by: str
+    detail: str | None = None
+    name: str | None = None
+    note: str | None = None
+    facts: bool = True
+
+
+@dataclass(frozen=True)
+class Taken:
+    """`live` is False when Redis could not be reached: then nothing is known of the paths."""
+
+    analysis: Analysis
+    views: list[PathView]
+    findings: list[Finding]
+    sheets: list[FactSheet]
+    inputs: list[StreamInput]
+    live: bool
+
+
+async def examine(
+    session: AsyncSession, resources: Resources, scope: RunScope, span: Span, *, facts: bool, at: datetime
+) -> Taken:
+    """An analysis that is not written down."""
+    stream_id = scope.stream_id
+    if stream_id is None and scope.component_id is not None:
+        stream_id = scope.component_id.partition(":")[0]
+    gathered = await gather(session, resources, stream_id, span)
+    thresholds = thresholds_of(await repository.policy(session))
+    analysis, views = analyse(gathered.inputs, thresholds, at, scope.component_id)
+    return Taken(analysis, views, [], [], gathered.inputs, gathered.live)
+
+
+async def take_run(session: AsyncSession, resources: Resources, request: RunRequest) -> AdvisorRunRow:
+    """Adds the run to the session and flushes, so that it has its id."""
+    at = now()
+    taken = await examine(session, resources, request.scope, request.span, facts=request.facts, at=at)
+    row = AdvisorRunRow(
+        at=at, reason=request.reason, detail=request.detail, requested_by=request.requested_by, name=request.name,
+        note=request.note, kept=False, scope=request.scope.model_dump(mode="json"), version=1,
+        stream_ids=sorted({path.stream_id for path in taken.analysis.paths}),
+        summary=summary_document(taken.analysis, taken.findings),
+        document={
+            "analysis": taken.analysis.model_dump(mode="json"),
+            "findings_ranked": [finding.model_dump(mode="json") for finding in taken.findings],
+            "fact_sheets": [sheet.model_dump(mode="json") for sheet in taken.sheets],
+            "series": [series.model_dump(mode="json") for series in series_of(taken.views)],
+        },
+    )  # fmt: skip
+    session.add(row)
+    await session.flush()
+    return row
+
+
+async def look(
+    session: AsyncSession, resources: Resources, scope: RunScope, span: Span
+) -> LiveAnalysis:  # fmt: skip
+    at = now()
+    taken = await examine(session, resources, scope, span, facts=False, at=at)
+    return LiveAnalysis(
+        at=at, live=taken.live, analysis=taken.analysis,
+        paths=path_lines(taken.analysis, taken.findings), findings_ranked=taken.findings,
+    )  # fmt: skip
