@@ -7,7 +7,6 @@ Losing Redis loses live pictures for its outage, never configuration or data: ca
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, cast
 
 from pydantic import BaseModel
@@ -79,12 +78,6 @@ class Bus:
         since = int((time.time() - seconds) * 1000)
         entries = cast(Entries, await self._redis.xrange(samples_key(stream_id), min=str(since)))
         return [Sample.model_validate_json(fields[b"data"]) for _, fields in entries]
-
-    async def samples_between(self, stream_id: str, begin: datetime, end: datetime) -> list[Sample]:
-        """Those that were taken after `begin`, up to `end`; oldest first."""
-        entries = cast(Entries, await self._redis.xrange(samples_key(stream_id)))
-        samples = (Sample.model_validate_json(fields[b"data"]) for _, fields in entries)
-        return [sample for sample in samples if begin < sample.at <= end]
 
     async def forget(self, stream_id: str) -> None:
         await self._redis.delete(samples_key(stream_id))

@@ -10,6 +10,7 @@ from thalweg.advisor.schemas import Thresholds
 from thalweg.advisor.streams import Condition, DatabaseFacts, StreamInput
 from thalweg.db.models import AdvisorPolicyRow, DatabaseRow, EngineRow, StreamRow
 from thalweg.features.advisor import repository
+from thalweg.history.reading import samples_between
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
 from thalweg.live.bus import Bus
@@ -52,16 +53,19 @@ async def gather(session: AsyncSession, resources: Resources, stream_id: str | N
     for row in rows:
         samples: list[Sample] = []
         try:
-            samples = await _samples(bus, row.id, span)
+            samples = await _samples(session, resources, bus, row.id, span)
         except (RedisError, OSError):
             live = False
         inputs.append(_input(row, samples, span))
     return Gathered(rows, inputs, live)
 
 
-async def _samples(bus: Bus, stream_id: str, span: Span) -> list[Sample]:
+async def _samples(
+    session: AsyncSession, resources: Resources, bus: Bus, stream_id: str, span: Span
+) -> list[Sample]:  # fmt: skip
+    """Live ones from Redis; of a span, from history: the same kind of samples, up to 90 days back."""
     if span.begin is not None and span.end is not None:
-        return await bus.samples_between(stream_id, span.begin, span.end)
+        return await samples_between(session, resources.settings, stream_id, span.begin, span.end, now())
     return await bus.recent_samples(stream_id, span.seconds or 0)
 
 
