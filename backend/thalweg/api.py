@@ -28,6 +28,7 @@ from thalweg.kernel.openapi import build_openapi
 from thalweg.kernel.settings import Settings
 from thalweg.live.hub import EventHub, running
 from thalweg.live.schemas import EngineEvent, OperationEvent, Sample, StreamDeletedEvent, StreamStatusEvent
+from thalweg.workflows.advisor_router import router as advisor_cures
 from thalweg.workflows.router import router as workflows
 
 DESCRIPTION = (
@@ -59,7 +60,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.settings = settings
     api = APIRouter(prefix="/api/v1")
     for router in (
-        identity, databases, engines, workflows, streams, history, operations, topology, advisor, events, audit,
+        identity, databases, engines, workflows, streams, history, operations, topology, advisor, advisor_cures,
+        events, audit,
     ):  # fmt: skip
         api.include_router(router)
     app.include_router(api)

@@ -74,9 +74,10 @@ def upgrade() -> None:
         sa.Column("before_run_id", sa.BigInteger(), nullable=True),
         sa.Column("after_run_id", sa.BigInteger(), nullable=True),
         sa.Column("measure_at", TIME, nullable=True),
+        sa.Column("measure_seconds", sa.Integer(), nullable=False),
         sa.Column("outcome", sa.Text(), nullable=True),
         sa.Column("undone_at", TIME, nullable=True),
-        sa.Column("id", sa.Text(), nullable=False),
+        sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
         sa.Column("created_at", TIME, server_default=sa.text("now()"), nullable=False),
         *(
             sa.ForeignKeyConstraint(

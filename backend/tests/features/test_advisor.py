@@ -1,5 +1,6 @@
 """The advisor over HTTP, on samples that the collector took from an engine at the HTTP boundary."""
 
+from datetime import timedelta
 from typing import Any
 
 import httpx
@@ -9,6 +10,9 @@ from tests.features.test_streams import STREAMS, created
 from tests.support.engine_double import EngineDouble
 from tests.support.serving import eventually
 from tests.test_collector import collector, wait_for  # noqa: F401
+from thalweg.features.advisor.repository import remove_outdated
+from thalweg.kernel.clock import now
+from thalweg.kernel.context import Resources
 
 ADVISOR = "/api/v1/advisor"
 Running = Any
@@ -106,3 +110,53 @@ async def test_analysis_of_the_present_and_of_the_past(viewer: httpx.AsyncClient
     unknown = (await viewer.get(f"{ADVISOR}/analysis", params=nothing)).json()
     assert unknown["paths"][0]["verdict"] == "UNKNOWN"
     assert unknown["paths"][0]["messages_per_second"] is None
+
+
+async def test_compare_tells_every_statistic_before_and_after(
+    operator: httpx.AsyncClient, stream: dict[str, Any]
+) -> None:
+    first, second = [(await operator.post(f"{ADVISOR}/runs", json={"facts": False})).json()["id"] for _ in range(2)]
+    compared = (await operator.get(f"{ADVISOR}/comparison", params={"before": first, "after": second})).json()
+    assert (compared["before"]["id"], compared["after"]["id"]) == (first, second)
+    assert compared["bottlenecks"] == [
+        {"path_id": stream["id"], "before": "APPLY SERVER: EXECUTE", "after": "APPLY SERVER: EXECUTE", "changed": False}
+    ]
+    rate = next(row for row in compared["statistics"] if row["statistic_name"] == "MESSAGE RATE")
+    assert (rate["path_id"], rate["change"], rate["change_percent"]) == (stream["id"], 0, 0)
+    assert rate["before"] == pytest.approx(1190)
+    missing = await operator.get(f"{ADVISOR}/comparison", params={"before": first, "after": 10**6})
+    assert missing.status_code == 404
+
+
+async def test_collector_takes_scheduled_runs_and_removes_old_ones(
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, stream: dict[str, Any], resources: Resources
+) -> None:
+    body = {"name": "every 5 minutes", "stream_id": stream["id"], "window_seconds": 30}
+    schedule = (await operator.post(f"{ADVISOR}/schedules", json=body)).json()
+    assert (schedule["interval_seconds"], schedule["enabled"]) == (300, True)
+
+    async def taken() -> dict[str, Any] | None:
+        shown = (await operator.get(f"{ADVISOR}/schedules/{schedule['id']}")).json()
+        return dict(shown) if shown["last_run_id"] else None
+
+    done = await eventually(taken)
+    run = (await operator.get(f"{ADVISOR}/runs/{done['last_run_id']}")).json()
+    assert (run["reason"], run["detail"], run["requested_by"]) == ("schedule", "every 5 minutes", "schedule")
+    assert done["next_at"] > done["last_at"]
+    assert (await operator.post(f"{ADVISOR}/schedules", json=body)).json()["code"] == "name_taken"
+    path = f"{ADVISOR}/schedules/{schedule['id']}"
+    changed = await operator.patch(path, json={"enabled": False}, headers={"If-Match": done["etag"]})
+    assert changed.json()["next_at"] is None
+
+    policy = (await admin.get(f"{ADVISOR}/policy")).json()
+    assert policy["thresholds"] == {"idle": 50, "flow_control": 50, "event": 15}
+    change = await admin.patch(f"{ADVISOR}/policy", json={"idle_threshold": 10}, headers={"If-Match": policy["etag"]})
+    assert change.json()["thresholds"]["idle"] == 10
+    # The double's applier is idle for 22 %: no bottleneck by this threshold.
+    calm = (await operator.post(f"{ADVISOR}/runs", json={})).json()
+    assert calm["paths"][0]["verdict"] == "NO BOTTLENECK"
+    kept = (await operator.patch(f"{ADVISOR}/runs/{run['id']}", json={"kept": True}, headers={"If-Match": "*"})).json()
+    async with resources.sessions() as session:
+        assert await remove_outdated(session, now() + timedelta(days=1), 100) == 1
+        await session.commit()
+    assert [item["id"] for item in (await operator.get(f"{ADVISOR}/runs")).json()["items"]] == [kept["id"]]

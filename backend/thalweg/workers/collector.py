@@ -33,6 +33,7 @@ from thalweg.live.bus import Bus
 from thalweg.live.schemas import Sample
 from thalweg.workers import repository
 from thalweg.workers.abandoning import abandon_streams
+from thalweg.workers.advising import AdvisorWatch
 from thalweg.workers.history import HistoryWriter
 from thalweg.workers.pairing import HalfSamples
 from thalweg.workers.polling import EngineMemory, Poll, poll
@@ -58,6 +59,7 @@ class Collector:
         self._halves = HalfSamples()
         self._history = HistoryWriter(resources)
         self._history_task: asyncio.Task[None] | None = None
+        self._advisor = AdvisorWatch(resources)
 
     async def run(self) -> None:
         try:
@@ -98,6 +100,8 @@ class Collector:
             if self._history_task is not None and self._history_task.exception() is not None:
                 log.error("history ended", exc_info=self._history_task.exception())
             self._history_task = asyncio.create_task(self._history.run(), name="history")
+        if not self._advisor.running:
+            self._advisor.start()
 
     async def _watch(self, engine: EngineRow) -> None:
         memory = EngineMemory()
@@ -208,6 +212,7 @@ class Collector:
         await stop_task(self._loops.pop(engine_id))
 
     async def _stop_loops(self) -> None:
+        await self._advisor.stop()
         for engine_id in list(self._loops):
             await self._stop_loop(engine_id)
         if self._history_task is not None:

@@ -7,7 +7,7 @@ from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Identity, Index,
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Mapped, mapped_column
 
-from thalweg.db.models.base import Base, Identified, Versioned
+from thalweg.db.models.base import Base, Versioned
 
 
 class AdvisorRunRow(Base):
@@ -53,11 +53,13 @@ class AdvisorScheduleRow(Versioned, Base):
     last_error: Mapped[str | None]
 
 
-class AdvisorCureRow(Identified, Base):
+class AdvisorCureRow(Base):
     """A parameter that was changed for a finding, and what came of it."""
 
     __tablename__ = "advisor_cures"
 
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     run_id: Mapped[int | None] = mapped_column(
         BigInteger, ForeignKey("advisor_runs.id", ondelete="SET NULL"), index=True
     )
@@ -77,6 +79,7 @@ class AdvisorCureRow(Identified, Base):
     )
     measure_at: Mapped[datetime | None]
     """When the second snapshot is due. None: there is none to take."""
+    measure_seconds: Mapped[int]
     outcome: Mapped[str | None]
     undone_at: Mapped[datetime | None]
 

@@ -14,25 +14,33 @@ from thalweg.advisor.schemas import (
     PathBottleneck,
     PathStatistic,
 )
-from thalweg.features.advisor import service
+from thalweg.features.advisor import comparing, cures, schedules, service
 from thalweg.features.advisor.schemas import (
     WINDOW_DEFAULT,
     WINDOW_MAX,
+    AppliedCure,
+    Comparison,
     LiveAnalysis,
+    Policy,
+    PolicyUpdate,
     Run,
     RunCreate,
     RunReason,
     RunSummary,
     RunUpdate,
+    Schedule,
+    ScheduleCreate,
+    ScheduleUpdate,
 )
-from thalweg.kernel.context import Operator, TransactionalRoute, Viewer
+from thalweg.kernel.context import Admin, Operator, TransactionalRoute, Viewer
 from thalweg.kernel.etags import IfMatch
 from thalweg.kernel.idempotency import OnceOnly
-from thalweg.kernel.models import ID_PATTERN, Page
+from thalweg.kernel.models import ID_PATTERN, IdPath, Page
 from thalweg.kernel.pagination import LIMIT_DEFAULT, Cursor, Limit
 
 router = APIRouter(route_class=TransactionalRoute, prefix="/advisor", tags=["advisor"])
 RunId = Annotated[int, Path(ge=1, le=2**62)]
+CureId = Annotated[int, Path(ge=1, le=2**62)]
 StreamId = Annotated[str | None, Query(pattern=ID_PATTERN, description="Only this stream's paths.")]
 ComponentId = Annotated[
     str | None,
@@ -100,6 +108,16 @@ async def delete_run(run_id: RunId, context: Operator) -> None:
     await service.delete_run(context, run_id)
 
 
+@router.get("/comparison", operation_id="advisor_comparison_get")
+async def get_comparison(
+    context: Viewer,
+    before: Annotated[int, Query(ge=1, le=2**62, description="A run's id.")],
+    after: Annotated[int, Query(ge=1, le=2**62, description="A run's id.")],
+) -> Comparison:
+    """Two runs side by side: every statistic before, after, and its change."""
+    return await comparing.compare(context, before, after)
+
+
 @router.get("/runs/{run_id}/components", operation_id="advisor_run_components_list")
 async def list_components(run_id: RunId, context: Viewer) -> list[AdvisorComponent]:
     """The table COMPONENT."""
@@ -140,3 +158,66 @@ async def list_path_bottlenecks(run_id: RunId, context: Viewer) -> list[PathBott
 async def list_findings(run_id: RunId, context: Viewer) -> list[Finding]:
     """What slows the paths, the most important first, with evidence and cures."""
     return (await service.get_run(context, run_id)).findings_ranked
+
+
+@router.get("/schedules", operation_id="advisor_schedules_list")
+async def list_schedules(context: Viewer, limit: Limit = LIMIT_DEFAULT, cursor: Cursor = None) -> Page[Schedule]:
+    return await schedules.list_schedules(context, limit, cursor)
+
+
+@router.post("/schedules", status_code=201, operation_id="advisor_schedules_create", response_model=Schedule)
+async def create_schedule(body: ScheduleCreate, context: Operator, once: OnceOnly) -> Response:
+    """Take a run every so often. The first one is taken at once."""
+    return await once.run(context, lambda: schedules.create_schedule(context, body))
+
+
+@router.get("/schedules/{schedule_id}", operation_id="advisor_schedules_get")
+async def get_schedule(schedule_id: IdPath, context: Viewer, response: Response) -> Schedule:
+    schedule = await schedules.get_schedule(context, schedule_id)
+    response.headers["ETag"] = schedule.etag
+    return schedule
+
+
+@router.patch("/schedules/{schedule_id}", operation_id="advisor_schedules_update")
+async def update_schedule(
+    schedule_id: IdPath, body: ScheduleUpdate, context: Operator, response: Response, if_match: IfMatch = None
+) -> Schedule:
+    schedule = await schedules.update_schedule(context, schedule_id, body, if_match)
+    response.headers["ETag"] = schedule.etag
+    return schedule
+
+
+@router.delete("/schedules/{schedule_id}", status_code=204, operation_id="advisor_schedules_delete")
+async def delete_schedule(schedule_id: IdPath, context: Operator) -> None:
+    """Its runs stay."""
+    await schedules.delete_schedule(context, schedule_id)
+
+
+@router.get("/policy", operation_id="advisor_policy_get")
+async def get_policy(context: Viewer, response: Response) -> Policy:
+    """Thresholds of the bottleneck, and how long runs are kept."""
+    policy = await schedules.get_policy(context)
+    response.headers["ETag"] = policy.etag
+    return policy
+
+
+@router.patch("/policy", operation_id="advisor_policy_update")
+async def update_policy(
+    body: PolicyUpdate, context: Admin, response: Response, if_match: IfMatch = None
+) -> Policy:  # fmt: skip
+    policy = await schedules.update_policy(context, body, if_match)
+    response.headers["ETag"] = policy.etag
+    return policy
+
+
+@router.get("/cures", operation_id="advisor_cures_list")
+async def list_cures(
+    context: Viewer, stream_id: StreamId = None, limit: Limit = LIMIT_DEFAULT, cursor: Cursor = None
+) -> Page[AppliedCure]:
+    """Cures that were applied, newest first, and whether they helped."""
+    return await cures.list_cures(context, stream_id, limit, cursor)
+
+
+@router.get("/cures/{cure_id}", operation_id="advisor_cures_get")
+async def get_cure(cure_id: CureId, context: Viewer) -> AppliedCure:
+    return cures.resource_of(await cures.existing_cure(context, cure_id))

@@ -233,7 +233,7 @@ class CureApply(Body):
 
 
 class AppliedCure(Resource):
-    id: str
+    id: int
     created_at: datetime
     applied_by: str
     run_id: int | None

@@ -1,0 +1,82 @@
+"""Did a change help? Two runs of one path, told in one sentence."""
+
+from dataclasses import dataclass
+
+from thalweg.advisor.comparison import told
+from thalweg.advisor.schemas import Verdict
+from thalweg.features.advisor.schemas import CureState, Run
+
+BETTER_RATE = 1.10
+WORSE_RATE = 0.90
+BETTER_LATENCY = 0.75
+WORSE_LATENCY = 1.33
+STARTING = (Verdict.UNKNOWN, Verdict.STOPPED, Verdict.COPYING)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """MEASURING: it cannot be told yet."""
+
+    state: CureState
+    outcome: str
+
+
+@dataclass(frozen=True)
+class _Figures:
+    rate: float | None
+    latency: float | None
+    backlog: float | None
+    verdict: Verdict
+    bottleneck: str | None
+    found: bool
+
+
+def _figures(run: Run, path_id: str, code: str) -> _Figures | None:
+    line = next((line for line in run.paths if line.path_id == path_id), None)
+    if line is None:
+        return None
+    row = next(row for row in run.analysis.path_bottlenecks if row.path_id == path_id)
+    found = any(finding.code == code and finding.path_id == path_id for finding in run.findings_ranked)
+    return _Figures(
+        line.messages_per_second, line.latency_p99_seconds, line.backlog_bytes, row.verdict, told(row), found
+    )
+
+
+def judge(before: Run, after: Run, path_id: str, code: str) -> Judgement:
+    """By throughput where there was a backlog, else by latency; a finding that is gone counts as help too."""
+    first, second = _figures(before, path_id, code), _figures(after, path_id, code)
+    if first is None or second is None:
+        return Judgement(CureState.NOT_MEASURED, "The path is not in both snapshots.")
+    if second.verdict in STARTING or second.rate is None:
+        return Judgement(CureState.MEASURING, "The path has not run with the change for long enough.")
+    words = _words(first, second)
+    rate, latency = _ratio(first.rate, second.rate), _ratio(first.latency, second.latency)
+    if rate is not None and rate >= BETTER_RATE:
+        return Judgement(CureState.HELPED, words)
+    if latency is not None and latency <= BETTER_LATENCY:
+        return Judgement(CureState.HELPED, words)
+    if first.found and not second.found and (latency is None or latency < WORSE_LATENCY):
+        return Judgement(CureState.HELPED, f"{words} The finding is gone.")
+    drained = (first.backlog or 0) > (second.backlog or 0)
+    if latency is not None and latency >= WORSE_LATENCY and not drained:
+        return Judgement(CureState.WORSE, words)
+    if rate is not None and rate <= WORSE_RATE and not drained and second.found:
+        return Judgement(CureState.WORSE, words)
+    return Judgement(CureState.NO_DIFFERENCE, words)
+
+
+def _ratio(before: float | None, after: float | None) -> float | None:
+    return None if not before or after is None else after / before
+
+
+def _words(first: _Figures, second: _Figures) -> str:
+    def shown(value: float | None, unit: str) -> str:
+        return "unknown" if value is None else f"{value:,.3g} {unit}" if value < 1000 else f"{value:,.0f} {unit}"
+
+    parts = [
+        f"{shown(first.rate, 'LCR/s')} before, {shown(second.rate, 'LCR/s')} after",
+        f"latency p99 {shown(first.latency, 's')} before, {shown(second.latency, 's')} after",
+    ]
+    if first.bottleneck != second.bottleneck:
+        parts.append(f"the bottleneck was {first.bottleneck}, now {second.bottleneck}")
+    return "; ".join(parts) + "."

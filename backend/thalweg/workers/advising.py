@@ -1,0 +1,103 @@
+"""The elected collector's part of the advisor: runs of schedules, second snapshots of cures, the retention."""
+
+import asyncio
+from datetime import datetime, timedelta
+
+import psycopg
+import structlog
+from redis.exceptions import RedisError
+from sqlalchemy.exc import SQLAlchemyError
+
+from thalweg.db.models import AdvisorCureRow, AdvisorScheduleRow
+from thalweg.features.advisor import repository
+from thalweg.features.advisor.cures import measure
+from thalweg.features.advisor.gathering import Span
+from thalweg.features.advisor.schemas import RunReason, RunScope
+from thalweg.features.advisor.taking import RunRequest, take_run
+from thalweg.kernel.clock import now
+from thalweg.kernel.context import Resources
+from thalweg.kernel.tasks import stop_task
+
+log = structlog.get_logger(__name__)
+RETENTION_EVERY = timedelta(minutes=10)
+OUTAGES = (SQLAlchemyError, psycopg.Error, RedisError, OSError)
+
+
+class AdvisorWatch:
+    """Owner: the collector. Runs while that leads; reading databases for a run holds up no poll."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+        self._task: asyncio.Task[None] | None = None
+        self._retained_at: datetime | None = None
+        self._down = False
+
+    @property
+    def running(self) -> bool:
+        return self._task is not None and not self._task.done()
+
+    def start(self) -> None:
+        if self._task is not None and not self._task.cancelled() and self._task.exception() is not None:
+            log.error("advisor ended", exc_info=self._task.exception())
+        self._task = asyncio.create_task(self._run(), name="advisor")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            task, self._task = self._task, None
+            await stop_task(task)
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self.turn(now())
+                self._down = False
+            except OUTAGES as error:
+                if not self._down:
+                    log.warning("advisor pauses", error=str(error))
+                self._down = True
+            await asyncio.sleep(self._resources.settings.poll_interval)
+
+    async def turn(self, at: datetime) -> None:
+        """One look at what is due."""
+        async with self._resources.sessions() as session:
+            due = [row.id for row in await repository.due_schedules(session, at)]
+            cures = [row.id for row in await repository.due_cures(session, at)]
+        for schedule_id in due:
+            await self._take_scheduled(schedule_id, at)
+        for cure_id in cures:
+            await self._measure(cure_id, at)
+        if self._retained_at is None or at - self._retained_at >= RETENTION_EVERY:
+            await self._retain(at)
+            self._retained_at = at
+
+    async def _take_scheduled(self, schedule_id: str, at: datetime) -> None:
+        async with self._resources.sessions() as session:
+            row = await session.get(AdvisorScheduleRow, schedule_id)
+            if row is None or not row.enabled or row.next_at > at:
+                return
+            scope = RunScope(stream_id=row.stream_id, component_id=None, window_seconds=row.window_seconds)
+            request = RunRequest(
+                scope, Span(seconds=row.window_seconds), RunReason.SCHEDULE, "schedule", detail=row.name
+            )
+            run = await take_run(session, self._resources, request)
+            row.last_at, row.last_run_id = at, run.id
+            # What was missed while nobody led is not made up for.
+            row.next_at = max(row.next_at + timedelta(seconds=row.interval_seconds), at)
+            await session.commit()
+
+    async def _measure(self, cure_id: int, at: datetime) -> None:
+        async with self._resources.sessions() as session:
+            row = await session.get(AdvisorCureRow, cure_id, with_for_update=True)
+            if row is not None and row.measure_at is not None and row.measure_at <= at:
+                await measure(session, self._resources, row, at)
+            await session.commit()
+
+    async def _retain(self, at: datetime) -> None:
+        async with self._resources.sessions() as session:
+            policy = await repository.policy(session)
+            gone = await repository.remove_outdated(
+                session, at - timedelta(days=policy.retention_days), policy.runs_max
+            )
+            await session.commit()
+        if gone:
+            log.info("advisor runs removed", count=gone)

@@ -1,0 +1,25 @@
+"""What spans the advisor and streams: applying a finding's cure, and taking it back."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Response
+
+from thalweg.features.advisor.schemas import AppliedCure, CureApply
+from thalweg.kernel.context import Operator, TransactionalRoute
+from thalweg.kernel.idempotency import OnceOnly
+from thalweg.workflows import advisor_cure
+
+router = APIRouter(route_class=TransactionalRoute, prefix="/advisor", tags=["advisor"])
+CureId = Annotated[int, Path(ge=1, le=2**62)]
+
+
+@router.post("/cures", status_code=201, operation_id="advisor_cures_apply", response_model=AppliedCure)
+async def apply_cure(body: CureApply, context: Operator, once: OnceOnly) -> Response:
+    """Apply a finding's change of parameters. A snapshot is taken before and after, and says whether it helped."""
+    return await once.run(context, lambda: advisor_cure.apply_cure(context, body))
+
+
+@router.post("/cures/{cure_id}:undo", operation_id="advisor_cures_undo")
+async def undo_cure(cure_id: CureId, context: Operator) -> AppliedCure:
+    """Take a cure back: the parameters become what they were."""
+    return await advisor_cure.undo_cure(context, cure_id)
