@@ -11,6 +11,7 @@ from thalweg import __version__
 from thalweg.composition import close_resources, make_resources
 from thalweg.db.idempotency import StoredAnswers
 from thalweg.features.advisor.router import router as advisor
+from thalweg.features.alerts.router import router as alerts
 from thalweg.features.audit.router import router as audit
 from thalweg.features.databases.router import router as databases
 from thalweg.features.engines.router import router as engines
@@ -27,7 +28,7 @@ from thalweg.kernel.http.guard import RequestGuard
 from thalweg.kernel.openapi import build_openapi
 from thalweg.kernel.settings import Settings
 from thalweg.live.hub import EventHub, running
-from thalweg.live.schemas import EngineEvent, OperationEvent, Sample, StreamDeletedEvent, StreamStatusEvent
+from thalweg.live.schemas import AlertEvent, EngineEvent, OperationEvent, Sample, StreamDeletedEvent, StreamStatusEvent
 from thalweg.workflows.advisor_router import router as advisor_cures
 from thalweg.workflows.router import router as workflows
 
@@ -35,7 +36,7 @@ DESCRIPTION = (
     "Everything that the console and the command line do. Failures are RFC 9457 problem details with a stable "
     "`type`, lists have opaque cursors, creating POSTs take an Idempotency-Key, updates take If-Match."
 )
-EVENTS: list[type[BaseModel]] = [Sample, StreamStatusEvent, StreamDeletedEvent, OperationEvent, EngineEvent]
+EVENTS: list[type[BaseModel]] = [Sample, StreamStatusEvent, StreamDeletedEvent, OperationEvent, EngineEvent, AlertEvent]
 
 
 @asynccontextmanager
@@ -61,7 +62,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     api = APIRouter(prefix="/api/v1")
     for router in (
         identity, databases, engines, workflows, streams, history, operations, topology, advisor, advisor_cures,
-        events, audit,
+        alerts, events, audit,
     ):  # fmt: skip
         api.include_router(router)
     app.include_router(api)

@@ -85,6 +85,9 @@ class Api:
     def patch(self, path: str, body: Json, etag: str) -> Json:
         return self._call("PATCH", path, json=body, headers={"If-Match": etag})
 
+    def put(self, path: str, body: Json, etag: str | None = None) -> Json:
+        return self._call("PUT", path, json=body, headers={"If-Match": etag} if etag else None)
+
     def delete(self, path: str, headers: dict[str, str] | None = None, **query: Any) -> Json:
         return self._call("DELETE", path, params=query, headers=headers)
 

@@ -58,12 +58,29 @@ class Settings(BaseSettings):
         default=30.0, gt=0,
         description="A forced delete goes on without an engine that has not answered for so long.",
     )  # fmt: skip
+    public_url: str | None = Field(
+        default=None, pattern=r"^https?://[!-~]+$",
+        description="Where people reach the console: links in alerts begin with it. Default: the listening address.",
+    )  # fmt: skip
+    alerts_interval: float = Field(default=5.0, gt=0, description="Alert rules are evaluated this often.")
+    alerts_sources_interval: float = Field(
+        default=10.0, gt=0, description="Replication slots are read at the sources this often."
+    )
+    alerts_kept_days: int = Field(default=90, ge=1, le=3650, description="Resolved alerts are forgotten after this.")
+    alerts_timeout: float = Field(default=10.0, gt=0, le=120, description="For one try to deliver a notice.")
+    alerts_retry_after: float = Field(
+        default=5.0, gt=0, description="Before a notice is tried again; doubles with each try, an hour at most."
+    )
     login_attempts_free: int = Field(
         default=5, ge=1, description="Failed logins before waits begin; the wait doubles with each one."
     )
     database_connect_timeout: int = Field(default=5, ge=1, le=60)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["json", "text"] = "json"
+
+    @property
+    def console_url(self) -> str:
+        return (self.public_url or f"http://{self.listen_host}:{self.listen_port}").rstrip("/")
 
     @field_validator("store_url")
     @classmethod

@@ -142,3 +142,14 @@ class EngineEvent(Resource):
     engine_id: str
     state: str
     at: datetime
+
+
+class AlertEvent(Resource):
+    """SSE event `alert`: one has begun to fire, was resolved, or was acknowledged; read the alerts for details."""
+
+    alert_id: str
+    rule: str
+    stream_id: str | None
+    severity: str
+    state: str
+    at: datetime

@@ -34,6 +34,7 @@ from thalweg.live.schemas import Sample
 from thalweg.workers import repository
 from thalweg.workers.abandoning import abandon_streams
 from thalweg.workers.advising import AdvisorWatch
+from thalweg.workers.alerts.watch import AlertWatch
 from thalweg.workers.history import HistoryWriter
 from thalweg.workers.pairing import HalfSamples
 from thalweg.workers.polling import EngineMemory, Poll, poll
@@ -60,6 +61,7 @@ class Collector:
         self._history = HistoryWriter(resources)
         self._history_task: asyncio.Task[None] | None = None
         self._advisor = AdvisorWatch(resources)
+        self._alerts = AlertWatch(resources, lambda events: self._publish([], events, []))
 
     async def run(self) -> None:
         try:
@@ -79,6 +81,8 @@ class Collector:
             async with self._resources.sessions() as session:
                 engines = {engine.id: engine for engine in await repository.all_engines(session)}
             self._over("store")
+            if not self._alerts.running:
+                self._alerts.start()
         except OUTAGES as error:
             self._outage("store", error)
             await self._stop_loops()
@@ -129,6 +133,7 @@ class Collector:
         if outcome is None:
             return False
         self._history.offer(engine_id, outcome.parts)
+        self._alerts.live.put(outcome.samples, now())
         await self._publish(outcome.samples, outcome.events, outcome.deleted_streams)
         silent_seconds = memory.silent_seconds(answer)
         if silent_seconds > self._settings.engine_lost_after:
@@ -213,6 +218,7 @@ class Collector:
 
     async def _stop_loops(self) -> None:
         await self._advisor.stop()
+        await self._alerts.stop()
         for engine_id in list(self._loops):
             await self._stop_loop(engine_id)
         if self._history_task is not None:

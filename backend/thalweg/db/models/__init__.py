@@ -2,6 +2,13 @@
 
 from thalweg.db.models.abandoned import AbandonedStreamRow
 from thalweg.db.models.advisor import AdvisorCureRow, AdvisorPolicyRow, AdvisorRunRow, AdvisorScheduleRow
+from thalweg.db.models.alert import (
+    AlertChannelRow,
+    AlertDeliveryRow,
+    AlertRow,
+    AlertRuleRow,
+    AlertSilenceRow,
+)
 from thalweg.db.models.authority import AuthorityRow
 from thalweg.db.models.base import Base
 from thalweg.db.models.database import DatabaseRow
@@ -17,6 +24,11 @@ __all__ = [
     "AdvisorPolicyRow",
     "AdvisorRunRow",
     "AdvisorScheduleRow",
+    "AlertChannelRow",
+    "AlertDeliveryRow",
+    "AlertRow",
+    "AlertRuleRow",
+    "AlertSilenceRow",
     "AuditRow",
     "AuthorityRow",
     "Base",

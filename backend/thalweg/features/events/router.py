@@ -18,7 +18,7 @@ router = APIRouter(route_class=TransactionalRoute, tags=["events"])
     responses={
         200: {
             "description": "Events `hello`, `stream.sample` (Sample), `stream.status` (StreamStatusEvent), `operation` "
-            "(OperationEvent), `engine` (EngineEvent), `stream.deleted` (StreamDeletedEvent), "
+            "(OperationEvent), `engine` (EngineEvent), `stream.deleted` (StreamDeletedEvent), `alert` (AlertEvent), "
             "and `reset` when events may have been missed; data is JSON.",
             "content": {"text/event-stream": {"schema": {"type": "string"}}},
         }

@@ -34,6 +34,6 @@ async def readyz(resources: Annotated[Resources, Depends(get_resources)], respon
     response_class=Response,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
-async def metrics() -> Response:
-    """Prometheus' text format."""
-    return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+async def metrics(resources: Annotated[Resources, Depends(get_resources)]) -> Response:
+    """Prometheus' text format: this process, and the installation's open alerts."""
+    return Response(generate_latest() + await service.alert_metrics(resources), media_type=CONTENT_TYPE_LATEST)

@@ -3,11 +3,13 @@
 from typing import Literal
 
 import structlog
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from redis.exceptions import RedisError
-from sqlalchemy import text
+from sqlalchemy import func, select, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from thalweg.db.election import COLLECTOR_LOCK_HELD
+from thalweg.db.models import AlertRow
 from thalweg.features.health.schemas import Readiness
 from thalweg.kernel.context import Resources
 
@@ -36,3 +38,23 @@ async def readiness(resources: Resources) -> Readiness:
     elif redis != "ok" or collector != "ok":
         status = "degraded"
     return Readiness(status=status, store=store, redis=redis, collector=collector)
+
+
+async def alert_metrics(resources: Resources) -> bytes:
+    """Open alerts in Prometheus' text format; nothing while the store cannot be reached, which is no zero."""
+    counted = (
+        select(AlertRow.rule, AlertRow.severity, AlertRow.state, func.count())
+        .where(AlertRow.state != "resolved")
+        .group_by(AlertRow.rule, AlertRow.severity, AlertRow.state)
+    )
+    try:
+        async with resources.sessions() as session:
+            rows = list(await session.execute(counted))
+    except (SQLAlchemyError, OSError) as error:
+        log.warning("store cannot be reached", error=str(error))
+        return b""
+    registry = CollectorRegistry()
+    gauge = Gauge("thalweg_alerts", "Open alerts.", ["rule", "severity", "state"], registry=registry)
+    for rule, severity, state, count in rows:
+        gauge.labels(rule, severity, state).set(count)
+    return bytes(generate_latest(registry))

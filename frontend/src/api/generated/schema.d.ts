@@ -1099,6 +1099,317 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/alerts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Alerts
+         * @description Alerts, newest first: those that are open (pending or firing), or the history.
+         */
+        get: operations["alerts_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/alerts/counts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count Alerts
+         * @description How many there are now.
+         */
+        get: operations["alerts_count"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/alerts/rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Rules
+         * @description All rules: what each means, its defaults, what is set, and what holds.
+         */
+        get: operations["alert_rules_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/alerts/rules/{rule}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Update Rule
+         * @description Set a rule everywhere. The settings replace the ones before as a whole: an empty object brings the defaults.
+         */
+        put: operations["alert_rules_update"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/alerts/rules/{rule}/streams/{stream_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Update Stream Rule
+         * @description Set a rule for one stream.
+         */
+        put: operations["alert_rules_update_stream"];
+        post?: never;
+        /**
+         * Delete Stream Rule
+         * @description The stream has what is set everywhere again.
+         */
+        delete: operations["alert_rules_delete_stream"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/alerts/silences": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Silences
+         * @description Silences that hold now.
+         */
+        get: operations["alert_silences_list"];
+        put?: never;
+        /**
+         * Create Silence
+         * @description Keep notices back for a while, by rule and stream.
+         */
+        post: operations["alert_silences_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/alerts/silences/{silence_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End Silence
+         * @description End a silence now. What still fires under it is told of.
+         */
+        delete: operations["alert_silences_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/alerts/channels": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Channels
+         * @description Where notices go, each with its last delivery.
+         */
+        get: operations["alert_channels_list"];
+        put?: never;
+        /**
+         * Create Channel
+         * @description Add a webhook, a mail address or the log. Test it afterwards.
+         */
+        post: operations["alert_channels_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/alerts/channels/{channel_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get Channel */
+        get: operations["alert_channels_get"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete Channel
+         * @description Remove a channel with its deliveries.
+         */
+        delete: operations["alert_channels_delete"];
+        options?: never;
+        head?: never;
+        /** Update Channel */
+        patch: operations["alert_channels_update"];
+        trace?: never;
+    };
+    "/api/v1/alerts/channels/{channel_id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test Channel
+         * @description Send a test now. Answers 200 also when it fails: `error` has the reason and the cure.
+         */
+        post: operations["alert_channels_test"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/alerts/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Deliveries
+         * @description Notices, newest first: what was sent where, and what went wrong.
+         */
+        get: operations["alert_deliveries_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/alerts/deliveries/{delivery_id}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retry Delivery
+         * @description Try a notice again now.
+         */
+        post: operations["alert_deliveries_retry"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/alerts/{alert_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get Alert */
+        get: operations["alerts_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/alerts/{alert_id}/acknowledge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Acknowledge
+         * @description Say that somebody takes care of it. It stays in the list until it is over.
+         */
+        post: operations["alerts_acknowledge"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/alerts/{alert_id}/unacknowledge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Unacknowledge
+         * @description Take the acknowledgement back.
+         */
+        post: operations["alerts_unacknowledge"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/events": {
         parameters: {
             query?: never;
@@ -1190,7 +1501,7 @@ export interface paths {
         };
         /**
          * Metrics
-         * @description Prometheus' text format.
+         * @description Prometheus' text format: this process, and the installation's open alerts.
          */
         get: operations["health_metrics"];
         put?: never;
@@ -1348,6 +1659,379 @@ export interface components {
              */
             combined: boolean;
         };
+        /** Alert */
+        Alert: {
+            /** Id */
+            id: string;
+            rule: components["schemas"]["RuleId"];
+            /** Title */
+            title: string;
+            severity: components["schemas"]["thalweg__alerting__catalogue__Severity"];
+            state: components["schemas"]["AlertState"];
+            subject: components["schemas"]["AlertSubject"];
+            /** Stream Id */
+            stream_id: string | null;
+            /**
+             * Message
+             * @description What is the matter, with the numbers.
+             */
+            message: string;
+            /** Meaning */
+            meaning: string;
+            /**
+             * Action
+             * @description What to do.
+             */
+            action: string;
+            /**
+             * Page
+             * @description The console's page that shows more, as a path.
+             */
+            page: string;
+            /** Value */
+            value: number | null;
+            /** Threshold */
+            threshold: number | null;
+            /** Unit */
+            unit: string;
+            /** Evidence */
+            evidence: {
+                [key: string]: unknown;
+            };
+            /**
+             * Pending At
+             * Format: date-time
+             */
+            pending_at: string;
+            /**
+             * Fired At
+             * @description Null while it is pending: the condition must hold for a while.
+             */
+            fired_at: string | null;
+            /** Resolved At */
+            resolved_at: string | null;
+            /** @description cleared: the condition was over. not_applicable: its subject is gone or stopped, or the rule off. */
+            resolution: components["schemas"]["AlertResolution"] | null;
+            /**
+             * Silenced
+             * @description A silence keeps its notices back now.
+             */
+            silenced: boolean;
+            /** Acknowledged At */
+            acknowledged_at: string | null;
+            /** Acknowledged By */
+            acknowledged_by: string | null;
+            /**
+             * Note
+             * @description Given with the acknowledgement.
+             */
+            note: string | null;
+            /**
+             * Run Id
+             * @description The advisor run that was taken when it fired.
+             */
+            run_id: number | null;
+        };
+        /** AlertAcknowledge */
+        AlertAcknowledge: {
+            /**
+             * Note
+             * @description What is being done about it.
+             * @default
+             */
+            note: string;
+        };
+        /** AlertChannel */
+        AlertChannel: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            kind: components["schemas"]["ChannelKind"];
+            /** Enabled */
+            enabled: boolean;
+            min_severity: components["schemas"]["thalweg__alerting__catalogue__Severity"];
+            /** Send Resolved */
+            send_resolved: boolean;
+            /** Settings */
+            settings: {
+                [key: string]: unknown;
+            };
+            /** Has Secret */
+            has_secret: boolean;
+            last_delivery: components["schemas"]["AlertDelivery"] | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Updated At
+             * Format: date-time
+             */
+            updated_at: string;
+            /** Etag */
+            etag: string;
+        };
+        /**
+         * AlertChannelUpdate
+         * @description The kind stays. `settings` are given as a whole.
+         */
+        AlertChannelUpdate: {
+            /** Name */
+            name?: string | null;
+            /** Enabled */
+            enabled?: boolean | null;
+            min_severity?: components["schemas"]["Severity-Input"] | null;
+            /** Send Resolved */
+            send_resolved?: boolean | null;
+            /** Settings */
+            settings?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Secret
+             * @description Left as it is when missing; empty: none.
+             */
+            secret?: string | null;
+        };
+        /**
+         * AlertCounts
+         * @description For the bell in the header. `unacknowledged` are those of the firing that nobody has taken on or silenced.
+         */
+        AlertCounts: {
+            /** Firing */
+            firing: number;
+            /** Critical */
+            critical: number;
+            /** Unacknowledged */
+            unacknowledged: number;
+            /** Pending */
+            pending: number;
+        };
+        /** AlertDelivery */
+        AlertDelivery: {
+            /** Id */
+            id: string;
+            /** Channel Id */
+            channel_id: string;
+            /** Channel Name */
+            channel_name: string;
+            /**
+             * Alert Id
+             * @description Null: a test.
+             */
+            alert_id: string | null;
+            /** Title */
+            title: string;
+            event: components["schemas"]["NoticeEvent"];
+            state: components["schemas"]["DeliveryState"];
+            /** Tries */
+            tries: number;
+            /** Next Try At */
+            next_try_at: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Finished At */
+            finished_at: string | null;
+            /** Took Ms */
+            took_ms: number | null;
+            /** @description Of the last try, with its cure. */
+            error: components["schemas"]["DeliveryError"] | null;
+        };
+        /**
+         * AlertEvent
+         * @description SSE event `alert`: one has begun to fire, was resolved, or was acknowledged; read the alerts for details.
+         */
+        AlertEvent: {
+            /** Alert Id */
+            alert_id: string;
+            /** Rule */
+            rule: string;
+            /** Stream Id */
+            stream_id: string | null;
+            /** Severity */
+            severity: string;
+            /** State */
+            state: string;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+        };
+        /**
+         * AlertFilter
+         * @enum {string}
+         */
+        AlertFilter: "open" | "pending" | "firing" | "resolved" | "all";
+        /**
+         * AlertResolution
+         * @enum {string}
+         */
+        AlertResolution: "cleared" | "not_applicable";
+        /** AlertRule */
+        AlertRule: {
+            id: components["schemas"]["RuleId"];
+            /** Title */
+            title: string;
+            /** Meaning */
+            meaning: string;
+            /** Action */
+            action: string;
+            subject: components["schemas"]["SubjectType"];
+            /**
+             * Per Stream
+             * @description It may be set for single streams.
+             */
+            per_stream: boolean;
+            /** Thresholds */
+            thresholds: components["schemas"]["AlertThreshold"][];
+            default: components["schemas"]["AlertRuleValues"];
+            settings: components["schemas"]["AlertRuleSettings-Output"];
+            effective: components["schemas"]["AlertRuleValues"];
+            /** Streams */
+            streams: components["schemas"]["AlertStreamRule"][];
+            /** Etag */
+            etag: string;
+        };
+        /**
+         * AlertRuleSettings
+         * @description What differs from the defaults. What is left out, or null, is as in the next wider scope.
+         */
+        "AlertRuleSettings-Input": {
+            /** Enabled */
+            enabled?: boolean | null;
+            severity?: components["schemas"]["Severity-Input"] | null;
+            /** Hold Seconds */
+            hold_seconds?: number | null;
+            /** Thresholds */
+            thresholds?: {
+                [key: string]: number;
+            };
+        };
+        /**
+         * AlertRuleSettings
+         * @description What differs from the defaults. What is left out, or null, is as in the next wider scope.
+         */
+        "AlertRuleSettings-Output": {
+            /** Enabled */
+            enabled?: boolean | null;
+            severity?: components["schemas"]["thalweg__alerting__catalogue__Severity"] | null;
+            /** Hold Seconds */
+            hold_seconds?: number | null;
+            /** Thresholds */
+            thresholds?: {
+                [key: string]: number;
+            };
+        };
+        /** AlertRuleValues */
+        AlertRuleValues: {
+            /** Enabled */
+            enabled: boolean;
+            severity: components["schemas"]["thalweg__alerting__catalogue__Severity"];
+            /**
+             * Hold Seconds
+             * @description The condition must hold for so long before the alert fires.
+             */
+            hold_seconds: number;
+            /** Thresholds */
+            thresholds: {
+                [key: string]: number;
+            };
+        };
+        /** AlertRules */
+        AlertRules: {
+            /** Rules */
+            rules: components["schemas"]["AlertRule"][];
+        };
+        /** AlertSilence */
+        AlertSilence: {
+            /** Id */
+            id: string;
+            rule: components["schemas"]["RuleId"] | null;
+            /** Stream Id */
+            stream_id: string | null;
+            /** Stream Name */
+            stream_name: string | null;
+            /**
+             * Until
+             * Format: date-time
+             */
+            until: string;
+            /** Reason */
+            reason: string;
+            /** Created By */
+            created_by: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+        };
+        /**
+         * AlertSilenceCreate
+         * @description Keeps notices back. Alerts go on being shown; one that still fires at the end is told of then.
+         */
+        AlertSilenceCreate: {
+            /** @description Null: every rule. */
+            rule?: components["schemas"]["RuleId"] | null;
+            /**
+             * Stream Id
+             * @description Null: every stream, and what is of no stream.
+             */
+            stream_id?: string | null;
+            /**
+             * Seconds
+             * @description From now on.
+             */
+            seconds: number;
+            /**
+             * Reason
+             * @default
+             */
+            reason: string;
+        };
+        /**
+         * AlertState
+         * @enum {string}
+         */
+        AlertState: "pending" | "firing" | "resolved";
+        /** AlertStreamRule */
+        AlertStreamRule: {
+            /** Stream Id */
+            stream_id: string;
+            /** Stream Name */
+            stream_name: string;
+            settings: components["schemas"]["AlertRuleSettings-Output"];
+            effective: components["schemas"]["AlertRuleValues"];
+        };
+        /** AlertSubject */
+        AlertSubject: {
+            type: components["schemas"]["SubjectType"];
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+        };
+        /** AlertThreshold */
+        AlertThreshold: {
+            /** Name */
+            name: string;
+            /** Label */
+            label: string;
+            /** Unit */
+            unit: string;
+            /** Default */
+            default: number;
+            /** Minimum */
+            minimum: number;
+            /** Maximum */
+            maximum: number;
+        };
         /**
          * Analysis
          * @description The six tables, and the paths that they are about.
@@ -1483,6 +2167,11 @@ export interface components {
              */
             seconds: number | null;
         };
+        /**
+         * ChannelKind
+         * @enum {string}
+         */
+        ChannelKind: "webhook" | "email" | "log";
         /** Check */
         Check: {
             /**
@@ -1934,6 +2623,20 @@ export interface components {
                 [key: string]: string;
             } | null;
         };
+        /** DeliveryError */
+        DeliveryError: {
+            /** Code */
+            code: string;
+            /** Message */
+            message: string;
+            /** Cure */
+            cure: string;
+        };
+        /**
+         * DeliveryState
+         * @enum {string}
+         */
+        DeliveryState: "pending" | "delivered" | "failed";
         /**
          * DesiredStatus
          * @description What the users want; the engine is told with every desired document.
@@ -1945,6 +2648,73 @@ export interface components {
          * @enum {string}
          */
         EdgeKind: "WAL" | "LCR" | "PROPAGATION" | "SQL";
+        /** EmailChannelCreate */
+        EmailChannelCreate: {
+            /** Name */
+            name: string;
+            /**
+             * Enabled
+             * @default true
+             */
+            enabled: boolean;
+            /**
+             * @description Less severe alerts are not sent.
+             * @default warning
+             */
+            min_severity: components["schemas"]["Severity-Input"];
+            /**
+             * Send Resolved
+             * @description Also tell when an alert is over.
+             * @default true
+             */
+            send_resolved: boolean;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "email";
+            settings: components["schemas"]["EmailSettings"];
+            /**
+             * Secret
+             * @description The user's password. Never shown again.
+             * @default
+             */
+            secret: string;
+        };
+        /** EmailSettings */
+        EmailSettings: {
+            /** Host */
+            host: string;
+            /**
+             * Port
+             * @default 587
+             */
+            port: number;
+            /**
+             * @description STARTTLS usually on 587, TLS on 465.
+             * @default starttls
+             */
+            security: components["schemas"]["MailSecurity"];
+            /**
+             * User
+             * @description Empty: the server is not given any credentials.
+             * @default
+             */
+            user: string;
+            /**
+             * Sender
+             * @description The From address.
+             */
+            sender: string;
+            /** Recipients */
+            recipients: string[];
+            /**
+             * Ca Certificate
+             * @description Certificates (PEM) to trust instead of the system's.
+             * @default
+             */
+            ca_certificate: string;
+        };
         /** Engine */
         Engine: {
             /** Id */
@@ -2199,7 +2969,7 @@ export interface components {
              * @example network_limit
              */
             code: string;
-            severity: components["schemas"]["Severity"];
+            severity: components["schemas"]["thalweg__advisor__finding__Severity"];
             /**
              * Is Cause
              * @description It is why the named bottleneck is one.
@@ -2409,11 +3179,59 @@ export interface components {
             /** Findings Ranked */
             findings_ranked: components["schemas"]["Finding"][];
         };
+        /** LogChannelCreate */
+        LogChannelCreate: {
+            /** Name */
+            name: string;
+            /**
+             * Enabled
+             * @default true
+             */
+            enabled: boolean;
+            /**
+             * @description Less severe alerts are not sent.
+             * @default warning
+             */
+            min_severity: components["schemas"]["Severity-Input"];
+            /**
+             * Send Resolved
+             * @description Also tell when an alert is over.
+             * @default true
+             */
+            send_resolved: boolean;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "log";
+            settings?: components["schemas"]["LogSettings"];
+            /**
+             * Secret
+             * @default
+             * @constant
+             */
+            secret: "";
+        };
+        /**
+         * LogSettings
+         * @description Nothing to set: notices go to the log of the process that sends them.
+         */
+        LogSettings: Record<string, never>;
+        /**
+         * MailSecurity
+         * @enum {string}
+         */
+        MailSecurity: "starttls" | "tls" | "plain";
         /**
          * NodeKind
          * @enum {string}
          */
         NodeKind: "DATABASE" | "CAPTURE" | "QUEUE" | "PROPAGATION SENDER" | "PROPAGATION RECEIVER" | "APPLY";
+        /**
+         * NoticeEvent
+         * @enum {string}
+         */
+        NoticeEvent: "firing" | "resolved" | "test";
         /**
          * ObservedStatus
          * @enum {string}
@@ -2523,6 +3341,34 @@ export interface components {
              * @description False: Redis cannot be reached, rates and latencies are missing.
              */
             live: boolean;
+        };
+        /** Page[AlertChannel] */
+        Page_AlertChannel_: {
+            /** Items */
+            items: components["schemas"]["AlertChannel"][];
+            /** Next Cursor */
+            next_cursor: string | null;
+        };
+        /** Page[AlertDelivery] */
+        Page_AlertDelivery_: {
+            /** Items */
+            items: components["schemas"]["AlertDelivery"][];
+            /** Next Cursor */
+            next_cursor: string | null;
+        };
+        /** Page[AlertSilence] */
+        Page_AlertSilence_: {
+            /** Items */
+            items: components["schemas"]["AlertSilence"][];
+            /** Next Cursor */
+            next_cursor: string | null;
+        };
+        /** Page[Alert] */
+        Page_Alert_: {
+            /** Items */
+            items: components["schemas"]["Alert"][];
+            /** Next Cursor */
+            next_cursor: string | null;
         };
         /** Page[AppliedCure] */
         Page_AppliedCure_: {
@@ -2914,6 +3760,11 @@ export interface components {
             may_set_session_replication_role: boolean;
         };
         /**
+         * RuleId
+         * @enum {string}
+         */
+        RuleId: "no_progress" | "latency" | "spill_disk" | "spill_limit" | "wal_retention" | "slot_inactive" | "slot_lost" | "component_aborted" | "error_queue" | "engine_silent" | "certificate_expiring" | "token_expiring";
+        /**
          * Run
          * @description A run with its six tables and its findings.
          */
@@ -2953,7 +3804,7 @@ export interface components {
             /** Findings */
             findings: number;
             /** @description Of its findings. */
-            worst: components["schemas"]["Severity"] | null;
+            worst: components["schemas"]["thalweg__advisor__finding__Severity"] | null;
             analysis: components["schemas"]["Analysis"];
             /** Findings Ranked */
             findings_ranked: components["schemas"]["Finding"][];
@@ -3100,7 +3951,7 @@ export interface components {
             /** Findings */
             findings: number;
             /** @description Of its findings. */
-            worst: components["schemas"]["Severity"] | null;
+            worst: components["schemas"]["thalweg__advisor__finding__Severity"] | null;
         };
         /** RunUpdate */
         RunUpdate: {
@@ -3252,7 +4103,7 @@ export interface components {
          * Severity
          * @enum {string}
          */
-        Severity: "critical" | "warning" | "advice" | "information";
+        "Severity-Input": "warning" | "critical";
         /** SourceTable */
         SourceTable: {
             /** Schema */
@@ -3675,6 +4526,12 @@ export interface components {
             rules?: components["schemas"]["TableRules"] | null;
         };
         /**
+         * SubjectType
+         * @description What an alert is about.
+         * @enum {string}
+         */
+        SubjectType: "stream" | "engine" | "authority" | "token";
+        /**
          * TableKind
          * @enum {string}
          */
@@ -3969,6 +4826,57 @@ export interface components {
          * @enum {string}
          */
         Verdict: "BOTTLENECK" | "NO BOTTLENECK" | "SOURCE IDLE" | "SOURCE DOWN" | "DESTINATION DOWN" | "LINK DOWN" | "ENGINE DOWN" | "STOPPED" | "ABORTED" | "COPYING" | "UNKNOWN";
+        /** WebhookChannelCreate */
+        WebhookChannelCreate: {
+            /** Name */
+            name: string;
+            /**
+             * Enabled
+             * @default true
+             */
+            enabled: boolean;
+            /**
+             * @description Less severe alerts are not sent.
+             * @default warning
+             */
+            min_severity: components["schemas"]["Severity-Input"];
+            /**
+             * Send Resolved
+             * @description Also tell when an alert is over.
+             * @default true
+             */
+            send_resolved: boolean;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "webhook";
+            settings: components["schemas"]["WebhookSettings"];
+            /**
+             * Secret
+             * @description The key that signs each body. Never shown again.
+             * @default
+             */
+            secret: string;
+        };
+        /** WebhookSettings */
+        WebhookSettings: {
+            /**
+             * Url
+             * @description Gets each notice by POST, as JSON. Redirects are not followed.
+             */
+            url: string;
+        };
+        /**
+         * Severity
+         * @enum {string}
+         */
+        thalweg__advisor__finding__Severity: "critical" | "warning" | "advice" | "information";
+        /**
+         * Severity
+         * @enum {string}
+         */
+        thalweg__alerting__catalogue__Severity: "warning" | "critical";
     };
     responses: never;
     parameters: never;
@@ -10341,6 +11249,1707 @@ export interface operations {
             };
         };
     };
+    alerts_list: {
+        parameters: {
+            query?: {
+                state?: components["schemas"]["AlertFilter"];
+                rule?: components["schemas"]["RuleId"] | null;
+                stream_id?: string | null;
+                subject_id?: string | null;
+                /** @description Items in a part. */
+                limit?: number;
+                /** @description `next_cursor` of the part before. */
+                cursor?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Alert_"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    alerts_count: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertCounts"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    alert_rules_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertRules"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    alert_rules_update: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `etag` of the resource as you read it; `*` to force. */
+                "If-Match"?: string | null;
+            };
+            path: {
+                rule: components["schemas"]["RuleId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AlertRuleSettings-Input"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertRule"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Changed meanwhile */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description If-Match missing */
+            428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    alert_rules_update_stream: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                rule: components["schemas"]["RuleId"];
+                stream_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AlertRuleSettings-Input"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertRule"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    alert_rules_delete_stream: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                rule: components["schemas"]["RuleId"];
+                stream_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    alert_silences_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_AlertSilence_"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    alert_silences_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key and body again give the first answer again, for a day. */
+                "Idempotency-Key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AlertSilenceCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertSilence"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    alert_silences_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                silence_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    alert_channels_list: {
+        parameters: {
+            query?: {
+                /** @description Items in a part. */
+                limit?: number;
+                /** @description `next_cursor` of the part before. */
+                cursor?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_AlertChannel_"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    alert_channels_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key and body again give the first answer again, for a day. */
+                "Idempotency-Key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookChannelCreate"] | components["schemas"]["EmailChannelCreate"] | components["schemas"]["LogChannelCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertChannel"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    alert_channels_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                channel_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertChannel"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    alert_channels_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                channel_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    alert_channels_update: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `etag` of the resource as you read it; `*` to force. */
+                "If-Match"?: string | null;
+            };
+            path: {
+                channel_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AlertChannelUpdate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertChannel"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Changed meanwhile */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description If-Match missing */
+            428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    alert_channels_test: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                channel_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertDelivery"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    alert_deliveries_list: {
+        parameters: {
+            query?: {
+                channel_id?: string | null;
+                alert_id?: number | null;
+                /** @description Items in a part. */
+                limit?: number;
+                /** @description `next_cursor` of the part before. */
+                cursor?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_AlertDelivery_"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    alert_deliveries_retry: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                delivery_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertDelivery"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    alerts_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                alert_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Alert"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    alerts_acknowledge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                alert_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AlertAcknowledge"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Alert"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    alerts_unacknowledge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                alert_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Alert"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
     events_subscribe: {
         parameters: {
             query?: never;
@@ -10353,7 +12962,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Events `hello`, `stream.sample` (Sample), `stream.status` (StreamStatusEvent), `operation` (OperationEvent), `engine` (EngineEvent), `stream.deleted` (StreamDeletedEvent), and `reset` when events may have been missed; data is JSON. */
+            /** @description Events `hello`, `stream.sample` (Sample), `stream.status` (StreamStatusEvent), `operation` (OperationEvent), `engine` (EngineEvent), `stream.deleted` (StreamDeletedEvent), `alert` (AlertEvent), and `reset` when events may have been missed; data is JSON. */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -1,0 +1,171 @@
+"""Channels against a real HTTP receiver and a real mail server: signatures, retries, failures with their cures."""
+
+import hashlib
+import hmac
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from sqlalchemy import text
+
+from tests.alerts.receivers import PASSWORD, http_receiver, mail_server
+from tests.support.engine_double import EngineDouble
+from tests.support.real_engine import make_certificate
+from tests.support.servers import free_port
+from tests.support.serving import eventually
+from tests.test_collector import collector  # noqa: F401
+from thalweg.kernel.context import Resources
+from thalweg.kernel.settings import Settings
+
+CHANNELS = "/api/v1/alerts/channels"
+
+
+async def made(admin: httpx.AsyncClient, **body: Any) -> dict[str, Any]:
+    answer = await admin.post(CHANNELS, json=body)
+    assert answer.status_code == 201, answer.text
+    return dict(answer.json())
+
+
+async def try_out(client: httpx.AsyncClient, channel: dict[str, Any]) -> dict[str, Any]:
+    answer = await client.post(f"{CHANNELS}/{channel['id']}/test")
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
+
+
+def mail(port: int, security: str, **more: Any) -> dict[str, Any]:
+    settings = {"host": "127.0.0.1", "port": port, "security": security, "sender": "thalweg@example.org",
+                "recipients": ["dba@example.org"], **more}  # fmt: skip
+    return {"name": "mail", "kind": "email", "settings": settings}
+
+
+async def test_webhook_is_signed_and_its_secret_stays_inside(
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, resources: Resources
+) -> None:
+    async with http_receiver() as receiver:
+        channel = await made(admin, name="hook", kind="webhook", secret="the key", settings={"url": receiver.url})
+        assert (channel["has_secret"], "secret" in channel) == (True, False)
+        delivery = await try_out(operator, channel)
+        assert (delivery["state"], delivery["event"], delivery["error"]) == ("delivered", "test", None)
+        headers, body = receiver.taken[0]
+        stamp, mark = (part.partition("=")[2] for part in headers["thalweg-signature"].split(","))
+        assert mark == hmac.new(b"the key", f"{stamp}.".encode() + body, hashlib.sha256).hexdigest()
+        assert json.loads(body)["delivery_id"] == headers["thalweg-delivery"] == delivery["id"]
+    async with resources.sessions() as session:
+        stored = (await session.execute(text("SELECT secret_sealed FROM alert_channels"))).scalar_one()
+        audit = str((await session.execute(text("SELECT json_agg(audit)::text FROM audit"))).scalar_one())
+    assert "the key" not in stored + audit
+    assert (await operator.post(CHANNELS, json={"name": "x", "kind": "log"})).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "cure"),
+    [(403, "http_403", "same key"), (404, "http_404", "address"), (302, "http_302", "leads to"),
+     (503, "http_503", "log")],
+)  # fmt: skip
+async def test_webhook_refused(admin: httpx.AsyncClient, status: int, code: str, cure: str) -> None:
+    async with http_receiver() as receiver:
+        receiver.answers = [status]
+        channel = await made(admin, name="hook", kind="webhook", settings={"url": receiver.url})
+        delivery = await try_out(admin, channel)
+    assert (delivery["state"], delivery["error"]["code"]) == ("failed", code)
+    assert cure in delivery["error"]["cure"]
+    shown = (await admin.get(f"{CHANNELS}/{channel['id']}")).json()
+    assert shown["last_delivery"]["error"]["code"] == code
+
+
+async def test_webhook_unreachable(admin: httpx.AsyncClient) -> None:
+    channel = await made(admin, name="h", kind="webhook", settings={"url": f"http://127.0.0.1:{free_port()}/"})
+    assert (await try_out(admin, channel))["error"]["code"] == "unreachable"
+
+
+@pytest.mark.parametrize("security", ["plain", "starttls", "tls"])
+async def test_mail(admin: httpx.AsyncClient, tmp_path: Path, security: str) -> None:
+    certificate = None if security == "plain" else make_certificate(tmp_path)
+    with mail_server(security, certificate) as mailbox:
+        body = mail(mailbox.port, security)
+        if certificate is not None:
+            body["settings"] |= {"user": "thalweg", "ca_certificate": certificate[0].read_text()}
+            body["secret"] = PASSWORD
+        channel = await made(admin, **body)
+        delivery = await try_out(admin, channel)
+        assert delivery["state"] == "delivered", delivery
+        (received,) = mailbox.mails
+        assert (received["To"], received["Subject"]) == ("dba@example.org", "Thalweg: a test of this channel")
+        assert "/alerts?tab=channels" in received.get_content()
+        if certificate is None:
+            return
+        answer = await admin.patch(f"{CHANNELS}/{channel['id']}", json={"secret": "wrong"}, headers={"If-Match": "*"})
+        assert answer.status_code == 200
+        assert (await try_out(admin, channel))["error"]["code"] == "authentication_failed"
+        untrusted = {**body["settings"], "ca_certificate": ""}
+        path = f"{CHANNELS}/{channel['id']}"
+        await admin.patch(path, json={"settings": untrusted, "secret": PASSWORD}, headers={"If-Match": "*"})
+        failed = (await try_out(admin, channel))["error"]
+        assert (failed["code"], "certificate that signed it" in failed["cure"]) == ("tls_failed", True)
+
+
+async def test_mail_that_cannot_be_delivered(admin: httpx.AsyncClient) -> None:
+    with mail_server("plain") as mailbox:
+        channel = await made(admin, **mail(mailbox.port, "plain", recipients=["nobody@refused.example"]))
+        assert (await try_out(admin, channel))["error"]["code"] == "address_refused"
+        settings = mail(mailbox.port, "starttls")["settings"]
+        await admin.patch(f"{CHANNELS}/{channel['id']}", json={"settings": settings}, headers={"If-Match": "*"})
+        assert (await try_out(admin, channel))["error"]["code"] == "not_offered"
+    assert (await try_out(admin, channel))["error"]["code"] == "unreachable"
+
+
+async def test_settings_are_checked(admin: httpx.AsyncClient) -> None:
+    for settings in ({"url": "http://user:pass@host/"}, {"url": "ftp://host/"}, {"url": "http://"}):
+        answer = await admin.post(CHANNELS, json={"name": "h", "kind": "webhook", "settings": settings})
+        assert answer.status_code == 422, answer.text
+    far = {**mail(25, "plain")["settings"], "host": "mail.example.org", "user": "u"}
+    assert (await admin.post(CHANNELS, json={**mail(25, "plain"), "settings": far})).status_code == 422
+    channel = await made(admin, name="log", kind="log")
+    answer = await admin.patch(
+        f"{CHANNELS}/{channel['id']}", json={"settings": {"url": "x"}}, headers={"If-Match": "*"}
+    )
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/settings/url")
+
+
+@pytest.fixture
+def quick(app: FastAPI, settings: Settings) -> None:
+    settings.alerts_interval = settings.alerts_retry_after = 0.05
+
+
+async def test_notices_are_tried_again_until_they_arrive_and_the_end_is_told_after_the_beginning(
+    admin: httpx.AsyncClient,
+    quick: None,
+    engine: EngineDouble,
+    collector: Any,  # noqa: F811
+) -> None:
+    """By a token that ends soon: an alert without any engine."""
+    async with http_receiver() as receiver:
+        receiver.answers = [500, 503]
+        await made(admin, name="hook", kind="webhook", settings={"url": receiver.url})
+        await made(admin, name="urgent", kind="webhook", settings={"url": receiver.url}, min_severity="critical")
+        token = await admin.post("/api/v1/tokens", json={"name": "ci", "role": "viewer", "expires_in_days": 3})
+
+        async def delivered() -> list[dict[str, Any]]:
+            items = (await admin.get("/api/v1/alerts/deliveries")).json()["items"]
+            return [item for item in items if item["state"] == "delivered"]
+
+        (first,) = await eventually(delivered, 20)
+        assert (first["tries"], first["event"], first["title"]) == (
+            3, "firing", "An API token expires: admin's “ci”"
+        )  # fmt: skip
+        counts = (await admin.get("/api/v1/alerts/counts")).json()
+        assert counts == {"firing": 1, "critical": 0, "unacknowledged": 1, "pending": 0}
+        assert (await admin.delete(f"/api/v1/tokens/{token.json()['token']['id']}")).status_code == 204
+
+        async def both() -> bool:
+            return len(await delivered()) == 2
+
+        await eventually(both, 20)
+    bodies = [json.loads(body) for _, body in receiver.taken]
+    assert [body["event"] for body in bodies] == ["firing"] * 3 + ["resolved"]
+    assert len({body["delivery_id"] for body in bodies[:3]}) == 1, "a receiver can tell repetitions"
+    assert bodies[-1]["alert"]["resolved_at"] is not None
+    assert bodies[0]["url"].endswith("/settings?tab=tokens")

@@ -1,0 +1,107 @@
+"""Alerts by their real causes: a real engine and real databases, broken in real ways, one after the other."""
+
+import json
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+from fastapi import FastAPI
+
+from tests.alerts.receivers import HttpReceiver, http_receiver
+from tests.alerts.test_rest import ALERTS, alert_of
+from tests.conftest import Sides
+from tests.features.test_streams import STREAMS
+from tests.support.real_engine import RealEngine
+from tests.support.serving import eventually
+from tests.test_collector import collector, wait_for  # noqa: F401
+from tests.test_real_engine import of, parked, slot, stream, thalwegd  # noqa: F401
+from thalweg.kernel.settings import Settings
+
+
+@pytest.fixture(autouse=True)
+def quick(app: FastAPI, settings: Settings) -> None:
+    settings.alerts_interval = settings.alerts_sources_interval = 0.2
+
+
+async def set_rule(client: httpx.AsyncClient, rule: str, **body: Any) -> None:
+    answer = await client.put(f"{ALERTS}/rules/{rule}", json=body, headers={"If-Match": "*"})
+    assert answer.status_code == 200, answer.text
+
+
+async def told(receiver: HttpReceiver, rule: str, event: str) -> dict[str, Any]:
+    async def found() -> dict[str, Any] | None:
+        bodies = [json.loads(body) for _, body in receiver.taken]
+        return next((b for b in bodies if b["event"] == event and b["alert"]["rule"] == rule), None)
+
+    return dict(await eventually(found, 30))
+
+
+async def test_conflicting_row_is_parked_told_of_and_over_when_it_is_discarded(
+    admin: httpx.AsyncClient,
+    stream: dict[str, Any],  # noqa: F811
+    sides: Sides,
+) -> None:
+    path = f"{STREAMS}/{stream['id']}"
+    async with http_receiver() as receiver:
+        body = {"name": "hook", "kind": "webhook", "settings": {"url": receiver.url}}
+        assert (await admin.post(f"{ALERTS}/channels", json=body)).status_code == 201
+        sides.on_destination("INSERT INTO orders VALUES (500, 'in the way', 1)")
+        sides.on_source("INSERT INTO orders VALUES (500, 'from the source', 2)")
+        notice = await told(receiver, "error_queue", "firing")
+        assert notice["alert"]["message"] == f"1 transaction is parked in the error queue of {stream['name']}."
+        assert notice["url"].endswith(f"/streams/{stream['id']}?tab=errors")
+        (error,) = await parked(admin, path, 1)
+        assert (await admin.delete(f"{path}/errors/{error['id']}")).status_code == 204
+        await told(receiver, "error_queue", "resolved")
+
+
+async def test_locked_destination_stops_progress_and_raises_latency(
+    admin: httpx.AsyncClient,
+    stream: dict[str, Any],  # noqa: F811
+    sides: Sides,
+) -> None:
+    await set_rule(admin, "no_progress", hold_seconds=0, thresholds={"wal_bytes": 1000})
+    await set_rule(admin, "latency", hold_seconds=0, thresholds={"latency_seconds": 2})
+    await set_rule(admin, "wal_retention", hold_seconds=0, thresholds={"retained_bytes": 50_000})
+    with psycopg.connect(
+        host="127.0.0.1", port=sides.cluster.port, user="postgres", dbname=sides.destination["dbname"]
+    ) as locker:
+        locker.execute("LOCK TABLE orders IN ACCESS EXCLUSIVE MODE")
+        sides.on_source("INSERT INTO orders SELECT n, repeat('wide', 50), n FROM generate_series(1000, 1999) n")
+        alert = await alert_of(admin, "no_progress", seconds=40)
+        assert alert["evidence"]["behind_bytes"] > 50_000
+        kept = await alert_of(admin, "wal_retention")
+        assert kept["value"] > 50_000
+    late = await alert_of(admin, "latency")
+    assert late["value"] > 2
+    assert (await alert_of(admin, "no_progress", "resolved", seconds=30))["resolution"] == "cleared"
+
+
+async def test_lost_engine_and_dropped_slot(
+    admin: httpx.AsyncClient,
+    stream: dict[str, Any],  # noqa: F811
+    sides: Sides,
+    thalwegd: RealEngine,  # noqa: F811
+) -> None:
+    await set_rule(admin, "engine_silent", thresholds={"silent_seconds": 1})
+    await set_rule(admin, "slot_inactive", hold_seconds=0)
+    thalwegd.stop()
+    silent = await alert_of(admin, "engine_silent")
+    assert (silent["subject"]["type"], "does not answer" in silent["message"]) == ("engine", True)
+    assert (await alert_of(admin, "slot_inactive"))["stream_id"] == stream["id"]
+
+    async def dropped() -> bool:
+        rows = of(sides, "postgres", f"SELECT active FROM pg_replication_slots WHERE slot_name = '{slot(stream)}'")
+        if rows == [(False,)]:
+            of(sides, "postgres", f"SELECT pg_drop_replication_slot('{slot(stream)}')")
+        return not rows
+
+    await eventually(dropped, 20)
+    lost = await alert_of(admin, "slot_lost")
+    assert (lost["severity"], "is gone" in lost["message"]) == ("critical", True)
+    thalwegd.start()
+    assert (await alert_of(admin, "engine_silent", "resolved"))["resolution"] == "cleared"
+    # The engine never goes on over a gap: it stops, and that is an alert, too.
+    await wait_for(admin, f"{STREAMS}/{stream['id']}", seconds=30, status="ABORTED")
+    assert "slot" in (await alert_of(admin, "component_aborted"))["message"].lower()

@@ -1,0 +1,331 @@
+"""The rules as a pure function: facts and time in, changes out."""
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from thalweg.alerting.catalogue import RULES, RuleId, Severity, SubjectType
+from thalweg.alerting.conditions import CONDITIONS, Key
+from thalweg.alerting.evaluation import Change, evaluate
+from thalweg.alerting.facts import Disk, EngineFacts, Expiry, Facts, Slot, Spill, StreamFacts
+from thalweg.alerting.lifecycle import AlertState, OpenAlert, Step
+from thalweg.alerting.policy import Override, Policy, Silence, effective
+from thalweg.alerting.trend import Memory
+
+START = datetime(2026, 11, 21, 12, tzinfo=UTC)
+MIB, GIB = 1 << 20, 1 << 30
+SOUND = StreamFacts(
+    "s", "orders", "ENABLED", "ENABLED", "REPLICATING", seen=True, source_end=1000, done=1000, had_slot=True,
+    behind_bytes=0, latency_seconds=0.01, parked=0,
+    slot=Slot(START, missing=False, active=True, wal_status="reserved", current_lsn=1000, retained_bytes=100),
+)  # fmt: skip
+ENGINE = EngineFacts("e", "local", "ONLINE", 1.0, disk=Disk(100 * GIB, 90 * GIB))
+
+
+@dataclass
+class Clock:
+    """Runs evaluations one after the other and keeps the alerts as the store does."""
+
+    policy: Policy = field(default_factory=Policy)
+    memory: Memory = field(default_factory=Memory)
+    alerts: dict[Key, OpenAlert] = field(default_factory=dict)
+    seconds: float = 0
+    seen: list[tuple[float, RuleId, Step]] = field(default_factory=list)
+
+    def at(
+        self, seconds: float, *streams: StreamFacts, engines: list[EngineFacts] | None = None, expiries: Any = ()
+    ) -> list[Change]:
+        self.seconds = seconds
+        at = START + timedelta(seconds=seconds)
+        facts = Facts(at, list(streams), engines if engines is not None else [ENGINE], list(expiries))
+        changes = evaluate(facts, self.memory, self.policy, dict(self.alerts))
+        for change in changes:
+            self._take(change, at)
+            if change.step is not Step.REFRESH:
+                self.seen.append((seconds, change.key[0], change.step))
+        return changes
+
+    def _take(self, change: Change, at: datetime) -> None:
+        if change.step is Step.BEGIN:
+            self.alerts[change.key] = OpenAlert(AlertState.PENDING, at)
+        elif change.step is Step.FIRE:
+            self.alerts[change.key] = replace(self.alerts[change.key], state=AlertState.FIRING)
+        elif change.step is Step.CLEARING:
+            self.alerts[change.key] = replace(self.alerts[change.key], clear_since=at)
+        elif change.step is Step.REFRESH:
+            self.alerts[change.key] = replace(self.alerts[change.key], clear_since=None)
+        else:
+            del self.alerts[change.key]
+
+    def firing(self) -> set[RuleId]:
+        return {key[0] for key, alert in self.alerts.items() if alert.state is AlertState.FIRING}
+
+
+def test_every_rule_has_a_condition_and_says_what_to_do() -> None:
+    assert set(CONDITIONS) == set(RULES) == set(RuleId)
+    for rule in RULES.values():
+        assert rule.meaning.endswith(".") and rule.action.endswith(".")
+        for threshold in rule.thresholds:
+            assert threshold.minimum <= threshold.default <= threshold.maximum
+
+
+def test_nothing_fires_where_all_is_well() -> None:
+    clock = Clock()
+    for second in range(0, 600, 5):
+        end = 1000 + second * MIB
+        slot = replace(SOUND.slot, current_lsn=end, read_at=START + timedelta(seconds=second))  # type: ignore[type-var]
+        clock.at(second, replace(SOUND, source_end=end, done=end, slot=slot))
+    assert clock.seen == []
+
+
+# --- the life of an alert
+
+
+def parked(count: int) -> StreamFacts:
+    return replace(SOUND, parked=count)
+
+
+def test_without_hold_time_it_fires_at_once_and_is_resolved_after_its_resolve_time() -> None:
+    clock = Clock()
+    clock.at(0, parked(1))
+    clock.at(1, parked(2))
+    clock.at(2, parked(0))
+    clock.at(6, parked(0))
+    clock.at(7, parked(0))
+    rule = RuleId.ERROR_QUEUE
+    assert clock.seen == [
+        (0, rule, Step.BEGIN), (0, rule, Step.FIRE), (2, rule, Step.CLEARING), (7, rule, Step.RESOLVE)
+    ]  # fmt: skip
+
+
+def test_one_that_comes_back_while_it_clears_goes_on_as_the_same() -> None:
+    clock = Clock()
+    for second, count in ((0, 1), (2, 0), (4, 1), (6, 0), (8, 1), (10, 0), (14, 0)):
+        clock.at(second, parked(count))
+    assert [step for _, _, step in clock.seen].count(Step.FIRE) == 1
+    assert clock.firing() == {RuleId.ERROR_QUEUE}
+    clock.at(15, parked(0))
+    assert clock.firing() == set()
+
+
+def slow(seconds: float | None) -> StreamFacts:
+    return replace(SOUND, latency_seconds=seconds, behind_bytes=5)
+
+
+def test_held_condition_fires_and_a_short_one_does_not() -> None:
+    clock = Clock()
+    clock.at(0, slow(31))
+    clock.at(59, slow(31))
+    clock.at(59.5, slow(1))
+    assert clock.seen[-1][2] is Step.DISMISS
+    clock.at(100, slow(31))
+    clock.at(160, slow(31))
+    assert clock.firing() == {RuleId.LATENCY}
+
+
+def test_value_at_the_edge_does_not_flap() -> None:
+    clock = Clock()
+    for second in range(0, 400, 5):
+        clock.at(second, slow(31 if second % 10 else 29))
+    assert clock.firing() == set(), "29 s ends what is pending"
+    clock = Clock()
+    for second in range(400, 800, 5):
+        clock.at(second, slow(31 if second < 500 or second % 10 else 29))
+    assert [step for _, _, step in clock.seen] == [Step.BEGIN, Step.FIRE]
+    for second in range(800, 870, 5):
+        clock.at(second, slow(23))
+    assert clock.firing() == set(), "below four fifths of the threshold it is over"
+
+
+def test_what_is_not_known_moves_nothing() -> None:
+    clock = Clock()
+    clock.at(0, slow(31))
+    clock.at(70, slow(31))
+    away = replace(SOUND, seen=False, latency_seconds=None, parked=None)
+    for second in range(75, 400, 5):
+        clock.at(second, away)
+    assert clock.firing() == {RuleId.LATENCY}
+    clock.at(400, replace(SOUND, latency_seconds=None, behind_bytes=0))  # idle: nothing waits
+    clock.at(460, replace(SOUND, latency_seconds=None, behind_bytes=0))
+    assert clock.firing() == set()
+
+
+def test_subject_that_goes_takes_its_alerts_with_it() -> None:
+    clock = Clock()
+    clock.at(0, parked(1), replace(slow(31), id="t"))
+    (change,) = [change for change in clock.at(1) if change.step is Step.RESOLVE]
+    assert change.finding is None
+    assert clock.alerts == {}
+
+
+# --- policy
+
+
+def test_stream_settings_win_over_those_of_all() -> None:
+    rule = RuleId.ERROR_QUEUE
+    clock = Clock(Policy({
+        (rule, None): Override(thresholds={"transactions": 10}, severity=Severity.CRITICAL),
+        (rule, "s"): Override(thresholds={"transactions": 1}),
+        (RuleId.COMPONENT_ABORTED, "s"): Override(enabled=False),
+    }))  # fmt: skip
+    other = replace(parked(5), id="t", name="t", status="ABORTED")
+    fired = [change for change in clock.at(0, replace(parked(5), status="ABORTED"), other) if change.step is Step.FIRE]
+    assert [(change.key[0], change.key[2], change.settings.severity) for change in fired] == [
+        (RuleId.COMPONENT_ABORTED, "t", Severity.CRITICAL), (rule, "s", Severity.CRITICAL)
+    ]  # fmt: skip
+    assert effective(rule).thresholds == {"transactions": 0}
+
+
+def test_rule_that_is_switched_off_ends_its_alerts() -> None:
+    clock = Clock()
+    clock.at(0, parked(1))
+    clock.policy = Policy({(RuleId.ERROR_QUEUE, None): Override(enabled=False)})
+    clock.at(1, parked(1))
+    assert clock.alerts == {}
+
+
+@pytest.mark.parametrize(
+    ("rule", "stream", "covered"),
+    [(None, None, True), (RuleId.LATENCY, None, True), (None, "s", True), (RuleId.LATENCY, "s", True),
+     (RuleId.SLOT_LOST, None, False), (None, "t", False)],
+)  # fmt: skip
+def test_silences(rule: RuleId | None, stream: str | None, covered: bool) -> None:
+    policy = Policy(silences=(Silence(rule, stream, START),))
+    assert policy.silenced(RuleId.LATENCY, "s", START - timedelta(seconds=1)) is covered
+    assert not policy.silenced(RuleId.LATENCY, "s", START)
+    assert policy.silenced(RuleId.ENGINE_SILENT, None, START - timedelta(seconds=1)) is (
+        rule is None and stream is None
+    )
+
+
+# --- the conditions
+
+
+def test_no_progress_needs_wal_that_grows_and_a_position_that_stands() -> None:
+    clock = Clock()
+    for second in range(0, 300, 5):  # idle: nothing grows
+        clock.at(second, SOUND)
+    for second in range(300, 600, 5):  # grows, and it follows in steps
+        end = 1000 + (second - 300) * MIB
+        clock.at(second, replace(SOUND, source_end=end, done=end - (second % 10) * MIB))
+    assert clock.seen == []
+    for second in range(600, 700, 5):
+        clock.at(second, replace(SOUND, source_end=1000 + second * MIB, done=7))
+    assert clock.firing() == {RuleId.NO_PROGRESS}
+    clock.at(700, replace(SOUND, source_end=1000 + 700 * MIB, done=1000 + 400 * MIB))
+    clock.at(711, replace(SOUND, source_end=1000 + 711 * MIB, done=1000 + 700 * MIB))
+    assert clock.firing() == set()
+
+
+def test_no_progress_believes_the_source_where_the_engine_sees_no_end() -> None:
+    """A destination that is away: the engine keeps its last picture, the source's own end moves on."""
+    clock = Clock()
+    for second in range(0, 100, 5):
+        slot = replace(SOUND.slot, current_lsn=1000 + second * MIB)  # type: ignore[type-var]
+        clock.at(second, replace(SOUND, phase="RETRYING", slot=slot))
+    assert clock.firing() == {RuleId.NO_PROGRESS}
+    stopped = replace(SOUND, desired_status="DISABLED", status="DISABLED", phase="STOPPED")
+    clock.at(100, stopped)
+    assert clock.firing() == set(), "stopped on purpose"
+
+
+def kept(second: float, retained: int, **more: Any) -> StreamFacts:
+    slot = Slot(START + timedelta(seconds=second), missing=False, active=True, retained_bytes=retained, **more)
+    return replace(SOUND, slot=slot)
+
+
+def test_wal_retention_by_size() -> None:
+    clock = Clock()
+    clock.at(0, kept(0, 11 * GIB))
+    changes = clock.at(30, kept(30, 11 * GIB))
+    assert clock.firing() == {RuleId.WAL_RETENTION}
+    assert changes[0].finding is not None
+    assert changes[0].finding.message == "The source keeps 11.0 GiB of WAL for orders."
+
+
+def test_wal_retention_by_time_to_the_limit() -> None:
+    """10 MiB/s with 18 GiB left: half an hour, below the threshold of an hour."""
+    clock = Clock()
+    for second in range(0, 60, 5):
+        changes = clock.at(second, kept(second, second * 10 * MIB, safe_bytes=18 * GIB, wal_status="reserved"))
+    assert clock.firing() == {RuleId.WAL_RETENTION}
+    finding = next(change.finding for change in changes if change.finding is not None)
+    assert finding.evidence["growth_bytes_per_second"] == pytest.approx(10 * MIB)
+    assert finding.evidence["seconds_to_full"] == pytest.approx(1843.2)
+    assert "31 min" in finding.message
+
+
+def test_steady_retention_has_no_time_to_full() -> None:
+    clock = Clock()
+    for second in range(0, 120, 5):
+        clock.at(second, kept(second, GIB, safe_bytes=MIB, wal_status="extended"))
+    assert clock.seen == []
+
+
+@pytest.mark.parametrize("slot", [Slot(START, missing=True), Slot(START, missing=False, wal_status="lost")])
+def test_lost_slot_fires_at_once(slot: Slot) -> None:
+    clock = Clock()
+    clock.at(0, replace(SOUND, slot=slot))
+    assert clock.firing() == {RuleId.SLOT_LOST}
+    new = Clock()
+    new.at(0, replace(SOUND, slot=Slot(START, missing=True), had_slot=False, phase="INITIALIZING"))
+    assert new.alerts == {}, "a new stream has not made its slot yet"
+
+
+def test_inactive_slot() -> None:
+    clock = Clock()
+    idle = replace(SOUND, slot=replace(SOUND.slot, active=False))  # type: ignore[type-var]
+    clock.at(0, idle)
+    clock.at(61, idle)
+    assert clock.firing() == {RuleId.SLOT_INACTIVE}
+    clock.at(62, replace(idle, desired_status="DISABLED", status="DISABLED"))
+    assert clock.alerts == {}
+
+
+def test_spill_limit_is_watched_for_each_component() -> None:
+    clock = Clock()
+    spilling = replace(SOUND, spills=(
+        Spill("queue", "queue_spill_limit_mb", 90.0, 100.0), Spill("reader", "spill_limit_mb", 10.0, 100.0)
+    ))  # fmt: skip
+    clock.at(0, spilling)
+    clock.at(30, spilling)
+    assert [(key[0], key[3]) for key in clock.alerts] == [(RuleId.SPILL_LIMIT, "queue")]
+    clock.at(35, replace(SOUND, seen=False))
+    assert clock.firing() == {RuleId.SPILL_LIMIT}, "not known: as it was"
+
+
+def test_spill_disk_by_share_and_by_time() -> None:
+    clock = Clock()
+    for second in (0, 30):
+        clock.at(second, engines=[replace(ENGINE, disk=Disk(100 * GIB, 9 * GIB))])
+    assert clock.firing() == {RuleId.SPILL_DISK}
+    growing = Clock()
+    for second in range(0, 60, 5):
+        growing.at(second, engines=[replace(ENGINE, disk=Disk(100 * GIB, 50 * GIB - second * 100 * MIB))])
+    assert growing.firing() == {RuleId.SPILL_DISK}, "500 s to full"
+
+
+def test_silent_engine_is_one_alert_and_its_streams_keep_theirs() -> None:
+    clock = Clock()
+    clock.at(0, parked(1))
+    away = replace(SOUND, seen=False, parked=None, latency_seconds=None)
+    clock.at(31, away, engines=[replace(ENGINE, state="UNREACHABLE", silent_seconds=31, message="refused")])
+    assert clock.firing() == {RuleId.ENGINE_SILENT, RuleId.ERROR_QUEUE}
+
+
+def test_expiries() -> None:
+    def expiry(kind: SubjectType, what: str, days: float) -> Expiry:
+        return Expiry(kind, "x" * 8, "x", what, START + timedelta(days=days))
+
+    clock = Clock()
+    clock.at(0, expiries=[
+        expiry(SubjectType.ENGINE, "identity", 13), expiry(SubjectType.ENGINE, "TLS certificate", 15),
+        expiry(SubjectType.TOKEN, "API token", -1), expiry(SubjectType.AUTHORITY, "authority", 300),
+    ])  # fmt: skip
+    assert {(key[0], key[3]) for key in clock.alerts} == {
+        (RuleId.CERTIFICATE_EXPIRING, "identity"), (RuleId.TOKEN_EXPIRING, "API token")
+    }  # fmt: skip
+    clock.at(1, expiries=[expiry(SubjectType.ENGINE, "identity", 90)])
+    assert clock.alerts == {}

@@ -1,0 +1,183 @@
+"""The rules that are on from the start: what each means, what to do, and its thresholds with their ranges."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class RuleId(StrEnum):
+    NO_PROGRESS = "no_progress"
+    LATENCY = "latency"
+    SPILL_DISK = "spill_disk"
+    SPILL_LIMIT = "spill_limit"
+    WAL_RETENTION = "wal_retention"
+    SLOT_INACTIVE = "slot_inactive"
+    SLOT_LOST = "slot_lost"
+    COMPONENT_ABORTED = "component_aborted"
+    ERROR_QUEUE = "error_queue"
+    ENGINE_SILENT = "engine_silent"
+    CERTIFICATE_EXPIRING = "certificate_expiring"
+    TOKEN_EXPIRING = "token_expiring"  # noqa: S105
+
+
+class Severity(StrEnum):
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+    @property
+    def rank(self) -> int:
+        return list(Severity).index(self)
+
+
+class SubjectType(StrEnum):
+    """What an alert is about."""
+
+    STREAM = "stream"
+    ENGINE = "engine"
+    AUTHORITY = "authority"
+    TOKEN = "token"  # noqa: S105
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A number that a user may set. `unit` is bytes, seconds, percent, days or transactions."""
+
+    name: str
+    label: str
+    unit: str
+    default: float
+    minimum: float
+    maximum: float
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`hold_seconds`: how long the condition must hold before the alert fires. `resolve_seconds`: how long it must be
+    over before the alert is resolved."""
+
+    id: RuleId
+    title: str
+    meaning: str
+    action: str
+    subject: SubjectType
+    severity: Severity
+    hold_seconds: float
+    resolve_seconds: float
+    thresholds: tuple[Threshold, ...] = ()
+    tab: str = ""
+    """The tab of the stream's page that shows more."""
+
+    def threshold(self, name: str) -> Threshold:
+        return next(threshold for threshold in self.thresholds if threshold.name == name)
+
+    @property
+    def per_stream(self) -> bool:
+        return self.subject is SubjectType.STREAM
+
+
+GIB = float(1 << 30)
+MIB = float(1 << 20)
+TIME_TO_FULL = Threshold("seconds_to_full", "Time to full, below", "seconds", 3600, 0, 30 * 86400)
+
+RULES: dict[RuleId, Rule] = {
+    rule.id: rule
+    for rule in (
+        Rule(
+            RuleId.NO_PROGRESS, "No progress while WAL grows",
+            "The source writes WAL, and the stream has not got any further: its destination falls behind.",
+            "Look at the component that does not move on the stream's page: a lock at the destination, a destination "
+            "or an engine that is away, or a transaction that waits. The source keeps its WAL meanwhile.",
+            SubjectType.STREAM, Severity.CRITICAL, 60, 10,
+            (Threshold("wal_bytes", "WAL written meanwhile, at least", "bytes", MIB, 1, 1 << 50),),
+        ),
+        Rule(
+            RuleId.LATENCY, "Latency above its threshold",
+            "Changes reach the destination later than they should: the slowest hundredth of the transactions needs "
+            "longer than the threshold.",
+            "See on the stream's page which component is busy all the time: that is the bottleneck.",
+            SubjectType.STREAM, Severity.WARNING, 60, 60,
+            (Threshold("latency_seconds", "Latency p99, above", "seconds", 30, 0.001, 86400),),
+        ),
+        Rule(
+            RuleId.SPILL_DISK, "The disk for spilled changes fills up",
+            "The disk on which the engine keeps what does not fit into memory is nearly full. When it is, the engine "
+            "holds its sources back.",
+            "Free space on the engine's disk, or speed up the destination whose backlog grows.",
+            SubjectType.ENGINE, Severity.CRITICAL, 30, 60,
+            (Threshold("free_percent", "Free space, below", "percent", 10, 0, 100), TIME_TO_FULL),
+        ),
+        Rule(
+            RuleId.SPILL_LIMIT, "The stream's spill nears its limit",
+            "The changes that the stream has on the engine's disk come near the limit that its parameters set. At the "
+            "limit the stream holds its source back.",
+            "Raise queue_spill_limit_mb or spill_limit_mb if the disk has room, or speed up the destination.",
+            SubjectType.STREAM, Severity.WARNING, 30, 60,
+            (Threshold("used_percent", "Used of the limit, above", "percent", 80, 0, 100), TIME_TO_FULL),
+            "parameters",
+        ),
+        Rule(
+            RuleId.WAL_RETENTION, "The source keeps much WAL",
+            "The stream's replication slot holds back WAL at the source. It fills the source's disk, or the source "
+            "drops the slot when max_slot_wal_keep_size is reached: then the stream needs a new copy.",
+            "Let the stream catch up: start it, remove what holds it up, or delete it if it is not needed any more.",
+            SubjectType.STREAM, Severity.CRITICAL, 30, 60,
+            (Threshold("retained_bytes", "WAL kept, above", "bytes", 10 * GIB, 1, 1 << 60), TIME_TO_FULL),
+        ),
+        Rule(
+            RuleId.SLOT_INACTIVE, "The slot is not in use",
+            "The stream is switched on, but nobody reads from its replication slot: no changes are captured and the "
+            "source keeps all its WAL.",
+            "Check that the engine runs and reaches the source; the stream's page says why it is not connected.",
+            SubjectType.STREAM, Severity.WARNING, 60, 10,
+        ),
+        Rule(
+            RuleId.SLOT_LOST, "The slot is lost",
+            "The stream's replication slot is gone, or the source has removed WAL that it still needed. The changes "
+            "since cannot be captured any more.",
+            "Delete the stream and create it again: it needs a new initial copy. Raise max_slot_wal_keep_size at the "
+            "source if that dropped it.",
+            SubjectType.STREAM, Severity.CRITICAL, 0, 5,
+        ),
+        Rule(
+            RuleId.COMPONENT_ABORTED, "A component has stopped with an error",
+            "The stream does not replicate until somebody acts: the error does not heal by itself.",
+            "Remove the cause that the error names, then press Retry on the stream's page.",
+            SubjectType.STREAM, Severity.CRITICAL, 0, 5,
+        ),
+        Rule(
+            RuleId.ERROR_QUEUE, "The error queue is not empty",
+            "Transactions could not be applied and are parked at the destination, whole; those that depend on them "
+            "wait behind them. The destination differs from the source by them.",
+            "Open the error queue, remove the cause (often a row that is in the way), then execute them again or "
+            "discard them.",
+            SubjectType.STREAM, Severity.WARNING, 0, 5,
+            (Threshold("transactions", "Parked transactions, above", "transactions", 0, 0, 1e9),),
+            "errors",
+        ),
+        Rule(
+            RuleId.ENGINE_SILENT, "An engine does not answer",
+            "The control plane cannot see the engine. Its streams may go on running: only their picture is missing. Or "
+            "the engine is down, and none of them runs.",
+            "Look whether thalwegd runs on its host, what its log says, and whether the network lets the control plane "
+            "through.",
+            SubjectType.ENGINE, Severity.CRITICAL, 0, 5,
+            (Threshold("silent_seconds", "Without an answer for, above", "seconds", 30, 0, 86400),),
+        ),
+        Rule(
+            RuleId.CERTIFICATE_EXPIRING, "A certificate expires",
+            "Engines trust each other, and the control plane them, by certificates. With an expired one they refuse to "
+            "connect. Engines' identities are renewed by themselves at a third of their life: one that was not shows "
+            "that the renewal fails.",
+            "For an engine's identity: see the engine's message on the engines page. For a certificate of your own: "
+            "give thalwegd a new one with --tls-cert and --tls-key.",
+            SubjectType.ENGINE, Severity.WARNING, 0, 0,
+            (Threshold("days", "Expires within", "days", 14, 0, 365),),
+        ),
+        Rule(
+            RuleId.TOKEN_EXPIRING, "An API token expires",
+            "Whatever uses the token is locked out when it has expired.",
+            "Create a new token in the settings, give it to its user, then revoke the old one.",
+            SubjectType.TOKEN, Severity.WARNING, 0, 0,
+            (Threshold("days", "Expires within", "days", 7, 0, 365),),
+        ),
+    )
+}  # fmt: skip

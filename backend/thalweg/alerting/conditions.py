@@ -1,0 +1,314 @@
+"""Each rule's condition: from the facts to one finding for each thing that the rule is about."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from thalweg.alerting.catalogue import RuleId, SubjectType
+from thalweg.alerting.facts import EngineFacts, Facts, StreamFacts
+from thalweg.alerting.policy import Policy, RuleSettings
+from thalweg.alerting.trend import Memory, seconds_to
+from thalweg.alerting.words import days, duration, size
+
+# A firing alert is over only when its value is this far on the good side of the threshold: no flapping at the edge.
+CLEAR_SHARE = 0.8
+# Positions are told once a second, and a large transaction takes its time: a shorter stop is not worth a pending alert.
+STANDS_SECONDS_MIN = 10
+
+
+@dataclass(frozen=True)
+class Subject:
+    """`part` tells two alerts of one rule about one thing apart, such as an engine's two certificates."""
+
+    type: SubjectType
+    id: str
+    name: str
+    part: str = ""
+
+    @property
+    def stream_id(self) -> str | None:
+        return self.id if self.type is SubjectType.STREAM else None
+
+
+Key = tuple[RuleId, SubjectType, str, str]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """`breached` None: it cannot be told now, so everything stays as it is."""
+
+    rule: RuleId
+    subject: Subject
+    breached: bool | None
+    message: str = ""
+    value: float | None = None
+    threshold: float | None = None
+    unit: str = ""
+    evidence: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> Key:
+        return (self.rule, self.subject.type, self.subject.id, self.subject.part)
+
+
+@dataclass(frozen=True)
+class View:
+    """One evaluation's input. `firing` are the alerts that fire now."""
+
+    facts: Facts
+    memory: Memory
+    policy: Policy
+    firing: frozenset[Key]
+
+    def streams(self, rule: RuleId) -> Iterator[tuple[StreamFacts, RuleSettings, Subject]]:
+        for stream in self.facts.streams:
+            settings = self.policy.settings(rule, stream.id)
+            if settings.enabled and stream.desired_status != "DROPPED":
+                yield stream, settings, Subject(SubjectType.STREAM, stream.id, stream.name)
+
+    def engines(self, rule: RuleId) -> Iterator[tuple[EngineFacts, RuleSettings, Subject]]:
+        settings = self.policy.settings(rule)
+        for engine in self.facts.engines if settings.enabled else []:
+            yield engine, settings, Subject(SubjectType.ENGINE, engine.id, engine.name)
+
+    def above(self, rule: RuleId, subject: Subject, value: float, threshold: float) -> bool:
+        firing = (rule, subject.type, subject.id, subject.part) in self.firing
+        return value > threshold * (CLEAR_SHARE if firing else 1)
+
+    def below(self, rule: RuleId, subject: Subject, value: float | None, threshold: float) -> bool:
+        firing = (rule, subject.type, subject.id, subject.part) in self.firing
+        return value is not None and value < threshold / (CLEAR_SHARE if firing else 1)
+
+
+def no_progress(view: View) -> Iterator[Finding]:
+    rule, at = RuleId.NO_PROGRESS, view.facts.at
+    for stream, settings, subject in view.streams(rule):
+        if stream.desired_status != "ENABLED" or stream.status == "ABORTED" or stream.phase == "INSTANTIATING":
+            continue
+        ends = [end for end in (stream.source_end, stream.slot.current_lsn if stream.slot else None) if end]
+        if not stream.seen or not stream.done or not ends:
+            yield Finding(rule, subject, None)
+            continue
+        still = view.memory.standstill(stream.id, at, stream.done, max(ends))
+        written = max(0, max(ends) - still.source_end)
+        seconds = (at - still.since).total_seconds()
+        threshold = settings.thresholds["wal_bytes"]
+        yield Finding(
+            rule, subject, seconds >= STANDS_SECONDS_MIN and written >= threshold and max(ends) > stream.done,
+            f"{stream.name} has not moved for {duration(seconds)}, while the source wrote {size(written)} of WAL.",
+            written, threshold, "bytes",
+            {"stands_for_seconds": round(seconds), "wal_written_bytes": written,
+             "behind_bytes": max(ends) - stream.done, "phase": stream.phase, "error": stream.error},
+        )  # fmt: skip
+
+
+def latency(view: View) -> Iterator[Finding]:
+    rule = RuleId.LATENCY
+    for stream, settings, subject in view.streams(rule):
+        if stream.desired_status != "ENABLED":
+            continue
+        value = stream.latency_seconds
+        if value is None and stream.behind_bytes == 0:
+            value = 0.0  # Nothing came through because nothing waits.
+        if not stream.seen or value is None:
+            yield Finding(rule, subject, None)
+            continue
+        threshold = settings.thresholds["latency_seconds"]
+        yield Finding(
+            rule, subject, view.above(rule, subject, value, threshold),
+            f"Changes of {stream.name} arrive after {duration(value)} (p99); the threshold is {duration(threshold)}.",
+            value, threshold, "seconds", {"p99_seconds": value, "behind_bytes": stream.behind_bytes},
+        )  # fmt: skip
+
+
+def spill_disk(view: View) -> Iterator[Finding]:
+    rule = RuleId.SPILL_DISK
+    for engine, settings, subject in view.engines(rule):
+        disk = engine.disk
+        if disk is None or disk.total_bytes <= 0:
+            yield Finding(rule, subject, None)
+            continue
+        used = disk.total_bytes - disk.free_bytes
+        growth = view.memory.growth((rule, engine.id), view.facts.at, used)
+        left = seconds_to(disk.free_bytes, growth)
+        free = 100 * disk.free_bytes / disk.total_bytes
+        threshold = settings.thresholds["free_percent"]
+        breached = view.below(rule, subject, free, threshold) or view.below(
+            rule, subject, left, settings.thresholds["seconds_to_full"]
+        )
+        full = f" At the present growth it is full in {duration(left)}." if left is not None else ""
+        yield Finding(
+            rule, subject, breached,
+            f"The disk of {engine.name} has {size(disk.free_bytes)} free of {size(disk.total_bytes)} ({free:.0f} %)."
+            + full,
+            free, threshold, "percent",
+            {"free_bytes": disk.free_bytes, "total_bytes": disk.total_bytes, "growth_bytes_per_second": growth,
+             "seconds_to_full": left},
+        )  # fmt: skip
+
+
+def spill_limit(view: View) -> Iterator[Finding]:
+    rule = RuleId.SPILL_LIMIT
+    for stream, settings, subject in view.streams(rule):
+        if not stream.seen:
+            yield Finding(rule, subject, None)
+            continue
+        for spill in stream.spills:
+            own = Subject(subject.type, subject.id, subject.name, spill.component)
+            growth = view.memory.growth((rule, stream.id, spill.component), view.facts.at, spill.used_bytes)
+            left = seconds_to(spill.limit_bytes - spill.used_bytes, growth)
+            used, threshold = 100 * spill.used_bytes / spill.limit_bytes, settings.thresholds["used_percent"]
+            breached = view.above(rule, own, used, threshold) or view.below(
+                rule, own, left, settings.thresholds["seconds_to_full"]
+            )
+            full = f" At the present growth it is reached in {duration(left)}." if left is not None else ""
+            yield Finding(
+                rule, own, breached,
+                f"{stream.name} has {size(spill.used_bytes)} of changes on disk at {spill.component}, {used:.0f} % of "
+                f"{spill.parameter}.{full}",
+                used, threshold, "percent",
+                {"component": spill.component, "parameter": spill.parameter, "used_bytes": spill.used_bytes,
+                 "limit_bytes": spill.limit_bytes, "growth_bytes_per_second": growth, "seconds_to_full": left},
+            )  # fmt: skip
+
+
+def wal_retention(view: View) -> Iterator[Finding]:
+    rule = RuleId.WAL_RETENTION
+    for stream, settings, subject in view.streams(rule):
+        slot = stream.slot
+        if slot is None:
+            yield Finding(rule, subject, None)
+            continue
+        if slot.missing or slot.wal_status == "lost":
+            continue
+        growth = view.memory.growth((rule, stream.id), slot.read_at, slot.retained_bytes)
+        left = seconds_to(slot.safe_bytes, growth) if slot.safe_bytes is not None else None
+        threshold = settings.thresholds["retained_bytes"]
+        breached = view.above(rule, subject, slot.retained_bytes, threshold) or view.below(
+            rule, subject, left, settings.thresholds["seconds_to_full"]
+        )
+        told = f"The source keeps {size(slot.retained_bytes)} of WAL for {stream.name}."
+        if left is not None:
+            told += (
+                f" At the present growth max_slot_wal_keep_size is reached in {duration(left)}: the slot is lost then."
+            )
+        elif growth is not None and growth > 0:
+            told += f" It grows by {size(growth)} a second" + (
+                ", and no max_slot_wal_keep_size limits it." if slot.safe_bytes is None else "."
+            )
+        yield Finding(
+            rule, subject, breached or slot.wal_status == "unreserved", told, slot.retained_bytes, threshold, "bytes",
+            {"retained_bytes": slot.retained_bytes, "safe_bytes": slot.safe_bytes, "wal_status": slot.wal_status,
+             "growth_bytes_per_second": growth, "seconds_to_full": left},
+        )  # fmt: skip
+
+
+def slot_inactive(view: View) -> Iterator[Finding]:
+    rule = RuleId.SLOT_INACTIVE
+    for stream, _, subject in view.streams(rule):
+        if stream.desired_status != "ENABLED" or stream.phase == "INSTANTIATING" or not stream.had_slot:
+            continue
+        slot = stream.slot
+        if slot is None:
+            yield Finding(rule, subject, None)
+        elif not slot.missing and slot.wal_status != "lost":
+            why = f" {stream.error}" if stream.error else ""
+            yield Finding(
+                rule, subject, not slot.active, f"Nobody reads from the slot of {stream.name}.{why}",
+                evidence={"wal_status": slot.wal_status, "retained_bytes": slot.retained_bytes, "phase": stream.phase},
+            )  # fmt: skip
+
+
+def slot_lost(view: View) -> Iterator[Finding]:
+    rule = RuleId.SLOT_LOST
+    for stream, _, subject in view.streams(rule):
+        slot = stream.slot
+        if slot is None or not stream.had_slot:
+            yield Finding(rule, subject, None if slot is None else False)
+            continue
+        told = f"The slot of {stream.name} is gone."
+        if slot.wal_status == "lost":
+            told = f"The source has removed WAL that the slot of {stream.name} still needed."
+        yield Finding(
+            rule, subject, slot.missing or slot.wal_status == "lost", told,
+            evidence={"missing": slot.missing, "wal_status": slot.wal_status},
+        )  # fmt: skip
+
+
+def component_aborted(view: View) -> Iterator[Finding]:
+    rule = RuleId.COMPONENT_ABORTED
+    for stream, _, subject in view.streams(rule):
+        if not stream.seen:
+            yield Finding(rule, subject, None)
+            continue
+        told = stream.error or "It has stopped with an error."
+        yield Finding(rule, subject, stream.status == "ABORTED", f"{stream.name} has stopped. {told}",
+                      evidence={"status": stream.status, "error": stream.error})  # fmt: skip
+
+
+def error_queue(view: View) -> Iterator[Finding]:
+    rule = RuleId.ERROR_QUEUE
+    for stream, settings, subject in view.streams(rule):
+        if not stream.seen or stream.parked is None:
+            yield Finding(rule, subject, None)
+            continue
+        threshold = settings.thresholds["transactions"]
+        parked = "1 transaction is" if stream.parked == 1 else f"{stream.parked} transactions are"
+        yield Finding(
+            rule, subject, stream.parked > threshold, f"{parked} parked in the error queue of {stream.name}.",
+            stream.parked, threshold, "transactions", {"transactions": stream.parked},
+        )  # fmt: skip
+
+
+def engine_silent(view: View) -> Iterator[Finding]:
+    rule = RuleId.ENGINE_SILENT
+    for engine, settings, subject in view.engines(rule):
+        threshold = settings.thresholds["silent_seconds"]
+        why = f" {engine.message}" if engine.message else ""
+        yield Finding(
+            rule, subject, engine.silent_seconds > threshold,
+            f"{engine.name} has not answered for {duration(engine.silent_seconds)}.{why}",
+            engine.silent_seconds, threshold, "seconds",
+            {"state": engine.state, "silent_seconds": round(engine.silent_seconds), "message": engine.message},
+        )  # fmt: skip
+
+
+def _expiring(view: View, rule: RuleId, *types: SubjectType) -> Iterator[Finding]:
+    settings = view.policy.settings(rule)
+    if not settings.enabled:
+        return
+    threshold = settings.thresholds["days"]
+    for expiry in view.facts.expiries:
+        if expiry.subject_type not in types:
+            continue
+        left = (expiry.until - view.facts.at).total_seconds() / 86400
+        subject = Subject(expiry.subject_type, expiry.subject_id, expiry.subject_name, expiry.what)
+        when = f"expires in {days(left)}" if left > 0 else f"expired {days(-left)} ago"
+        yield Finding(
+            rule, subject, left < threshold, f"The {expiry.what} of {expiry.subject_name} {when}.", left, threshold,
+            "days", {"until": expiry.until.isoformat(), "what": expiry.what},
+        )  # fmt: skip
+
+
+def certificate_expiring(view: View) -> Iterator[Finding]:
+    return _expiring(view, RuleId.CERTIFICATE_EXPIRING, SubjectType.ENGINE, SubjectType.AUTHORITY)
+
+
+def token_expiring(view: View) -> Iterator[Finding]:
+    return _expiring(view, RuleId.TOKEN_EXPIRING, SubjectType.TOKEN)
+
+
+CONDITIONS: dict[RuleId, Callable[[View], Iterator[Finding]]] = {
+    RuleId.NO_PROGRESS: no_progress,
+    RuleId.LATENCY: latency,
+    RuleId.SPILL_DISK: spill_disk,
+    RuleId.SPILL_LIMIT: spill_limit,
+    RuleId.WAL_RETENTION: wal_retention,
+    RuleId.SLOT_INACTIVE: slot_inactive,
+    RuleId.SLOT_LOST: slot_lost,
+    RuleId.COMPONENT_ABORTED: component_aborted,
+    RuleId.ERROR_QUEUE: error_queue,
+    RuleId.ENGINE_SILENT: engine_silent,
+    RuleId.CERTIFICATE_EXPIRING: certificate_expiring,
+    RuleId.TOKEN_EXPIRING: token_expiring,
+}

@@ -1,0 +1,90 @@
+"""What the rules look at: a picture of streams, engines and credentials at one time. None is: not known now."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from thalweg.alerting.catalogue import SubjectType
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A stream's replication slot, by the source's own word. `read_at` is of the control plane's clock."""
+
+    read_at: datetime
+    missing: bool
+    active: bool = False
+    wal_status: str | None = None
+    current_lsn: int = 0
+    retained_bytes: int = 0
+    """WAL from the slot's restart position to the source's end."""
+    safe_bytes: int | None = None
+    """WAL that may still be written before the slot is in danger; None: max_slot_wal_keep_size sets no limit."""
+
+
+@dataclass(frozen=True)
+class Spill:
+    """What one component has on the engine's disk, and how much it may have, in bytes."""
+
+    component: str
+    parameter: str
+    used_bytes: float
+    limit_bytes: float
+
+
+@dataclass(frozen=True)
+class StreamFacts:
+    """`seen`: its engine answers and the observation is fresh; else what was observed says nothing of now."""
+
+    id: str
+    name: str
+    desired_status: str
+    status: str
+    phase: str
+    seen: bool
+    error: str | None = None
+    source_end: int | None = None
+    done: int | None = None
+    """What needs no more work: applied, or confirmed where nothing of interest came after."""
+    had_slot: bool = False
+    """It has confirmed a position once: since then it has a slot."""
+    behind_bytes: int | None = None
+    latency_seconds: float | None = None
+    """None also where no transaction came through."""
+    parked: int | None = None
+    spills: tuple[Spill, ...] = ()
+    slot: Slot | None = None
+
+
+@dataclass(frozen=True)
+class Disk:
+    total_bytes: int
+    free_bytes: int
+
+
+@dataclass(frozen=True)
+class EngineFacts:
+    id: str
+    name: str
+    state: str
+    silent_seconds: float
+    message: str | None = None
+    disk: Disk | None = None
+
+
+@dataclass(frozen=True)
+class Expiry:
+    """Something that ends: an engine's identity or TLS certificate, the authority, an API token."""
+
+    subject_type: SubjectType
+    subject_id: str
+    subject_name: str
+    what: str
+    until: datetime
+
+
+@dataclass(frozen=True)
+class Facts:
+    at: datetime
+    streams: list[StreamFacts] = field(default_factory=list)
+    engines: list[EngineFacts] = field(default_factory=list)
+    expiries: list[Expiry] = field(default_factory=list)

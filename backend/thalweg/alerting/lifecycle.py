@@ -1,0 +1,59 @@
+"""The life of one alert: pending for its hold-down time, firing, resolved. Transitions over findings and time."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from thalweg.alerting.conditions import Finding
+from thalweg.alerting.policy import RuleSettings
+
+
+class AlertState(StrEnum):
+    PENDING = "pending"
+    FIRING = "firing"
+    RESOLVED = "resolved"
+
+
+OPEN = (AlertState.PENDING, AlertState.FIRING)
+
+
+class Step(StrEnum):
+    NOTHING = "nothing"
+    BEGIN = "begin"
+    """A pending alert is made."""
+    FIRE = "fire"
+    REFRESH = "refresh"
+    """It goes on: value and message are those of now."""
+    DISMISS = "dismiss"
+    """It was pending and is over: nobody was told, nothing is kept."""
+    CLEARING = "clearing"
+    """It fires and its condition is over: it is resolved unless that comes back."""
+    RESOLVE = "resolve"
+
+
+@dataclass(frozen=True)
+class OpenAlert:
+    state: AlertState
+    pending_at: datetime
+    clear_since: datetime | None = None
+
+
+def steps_of(alert: OpenAlert | None, finding: Finding, settings: RuleSettings, at: datetime) -> list[Step]:
+    """What to do, in order. Nothing that is not known moves an alert on."""
+    if finding.breached is None:
+        return []
+    hold = timedelta(seconds=settings.hold_seconds)
+    if alert is None:
+        if not finding.breached:
+            return []
+        return [Step.BEGIN] if hold else [Step.BEGIN, Step.FIRE]
+    if alert.state is AlertState.PENDING:
+        if not finding.breached:
+            return [Step.DISMISS]
+        return [Step.FIRE] if at - alert.pending_at >= hold else [Step.REFRESH]
+    if finding.breached:
+        return [Step.REFRESH]
+    resolve = timedelta(seconds=settings.resolve_seconds)
+    if not resolve or (alert.clear_since is not None and at - alert.clear_since >= resolve):
+        return [Step.RESOLVE]
+    return [] if alert.clear_since is not None else [Step.CLEARING]

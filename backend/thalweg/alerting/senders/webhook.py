@@ -1,0 +1,73 @@
+"""Posts a notice as JSON, signed: docs/guides/alerts.md tells receivers how to check it.
+
+`Thalweg-Signature: t=SECONDS,v1=HEX` is HMAC-SHA256 (RFC 2104) under the channel's key over "SECONDS.BODY": the time is
+part of it, so that a receiver can refuse what is replayed.
+"""
+
+import asyncio
+import hashlib
+import hmac
+import ssl
+
+import httpx
+
+from thalweg import __version__
+from thalweg.alerting.notice import Delivered, Notice
+from thalweg.alerting.senders.settings import WebhookSettings
+
+SHOWN_MAX = 200
+
+
+def signature(key: str, body: bytes, seconds: int) -> str:
+    digest = hmac.new(key.encode(), f"{seconds}.".encode() + body, hashlib.sha256).hexdigest()
+    return f"t={seconds},v1={digest}"
+
+
+async def post_webhook(settings: WebhookSettings, key: str, notice: Notice, timeout: float) -> Delivered:
+    body = notice.model_dump_json().encode()
+    headers = {
+        "Content-Type": "application/json", "User-Agent": f"Thalweg/{__version__}",
+        "Thalweg-Event": notice.event.value, "Thalweg-Delivery": notice.delivery_id,
+    }  # fmt: skip
+    if key:
+        headers["Thalweg-Signature"] = signature(key, body, int(notice.at.timestamp()))
+    try:
+        async with asyncio.timeout(timeout), httpx.AsyncClient(timeout=timeout, follow_redirects=False) as client:
+            response = await client.post(settings.url, content=body, headers=headers)
+    except (TimeoutError, httpx.TimeoutException):
+        return Delivered(
+            "timeout", f"No answer within {timeout:g} s.",
+            "Let the receiver answer first and work afterwards, and check that no firewall drops the connection.",
+        )  # fmt: skip
+    except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError, UnicodeError) as error:
+        return _unreachable(error)
+    if response.is_success:
+        return Delivered()
+    return _refused(response)
+
+
+def _unreachable(error: Exception) -> Delivered:
+    reason = str(error) or type(error).__name__
+    lowered = reason.lower()
+    if "certificate" in lowered or "ssl" in lowered:
+        cure = "Give the receiver a certificate that this host trusts, for the name in the address."
+        return Delivered("tls_failed", reason, cure)
+    if "name or service" in lowered or "resolution" in lowered or "no address" in lowered:
+        return Delivered("unknown_host", reason, "Correct the host name in the address.")
+    return Delivered("unreachable", reason, "Check the address, and that the receiver runs and listens there.")
+
+
+def _refused(response: httpx.Response) -> Delivered:
+    told = " ".join(response.text[:SHOWN_MAX].split())
+    message = f"The receiver answered {response.status_code} {response.reason_phrase}." + (f" {told}" if told else "")
+    status = response.status_code
+    cure, final = "Read the receiver's own log.", 400 <= status < 500
+    if status in (401, 403):
+        cure = "The receiver does not accept the request: give both sides the same key, or correct the address."
+    elif status in (404, 405, 410):
+        cure = "Correct the address: nothing takes a POST there."
+    elif 300 <= status < 400:
+        cure, final = f"Give the address that it leads to: {response.headers.get('location', '?')[:SHOWN_MAX]}.", True
+    elif status in (408, 425, 429):
+        cure, final = "It is tried again later: the receiver wants fewer requests.", False
+    return Delivered(f"http_{status}", message, cure, final)

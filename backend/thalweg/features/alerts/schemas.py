@@ -1,0 +1,233 @@
+"""Alerts, their rules, silences, channels and deliveries as the API shows them."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from thalweg.alerting.catalogue import RuleId, Severity, SubjectType
+from thalweg.alerting.lifecycle import AlertState
+from thalweg.alerting.notice import NoticeEvent
+from thalweg.alerting.senders.settings import ChannelKind, EmailSettings, LogSettings, WebhookSettings
+from thalweg.kernel.models import Body, Id, Name, Resource, Secret, Text
+
+SILENCE_SECONDS_MAX = 366 * 86400
+
+
+class AlertSubject(Resource):
+    type: SubjectType
+    id: str
+    name: str
+
+
+class AlertResolution(StrEnum):
+    CLEARED = "cleared"
+    NOT_APPLICABLE = "not_applicable"
+
+
+class Alert(Resource):
+    id: str
+    rule: RuleId
+    title: str
+    severity: Severity
+    state: AlertState
+    subject: AlertSubject
+    stream_id: str | None
+    message: str = Field(description="What is the matter, with the numbers.")
+    meaning: str
+    action: str = Field(description="What to do.")
+    page: str = Field(description="The console's page that shows more, as a path.")
+    value: float | None
+    threshold: float | None
+    unit: str
+    evidence: dict[str, Any]
+    pending_at: datetime
+    fired_at: datetime | None = Field(description="Null while it is pending: the condition must hold for a while.")
+    resolved_at: datetime | None
+    resolution: AlertResolution | None = Field(
+        description="cleared: the condition was over. not_applicable: its subject is gone or stopped, or the rule off."
+    )
+    silenced: bool = Field(description="A silence keeps its notices back now.")
+    acknowledged_at: datetime | None
+    acknowledged_by: str | None
+    note: str | None = Field(description="Given with the acknowledgement.")
+    run_id: int | None = Field(description="The advisor run that was taken when it fired.")
+
+
+class AlertCounts(Resource):
+    """For the bell in the header. `unacknowledged` are those of the firing that nobody has taken on or silenced."""
+
+    firing: int
+    critical: int
+    unacknowledged: int
+    pending: int
+
+
+class AlertFilter(StrEnum):
+    OPEN = "open"
+    PENDING = "pending"
+    FIRING = "firing"
+    RESOLVED = "resolved"
+    ALL = "all"
+
+
+class AlertAcknowledge(Body):
+    note: Text = Field(default="", description="What is being done about it.")
+
+
+class AlertThreshold(Resource):
+    name: str
+    label: str
+    unit: str
+    default: float
+    minimum: float
+    maximum: float
+
+
+class AlertRuleValues(Resource):
+    enabled: bool
+    severity: Severity
+    hold_seconds: float = Field(description="The condition must hold for so long before the alert fires.")
+    thresholds: dict[str, float]
+
+
+class AlertRuleSettings(Body):
+    """What differs from the defaults. What is left out, or null, is as in the next wider scope."""
+
+    enabled: bool | None = None
+    severity: Severity | None = None
+    hold_seconds: Annotated[float, Field(ge=0, le=86400, allow_inf_nan=False)] | None = None
+    thresholds: Annotated[dict[str, Annotated[float, Field(allow_inf_nan=False)]], Field(max_length=10)] = Field(
+        default_factory=dict
+    )
+
+
+class AlertStreamRule(Resource):
+    stream_id: str
+    stream_name: str
+    settings: AlertRuleSettings
+    effective: AlertRuleValues
+
+
+class AlertRule(Resource):
+    id: RuleId
+    title: str
+    meaning: str
+    action: str
+    subject: SubjectType
+    per_stream: bool = Field(description="It may be set for single streams.")
+    thresholds: list[AlertThreshold]
+    default: AlertRuleValues
+    settings: AlertRuleSettings
+    effective: AlertRuleValues
+    streams: list[AlertStreamRule]
+    etag: str
+
+
+class AlertRules(Resource):
+    rules: list[AlertRule]
+
+
+class AlertSilenceCreate(Body):
+    """Keeps notices back. Alerts go on being shown; one that still fires at the end is told of then."""
+
+    rule: RuleId | None = Field(default=None, description="Null: every rule.")
+    stream_id: Id | None = Field(default=None, description="Null: every stream, and what is of no stream.")
+    seconds: Annotated[int, Field(ge=60, le=SILENCE_SECONDS_MAX)] = Field(description="From now on.")
+    reason: Text = ""
+
+
+class AlertSilence(Resource):
+    id: str
+    rule: RuleId | None
+    stream_id: str | None
+    stream_name: str | None
+    until: datetime
+    reason: str
+    created_by: str
+    created_at: datetime
+
+
+class _ChannelCreate(Body):
+    name: Name
+    enabled: bool = True
+    min_severity: Severity = Field(default=Severity.WARNING, description="Less severe alerts are not sent.")
+    send_resolved: bool = Field(default=True, description="Also tell when an alert is over.")
+
+
+class WebhookChannelCreate(_ChannelCreate):
+    kind: Literal[ChannelKind.WEBHOOK]
+    settings: WebhookSettings
+    secret: Secret = Field(default="", description="The key that signs each body. Never shown again.")
+
+
+class EmailChannelCreate(_ChannelCreate):
+    kind: Literal[ChannelKind.EMAIL]
+    settings: EmailSettings
+    secret: Secret = Field(default="", description="The user's password. Never shown again.")
+
+
+class LogChannelCreate(_ChannelCreate):
+    kind: Literal[ChannelKind.LOG]
+    settings: LogSettings = Field(default_factory=LogSettings)
+    secret: Literal[""] = ""
+
+
+AlertChannelCreate = Annotated[
+    WebhookChannelCreate | EmailChannelCreate | LogChannelCreate, Field(discriminator="kind")
+]
+
+
+class AlertChannelUpdate(Body):
+    """The kind stays. `settings` are given as a whole."""
+
+    name: Name | None = None
+    enabled: bool | None = None
+    min_severity: Severity | None = None
+    send_resolved: bool | None = None
+    settings: dict[str, Any] | None = None
+    secret: Secret | None = Field(default=None, description="Left as it is when missing; empty: none.")
+
+
+class AlertChannel(Resource):
+    id: str
+    name: str
+    kind: ChannelKind
+    enabled: bool
+    min_severity: Severity
+    send_resolved: bool
+    settings: dict[str, Any]
+    has_secret: bool
+    last_delivery: "AlertDelivery | None"
+    created_at: datetime
+    updated_at: datetime
+    etag: str
+
+
+class DeliveryState(StrEnum):
+    PENDING = "pending"
+    DELIVERED = "delivered"
+    FAILED = "failed"
+
+
+class DeliveryError(Resource):
+    code: str
+    message: str
+    cure: str
+
+
+class AlertDelivery(Resource):
+    id: str
+    channel_id: str
+    channel_name: str
+    alert_id: str | None = Field(description="Null: a test.")
+    title: str
+    event: NoticeEvent
+    state: DeliveryState
+    tries: int
+    next_try_at: datetime | None
+    created_at: datetime
+    finished_at: datetime | None
+    took_ms: float | None
+    error: DeliveryError | None = Field(description="Of the last try, with its cure.")

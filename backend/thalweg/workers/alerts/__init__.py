@@ -1,0 +1,1 @@
+"""Alerts in the elected collector: reads facts, evaluates the rules, writes what has changed, delivers notices."""

@@ -1,0 +1,128 @@
+"""Puts the facts together: from the store, from the collector's live samples and from what sources were seen to say."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from cryptography import x509
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from thalweg.alerting.catalogue import SubjectType
+from thalweg.alerting.facts import Disk, EngineFacts, Expiry, Facts, Spill, StreamFacts
+from thalweg.db.models import EngineRow, StreamRow
+from thalweg.features.streams.parameters import effective, load_parameters
+from thalweg.kernel.settings import Settings
+from thalweg.live.health import OBSERVATION_FRESH, SILENT, engine_of_concern
+from thalweg.live.positions import lsn_of
+from thalweg.live.schemas import ComponentSample, ComponentType, Sample
+from thalweg.workers.alerts import repository
+from thalweg.workers.alerts.sources import Seen
+
+SAMPLE_FRESH = timedelta(seconds=10)
+MIB = 1 << 20
+
+
+@dataclass
+class Live:
+    """What the collector's loops see, kept for the evaluation. Owner: the collector; one event loop.
+
+    `watching_since`: before it nobody looked, so that silence before it says nothing.
+    """
+
+    watching_since: datetime
+    samples: dict[str, tuple[Sample, datetime]] = field(default_factory=dict)
+    latencies: dict[str, float] = field(default_factory=dict)
+    """The worst p99 since the last evaluation, in milliseconds: samples come more often than evaluations."""
+    disks: dict[str, Disk] = field(default_factory=dict)
+
+    def put(self, samples: list[Sample], at: datetime) -> None:
+        for sample in samples:
+            self.samples[sample.stream_id] = (sample, at)
+            if sample.latency.p99_ms is not None:
+                worst = self.latencies.get(sample.stream_id, 0.0)
+                self.latencies[sample.stream_id] = max(worst, sample.latency.p99_ms)
+
+    def sample(self, stream_id: str, at: datetime) -> Sample | None:
+        known = self.samples.get(stream_id)
+        return known[0] if known is not None and at - known[1] <= SAMPLE_FRESH else None
+
+    def keep_only(self, stream_ids: set[str], engine_ids: set[str]) -> None:
+        self.samples = {name: kept for name, kept in self.samples.items() if name in stream_ids}
+        self.disks = {name: disk for name, disk in self.disks.items() if name in engine_ids}
+
+
+async def read_facts(session: AsyncSession, live: Live, seen: Seen, settings: Settings, at: datetime) -> Facts:
+    engines = await repository.engines(session)
+    streams = await repository.streams_with_engines(session)
+    live.keep_only({row.id for row in streams}, {row.id for row in engines})
+    latencies, live.latencies = live.latencies, {}
+    expiries = [*_identities(engines, seen), *await _tokens(session)]
+    authority = await repository.authority_certificate(session)
+    if authority is not None:
+        until = x509.load_pem_x509_certificate(authority.encode()).not_valid_after_utc
+        expiries.append(Expiry(SubjectType.AUTHORITY, "authority", "Thalweg", "authority of engines", until))
+    return Facts(
+        at, [_stream(row, live.sample(row.id, at), latencies.get(row.id), seen, settings, at) for row in streams],
+        [_engine(row, live, at) for row in engines], expiries,
+    )  # fmt: skip
+
+
+def _engine(row: EngineRow, live: Live, at: datetime) -> EngineFacts:
+    heard_at = max(row.last_seen_at or row.created_at, live.watching_since)
+    silent = max(0.0, (at - heard_at).total_seconds())
+    message = row.message if row.state in SILENT else None
+    return EngineFacts(row.id, row.name, row.state, silent, message, live.disks.get(row.id))
+
+
+def _stream(
+    row: StreamRow, sample: Sample | None, p99: float | None, seen: Seen, settings: Settings, at: datetime
+) -> StreamFacts:
+    observed = row.observed or {}
+    engines = {engine.id: engine for engine in (row.engine, row.capture_engine) if engine is not None}
+    answers = engine_of_concern(row, engines).state not in SILENT
+    fresh = row.observed_at is not None and at - row.observed_at <= OBSERVATION_FRESH
+    positions, error = observed.get("positions") or {}, observed.get("error")
+    confirmed = lsn_of(positions.get("confirmed", ""))
+    return StreamFacts(
+        id=row.id, name=row.name, desired_status=row.desired_status, status=row.observed_status,
+        phase=row.observed_phase, seen=answers and fresh, error=error["message"] if error else None,
+        source_end=lsn_of(positions.get("source_end", "")) or None,
+        done=max(lsn_of(positions.get("applied", "")), confirmed) or None, had_slot=confirmed > 0,
+        behind_bytes=sample.backlog.bytes if sample else None, latency_seconds=p99 / 1000 if p99 is not None else None,
+        parked=sample.error_queue_transactions if sample else None,
+        spills=_spills(row, sample, settings), slot=seen.slot(row.id, at),
+    )  # fmt: skip
+
+
+def _spills(row: StreamRow, sample: Sample | None, settings: Settings) -> tuple[Spill, ...]:
+    parameters = effective(load_parameters(settings.contract_directory), row.parameters)
+    spills = []
+    for component in sample.components if sample else []:
+        name = _limit_of(component)
+        if name is not None and "spill_bytes" in component.gauges:
+            limit = float(parameters[name]) * MIB
+            if limit > 0:
+                spills.append(Spill(component.id, name, component.gauges["spill_bytes"], limit))
+    return tuple(spills)
+
+
+def _limit_of(component: ComponentSample) -> str | None:
+    if component.type is ComponentType.QUEUE:
+        return "queue_spill_limit_mb"
+    return "spill_limit_mb" if component.sub_component == "APPLY READER" else None
+
+
+def _identities(engines: list[EngineRow], seen: Seen) -> list[Expiry]:
+    found = []
+    for row in engines:
+        if row.identity_not_after is not None:
+            found.append(Expiry(SubjectType.ENGINE, row.id, row.name, "identity", row.identity_not_after))
+        if row.id in seen.certificates:
+            found.append(Expiry(SubjectType.ENGINE, row.id, row.name, "TLS certificate", seen.certificates[row.id]))
+    return found
+
+
+async def _tokens(session: AsyncSession) -> list[Expiry]:
+    return [
+        Expiry(SubjectType.TOKEN, token_id, f"{owner}'s “{name}”", "API token", until)
+        for token_id, name, owner, until in await repository.ending_tokens(session)
+    ]

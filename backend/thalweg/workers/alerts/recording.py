@@ -1,0 +1,153 @@
+"""Writes what an evaluation has changed, and queues the notices of it in the same transaction."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from thalweg.alerting.catalogue import RuleId, Severity, SubjectType
+from thalweg.alerting.conditions import Finding, Key
+from thalweg.alerting.evaluation import Change
+from thalweg.alerting.lifecycle import AlertState, OpenAlert, Step
+from thalweg.alerting.notice import NoticeEvent
+from thalweg.alerting.policy import Override, Policy, Silence
+from thalweg.db.models import AlertChannelRow, AlertDeliveryRow, AlertRow
+from thalweg.live.schemas import AlertEvent
+from thalweg.workers.alerts import repository
+
+# A value that changes all the time is written this often, not at every evaluation.
+REWRITE_AFTER = timedelta(seconds=15)
+
+
+def key_of(row: AlertRow) -> Key:
+    return (RuleId(row.rule), SubjectType(row.subject_type), row.subject_id, row.part)
+
+
+def open_alert(row: AlertRow) -> OpenAlert:
+    return OpenAlert(AlertState(row.state), row.pending_at, row.clear_since)
+
+
+async def read_policy(session: AsyncSession, at: datetime) -> Policy:
+    overrides = {
+        (RuleId(row.rule), row.stream_id): Override(
+            row.enabled, Severity(row.severity) if row.severity else None, row.hold_seconds, row.thresholds
+        )
+        for row in await repository.overrides(session)
+    }
+    silences = [
+        Silence(RuleId(row.rule) if row.rule else None, row.stream_id, row.until)
+        for row in await repository.silences(session, at)
+    ]
+    return Policy(overrides, tuple(silences))
+
+
+@dataclass
+class Recorded:
+    events: list[tuple[str, AlertEvent]]
+    fired: list[AlertRow]
+    queued: int
+
+
+async def record_changes(
+    session: AsyncSession, rows: dict[Key, AlertRow], changes: list[Change], policy: Policy, at: datetime
+) -> Recorded:
+    """In the caller's transaction; `rows` are the open alerts."""
+    events: list[tuple[str, AlertEvent]] = []
+    fired: list[AlertRow] = []
+    over: list[AlertRow] = []
+    moved: list[AlertRow] = []
+    for change in changes:
+        row = rows.get(change.key)
+        if row is None:
+            row = rows[change.key] = _begun(change, at)
+            session.add(row)
+        elif change.finding is not None:
+            _refresh(row, change, at)
+        if change.step is Step.FIRE:
+            row.state, row.fired_at = AlertState.FIRING, at
+            fired.append(row)
+        elif change.step is Step.CLEARING:
+            row.clear_since = at
+        elif change.step is Step.RESOLVE:
+            row.state, row.resolved_at = AlertState.RESOLVED, at
+            row.resolution = "cleared" if change.finding is not None else "not_applicable"
+            over.append(row)
+        if change.step not in (Step.REFRESH, Step.CLEARING) and row not in moved:
+            moved.append(row)
+    await session.flush()
+    for row in moved:
+        events.append(("alert", _event(row, at)))
+    for change in changes:
+        if change.step is Step.DISMISS:
+            await session.delete(rows[change.key])
+    queued = await _queue_notices(session, list(rows.values()), over, policy, at)
+    return Recorded(events, fired, queued)
+
+
+def _begun(change: Change, at: datetime) -> AlertRow:
+    finding = _found(change)
+    subject = finding.subject
+    return AlertRow(
+        rule=finding.rule, subject_type=subject.type, subject_id=subject.id, subject_name=subject.name,
+        part=subject.part, stream_id=subject.stream_id, severity=change.settings.severity, state=AlertState.PENDING,
+        message=finding.message, value=finding.value, threshold=finding.threshold, unit=finding.unit,
+        evidence=finding.evidence, pending_at=at, changed_at=at,
+    )  # fmt: skip
+
+
+def _found(change: Change) -> Finding:
+    assert change.finding is not None  # noqa: S101  # nothing begins without a finding
+    return change.finding
+
+
+def _refresh(row: AlertRow, change: Change, at: datetime) -> None:
+    """What the alert says stays as it was when its condition is over: that is why it fired."""
+    finding = _found(change)
+    if not finding.breached:
+        return
+    if row.clear_since is not None:
+        row.clear_since = None
+    row.severity = change.settings.severity
+    if change.step is Step.FIRE or at - row.changed_at >= REWRITE_AFTER:
+        row.subject_name, row.changed_at = finding.subject.name, at
+        row.message, row.value, row.threshold = finding.message, finding.value, finding.threshold
+        row.evidence = finding.evidence
+
+
+def _event(row: AlertRow, at: datetime) -> AlertEvent:
+    return AlertEvent(
+        alert_id=str(row.id), rule=row.rule, stream_id=row.stream_id, severity=row.severity, state=row.state, at=at
+    )
+
+
+async def _queue_notices(
+    session: AsyncSession, rows: list[AlertRow], over: list[AlertRow], policy: Policy, at: datetime
+) -> int:
+    """A silenced alert is told of when the silence ends and it still fires; the end of one only if it was told of."""
+    told = [
+        row
+        for row in rows
+        if row.state == AlertState.FIRING and row.notified_at is None
+        and not policy.silenced(RuleId(row.rule), row.stream_id, at)
+    ]  # fmt: skip
+    ended = [row for row in over if row.notified_at is not None]
+    if not told and not ended:
+        return 0
+    channels = await repository.enabled_channels(session)
+    for row in told:
+        row.notified_at = at
+    notices = [(row, NoticeEvent.FIRING) for row in told] + [(row, NoticeEvent.RESOLVED) for row in ended]
+    deliveries = [
+        AlertDeliveryRow(channel_id=channel.id, alert_id=row.id, event=event, state="pending", next_try_at=at)
+        for row, event in notices
+        for channel in channels
+        if _wants(channel, row, event)
+    ]
+    session.add_all(deliveries)
+    return len(deliveries)
+
+
+def _wants(channel: AlertChannelRow, row: AlertRow, event: NoticeEvent) -> bool:
+    if Severity(row.severity).rank < Severity(channel.min_severity).rank:
+        return False
+    return event is NoticeEvent.FIRING or channel.send_resolved

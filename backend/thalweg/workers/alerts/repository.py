@@ -1,0 +1,103 @@
+"""SQL of the alerts' evaluation and of the deliveries."""
+
+from datetime import datetime
+
+from sqlalchemy import and_, delete, exists, select
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import aliased, joinedload
+
+from thalweg.alerting.lifecycle import AlertState
+from thalweg.db.models import (
+    AlertChannelRow,
+    AlertDeliveryRow,
+    AlertRow,
+    AlertRuleRow,
+    AlertSilenceRow,
+    AuthorityRow,
+    EngineRow,
+    StreamRow,
+    TokenRow,
+    UserRow,
+)
+
+
+async def streams_with_sources(session: AsyncSession) -> list[StreamRow]:
+    """Those that are to stay: what is being dropped loses its slot on purpose."""
+    query = select(StreamRow).options(joinedload(StreamRow.source)).where(StreamRow.desired_status != "DROPPED")
+    return list(await session.scalars(query.order_by(StreamRow.id)))
+
+
+async def streams_with_engines(session: AsyncSession) -> list[StreamRow]:
+    query = select(StreamRow).options(joinedload(StreamRow.engine), joinedload(StreamRow.capture_engine))
+    return list(await session.scalars(query.order_by(StreamRow.id)))
+
+
+async def tls_engines(session: AsyncSession) -> list[tuple[str, str]]:
+    """(id, address) of engines whose control API has a certificate."""
+    query = select(EngineRow.id, EngineRow.url).where(EngineRow.url.startswith("https://")).order_by(EngineRow.id)
+    return [(row.id, row.url) for row in await session.execute(query)]
+
+
+async def engines(session: AsyncSession) -> list[EngineRow]:
+    return list(await session.scalars(select(EngineRow).order_by(EngineRow.id)))
+
+
+async def ending_tokens(session: AsyncSession) -> list[tuple[str, str, str, datetime]]:
+    """(id, name, owner's name, end) of tokens that can still be used, or could until they ended."""
+    query = (
+        select(TokenRow.id, TokenRow.name, UserRow.name.label("owner"), TokenRow.expires_at)
+        .join(UserRow, UserRow.id == TokenRow.user_id)
+        .where(TokenRow.expires_at.is_not(None), TokenRow.revoked_at.is_(None), UserRow.enabled)
+        .order_by(TokenRow.id)
+    )
+    return [(row.id, row.name, row.owner, row.expires_at) for row in await session.execute(query)]
+
+
+async def authority_certificate(session: AsyncSession) -> str | None:
+    return (await session.scalars(select(AuthorityRow.certificate))).one_or_none()
+
+
+async def overrides(session: AsyncSession) -> list[AlertRuleRow]:
+    return list(await session.scalars(select(AlertRuleRow)))
+
+
+async def silences(session: AsyncSession, at: datetime) -> list[AlertSilenceRow]:
+    return list(await session.scalars(select(AlertSilenceRow).where(AlertSilenceRow.until > at)))
+
+
+async def open_alerts(session: AsyncSession) -> list[AlertRow]:
+    query = select(AlertRow).where(AlertRow.state != AlertState.RESOLVED).order_by(AlertRow.id)
+    return list(await session.scalars(query))
+
+
+async def enabled_channels(session: AsyncSession) -> list[AlertChannelRow]:
+    return list(await session.scalars(select(AlertChannelRow).where(AlertChannelRow.enabled)))
+
+
+async def due_deliveries(session: AsyncSession, at: datetime, limit: int) -> list[AlertDeliveryRow]:
+    """Oldest first; of one alert and channel one at a time, so that nobody hears the end before the beginning."""
+    earlier = aliased(AlertDeliveryRow)
+    waits = exists().where(
+        and_(
+            earlier.channel_id == AlertDeliveryRow.channel_id, earlier.alert_id == AlertDeliveryRow.alert_id,
+            earlier.state == "pending", earlier.id < AlertDeliveryRow.id,
+        )
+    )  # fmt: skip
+    query = (
+        select(AlertDeliveryRow)
+        .options(joinedload(AlertDeliveryRow.channel), joinedload(AlertDeliveryRow.alert))
+        .join(AlertChannelRow, AlertChannelRow.id == AlertDeliveryRow.channel_id)
+        .where(AlertDeliveryRow.state == "pending", AlertDeliveryRow.next_try_at <= at, AlertChannelRow.enabled, ~waits)
+        .order_by(AlertDeliveryRow.id)
+        .limit(limit)
+    )
+    return list(await session.scalars(query))
+
+
+async def forget_resolved(session: AsyncSession, before: datetime) -> None:
+    """Their deliveries go with them; tests of channels, and silences that have ended, by their own age."""
+    await session.execute(delete(AlertRow).where(AlertRow.resolved_at < before))
+    await session.execute(
+        delete(AlertDeliveryRow).where(AlertDeliveryRow.alert_id.is_(None), AlertDeliveryRow.created_at < before)
+    )
+    await session.execute(delete(AlertSilenceRow).where(AlertSilenceRow.until < before))
