@@ -7,10 +7,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from thalweg.advisor.analysis import PathView, analyse
 from thalweg.advisor.finding import FactSheet, Finding
+from thalweg.advisor.findings.ranking import find
 from thalweg.advisor.schemas import Analysis
-from thalweg.advisor.streams import StreamInput
 from thalweg.db.models import AdvisorRunRow
 from thalweg.features.advisor import repository
+from thalweg.features.advisor.facts import facts_of
 from thalweg.features.advisor.gathering import Span, gather, thresholds_of
 from thalweg.features.advisor.presentation import path_lines, series_of, summary_document
 from thalweg.features.advisor.schemas import LiveAnalysis, RunReason, RunScope
@@ -38,7 +39,6 @@ class Taken:
     views: list[PathView]
     findings: list[Finding]
     sheets: list[FactSheet]
-    inputs: list[StreamInput]
     live: bool
 
 
@@ -52,7 +52,12 @@ async def examine(
     gathered = await gather(session, resources, stream_id, span)
     thresholds = thresholds_of(await repository.policy(session))
     analysis, views = analyse(gathered.inputs, thresholds, at, scope.component_id)
-    return Taken(analysis, views, [], [], gathered.inputs, gathered.live)
+    known = await facts_of(resources, gathered.rows, views, read=facts and not span.is_past)
+    queried = {sheet.database: sheet.queried_at for sheet in known.sheets if sheet.error is None}
+    for database in analysis.databases:
+        database.last_queried = queried.get(database.global_name)
+    found = find(views, known.by_path, thresholds.event)
+    return Taken(analysis, views, found, known.sheets, gathered.live)
 
 
 async def take_run(session: AsyncSession, resources: Resources, request: RunRequest) -> AdvisorRunRow:

@@ -1,0 +1,313 @@
+"""Why appliers are slow: the rules of a path that its destination limits."""
+
+from collections.abc import Iterator
+
+from psycopg import sql
+
+from thalweg.advisor.finding import Cure, Evidence, Finding, Severity
+from thalweg.advisor.findings.clues import Clues, action, fact
+from thalweg.advisor.stages import Stage
+from thalweg.inspection.performance import Activity, DestinationFacts, Name
+
+FLUSHES = ("IO:WALSync", "IO:WALWrite", "LWLock:WALWrite", "IO:WalSync", "IO:WalWrite", "LWLock:WALBufMapping")
+STANDBY = ("IPC:SyncRep",)
+READS = ("IO:DataFileRead",)
+DEPENDENCY_PERCENT = 25.0
+SMALL_TABLE_ROWS = 1000
+GROUPS_SMALL = 1000
+
+
+def quoted(name: Name) -> str:
+    return sql.Identifier(*name).as_string()
+
+
+def applying(clues: Clues) -> Iterator[Finding]:
+    """Of the sub-component APPLY SERVER. The first that explains its time is the cause, the others come with it."""
+    stage = clues.limiting
+    if stage is None or stage.sub_component != "APPLY SERVER" or stage.mean is None:
+        return
+    causes = [
+        *_locks(clues, stage), *_missing_indexes(clues, stage), *_triggers(clues, stage), *_flushes(clues, stage),
+        *_dependencies(clues, stage), *_commit_order(clues, stage), *_small_groups(clues, stage),
+        *_reads(clues, stage), *_data_layer(clues, stage),
+    ]  # fmt: skip
+    yield from causes
+    if not any(finding.is_cause for finding in causes):
+        yield from _parallelism(clues, stage)
+
+
+def _working(stage: Stage, share: float) -> float:
+    """Percent of the stage's working time, for a share of its sessions' or threads' time."""
+    assert stage.mean is not None  # noqa: S101
+    work = 100 - stage.mean.idle
+    return 0.0 if work <= 0 else min(99.0, 100 * share / work)
+
+
+def _locks(clues: Clues, stage: Stage) -> Iterator[Finding]:
+    facts = clues.facts.destination
+    if facts is None or not facts.waits.blockers:
+        return
+    share = facts.waits.share("Lock:")
+    if share <= clues.event_threshold:
+        return
+    blockers = sorted(facts.waits.blockers.values(), key=lambda blocker: blocker.pid)
+    database = clues.view.path.path.destination_db
+    yield clues.finding(
+        "apply_lock_contention", "Other sessions hold locks that the appliers need",
+        f"In {share:.0f} % of the looks at working appliers they waited for a lock of {blockers[0].told}.",
+        [
+            _seen(facts, "Lock:", clues.event_threshold),
+            *(fact("BLOCKED BY", database, blocker.told) for blocker in blockers),
+            clues.share(stage, "EXECUTE", "execute"),
+        ],
+        [
+            clues.at_destination(
+                "End the session that holds the lock, or let it commit; then see to it that its application commits "
+                "sooner, or works on other rows than the stream does.",
+                "\n".join(f"SELECT pg_terminate_backend({blocker.pid});" for blocker in blockers),
+            )
+        ],
+        severity=Severity.CRITICAL, stage=stage, share=share,
+    )  # fmt: skip
+
+
+def _seen(facts: DestinationFacts, prefix: str, threshold: float) -> Evidence:
+    share = round(facts.waits.share(prefix), 1)
+    return fact(f"WAIT {prefix.rstrip(':')}", "working sessions", share, "PERCENT", threshold)
+
+
+def _missing_indexes(clues: Clues, stage: Stage) -> Iterator[Finding]:
+    facts = clues.facts.destination
+    if facts is None or stage.mean is None or stage.mean.events.get("EXECUTE", 0) <= clues.event_threshold:
+        return
+    found = [(name, facts.after[name]) for name in facts.keyless if name in facts.after]
+    changed = [(name, table) for name, table in found if table.updates + table.deletes > 0 and table.seq_scan > 0]
+    for name, table in changed:
+        yield _missing_index(clues, stage, facts, name, table)
+
+
+def _missing_index(clues: Clues, stage: Stage, facts: DestinationFacts, name: Name, table: Activity) -> Finding:
+    shown, keys = ".".join(name), _keys(clues, name)
+    index = sql.Identifier(f"{name[1]}_thalweg_key"[:63]).as_string()
+    columns = ", ".join(sql.Identifier(column).as_string() for column in keys)
+    statement = f"CREATE UNIQUE INDEX CONCURRENTLY {index} ON {quoted(name)} ({columns});"
+    before = facts.before.get(name)
+    read = table.seq_tup_read - (before.seq_tup_read if before else 0)
+    cure = (
+        clues.at_destination(f"Create an index on the key of {shown}; writers are not blocked meanwhile.", statement)
+        if keys
+        else action(f"Give {shown} a primary key or a unique index at the destination.")
+    )
+    return clues.finding(
+        "apply_missing_index", f"{shown} has no index for its key at the destination",
+        f"Each update and delete reads the whole table of about {table.rows} rows to find its row.",
+        [
+            clues.share(stage, "EXECUTE", "execute"),
+            fact("ROWS READ BY SEQUENTIAL SCANS", shown, float(read), "ROWS WHILE LOOKED AT"),
+            fact("SEQUENTIAL SCANS", shown, float(table.seq_scan), "NUMBER"),
+            fact("ROWS", shown, float(table.rows), "NUMBER", SMALL_TABLE_ROWS),
+        ],
+        [cure], severity=Severity.CRITICAL, stage=stage, is_cause=table.rows >= SMALL_TABLE_ROWS or read > 0,
+        share=_working(stage, stage.mean.events["EXECUTE"] if stage.mean else 0), subject=shown,
+    )  # fmt: skip
+
+
+def _keys(clues: Clues, name: Name) -> list[str]:
+    source = clues.facts.source
+    return source.keys.get(name, []) if source is not None else []
+
+
+def _triggers(clues: Clues, stage: Stage) -> Iterator[Finding]:
+    facts = clues.facts.destination
+    if facts is None or stage.mean is None or stage.mean.events.get("EXECUTE", 0) <= clues.event_threshold:
+        return
+    own = facts.waits.events and facts.waits.own_blockers > 0
+    for trigger in facts.triggers:
+        shown = ".".join(trigger.table)
+        table = facts.after.get(trigger.table)
+        used = table is not None and table.inserts + table.updates + table.deletes > 0
+        name = sql.Identifier(trigger.name).as_string()
+        evidence = [
+            clues.share(stage, "EXECUTE", "execute"),
+            fact("TRIGGER", shown, f"{trigger.name} calls {trigger.function}()"),
+        ]
+        if facts.waits.top is not None:
+            evidence.append(fact("TOP WAIT", "working sessions", f"{facts.waits.top[0]} {facts.waits.top[1]:.0f} %"))
+        if own:
+            evidence.append(fact("WAITS FOR EACH OTHER", "working sessions", float(facts.waits.own_blockers), "LOOKS"))
+        yield clues.finding(
+            "apply_trigger", f"A trigger fires for every change that is applied to {shown}",
+            f"{trigger.name} on {shown} is enabled for replicas and runs within each of the appliers' statements.",
+            evidence,
+            [
+                clues.at_destination(
+                    "Let the trigger fire for local changes only, as triggers do by default. What it does must then "
+                    "come from the source, or be done later in sets.",
+                    f"ALTER TABLE {quoted(trigger.table)} ENABLE TRIGGER {name};",
+                )
+            ],
+            stage=stage, share=_working(stage, stage.mean.events["EXECUTE"]), is_cause=used,
+            subject=f"{shown}.{trigger.name}",
+        )  # fmt: skip
+
+
+def _flushes(clues: Clues, stage: Stage) -> Iterator[Finding]:
+    facts = clues.facts.destination
+    assert stage.mean is not None  # noqa: S101
+    committing = stage.mean.events.get("COMMIT", 0.0)
+    flushing = facts.waits.share(*FLUSHES) if facts else 0.0
+    standby = facts.waits.share(*STANDBY) if facts else 0.0
+    if max(committing, flushing, standby) <= clues.event_threshold:
+        return
+    evidence = [clues.share(stage, "COMMIT", "commit")]
+    if facts is not None:
+        evidence.append(fact("WAIT FOR WAL", "working sessions", round(flushing, 1), "PERCENT", clues.event_threshold))
+        evidence += [fact(name, "destination", value) for name, value in _flush_settings(facts).items()]
+        evidence += [fact(f"pg_stat_wal.{name}", "destination", value) for name, value in facts.wal.items()]
+    if standby > flushing:
+        yield clues.finding(
+            "apply_standby", "The destination waits for its standby at each commit",
+            "synchronous_standby_names is set, and the standby confirms slowly.", evidence,
+            [action("Make the standby faster, or take the stream's user off synchronous replication.")],
+            stage=stage, share=_working(stage, standby),
+        )  # fmt: skip
+        return
+    yield clues.finding(
+        "apply_slow_flush", "The destination's disk is slow in writing WAL",
+        "Appliers wait until the destination's WAL is written, although they commit asynchronously.", evidence,
+        [
+            *_group_cures(clues),
+            clues.at_destination(
+                "Put pg_wal on a faster disk; until then, more WAL buffers let commits gather.",
+                "ALTER SYSTEM SET wal_buffers = '64MB';  -- takes effect with a restart of the server",
+            ),
+        ],
+        stage=stage, share=_working(stage, max(committing, flushing)),
+    )  # fmt: skip
+
+
+def _flush_settings(facts: DestinationFacts) -> dict[str, str]:
+    names = ("synchronous_commit", "fsync", "wal_buffers", "synchronous_standby_names")
+    return {name: facts.settings[name] for name in names if facts.settings.get(name)}
+
+
+def _group_cures(clues: Clues) -> list[Cure]:
+    parameter = clues.facts.parameters.get("group_size")
+    if parameter is None or not isinstance(parameter.default, int) or clues.number("group_size") >= parameter.default:
+        return []
+    text = "Let one commit at the destination take more of the source's transactions."
+    return [clues.parameters(text, group_size=parameter.default)]
+
+
+def _dependencies(clues: Clues, stage: Stage) -> Iterator[Finding]:
+    assert stage.mean is not None  # noqa: S101
+    share = stage.mean.events.get("DEPENDENCY", 0.0)
+    if share <= DEPENDENCY_PERCENT:
+        return
+    coordinator = next((other for other in clues.view.stages if other.sub_component == "APPLY COORDINATOR"), None)
+    evidence = [clues.share(stage, "DEPENDENCY", "dependency")]
+    if coordinator is not None:
+        evidence.append(clues.rate(coordinator.loads[0], "dependent_groups", "DEPENDENT GROUPS", "PER SECOND"))
+    yield clues.finding(
+        "apply_dependency_chain", "Transactions wait for one another: they change the same rows",
+        f"Appliers spend {share:.0f} % of their time waiting until a transaction that touches the same row has "
+        "committed. More appliers do not help.",
+        evidence,
+        [
+            *_group_cures(clues),
+            action(
+                "Take the hot row apart at the source: several counters instead of one, or fewer updates of it in "
+                "larger transactions."
+            ),
+        ],
+        stage=stage, share=_working(stage, share),
+    )  # fmt: skip
+
+
+def _commit_order(clues: Clues, stage: Stage) -> Iterator[Finding]:
+    assert stage.mean is not None  # noqa: S101
+    share = stage.mean.events.get("COMMIT ORDER", 0.0)
+    if share <= clues.event_threshold or clues.value("commit_serialization") != "full":
+        return
+    yield clues.finding(
+        "apply_commit_order", "Transactions wait for their turn to commit",
+        "commit_serialization is full: what has executed waits until everything before it has committed.",
+        [clues.share(stage, "COMMIT ORDER", "commit_order"), fact("commit_serialization", "stream", "full")],
+        [
+            clues.parameters(
+                "Let transactions that share no key commit in any order; those that do still keep theirs.",
+                commit_serialization="dependent_transactions",
+            )
+        ],
+        stage=stage, share=_working(stage, share),
+    )  # fmt: skip
+
+
+def _small_groups(clues: Clues, stage: Stage) -> Iterator[Finding]:
+    size = clues.number("group_size")
+    cures = _group_cures(clues)
+    if size >= GROUPS_SMALL or not cures:
+        return
+    loads = stage.loads
+    lcrs = sum(load.rates.get("lcrs", 0.0) for load in loads)
+    groups = sum(load.rates.get("groups", 0.0) for load in loads)
+    evidence = [fact("group_size", "stream", float(size), "LCRS", GROUPS_SMALL)]
+    if groups > 0:
+        evidence.append(fact("MESSAGES PER GROUP", "appliers", round(lcrs / groups, 1), "NUMBER"))
+    yield clues.finding(
+        "apply_small_groups", "Each of the source's transactions costs one at the destination",
+        "group_size keeps appliers from executing consecutive transactions together.", evidence, cures, stage=stage,
+        is_cause=False,
+    )  # fmt: skip
+
+
+def _reads(clues: Clues, stage: Stage) -> Iterator[Finding]:
+    facts = clues.facts.destination
+    share = facts.waits.share(*READS) if facts else 0.0
+    if facts is None or share <= clues.event_threshold:
+        return
+    yield clues.finding(
+        "apply_disk_reads", "The destination reads from disk to find rows",
+        "The tables and indexes that the stream changes do not fit into the destination's memory.",
+        [_seen(facts, "IO:DataFileRead", clues.event_threshold)],
+        [action("Give the destination more shared_buffers and memory, or a faster disk.")],
+        stage=stage, share=_working(stage, share),
+    )  # fmt: skip
+
+
+def _data_layer(clues: Clues, stage: Stage) -> Iterator[Finding]:
+    facts = clues.facts.destination
+    if clues.value("data_layer") is False:
+        yield clues.finding(
+            "apply_data_layer_off", "The fast way into the destination is switched off",
+            "The parameter data_layer is off: changes are written as SQL.", [fact("data_layer", "stream", "off")],
+            [clues.parameters("Write through the extension thalweg_datalayer where it is there.", data_layer=True)],
+            severity=Severity.ADVICE, is_cause=False, stage=stage,
+        )  # fmt: skip
+    elif facts is not None and facts.data_layer_available and not facts.data_layer_installed:
+        yield clues.finding(
+            "apply_data_layer_missing", "The destination could have the extension thalweg_datalayer",
+            "The server has it, the database does not: changes are written as SQL.",
+            [fact("pg_available_extensions", clues.view.path.path.destination_db, "thalweg_datalayer")],
+            [clues.at_destination("Create the extension, then restart the stream.",
+                                  "CREATE EXTENSION thalweg_datalayer;")],
+            severity=Severity.ADVICE, is_cause=False, stage=stage,
+        )  # fmt: skip
+
+
+def _parallelism(clues: Clues, stage: Stage) -> Iterator[Finding]:
+    """Nothing in the way: the appliers simply have all they can do."""
+    assert stage.mean is not None  # noqa: S101
+    now, maximum = clues.number("parallelism"), clues.facts.parameters["parallelism"].maximum or 64
+    busiest = stage.busiest
+    if busiest is None or stage.mean.idle > 20 or now >= maximum:
+        return
+    proposed = min(maximum, 2 * now)
+    yield clues.finding(
+        "apply_parallelism", "The appliers have all they can do",
+        f"All {now} execute at the destination most of the time, and wait for nothing else.",
+        [clues.share(stage, "EXECUTE", "execute"), fact("parallelism", "stream", float(now), "APPLIERS")],
+        [clues.parameters("Use more appliers, as long as the destination has processors to spare.",
+                          parallelism=proposed)],
+        severity=Severity.ADVICE, stage=stage, share=50.0,
+    )  # fmt: skip

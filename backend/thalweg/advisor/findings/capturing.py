@@ -1,0 +1,151 @@
+"""The source's side: decoding, the way from the source, and the network between two engines."""
+
+from collections.abc import Iterator
+
+from thalweg.advisor.finding import Cure, Evidence, Finding
+from thalweg.advisor.findings.clues import Clues, action, fact
+from thalweg.advisor.occupancy import SOURCE
+from thalweg.advisor.stages import Stage
+from thalweg.inspection.sessions import CPU
+from thalweg.live.schemas import ComponentType
+
+SENDING = ("Client:WalSenderWriteData", "Client:ClientWrite")
+WINDOW_FULL = 0.8
+COMPRESSIONS = {"none": "lz4", "lz4": "zstd"}
+
+
+def capturing(clues: Clues) -> Iterator[Finding]:
+    stage = clues.limiting
+    if stage is None or stage.mean is None:
+        return
+    kind = stage.component.component_type
+    if kind is ComponentType.CAPTURE:
+        if stage.mean.top[0] == SOURCE:
+            yield _source(clues, stage)
+        else:
+            yield _capture_cpu(clues, stage)
+    elif kind is ComponentType.PROPAGATION_SENDER:
+        yield _network(clues, stage) if stage.mean.top[0] == "NETWORK" else _propagation_cpu(clues, stage, "sender")
+    elif kind is ComponentType.PROPAGATION_RECEIVER:
+        yield _propagation_cpu(clues, stage, "receiver")
+
+
+def _source(clues: Clues, stage: Stage) -> Finding:
+    """Capture waits for messages while the source is ahead: either the source decodes slowly, or the way is slow."""
+    facts, load = clues.facts.source, stage.loads[0]
+    evidence = [
+        clues.share(stage, SOURCE, "network"),
+        clues.rate(load, "wal_bytes", "WAL RATE", "BYTES PER SECOND"),
+        clues.rate(load, "bytes", "BANDWIDTH", "BYTES PER SECOND"),
+    ]
+    share = stage.mean.events[SOURCE] if stage.mean else 0.0
+    sending = facts.waits.share(*SENDING) if facts else 0.0
+    if facts is not None:
+        evidence += [_walsender("sending", sending), _walsender("on a processor", facts.waits.share(CPU))]
+    if facts is not None and facts.waits.sessions and sending > 50:
+        return clues.finding(
+            "capture_network", "The way from the source to the engine is slow",
+            f"The source's walsender waits in {sending:.0f} % of the looks until it may send on.", evidence,
+            [action("Run the capturing engine beside the source and propagate from there, compressed, to the engine "
+                    "that applies.")],
+            stage=stage, share=share,
+        )  # fmt: skip
+    return clues.finding(
+        "capture_decode", "The source is slow in decoding its WAL",
+        "Capture waits for the source: its walsender reads all WAL of the server, and decodes what the stream wants.",
+        evidence, _decode_cures(clues, evidence), stage=stage, share=share,
+    )  # fmt: skip
+
+
+def _walsender(what: str, share: float) -> Evidence:
+    return fact(f"WALSENDER {what.upper()}", "source", round(share, 1), "PERCENT", 50.0)
+
+
+def _decode_cures(clues: Clues, evidence: list[Evidence]) -> list[Cure]:
+    facts, cures = clues.facts.source, []
+    slot = facts.slot if facts is not None else None
+    if facts is not None and slot is not None:
+        spilled = slot.get("spill_bytes")
+        memory = facts.settings.get("logical_decoding_work_mem", "")
+        if isinstance(spilled, int) and spilled > 0:
+            evidence.append(fact("pg_stat_replication_slots.spill_bytes", "source", float(spilled), "BYTES"))
+            evidence.append(fact("logical_decoding_work_mem", "source", memory))
+            cures.append(
+                clues.at_source(
+                    "Let the source keep larger transactions in memory while it decodes.",
+                    "ALTER SYSTEM SET logical_decoding_work_mem = '256MB'; SELECT pg_reload_conf();",
+                )
+            )
+        evidence.append(fact("OUTPUT PLUGIN", "source", str(slot.get("plugin"))))
+        if slot.get("plugin") == "pgoutput":
+            cures.append(
+                action(
+                    "Install the output plugin thalweg_output at the source's server and create the stream anew: it "
+                    "saves the source a third of its time."
+                )
+            )
+    cures.append(
+        action("Move other load off the source's processors, or decode on a standby of PostgreSQL 16 or later.")
+    )
+    return cures
+
+
+def _capture_cpu(clues: Clues, stage: Stage) -> Finding:
+    load = stage.loads[0]
+    return clues.finding(
+        "capture_cpu", "Capture has all it can do", "One thread turns the source's messages into LCRs.",
+        [clues.share(stage, "CPU", "busy"), clues.rate(load, "lcrs", "CAPTURE RATE", "MESSAGES PER SECOND")],
+        [action("Split the stream's tables over two streams, each with a capture of its own.")], stage=stage,
+        share=50.0,
+    )  # fmt: skip
+
+
+def _network(clues: Clues, stage: Stage) -> Finding:
+    load = stage.loads[0]
+    gauges, sent = load.last.gauges, load.rates.get("bytes_sent", 0.0)
+    window, trip = gauges.get("window_bytes", 0.0), gauges.get("round_trip_us", 0.0) / 1e6
+    in_flight = sent * trip
+    share = stage.mean.events["NETWORK"] if stage.mean else 0.0
+    evidence = [
+        clues.share(stage, "NETWORK", "network"),
+        clues.rate(load, "bytes_sent", "BANDWIDTH", "BYTES PER SECOND"),
+        fact("ROUND TRIP", "sender", round(trip, 4), "SECONDS"),
+        fact("WINDOW", "sender", window, "BYTES"),
+        fact("propagation_compression", "stream", str(clues.value("propagation_compression"))),
+    ]
+    cures: list[Cure] = []
+    better = COMPRESSIONS.get(str(clues.value("propagation_compression")))
+    by_window = window > 0 and in_flight >= WINDOW_FULL * window
+    megabytes = clues.number("propagation_window_mb")
+    if by_window and 0 < megabytes < 4096:
+        cures.append(
+            clues.parameters(
+                "Let more be under way: bandwidth times round trip is more than the window.",
+                propagation_window_mb=min(4096, 4 * megabytes),
+            )
+        )
+    if better is not None:
+        text = "Compress what goes over the network." if better == "lz4" else "Compress it more."
+        cures.append(clues.parameters(text, propagation_compression=better))
+    cures.append(action("Give the two engines more bandwidth, or leave out tables and columns that nobody needs."))
+    told = f"{sent / 1e6:,.2f} MB a second go over a round trip of {trip * 1000:,.1f} ms."
+    return clues.finding(
+        "network_window" if by_window else "network_limit",
+        "The window is too small for this network" if by_window else "The network between the engines is the limit",
+        f"The sender waits for the network {share:.0f} % of the time: {told}", evidence, cures, stage=stage,
+        share=share,
+    )  # fmt: skip
+
+
+def _propagation_cpu(clues: Clues, stage: Stage, who: str) -> Finding:
+    load, cures = stage.loads[0], []
+    if clues.value("propagation_compression") == "zstd":
+        cures.append(clues.parameters("Compress with less effort.", propagation_compression="lz4"))
+    elif clues.value("propagation_compression") == "lz4" and who == "sender":
+        cures.append(clues.parameters("Do not compress, where the network has room.", propagation_compression="none"))
+    cures.append(action("Split the stream's tables over two streams, each with a propagation of its own."))
+    return clues.finding(
+        f"{who}_cpu", f"The {who} has all it can do", f"The thread of the propagation's {who} is busy.",
+        [clues.share(stage, "CPU", "busy"), clues.rate(load, "lcrs", "MESSAGE RATE", "MESSAGES PER SECOND")],
+        cures, stage=stage, share=50.0,
+    )  # fmt: skip

@@ -1,0 +1,52 @@
+"""What keeps a path from working at all, or says that there is nothing to do."""
+
+from collections.abc import Iterator
+
+from thalweg.advisor.finding import Cure, Finding, Severity
+from thalweg.advisor.findings.clues import Clues, action, fact
+from thalweg.advisor.schemas import Verdict
+from thalweg.inspection.connection import ConnectionFailure
+
+TITLES = {
+    Verdict.DESTINATION_DOWN: ("destination_down", "The destination does not take changes"),
+    Verdict.SOURCE_DOWN: ("source_down", "The source does not give changes"),
+    Verdict.LINK_DOWN: ("link_down", "The two engines do not reach each other"),
+    Verdict.ENGINE_DOWN: ("engine_down", "An engine does not answer"),
+    Verdict.ABORTED: ("aborted", "The stream has stopped with an error"),
+}
+CURES = {
+    Verdict.DESTINATION_DOWN: "Bring the destination back; the stream goes on by itself, from where it was.",
+    Verdict.SOURCE_DOWN: "Bring the source back; the stream goes on by itself, from where it was.",
+    Verdict.LINK_DOWN: "Check the network between the engines, and that the receiving one runs.",
+    Verdict.ENGINE_DOWN: "Start thalwegd on its host, and check that the control plane reaches its address.",
+    Verdict.ABORTED: "Remove the error's cause, then retry the stream.",
+}
+
+
+def conditions(clues: Clues) -> Iterator[Finding]:
+    verdict, told = clues.view.bottleneck.verdict, clues.view.bottleneck.explanation
+    if verdict in TITLES:
+        code, title = TITLES[verdict]
+        facts = clues.facts
+        read = facts.source if verdict is Verdict.SOURCE_DOWN else facts.destination
+        failure = read.failure if read is not None else None
+        database = clues.view.path.path.destination_db
+        if verdict is Verdict.SOURCE_DOWN:
+            database = clues.view.path.path.source_db
+        evidence = [fact("STATUS", clues.view.path.path.stream_name, told)]
+        if failure is not None:
+            evidence.append(fact("CONNECTION", database, failure.message))
+        yield clues.finding(
+            code, title, told, evidence, [_cure(verdict, failure)], severity=Severity.CRITICAL
+        )  # fmt: skip
+    elif verdict is Verdict.SOURCE_IDLE:
+        yield clues.finding(
+            "source_idle", "The source is idle", f"{told} Nothing needs to be done.",
+            [fact("CAPTURE RATE", "capture", 0.0, "MESSAGES PER SECOND")], [], severity=Severity.INFORMATION,
+        )  # fmt: skip
+
+
+def _cure(verdict: Verdict, failure: ConnectionFailure | None) -> Cure:
+    if failure is not None and verdict in (Verdict.DESTINATION_DOWN, Verdict.SOURCE_DOWN):
+        return action(f"{failure.cure} The stream goes on by itself, from where it was.", failure.sql)
+    return action(CURES[verdict])

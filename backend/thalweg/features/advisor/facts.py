@@ -1,0 +1,118 @@
+"""Reads what the databases of limited and broken paths say, and turns it into clues and into sheets to show."""
+
+import asyncio
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from thalweg.advisor.analysis import PathView
+from thalweg.advisor.finding import Fact, FactSheet
+from thalweg.advisor.findings.clues import Parameter, StreamFacts
+from thalweg.advisor.schemas import Verdict
+from thalweg.db.models import StreamRow
+from thalweg.inspection.performance import DestinationFacts, Facts, SourceFacts, read_both
+from thalweg.inspection.target import Target, target_of
+from thalweg.kernel.context import Resources
+
+READ_AT_ONCE = 6
+PATHS_READ_MAX = 40
+TIMEOUT_SECONDS = 3
+UNREAD = (Verdict.NONE, Verdict.SOURCE_IDLE, Verdict.STOPPED, Verdict.COPYING, Verdict.UNKNOWN)
+SESSIONS_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Known:
+    by_path: dict[str, StreamFacts]
+    sheets: list[FactSheet]
+
+
+@dataclass(frozen=True)
+class _Reading:
+    path_id: str
+    stream_id: str
+    source: Target
+    destination: Target
+    tables: list[tuple[str, str]]
+
+
+async def facts_of(resources: Resources, rows: list[StreamRow], views: list[PathView], *, read: bool) -> Known:
+    """Databases are read only where something limits or breaks a path: everything else has no use for it."""
+    by_id = {row.id: row for row in rows}
+    wanted = [view for view in views if view.bottleneck.verdict not in UNREAD][:PATHS_READ_MAX] if read else []
+    readings = [_reading(resources, by_id[view.path.path.stream_id], view) for view in wanted]
+    limit = asyncio.Semaphore(READ_AT_ONCE)
+
+    async def one(reading: _Reading) -> tuple[SourceFacts, DestinationFacts]:
+        async with limit:
+            return await read_both(
+                reading.source, reading.destination, reading.stream_id, reading.tables, TIMEOUT_SECONDS
+            )
+
+    answers = await asyncio.gather(*(one(reading) for reading in readings))
+    read_by_path = {reading.path_id: answer for reading, answer in zip(readings, answers, strict=True)}
+    sheets: dict[tuple[str, str, str], FactSheet] = {}
+    known: dict[str, StreamFacts] = {}
+    for view in views:
+        path = view.path.path
+        row = by_id[path.stream_id]
+        source, destination = read_by_path.get(path.path_id, (None, None))
+        known[path.path_id] = _known(resources, row, source, destination)
+        if source is not None:
+            sheets[path.source_db, "source", path.stream_id] = _sheet(path.source_db, "source", source)
+        if destination is not None:
+            sheets[path.destination_db, "destination", path.path_id] = _sheet(
+                path.destination_db, "destination", destination
+            )
+    return Known(known, list(sheets.values()))
+
+
+def _reading(resources: Resources, row: StreamRow, view: PathView) -> _Reading:
+    return _Reading(
+        view.path.path.path_id, row.id, target_of(row.source, resources.secrets),
+        target_of(row.destination, resources.secrets), _tables(row),
+    )  # fmt: skip
+
+
+def _tables(row: StreamRow) -> list[tuple[str, str]]:
+    return [(table["schema"], table["table"]) for table in row.tables]
+
+
+def _known(
+    resources: Resources, row: StreamRow, source: SourceFacts | None, destination: DestinationFacts | None
+) -> StreamFacts:
+    contract = _contract(resources.settings.contract_directory)
+    parameters = {
+        name: Parameter(row.parameters.get(name, item["default"]), item["default"], item["live"], item.get("maximum"))
+        for name, item in contract.items()
+    }
+    return StreamFacts(row.source_id, row.destination_id, parameters, _tables(row), source, destination)
+
+
+@lru_cache(maxsize=4)
+def _contract(directory: Path) -> dict[str, dict[str, Any]]:
+    document = json.loads((directory / "parameters.json").read_text())
+    return {item["name"]: item for item in document["parameters"]}
+
+
+def _sheet(database: str, side: str, facts: Facts) -> FactSheet:
+    lines = [*facts.settings.items()]
+    if facts.failure is None:
+        lines.append(("working sessions seen", str(facts.waits.sessions)))
+        lines += [
+            (f"wait {event}", f"{count} times") for event, count in facts.waits.events.most_common(SESSIONS_SHOWN)
+        ]
+        lines += [("blocked by", blocker.told) for blocker in facts.waits.blockers.values()]
+    if isinstance(facts, SourceFacts) and facts.slot is not None:
+        lines += [(f"slot {name}", str(value)) for name, value in facts.slot.items()]
+    if isinstance(facts, DestinationFacts):
+        lines += [("no key", ".".join(name)) for name in facts.keyless]
+        lines += [("trigger", f"{'.'.join(item.table)}: {item.name} ({item.mode})") for item in facts.triggers]
+        lines += [(f"pg_stat_wal {name}", f"{value:g}") for name, value in facts.wal.items()]
+    return FactSheet(
+        database=database, side=side, queried_at=facts.queried_at,
+        error=facts.failure.message if facts.failure else None,
+        facts=[Fact(database=database, side=side, name=name, value=value) for name, value in lines],
+    )  # fmt: skip

@@ -1,0 +1,188 @@
+"""What a source's and a destination's own catalogues say about the performance of one stream, read while it runs.
+
+Everything needs no more than the stream's own user has; what may not be read, or is not in this version, is left out.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from psycopg import errors
+
+from thalweg.inspection.catalogue import Table, read_tables
+from thalweg.inspection.connection import Connection, ConnectionFailure, connected, read_all, read_one
+from thalweg.inspection.sessions import Waits, look_at
+from thalweg.inspection.target import Target
+from thalweg.kernel.clock import now
+
+STATEMENT_TIMEOUT = "3s"
+SETTINGS = (
+    "synchronous_commit", "fsync", "synchronous_standby_names", "wal_buffers", "logical_decoding_work_mem",
+    "max_wal_size", "wal_sender_timeout", "full_page_writes",
+)  # fmt: skip
+TRIGGERS = """
+SELECT n.nspname AS schema, c.relname AS "table", t.tgname AS name, t.tgenabled::text AS mode,
+       p.proname AS function
+  FROM pg_trigger t
+  JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+  JOIN pg_proc p ON p.oid = t.tgfoid
+ WHERE NOT t.tgisinternal AND t.tgenabled IN ('A', 'R')
+"""
+ACTIVITY = """
+SELECT schemaname AS schema, relname AS "table", seq_scan, seq_tup_read, coalesce(idx_scan, 0) AS idx_scan,
+       n_tup_ins AS inserts, n_tup_upd AS updates, n_tup_del AS deletes, n_live_tup AS rows
+  FROM pg_stat_user_tables
+"""
+WAL = "SELECT wal_sync, wal_sync_time, wal_buffers_full FROM pg_stat_wal"
+SLOT = """
+SELECT s.active, s.wal_status, s.plugin::text AS plugin,
+       pg_wal_lsn_diff(pg_current_wal_lsn(), s.restart_lsn)::bigint AS retained_bytes,
+       st.spill_txns, st.spill_bytes, st.stream_txns, st.stream_bytes, st.total_bytes
+  FROM pg_replication_slots s LEFT JOIN pg_stat_replication_slots st USING (slot_name)
+ WHERE s.slot_name = %(slot)s
+"""
+EXTENSION = """
+SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'thalweg_datalayer') AS installed,
+       EXISTS (SELECT FROM pg_available_extensions WHERE name = 'thalweg_datalayer') AS available
+"""
+
+Name = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Trigger:
+    table: Name
+    name: str
+    function: str
+    mode: str
+    """A: always; R: only for replicas, as apply's sessions are."""
+
+
+@dataclass(frozen=True)
+class Activity:
+    """Of one table; counts are since the statistics were reset."""
+
+    seq_scan: int
+    seq_tup_read: int
+    idx_scan: int
+    inserts: int
+    updates: int
+    deletes: int
+    rows: int
+
+
+@dataclass
+class Facts:
+    """Of one database for one stream. `failure` says why there are none."""
+
+    queried_at: datetime
+    failure: ConnectionFailure | None = None
+    settings: dict[str, str] = field(default_factory=dict)
+    waits: Waits = field(default_factory=Waits)
+
+
+@dataclass
+class SourceFacts(Facts):
+    slot: dict[str, object] | None = None
+    keys: dict[Name, list[str]] = field(default_factory=dict)
+    """Key columns of the stream's tables."""
+
+
+@dataclass
+class DestinationFacts(Facts):
+    keyless: list[Name] = field(default_factory=list)
+    """Tables without a primary key or a usable unique index."""
+    triggers: list[Trigger] = field(default_factory=list)
+    before: dict[Name, Activity] = field(default_factory=dict)
+    after: dict[Name, Activity] = field(default_factory=dict)
+    wal: dict[str, float] = field(default_factory=dict)
+    """What pg_stat_wal grew by while it was looked at."""
+    data_layer_installed: bool = False
+    data_layer_available: bool = False
+
+
+async def read_source(target: Target, stream_id: str, tables: list[Name], timeout: int) -> SourceFacts:
+    """Never raises for what is wrong with the database."""
+    facts = SourceFacts(now())
+    try:
+        async with connected(target, timeout) as connection:
+            await connection.execute(f"SET statement_timeout = '{STATEMENT_TIMEOUT}'".encode())
+            name = f"thalweg_{stream_id}"
+            facts.settings = await _settings(connection)
+            rows = await read_all(connection, SLOT, {"slot": name})
+            facts.slot = dict(rows[0]) if rows else None
+            wanted = set(tables)
+            facts.keys = {
+                table.name: table.key_columns for table in await read_tables(connection) if table.name in wanted
+            }
+            facts.waits = await look_at(connection, name, name, walsender=True)
+    except ConnectionFailure as failure:
+        facts.failure = failure
+    return facts
+
+
+async def read_destination(target: Target, stream_id: str, tables: list[Name], timeout: int) -> DestinationFacts:
+    """Never raises for what is wrong with the database."""
+    facts = DestinationFacts(now())
+    try:
+        async with connected(target, timeout) as connection:
+            await connection.execute(f"SET statement_timeout = '{STATEMENT_TIMEOUT}'".encode())
+            facts.settings = await _settings(connection)
+            await _read_tables(connection, facts, set(tables))
+            before = await _wal(connection)
+            facts.before = await _activity(connection, set(tables))
+            facts.waits = await look_at(connection, f"thalweg {stream_id}", f"thalweg {stream_id} %")
+            facts.after = await _activity(connection, set(tables))
+            after = await _wal(connection)
+            facts.wal = {name: after[name] - before.get(name, 0.0) for name in after}
+            extension = await read_one(connection, EXTENSION)
+            facts.data_layer_installed, facts.data_layer_available = extension["installed"], extension["available"]
+    except ConnectionFailure as failure:
+        facts.failure = failure
+    return facts
+
+
+async def _settings(connection: Connection) -> dict[str, str]:
+    rows = await read_all(
+        connection, "SELECT name, current_setting(name) AS value FROM pg_settings WHERE name = ANY(%(names)s)",
+        {"names": list(SETTINGS)},
+    )  # fmt: skip
+    return {row["name"]: row["value"] for row in rows}
+
+
+async def _read_tables(connection: Connection, facts: DestinationFacts, wanted: set[Name]) -> None:
+    found: list[Table] = [table for table in await read_tables(connection) if table.name in wanted]
+    facts.keyless = [table.name for table in found if not table.facts["primary_key"] and not table.facts["has_unique"]]
+    facts.triggers = [
+        Trigger((row["schema"], row["table"]), row["name"], row["function"], row["mode"])
+        for row in await read_all(connection, TRIGGERS)
+        if (row["schema"], row["table"]) in wanted
+    ]
+
+
+async def _activity(connection: Connection, wanted: set[Name]) -> dict[Name, Activity]:
+    found: dict[Name, Activity] = {}
+    for row in await read_all(connection, ACTIVITY):
+        values = dict(row)
+        name = (str(values.pop("schema")), str(values.pop("table")))
+        if name in wanted:
+            found[name] = Activity(**values)
+    return found
+
+
+async def _wal(connection: Connection) -> dict[str, float]:
+    """Empty where the server is too old, or the user may not."""
+    try:
+        row = await read_one(connection, WAL)
+    except (errors.UndefinedTable, errors.UndefinedColumn, errors.InsufficientPrivilege):
+        return {}
+    return {name: float(value or 0) for name, value in row.items()}
+
+
+async def read_both(
+    source: Target, destination: Target, stream_id: str, tables: list[Name], timeout: int
+) -> tuple[SourceFacts, DestinationFacts]:
+    """At the same time: it is one moment of the path."""
+    return await asyncio.gather(
+        read_source(source, stream_id, tables, timeout), read_destination(destination, stream_id, tables, timeout)
+    )

@@ -1,0 +1,105 @@
+"""What a stream's sessions at a database wait for: pg_stat_activity, looked at a few times in about a second.
+
+A user without pg_monitor sees its own sessions' waits, and of others only that they are there: enough for ours, and
+for who blocks them. Source: monitoring-stats of PostgreSQL's documentation, pg_blocking_pids().
+"""
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass, field
+
+from thalweg.inspection.connection import Connection, read_all
+
+LOOKS = 10
+LOOK_PAUSE_SECONDS = 0.1
+CPU = "CPU"
+
+SESSIONS = """
+SELECT a.pid, a.application_name AS application, a.state, a.wait_event_type, a.wait_event,
+       CASE WHEN a.wait_event_type = 'Lock' THEN pg_blocking_pids(a.pid) ELSE '{}' END AS blockers
+  FROM pg_stat_activity a
+ WHERE a.application_name = %(name)s OR a.application_name LIKE %(pattern)s
+"""
+BLOCKERS = """
+SELECT a.pid, a.application_name AS application, a.usename::text AS username, a.state,
+       extract(epoch FROM now() - a.xact_start)::float8 AS seconds
+  FROM pg_stat_activity a WHERE a.pid = ANY(%(pids)s)
+"""
+
+
+@dataclass(frozen=True)
+class Blocker:
+    """A session that holds a lock which one of ours waits for. `seconds` of its transaction, None: may not be seen."""
+
+    pid: int
+    application: str
+    username: str | None
+    state: str | None
+    seconds: float | None
+
+    @property
+    def told(self) -> str:
+        who = f"session {self.pid}" + (f" ({self.application})" if self.application else "")
+        who += f" of {self.username}" if self.username else ""
+        return who + (f", {self.state} for {self.seconds:.0f} s" if self.state and self.seconds is not None else "")
+
+
+@dataclass
+class Waits:
+    """How often working sessions were seen in which wait, over all looks. Keys are `type:event`, or CPU."""
+
+    looks: int = 0
+    sessions: int = 0
+    """Working sessions that were seen, over all looks."""
+    events: Counter[str] = field(default_factory=Counter)
+    blockers: dict[int, Blocker] = field(default_factory=dict)
+    own_blockers: int = 0
+    """Of all waits for a lock, those for another session of the same stream."""
+
+    def share(self, *prefixes: str) -> float:
+        """Percent of the looks at working sessions that found one of these waits."""
+        if self.sessions == 0:
+            return 0.0
+        found = sum(count for event, count in self.events.items() if event.startswith(prefixes))
+        return 100 * found / self.sessions
+
+    @property
+    def top(self) -> tuple[str, float] | None:
+        if not self.events:
+            return None
+        event, count = self.events.most_common(1)[0]
+        return event, 100 * count / self.sessions
+
+
+def _works(row: dict[str, object]) -> bool:
+    """An idle session waits for its client; a walsender is always active."""
+    return row["state"] != "idle" and row["wait_event_type"] != "Client"
+
+
+async def look_at(connection: Connection, name: str, pattern: str, *, walsender: bool = False) -> Waits:
+    """Takes about a second. With `walsender`, waiting for its client counts as work: it is what tells its causes."""
+    waits = Waits()
+    for number in range(LOOKS):
+        if number:
+            await asyncio.sleep(LOOK_PAUSE_SECONDS)
+        rows = [dict(row) for row in await read_all(connection, SESSIONS, {"name": name, "pattern": pattern})]
+        waits.looks += 1
+        await _count(connection, waits, [row for row in rows if walsender or _works(row)], {row["pid"] for row in rows})
+    return waits
+
+
+async def _count(connection: Connection, waits: Waits, rows: list[dict[str, object]], own: set[object]) -> None:
+    blocking: set[int] = set()
+    for row in rows:
+        waits.sessions += 1
+        event = f"{row['wait_event_type']}:{row['wait_event']}" if row["wait_event_type"] else CPU
+        waits.events[event] += 1
+        blockers = row["blockers"]
+        if isinstance(blockers, list) and blockers:
+            waits.own_blockers += all(pid in own for pid in blockers)
+            blocking.update(pid for pid in blockers if pid not in own and pid not in waits.blockers)
+    if blocking:
+        for found in await read_all(connection, BLOCKERS, {"pids": sorted(blocking)}):
+            waits.blockers[found["pid"]] = Blocker(
+                found["pid"], found["application"] or "", found["username"], found["state"], found["seconds"]
+            )
