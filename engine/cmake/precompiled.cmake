@@ -2,12 +2,14 @@
 #
 # Gives TARGET the precompiled standard headers; one file for all libraries of the tree, one for all tests.
 # Only system headers: nothing of ours is precompiled, so a change of ours never rebuilds everything.
-# Only for gcc: clang writes the absolute path of every header into its file, so ccache could not serve it to another
-# checkout; and a file that forgets an include still fails in the trees that clang builds.
+# Objects made with it come from the compiler cache in another checkout too: gcc says itself what its file holds
+# (-fpch-preprocess); clang's file holds absolute paths, so the cache goes by a sum of the headers' text beside it
+# (CCACHE_PCH_EXTSUM), and the option that names the header again is left out.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -Xclang -include-pch -Xclang <PCH_FILE>)
+endif()
+
 function(thalweg_precompile target)
-  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    return()
-  endif()
   set(owner thalweg_precompiled)
   set(headers <algorithm> <array> <atomic> <chrono> <condition_variable> <cstdint> <cstring> <deque> <expected>
       <filesystem> <fstream> <functional> <map> <memory> <mutex> <optional> <random> <set> <span> <string>
@@ -26,9 +28,30 @@ function(thalweg_precompile target)
     if("tests" IN_LIST ARGN)
       target_link_libraries(${owner} PRIVATE GTest::gtest)
     endif()
-    target_compile_options(${owner} PRIVATE -fpch-preprocess)  # for ccache
     target_precompile_headers(${owner} PRIVATE ${headers})
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+      thalweg_sum_of_headers(${owner} ${headers})
+    else()
+      target_compile_options(${owner} PRIVATE -fpch-preprocess)
+    endif()
   endif()
-  target_compile_options(${target} PRIVATE -fpch-preprocess)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE -fpch-preprocess)
+  endif()
   target_precompile_headers(${target} REUSE_FROM ${owner})
+endfunction()
+
+# Writes what the headers come to, as a hash, where ccache looks for it. A newer package of one of them configures anew.
+function(thalweg_sum_of_headers owner)
+  list(TRANSFORM ARGN PREPEND "#include " OUTPUT_VARIABLE includes)
+  list(JOIN includes "\n" text)
+  set(source ${CMAKE_BINARY_DIR}/${owner}_sum.cc)
+  file(WRITE ${source} "${text}\n")
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -std=c++23 -E -M ${source} OUTPUT_VARIABLE rule COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -std=c++23 -E -P ${source} OUTPUT_VARIABLE headers
+                  COMMAND_ERROR_IS_FATAL ANY)
+  string(SHA256 sum "${headers}")
+  file(WRITE ${CMAKE_BINARY_DIR}/CMakeFiles/${owner}.dir/cmake_pch.hxx.pch.sum "${sum}\n")
+  string(REGEX MATCHALL "/usr/[^ \\\n]+" files "${rule}")
+  set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${files})
 endfunction()

@@ -17,7 +17,7 @@ build_engine() {
     options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
     # Precompiled headers, and the same source in another folder, come from the cache too.
     export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-    export CCACHE_BASEDIR=$THALWEG_ROOT CCACHE_NOHASHDIR=1
+    export CCACHE_BASEDIR=$THALWEG_ROOT CCACHE_NOHASHDIR=1 CCACHE_PCH_EXTSUM=1
   fi
   # A tree that was configured otherwise (an older checkout, another compiler) starts afresh.
   if [[ ! -f $directory/build.ninja || $(cat "$directory/.options" 2>/dev/null) != "${options[*]}" ]]; then
