@@ -19,4 +19,15 @@ export const keys = {
   tokens: ["tokens"] as const,
   audit: ["audit"] as const,
   topology: ["topology"] as const,
+  advisorRuns: ["advisor-runs"] as const,
+  advisorRunList: (filter: unknown) => ["advisor-runs", "list", filter] as const,
+  advisorRun: (id: number) => ["advisor-runs", "run", id] as const,
+  advisorComparison: (before: number, after: number) =>
+    ["advisor-runs", "comparison", before, after] as const,
+  advisorCures: ["advisor-cures"] as const,
+  advisorCureList: (streamId: string | undefined) => ["advisor-cures", streamId ?? null] as const,
+  advisorSchedules: ["advisor-schedules"] as const,
+  advisorPolicy: ["advisor-policy"] as const,
+  advisorAnalysis: (scope: unknown) => ["advisor-analysis", scope] as const,
+  history: (id: string, range: unknown) => ["history", id, range] as const,
 };

@@ -7,12 +7,14 @@ import {
   IconLayoutDashboard,
   IconListCheck,
   IconSettings,
+  IconStethoscope,
 } from "@tabler/icons-react";
 import { Link, useLocation } from "@tanstack/react-router";
 
 const entries = [
   { to: "/", label: "Overview", icon: IconLayoutDashboard, under: ["/streams"] },
   { to: "/topology", label: "Topology", icon: IconAffiliate, under: [] },
+  { to: "/advisor", label: "Advisor", icon: IconStethoscope, under: [] },
   { to: "/databases", label: "Databases", icon: IconDatabase, under: [] },
   { to: "/engines", label: "Engines", icon: IconCpu, under: [] },
   { to: "/operations", label: "Operations", icon: IconListCheck, under: [] },

@@ -69,6 +69,34 @@ const topology = createRoute({
   component: lazyRouteComponent(() => import("@/pages/topology/topology-page"), "TopologyPage"),
 });
 
+const advisor = createRoute({
+  getParentRoute: () => shell,
+  path: "/advisor",
+  component: lazyRouteComponent(() => import("@/pages/advisor/advisor-page"), "AdvisorPage"),
+  validateSearch: (search): { tab?: string; stream?: string; reason?: string } => ({
+    tab: textParam(search.tab),
+    stream: textParam(search.stream),
+    reason: textParam(search.reason),
+  }),
+});
+
+const advisorRun = createRoute({
+  getParentRoute: () => shell,
+  path: "/advisor/runs/$runId",
+  component: lazyRouteComponent(() => import("@/pages/advisor/run-page"), "RunPage"),
+  validateSearch: (search): { path?: string } => ({ path: textParam(search.path) }),
+});
+
+const advisorCompare = createRoute({
+  getParentRoute: () => shell,
+  path: "/advisor/compare",
+  component: lazyRouteComponent(() => import("@/pages/advisor/compare-page"), "ComparePage"),
+  validateSearch: (search): { before?: number; after?: number } => ({
+    before: Number(search.before) || undefined,
+    after: Number(search.after) || undefined,
+  }),
+});
+
 const operations = createRoute({
   getParentRoute: () => shell,
   path: "/operations",
@@ -101,6 +129,9 @@ const routeTree = root.addChildren([
     databases,
     database,
     topology,
+    advisor,
+    advisorRun,
+    advisorCompare,
     operations,
     engines,
     audit,

@@ -65,6 +65,24 @@ export const activities: Activity[] = [
   },
 ];
 
+/** What only the advisor tells apart, or leaves out: shown in its bars beside the others. */
+const advisorActivities: Activity[] = [
+  {
+    key: "source",
+    label: "Source",
+    definition: "Waiting while the source decodes and sends what it has written.",
+    colour: "var(--activity-network)",
+  },
+  {
+    key: "other",
+    label: "Other waits",
+    definition: "What is left beside the three biggest.",
+    colour: "var(--activity-other)",
+  },
+];
+
+export const inBarOrder = [...activities.slice(0, -2), ...advisorActivities, ...activities.slice(-2)];
+
 export interface ActivityShare {
   activity: Activity;
   /** 0..1 of the sampled interval. */
@@ -76,7 +94,7 @@ export function activityShares(
   shares: Record<string, number | null> | null | undefined,
 ): ActivityShare[] | null {
   if (!shares) return null;
-  const known = activities.flatMap((activity) => {
+  const known = inBarOrder.flatMap((activity) => {
     const share = shares[activity.key];
     return share === null || share === undefined ? [] : [{ activity, share: Math.max(0, share) }];
   });

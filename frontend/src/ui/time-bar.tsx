@@ -11,15 +11,22 @@ function describe(shares: ActivityShare[]): string {
 export function TimeBar({
   shares,
   label,
+  thin = false,
 }: {
   shares: Record<string, number | null> | null | undefined;
   label: string;
+  /** One of many below a bar for all of them. */
+  thin?: boolean;
 }) {
   const known = activityShares(shares);
+  const bar = {
+    component: "span",
+    className: classes.bar,
+    role: "img",
+    "data-thin": thin || undefined,
+  } as const;
   if (!known) {
-    return (
-      <Box className={classes.bar} role="img" aria-label={`${label}: time not known yet`} data-unknown />
-    );
+    return <Box {...bar} aria-label={`${label}: time not known yet`} data-unknown />;
   }
   return (
     <Tooltip
@@ -39,7 +46,7 @@ export function TimeBar({
         </Box>
       }
     >
-      <Box className={classes.bar} role="img" aria-label={`${label}: ${describe(known)}`}>
+      <Box {...bar} aria-label={`${label}: ${describe(known)}`}>
         {known.map(({ activity, share }) => (
           <span key={activity.key} style={{ flexGrow: share, background: activity.colour }} />
         ))}

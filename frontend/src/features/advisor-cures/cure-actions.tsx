@@ -1,0 +1,148 @@
+import { Button, Group, Modal, NumberInput, Stack, Text } from "@mantine/core";
+import { IconCircleCheck, IconWand } from "@tabler/icons-react";
+import { useState } from "react";
+import { useTakeRun } from "@/api/advisor";
+import { useApplyCure } from "@/api/advisor-cures";
+import { problemInWords } from "@/api/problem-in-words";
+import type { AdvisorRun, AppliedCure, Cure, Finding } from "@/api/types";
+import { ProblemAlert } from "@/ui/problem-alert";
+import { RestCall } from "@/ui/rest-call";
+import { CureOutcome } from "./cure-outcome";
+
+const MEASURE_AFTER_SECONDS = 30;
+
+interface CureActionsProps {
+  runId: number;
+  finding: Finding;
+  cure: Cure;
+  index: number;
+  /** Cures of this finding that were applied, newest first. */
+  applied: AppliedCure[];
+  mayAct: boolean;
+  onChecked: (before: number, after: AdvisorRun) => void;
+}
+
+/** Apply a change of parameters; for what a person does at a database, check afterwards whether it helped. */
+export function CureActions({ runId, finding, cure, index, applied, mayAct, onChecked }: CureActionsProps) {
+  const [open, setOpen] = useState(false);
+  const latest = applied.find((one) => sameChange(one, cure));
+  if (cure.kind !== "parameter") {
+    return <CheckByRun runId={runId} finding={finding} mayAct={mayAct} onChecked={onChecked} />;
+  }
+  if (latest && latest.state !== "undone") return <CureOutcome cure={latest} mayAct={mayAct} />;
+  return (
+    <>
+      <Button
+        disabled={!mayAct}
+        leftSection={<IconWand size={14} aria-hidden />}
+        style={{ flex: "none" }}
+        onClick={() => setOpen(true)}
+      >
+        Apply
+      </Button>
+      {open && (
+        <ApplyCure runId={runId} finding={finding} cure={cure} index={index} onClose={() => setOpen(false)} />
+      )}
+    </>
+  );
+}
+
+function sameChange(applied: AppliedCure, cure: Cure): boolean {
+  return cure.parameters.every(({ name, proposed }) => applied.parameters_after[name] === proposed);
+}
+
+interface ApplyCureProps {
+  runId: number;
+  finding: Finding;
+  cure: Cure;
+  index: number;
+  onClose: () => void;
+}
+
+function ApplyCure({ runId, finding, cure, index, onClose }: ApplyCureProps) {
+  const apply = useApplyCure();
+  const [seconds, setSeconds] = useState<number | string>(MEASURE_AFTER_SECONDS);
+  const after = Number(seconds);
+  const valid = Number.isInteger(after) && after >= 5 && after <= 3600;
+  const body = {
+    run_id: runId,
+    finding_id: finding.id,
+    cure_index: index,
+    measure_after_seconds: valid ? after : MEASURE_AFTER_SECONDS,
+  };
+  return (
+    <Modal opened onClose={onClose} title="Apply the cure" size="lg">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (valid) apply.mutate(body, { onSuccess: onClose });
+        }}
+      >
+        <Stack gap="sm">
+          <Text size="sm">{cure.text}</Text>
+          {cure.parameters.map(({ name, current, proposed }) => (
+            <Text key={name} size="sm">
+              <Text span ff="monospace" size="xs">
+                {name}
+              </Text>{" "}
+              {String(current)} → <strong>{String(proposed)}</strong>
+            </Text>
+          ))}
+          <NumberInput
+            label="Judge it after"
+            description="Seconds, 5 to 3600. A snapshot is taken now and another one then; they say whether it helped."
+            suffix=" s"
+            min={5}
+            max={3600}
+            value={seconds}
+            onChange={setSeconds}
+            error={valid ? undefined : "A whole number from 5 to 3600"}
+          />
+          {apply.isError && <ProblemAlert problem={problemInWords(apply.error)} />}
+          <RestCall call={{ method: "POST", path: "/api/v1/advisor/cures", body }} maxHeight={160} />
+          <Group justify="flex-end">
+            <Button variant="default" onClick={onClose}>
+              Cancel
+            </Button>
+            <Button type="submit" loading={apply.isPending} disabled={!valid}>
+              Apply
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}
+
+function CheckByRun({
+  runId,
+  finding,
+  mayAct,
+  onChecked,
+}: Pick<CureActionsProps, "runId" | "finding" | "mayAct" | "onChecked">) {
+  const take = useTakeRun();
+  return (
+    <Stack gap={6} align="flex-end" style={{ flex: "none", maxWidth: 320 }}>
+      <Button
+        variant="default"
+        disabled={!mayAct}
+        loading={take.isPending}
+        leftSection={<IconCircleCheck size={14} aria-hidden />}
+        onClick={() =>
+          take.mutate(
+            {
+              stream_id: finding.stream_id,
+              window_seconds: 10,
+              facts: true,
+              note: `After: ${finding.title}`,
+            },
+            { onSuccess: (run) => onChecked(runId, run) },
+          )
+        }
+      >
+        I have done it: check
+      </Button>
+      {take.isError && <ProblemAlert problem={problemInWords(take.error)} />}
+    </Stack>
+  );
+}

@@ -1,0 +1,67 @@
+import { Button, Group, Stack, Text } from "@mantine/core";
+import { IconArrowBackUp } from "@tabler/icons-react";
+import { useEffect, useState } from "react";
+import { useUndoCure } from "@/api/advisor-cures";
+import { problemInWords } from "@/api/problem-in-words";
+import type { AppliedCure } from "@/api/types";
+import { cureStateInWords } from "@/lib/advisor";
+import { parseTime } from "@/lib/format";
+import { AnchorLink } from "@/ui/anchor-link";
+import { ProblemAlert } from "@/ui/problem-alert";
+import { ToneBadge } from "@/ui/tone";
+
+/** What came of an applied cure, with the way back. */
+export function CureOutcome({ cure, mayAct }: { cure: AppliedCure; mayAct: boolean }) {
+  const undo = useUndoCure();
+  return (
+    <Stack gap={6} align="flex-end" style={{ flex: "none", maxWidth: 380 }}>
+      <Group gap={8} justify="flex-end">
+        <span role="status" aria-label="What came of the cure">
+          <ToneBadge state={cureStateInWords(cure.state)} />
+        </span>
+        {cure.state !== "undone" && (
+          <Button
+            variant="default"
+            disabled={!mayAct}
+            loading={undo.isPending}
+            leftSection={<IconArrowBackUp size={14} aria-hidden />}
+            onClick={() => undo.mutate(cure.id)}
+          >
+            Undo
+          </Button>
+        )}
+      </Group>
+      {cure.state === "measuring" && <Countdown until={parseTime(cure.measure_at)} />}
+      {cure.outcome && (
+        <Text size="xs" ta="right">
+          {cure.outcome}
+        </Text>
+      )}
+      {cure.before_run_id !== null && cure.after_run_id !== null && (
+        <AnchorLink
+          to="/advisor/compare"
+          search={{ before: cure.before_run_id, after: cure.after_run_id }}
+          size="xs"
+        >
+          Compare before and after
+        </AnchorLink>
+      )}
+      {undo.isError && <ProblemAlert problem={problemInWords(undo.error)} />}
+    </Stack>
+  );
+}
+
+function Countdown({ until }: { until: number | null }) {
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  if (until === null) return null;
+  const seconds = Math.ceil((until - now) / 1000);
+  return (
+    <Text size="xs" c="dimmed">
+      {seconds > 0 ? `The second snapshot is taken in ${seconds} s.` : "The second snapshot is being taken."}
+    </Text>
+  );
+}

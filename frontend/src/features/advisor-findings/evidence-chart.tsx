@@ -1,0 +1,59 @@
+import { Stack, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { createContext, useContext } from "react";
+import { historyQuery } from "@/api/history";
+import { problemInWords } from "@/api/problem-in-words";
+import type { Finding, FindingEvidence } from "@/api/types";
+import { threadInWords } from "@/lib/advisor";
+import { asText, compactCount, type Maybe } from "@/lib/format";
+import { statisticQuantity } from "@/lib/statistics";
+import { QueryFaces } from "@/ui/query-faces";
+import { TimeChart } from "@/ui/time-chart";
+import { historyName } from "./evidence";
+
+/** The run's own span, in milliseconds since the epoch: its evidence is charted with a little before and after. */
+export const EvidenceSpan = createContext<{ from: number; until: number } | null>(null);
+
+const AROUND_MS = 120_000;
+
+/** What history has of the evidence around the run: one chart for each unit. */
+export function EvidenceChart({ finding, evidence }: { finding: Finding; evidence: FindingEvidence[] }) {
+  const span = useContext(EvidenceSpan);
+  const names = evidence.map(({ series }) => historyName(series ?? ""));
+  const range = span
+    ? { from: span.from - AROUND_MS, until: span.until + AROUND_MS }
+    : { seconds: (2 * AROUND_MS) / 1000 };
+  const query = useQuery(historyQuery(finding.stream_id, names, range, 300));
+  const units = [...new Set(evidence.map(({ unit }) => unit))];
+  return (
+    <QueryFaces query={query} inWords={problemInWords} rows={3} loadingLabel="Loading the chart">
+      {(history) => (
+        <Stack gap="sm" mt={6}>
+          {units.map((unit) => (
+            <TimeChart
+              key={unit}
+              title={unit.toLowerCase()}
+              times={history.times.map((time) => time * 1000)}
+              series={evidence
+                .filter((one) => one.unit === unit)
+                .slice(0, 8)
+                .map((one, index) => ({
+                  label: `${threadInWords(one.subject)}, ${one.statistic.toLowerCase()}`,
+                  colour: index + 1,
+                  values:
+                    history.series.find(({ statistic }) => statistic === historyName(one.series ?? ""))
+                      ?.values ?? [],
+                }))}
+              format={(value: Maybe) => statisticQuantity(value, unit)}
+              height={140}
+            />
+          ))}
+          <Text size="xs" c="dimmed">
+            {asText(compactCount(history.step_seconds, "s"))} for each point, two minutes before and after the
+            run.
+          </Text>
+        </Stack>
+      )}
+    </QueryFaces>
+  );
+}

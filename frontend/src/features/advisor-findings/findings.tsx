@@ -1,0 +1,110 @@
+import { Box, Group, Stack, Text, Title } from "@mantine/core";
+import { IconCircleCheck } from "@tabler/icons-react";
+import type { ReactNode } from "react";
+import type { Cure, Finding } from "@/api/types";
+import { severityInWords } from "@/lib/advisor";
+import { CopyBlock } from "@/ui/copy-block";
+import { ToneBadge } from "@/ui/tone";
+import { EvidenceTable } from "./evidence-table";
+import classes from "./findings.module.css";
+
+interface FindingsProps {
+  findings: Finding[];
+  /** What may be done about a cure: apply it, undo it. */
+  cureActions?: (finding: Finding, cure: Cure, index: number) => ReactNode;
+}
+
+/** What slows the path, the most important first, each with its evidence and the exact change. */
+export function Findings({ findings, cureActions }: FindingsProps) {
+  if (findings.length === 0) {
+    return (
+      <Group gap={8} c="dimmed">
+        <IconCircleCheck size={16} aria-hidden />
+        <Text size="sm">Nothing was found that could be cured.</Text>
+      </Group>
+    );
+  }
+  return (
+    <ol className={classes.list} aria-label="Findings">
+      {findings.map((finding) => (
+        <FindingItem key={finding.id} finding={finding} cureActions={cureActions} />
+      ))}
+    </ol>
+  );
+}
+
+function FindingItem({ finding, cureActions }: { finding: Finding } & Pick<FindingsProps, "cureActions">) {
+  return (
+    <li className={classes.finding} aria-label={finding.title}>
+      <span className={classes.rank} aria-hidden>
+        {finding.rank}
+      </span>
+      <Stack gap={8} miw={0}>
+        <Group gap={8}>
+          <Title order={3}>{finding.title}</Title>
+          <ToneBadge state={severityInWords(finding.severity)} compact />
+          {finding.is_cause && (
+            <Text size="xs" c="dimmed">
+              why the bottleneck is one
+            </Text>
+          )}
+        </Group>
+        <Text size="sm">{finding.explanation}</Text>
+        {finding.expected_gain && (
+          <Text size="sm">
+            <strong>Expected gain: </strong>
+            {finding.expected_gain}
+          </Text>
+        )}
+        {finding.evidence.length > 0 && <EvidenceTable finding={finding} />}
+        {finding.cures.map((cure, index) => (
+          <CureBlock
+            key={cure.text}
+            cure={cure}
+            first={index === 0}
+            actions={cureActions?.(finding, cure, index)}
+          />
+        ))}
+      </Stack>
+    </li>
+  );
+}
+
+function CureBlock({ cure, first, actions }: { cure: Cure; first: boolean; actions: ReactNode }) {
+  return (
+    <Box className={classes.cure}>
+      <Group justify="space-between" align="flex-start" wrap="nowrap" gap="md">
+        <Box miw={0}>
+          <Text size="sm">
+            <strong>{first ? "Cure: " : "Or: "}</strong>
+            {cure.text}
+          </Text>
+          {cure.parameters.map((change) => (
+            <Text key={change.name} size="sm" className="numeric">
+              <Text span ff="monospace" size="xs">
+                {change.name}
+              </Text>{" "}
+              {String(change.current)} → <strong>{String(change.proposed)}</strong>
+            </Text>
+          ))}
+          {cure.restart_needed && (
+            <Text size="xs" c="dimmed">
+              It takes effect after the stream is stopped and started.
+            </Text>
+          )}
+        </Box>
+        {actions}
+      </Group>
+      {cure.sql && (
+        <Box mt={6}>
+          <CopyBlock
+            text={cure.sql}
+            label={cure.database ? `SQL to run at ${cure.database}` : "SQL"}
+            about={cure.text}
+            copyLabel="Copy SQL"
+          />
+        </Box>
+      )}
+    </Box>
+  );
+}

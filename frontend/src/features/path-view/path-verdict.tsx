@@ -1,0 +1,53 @@
+import { Group, Stack, Text } from "@mantine/core";
+import { bottleneckInWords, verdictInWords } from "@/lib/advisor";
+import { bytes, duration, rate, type Quantity as Value } from "@/lib/format";
+import type { MetricName } from "@/lib/metrics";
+import { Metric } from "@/ui/quantity";
+import { ToneBadge } from "@/ui/tone";
+import type { PathModel } from "./path-model";
+import classes from "./path-view.module.css";
+
+/** What limits the path, in a sentence, and the path's own figures. */
+export function PathVerdict({ model }: { model: PathModel }) {
+  const { bottleneck, figures } = model;
+  const of = (name: string) => figures[name] ?? null;
+  const shown: [MetricName, string, Value][] = [
+    ["lcrRate", "Applied", rate(of("MESSAGE RATE"), "LCR")],
+    ["transactionRate", "Transactions", rate(of("TRANSACTION RATE"), "txn")],
+    ["latencyP50", "Latency p50", duration(of("LATENCY P50"))],
+    ["latencyP99", "Latency p99", duration(of("LATENCY P99"))],
+    ["backlogBytes", "Backlog", bytes(of("BACKLOG"))],
+    ["backlogSeconds", "Time to catch up", duration(of("TIME TO CATCH UP"))],
+  ];
+  return (
+    <Stack gap={10}>
+      {bottleneck && (
+        <Group gap={10} role="status" aria-label="Verdict" align="flex-start" wrap="nowrap">
+          <ToneBadge state={verdictInWords(bottleneck.verdict)} />
+          <div>
+            {bottleneck.bottleneck_identified && (
+              <Text size="sm" fw={600}>
+                {bottleneckInWords(bottleneck)}
+              </Text>
+            )}
+            <Text size="sm" c={bottleneck.bottleneck_identified ? "dimmed" : undefined}>
+              {withoutVerdict(bottleneck.explanation, verdictInWords(bottleneck.verdict).label)}
+            </Text>
+          </div>
+        </Group>
+      )}
+      <div className={classes.figures}>
+        {shown.map(([metric, label, quantity]) => (
+          <Metric key={label} metric={metric} label={label} size="lg" quantity={quantity} />
+        ))}
+      </div>
+    </Stack>
+  );
+}
+
+/** The badge beside it says the verdict already. */
+function withoutVerdict(explanation: string, label: string): string {
+  if (!explanation.startsWith(`${label}: `)) return explanation;
+  const rest = explanation.slice(label.length + 2);
+  return rest.charAt(0).toUpperCase() + rest.slice(1);
+}

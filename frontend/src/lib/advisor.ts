@@ -1,0 +1,145 @@
+// The advisor's vocabulary in words that a person reads; the API's own names stay in the tables.
+import type { StateInWords, Tone } from "./states";
+
+const verdicts: Record<string, [label: string, tone: Tone, definition: string]> = {
+  BOTTLENECK: [
+    "Bottleneck",
+    "warning",
+    "One component limits the path: it is the least idle one that is not held back.",
+  ],
+  "NO BOTTLENECK": ["Nothing limits it", "good", "Every component has time to spare."],
+  "SOURCE IDLE": ["Source idle", "quiet", "The source has no changes for the path."],
+  "SOURCE DOWN": ["Source down", "bad", "The source cannot be reached."],
+  "DESTINATION DOWN": ["Destination down", "bad", "The destination cannot be reached."],
+  "LINK DOWN": ["Link down", "bad", "The engines cannot reach each other."],
+  "ENGINE DOWN": ["Engine down", "bad", "The engine does not answer: nothing is known of the path."],
+  STOPPED: ["Stopped", "quiet", "The stream is switched off."],
+  ABORTED: ["Aborted", "bad", "The stream was stopped by an error."],
+  COPYING: ["Copying", "busy", "The initial copy runs; there is no path to judge yet."],
+  UNKNOWN: ["Not known yet", "quiet", "Rates need two samples."],
+};
+
+export function verdictInWords(verdict: string): StateInWords {
+  const [label, tone, definition] = verdicts[verdict] ?? [verdict, "quiet" as const, ""];
+  return { label, tone, definition };
+}
+
+const subComponents: Record<string, string> = {
+  "APPLY READER": "Apply reader",
+  "APPLY COORDINATOR": "Coordinator",
+  "APPLY SERVER": "Appliers",
+};
+
+const types: Record<string, string> = {
+  CAPTURE: "Capture",
+  QUEUE: "Queue",
+  "PROPAGATION SENDER": "Sender",
+  "PROPAGATION RECEIVER": "Receiver",
+  APPLY: "Apply",
+};
+
+/** A component or one of its sub-components: "Appliers", "Apply queue". `id` is the component's. */
+export function stageInWords(type: string, subComponent: string | null | undefined, id = ""): string {
+  if (type === "QUEUE" && id.includes(":apply-queue")) return "Apply queue";
+  return (subComponent && subComponents[subComponent]) || types[type] || type;
+}
+
+/** "server-3" is "Applier 3", "warehouse.reader" is "Apply reader". */
+export function threadInWords(id: string): string {
+  const own = id.slice(id.lastIndexOf(".") + 1);
+  const applier = /^server-(\d+)$/.exec(own);
+  if (applier) return `Applier ${applier[1]}`;
+  const names: Record<string, string> = {
+    capture: "Capture",
+    queue: "Queue",
+    sender: "Sender",
+    receiver: "Receiver",
+    "apply-queue": "Apply queue",
+    reader: "Apply reader",
+    coordinator: "Coordinator",
+  };
+  return names[own] ?? id;
+}
+
+/** "EVENT: COMMIT ORDER" and "COMMIT ORDER" as the keys of lib/activities. */
+export function activityOfEvent(event: string): string {
+  const name = event.replace(/^EVENT: /, "");
+  return name === "CPU" ? "busy" : name.toLowerCase().replaceAll(" ", "_");
+}
+
+const events: Record<string, string> = {
+  CPU: "work in the engine itself",
+  NETWORK: "the network",
+  SOURCE: "the source, which decodes and sends",
+  EXECUTE: "statements at the destination",
+  COMMIT: "commits at the destination",
+  DEPENDENCY: "transactions on the same rows",
+  "COMMIT ORDER": "its turn to commit",
+  LOCK: "locks at the destination",
+  DISK: "the engine's disk",
+};
+
+export function eventInWords(event: string): string {
+  return events[event] ?? event.toLowerCase();
+}
+
+interface NamedBottleneck {
+  verdict: string;
+  component_id: string | null;
+  component_type: string | null;
+  sub_component_type: string | null;
+  top_event: string | null;
+}
+
+/** "Appliers, on locks at the destination"; the verdict where no component is to blame. */
+export function bottleneckInWords(path: NamedBottleneck): string {
+  if (!path.component_type) return verdictInWords(path.verdict).label;
+  const stage = stageInWords(path.component_type, path.sub_component_type, path.component_id ?? "");
+  return path.top_event ? `${stage}, on ${eventInWords(path.top_event)}` : stage;
+}
+
+/** What a comparison says of a path: "APPLY SERVER: LOCK" or a verdict. */
+export function limitInWords(told: string): string {
+  const [stage = "", event] = told.split(": ");
+  const known = subComponents[stage] ?? types[stage];
+  if (!known) return verdicts[told]?.[0] ?? told;
+  return event ? `${known}, on ${eventInWords(event)}` : known;
+}
+
+const reasons: Record<string, string> = {
+  on_demand: "On demand",
+  schedule: "Schedule",
+  alert: "Alert",
+  before_cure: "Before a cure",
+  after_cure: "After a cure",
+};
+
+export function reasonInWords(reason: string): string {
+  return reasons[reason] ?? reason;
+}
+
+const severities: Record<string, [string, Tone, string]> = {
+  critical: ["Critical", "bad", "Replication stands still or soon will."],
+  warning: ["Warning", "warning", "It slows the path down."],
+  advice: ["Advice", "busy", "It would bring more, or save resources."],
+  information: ["Information", "quiet", "Worth knowing; nothing to do."],
+};
+
+export function severityInWords(severity: string): StateInWords {
+  const [label, tone, definition] = severities[severity] ?? [severity, "quiet" as const, ""];
+  return { label, tone, definition };
+}
+
+const cureStates: Record<string, [string, Tone, string]> = {
+  measuring: ["Measuring", "busy", "Applied. After a while a second snapshot tells whether it helped."],
+  helped: ["It helped", "good", "The second snapshot is better than the first."],
+  no_difference: ["No difference", "quiet", "The second snapshot is about as the first."],
+  worse: ["Worse", "bad", "The second snapshot is worse than the first: undo it."],
+  not_measured: ["Not measured", "warning", "One of the two snapshots is missing or tells nothing."],
+  undone: ["Undone", "quiet", "The parameters are what they were before."],
+};
+
+export function cureStateInWords(state: string): StateInWords {
+  const [label, tone, definition] = cureStates[state] ?? [state, "quiet" as const, ""];
+  return { label, tone, definition };
+}
