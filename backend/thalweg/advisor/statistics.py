@@ -43,7 +43,7 @@ def _rows(
             component_id=component.component_id, component_name=component.component_name,
             component_db=component.component_db, component_type=component.component_type,
             sub_component_type=sub_component, thread=thread, statistic_time=at, statistic_name=name,
-            statistic_value=None if value is None else round(value, 3), statistic_unit=unit,
+            statistic_value=None if value is None else round(value, 6), statistic_unit=unit,
         )
         for name, value, unit in values
     ]  # fmt: skip
@@ -205,7 +205,7 @@ def path_rows(path: Path, at: datetime) -> list[PathStatistic]:
     return [
         PathStatistic(
             path_id=path.path.path_id, statistic_time=at, statistic_name=name,
-            statistic_value=None if value is None else round(value, 3), statistic_unit=unit,
+            statistic_value=None if value is None else round(value, 6), statistic_unit=unit,
         )
         for name, value, unit in values
     ]  # fmt: skip

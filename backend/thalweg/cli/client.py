@@ -76,6 +76,10 @@ class Api:
     def get(self, path: str, **query: Any) -> Json:
         return self._call("GET", path, params={name: value for name, value in query.items() if value is not None})
 
+    def text(self, path: str, **query: Any) -> str:
+        """An answer that is a file, or JSON as it came."""
+        return self._ask("GET", path, params=query).text
+
     def post(self, path: str, body: Json | None = None, headers: dict[str, str] | None = None) -> Json:
         return self._call("POST", path, json=body if body is not None else {}, headers=headers)
 
@@ -126,6 +130,11 @@ class Api:
                     yield name, json.loads(value)
 
     def _call(self, method: str, path: str, **options: Any) -> Json:
+        response = self._ask(method, path, **options)
+        body: Json = response.json() if response.content else {}
+        return body
+
+    def _ask(self, method: str, path: str, **options: Any) -> httpx.Response:
         try:
             response = self._http.request(method, path, **options)
         except httpx.InvalidURL as error:
@@ -133,8 +142,7 @@ class Api:
         except httpx.HTTPError as error:
             raise unreachable(self.url, error) from error
         if response.is_success:
-            body: Json = response.json() if response.content else {}
-            return body
+            return response
         raise _problem(response)
 
 

@@ -9,7 +9,7 @@ import httpx
 import typer
 
 from thalweg.cli.client import EXIT_UNREACHABLE, CommandError
-from thalweg.cli.commands import alerts, databases, session, streams, watching
+from thalweg.cli.commands import advisor, alerts, databases, monitoring, session, streams, watching
 from thalweg.cli.output import err
 
 commands = typer.Typer(
@@ -24,7 +24,9 @@ commands.command()(watching.watch)
 commands.command()(watching.operations)
 commands.command()(streams.preflight)
 commands.command()(streams.errors)
+commands.command("mon")(monitoring.monitor)
 commands.add_typer(alerts.app, name="alerts")
+commands.add_typer(advisor.app, name="advisor")
 commands.add_typer(databases.app, name="databases")
 commands.add_typer(streams.app, name="streams")
 

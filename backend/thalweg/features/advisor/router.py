@@ -1,5 +1,6 @@
 """The advisor over HTTP. Applying cures spans features: see `thalweg.workflows.advisor_cure`."""
 
+from enum import StrEnum
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
@@ -15,6 +16,9 @@ from thalweg.advisor.schemas import (
     PathStatistic,
 )
 from thalweg.features.advisor import comparing, cures, schedules, service
+from thalweg.features.advisor.rendering import delimited
+from thalweg.features.advisor.rendering.page import html_page
+from thalweg.features.advisor.rendering.tables import TableName
 from thalweg.features.advisor.schemas import (
     WINDOW_DEFAULT,
     WINDOW_MAX,
@@ -152,6 +156,42 @@ async def list_path_statistics(run_id: RunId, context: Viewer) -> list[PathStati
 async def list_path_bottlenecks(run_id: RunId, context: Viewer) -> list[PathBottleneck]:
     """The table PATH_BOTTLENECK: one row for each path."""
     return (await service.get_run(context, run_id)).analysis.path_bottlenecks
+
+
+class ReportFormat(StrEnum):
+    """TEXT: all six tables, pipe-delimited. CSV: one of them. HTML: self-contained, with charts."""
+
+    TEXT = "text"
+    CSV = "csv"
+    HTML = "html"
+
+
+@router.get(
+    "/runs/{run_id}/report",
+    operation_id="advisor_runs_report",
+    response_class=Response,
+    responses={200: {"description": "The report.", "content": {
+        "text/plain": {"schema": {"type": "string"}}, "text/csv": {"schema": {"type": "string"}},
+        "text/html": {"schema": {"type": "string"}},
+    }}},
+)  # fmt: skip
+async def get_report(
+    run_id: RunId,
+    context: Viewer,
+    format_: Annotated[ReportFormat, Query(alias="format")] = ReportFormat.TEXT,
+    table: Annotated[TableName, Query(description="For CSV.")] = TableName.COMPONENT_STAT,
+) -> Response:
+    """A run as a file: for spreadsheets, for people without access, for the record."""
+    run = await service.get_run(context, run_id)
+    if format_ is ReportFormat.TEXT:
+        return _file(delimited.pipe_text(run), "text/plain", f"advisor-run-{run_id}.txt")
+    if format_ is ReportFormat.CSV:
+        return _file(delimited.csv_text(run, table), "text/csv", f"advisor-run-{run_id}-{table}.csv")
+    return _file(html_page(run), "text/html", f"advisor-run-{run_id}.html")
+
+
+def _file(content: str, media_type: str, name: str) -> Response:
+    return Response(content, media_type=media_type, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
 
 @router.get("/runs/{run_id}/findings", operation_id="advisor_run_findings_list")

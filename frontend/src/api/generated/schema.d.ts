@@ -954,6 +954,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/advisor/runs/{run_id}/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Report
+         * @description A run as a file: for spreadsheets, for people without access, for the record.
+         */
+        get: operations["advisor_runs_report"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/advisor/runs/{run_id}/findings": {
         parameters: {
             query?: never;
@@ -3733,6 +3753,12 @@ export interface components {
          */
         ReplicaIdentity: "default" | "full" | "index" | "nothing";
         /**
+         * ReportFormat
+         * @description TEXT: all six tables, pipe-delimited. CSV: one of them. HTML: self-contained, with charts.
+         * @enum {string}
+         */
+        ReportFormat: "text" | "csv" | "html";
+        /**
          * Resolution
          * @enum {string}
          */
@@ -4536,6 +4562,11 @@ export interface components {
          * @enum {string}
          */
         TableKind: "table" | "partitioned" | "partition" | "foreign" | "unlogged";
+        /**
+         * TableName
+         * @enum {string}
+         */
+        TableName: "component" | "component_link" | "component_stat" | "database" | "path_bottleneck" | "path_stat";
         /** TablePreview */
         TablePreview: {
             /** Tables */
@@ -10154,6 +10185,88 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PathBottleneck"][];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    advisor_runs_report: {
+        parameters: {
+            query?: {
+                format?: components["schemas"]["ReportFormat"];
+                /** @description For CSV. */
+                table?: components["schemas"]["TableName"];
+            };
+            header?: never;
+            path: {
+                run_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The report. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                    "text/csv": string;
+                    "text/html": string;
                 };
             };
             /** @description Malformed request */

@@ -1,0 +1,228 @@
+"""advisor run, list, show, compare, report, export."""
+
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from thalweg.cli.client import Api, CommandError, Json, connect
+from thalweg.cli.output import number, out, print_json, print_table, seconds, size
+
+app = typer.Typer(no_args_is_help=True, help="The performance advisor: where a path is slow, why, and what to change.")
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Stream = Annotated[str | None, typer.Option(help="Only the paths of this stream: its name or id.")]
+RunId = Annotated[int, typer.Argument(help="The run's number; see `thalweg advisor list`.")]
+Window = Annotated[int, typer.Option(min=2, max=3600, help="The last so many seconds are analysed.")]
+LATEST = "Left out: the latest run."
+TABLES = ("component", "component_link", "component_stat", "database", "path_bottleneck", "path_stat")
+COLOURS = {"critical": "red", "warning": "yellow", "advice": "cyan", "information": "dim"}
+
+
+class ExportFormat(StrEnum):
+    CSV = "csv"
+    JSON = "json"
+    HTML = "html"
+
+
+def _take(api: Api, stream: str | None, window: int, name: str | None = None, note: str | None = None) -> Json:
+    body: Json = {"window_seconds": window}
+    if stream is not None:
+        body["stream_id"] = api.find("/streams", "stream", stream)["id"]
+    if name is not None:
+        body["name"] = name
+    if note is not None:
+        body["note"] = note
+    return api.create("/advisor/runs", body)
+
+
+def _latest(api: Api) -> int:
+    runs = api.get("/advisor/runs", limit=1)["items"]
+    if not runs:
+        raise CommandError("There is no advisor run yet.", "Take one: thalweg advisor run")
+    return int(runs[0]["id"])
+
+
+@app.command()
+def run(
+    stream: Stream = None,
+    window: Window = 30,
+    name: Annotated[str | None, typer.Option(help="What to call the run.")] = None,
+    note: Annotated[str | None, typer.Option(help="A note to keep with it.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take a run now and show what limits each path. Fails when a path is broken."""
+    taken = _take(connect(), stream, window, name, note)
+    if as_json:
+        print_json(taken)
+    else:
+        _show(taken)
+    if taken["worst"] == "critical" and any(path["verdict"].endswith(("DOWN", "ABORTED")) for path in taken["paths"]):
+        raise typer.Exit(1)
+
+
+@app.command("list")
+def list_runs(stream: Stream = None, limit: int = 20, as_json: AsJson = False) -> None:
+    """The latest runs."""
+    api = connect()
+    stream_id = None if stream is None else api.find("/streams", "stream", stream)["id"]
+    items = api.get("/advisor/runs", limit=limit, stream_id=stream_id)["items"]
+    if as_json:
+        print_json(items)
+        return
+    print_table(
+        [">RUN", "TIME", "REASON", "NAME", ">PATHS", "BOTTLENECKS", ">FINDINGS"],
+        [
+            [
+                str(item["id"]), _time(item["at"]), item["reason"], item["name"] or "", str(len(item["paths"])),
+                ", ".join(f"{path['stream_name']}: {_limit(path)}" for path in item["paths"][:3]),
+                str(item["findings"]),
+            ]
+            for item in items
+        ],
+    )  # fmt: skip
+
+
+@app.command()
+def show(
+    run_id: Annotated[int | None, typer.Argument(metavar="RUN", help=LATEST)] = None, as_json: AsJson = False
+) -> None:
+    """A run: each path's bottleneck, the findings with their evidence, and their cures."""
+    api = connect()
+    document = api.get(f"/advisor/runs/{_latest(api) if run_id is None else run_id}")
+    if as_json:
+        print_json(document)
+    else:
+        _show(document)
+
+
+def _time(text: str) -> str:
+    return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _limit(path: Json) -> str:
+    if not path["bottleneck_identified"]:
+        return str(path["verdict"]).lower()
+    stage = path["sub_component_type"] or path["component_type"]
+    return f"{stage} ({path['top_event']})" if path["top_event"] else str(stage)
+
+
+def _show(document: Json) -> None:
+    named = f" “{document['name']}”" if document["name"] else ""
+    out.print(f"[bold]Run {document['id']}[/]{named}, {_time(document['at'])}, {document['samples']} samples")
+    for path in document["paths"]:
+        rates = f"{number(path['messages_per_second'])} LCR/s, {number(path['transactions_per_second'])} TX/s"
+        out.print(
+            f"[bold]{path['stream_name']}[/]: {path['source_db']} → {path['destination_db']}  {rates}, "
+            f"latency p50 {seconds(path['latency_p50_seconds'])}, backlog {size(path['backlog_bytes'])}"
+        )
+        out.print(f"  {_limit(path)}: {path['explanation']}", markup=False)
+    for finding in document["findings_ranked"]:
+        _show_finding(finding)
+    if not document["findings_ranked"]:
+        out.print("No findings.")
+
+
+def _show_finding(finding: Json) -> None:
+    colour = COLOURS[finding["severity"]]
+    out.print(f"[{colour}]{finding['rank']}. {finding['severity']}:[/] ", end="")
+    out.print(finding["title"], markup=False)
+    out.print(f"   {finding['explanation']}", markup=False)
+    for item in finding["evidence"]:
+        value = f"{item['value']:,g}" if isinstance(item["value"], float) else item["value"]
+        limit = f" (threshold {item['threshold']:g})" if isinstance(item["threshold"], float | int) else ""
+        out.print(f"   {item['subject']}: {item['statistic']} {value} {item['unit'].lower()}{limit}", markup=False)
+    if finding["expected_gain"]:
+        out.print(f"   gain: {finding['expected_gain']}", markup=False)
+    for cure in finding["cures"]:
+        out.print(f"   cure: {cure['text']}", markup=False)
+        for change in cure["parameters"]:
+            out.print(f"         {change['name']} = {change['proposed']}  (now {change['current']})", markup=False)
+        for line in (cure["sql"] or "").splitlines():
+            out.print(f"         {line}", markup=False)
+
+
+@app.command()
+def compare(
+    before: RunId, after: RunId, everything: Annotated[bool, typer.Option("--all")] = False, as_json: AsJson = False
+) -> None:
+    """Two runs side by side: every statistic before, after, and its change. Without --all, those that changed."""
+    compared = connect().get("/advisor/comparison", before=before, after=after)
+    if as_json:
+        print_json(compared)
+        return
+    for row in compared["bottlenecks"]:
+        change = "still" if not row["changed"] else f"was {row['before'] or 'not there'}, now"
+        out.print(f"{row['path_id']}: {change} {row['after'] or 'not there'}", markup=False)
+    rows = [row for row in compared["statistics"] if everything or row["change"]]
+    print_table(
+        ["OF", "STATISTIC", ">BEFORE", ">AFTER", ">CHANGE", ">%", "UNIT"],
+        [
+            [
+                _subject(row), row["statistic_name"], _figure(row["before"]), _figure(row["after"]),
+                _figure(row["change"]), _figure(row["change_percent"]), row["statistic_unit"].lower(),
+            ]
+            for row in rows
+        ],
+    )  # fmt: skip
+
+
+def _subject(row: Json) -> str:
+    if row["component_id"] is None:
+        return f"path {row['path_id']}"
+    thread = f" {row['thread']}" if row["thread"] else ""
+    return f"{row['component_id']} {row['sub_component_type'] or ''}{thread}".strip()
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.2f}"
+
+
+@app.command()
+def report(
+    run_id: Annotated[int | None, typer.Argument(metavar="RUN", help="Left out: a run is taken now.")] = None,
+    file: Annotated[Path | None, typer.Option(help="Append to this file instead of printing.")] = None,
+    stream: Stream = None,
+    window: Window = 60,
+) -> None:
+    """All six tables of a run, pipe-delimited, appending: for cron and spreadsheets.
+
+    */5 * * * *  thalweg advisor report --file streams_advisor.txt
+    """
+    api = connect()
+    number_ = _take(api, stream, window)["id"] if run_id is None else run_id
+    content = api.text(f"/advisor/runs/{number_}/report", format="text")
+    if file is None:
+        typer.echo(content, nl=False)
+        return
+    try:
+        with file.open("a") as target:
+            target.write(content)
+    except OSError as error:
+        raise CommandError(f"{file}: {error.strerror}.", "Name a file that can be written.") from error
+
+
+@app.command()
+def export(
+    run_id: Annotated[int | None, typer.Argument(metavar="RUN", help=LATEST)] = None,
+    format_: Annotated[ExportFormat, typer.Option("--format")] = ExportFormat.HTML,
+    directory: Annotated[Path, typer.Option(help="Where the files go.")] = Path(),
+) -> None:
+    """A run as files: one CSV for each of the six tables, JSON, or a self-contained HTML page with charts."""
+    api = connect()
+    number_ = _latest(api) if run_id is None else run_id
+    path, stem = f"/advisor/runs/{number_}", f"advisor-run-{number_}"
+    if format_ is ExportFormat.CSV:
+        contents = {f"{stem}-{name}.csv": api.text(f"{path}/report", format="csv", table=name) for name in TABLES}
+    elif format_ is ExportFormat.HTML:
+        contents = {f"{stem}.html": api.text(f"{path}/report", format="html")}
+    else:
+        contents = {f"{stem}.json": api.text(path)}
+    for name, content in contents.items():
+        target = directory / name
+        try:
+            target.write_bytes(content.encode())
+        except OSError as error:
+            raise CommandError(f"{target}: {error.strerror}.", "Name a directory that can be written.") from error
+        typer.echo(str(target))
