@@ -34,7 +34,7 @@ async function check(page: Page, where: string): Promise<void> {
   await expectNoViolations(page, where);
 }
 
-const entries = ["Overview", "Topology", "Databases", "Engines", "Operations", "Audit", "Settings"] as const;
+const entries = ["Overview", "Topology", "Alerts", "Databases", "Engines", "Operations", "Audit", "Settings"] as const;
 
 for (const scheme of ["light", "dark"] as const) {
   test.describe(scheme, () => {
@@ -53,6 +53,13 @@ for (const scheme of ["light", "dark"] as const) {
         await expect(page.getByText(/^Loading/)).toHaveCount(0);
         await check(page, entry);
       }
+      await shell.open("Alerts");
+      for (const tab of ["History", "Rules", "Channels", "Silences"]) {
+        await page.getByRole("tab", { name: tab }).click();
+        await expect(page.getByText(/^Loading/)).toHaveCount(0);
+        await check(page, `Alerts, ${tab}`);
+      }
+      await shell.open("Settings");
       for (const tab of ["API tokens", "Users"]) {
         await page.getByRole("tab", { name: tab }).click();
         await check(page, `Settings, ${tab}`);

@@ -154,7 +154,7 @@ async def test_notices_are_tried_again_until_they_arrive_and_the_end_is_told_aft
 
         (first,) = await eventually(delivered, 20)
         assert (first["tries"], first["event"], first["title"]) == (
-            3, "firing", "An API token expires: admin's “ci”"
+            3, "firing", "An API token expires: “ci” of admin"
         )  # fmt: skip
         counts = (await admin.get("/api/v1/alerts/counts")).json()
         assert counts == {"firing": 1, "critical": 0, "unacknowledged": 1, "pending": 0}

@@ -283,9 +283,11 @@ def _expiring(view: View, rule: RuleId, *types: SubjectType) -> Iterator[Finding
             continue
         left = (expiry.until - view.facts.at).total_seconds() / 86400
         subject = Subject(expiry.subject_type, expiry.subject_id, expiry.subject_name, expiry.what)
+        named = expiry.subject_type is SubjectType.TOKEN
+        whose = expiry.subject_name if named else f"of {expiry.subject_name}"
         when = f"expires in {days(left)}" if left > 0 else f"expired {days(-left)} ago"
         yield Finding(
-            rule, subject, left < threshold, f"The {expiry.what} of {expiry.subject_name} {when}.", left, threshold,
+            rule, subject, left < threshold, f"The {expiry.what} {whose} {when}.", left, threshold,
             "days", {"until": expiry.until.isoformat(), "what": expiry.what},
         )  # fmt: skip
 

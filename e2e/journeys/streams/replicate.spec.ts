@@ -198,6 +198,38 @@ test("stopped, nothing arrives; started again, everything does", async ({ page }
   expect(await sales.atDestination(arrived)).toBe("10");
 });
 
+test("a row in the way raises an alert, which is taken on and ends when the row is gone", async ({ page }) => {
+  const stream = new StreamScreen(page);
+  await stream.open(sales.stream);
+  const { id } = stream;
+  const answer = await page.request.patch(`/api/v1/streams/${id}`, {
+    headers: { Authorization: `Bearer ${stack.apiToken()}`, "If-Match": "*" },
+    data: { parameters: { disable_on_error: false } },
+  });
+  expect(answer.status(), await answer.text()).toBe(200);
+  const customer = (email: string) =>
+    `INSERT INTO sales.customers (id, name, email, since) VALUES (900001, 'One too many', '${email}', '2026-01-01')`;
+  await sales.atDestination(customer("in-the-way@example.com"));
+  await sales.atSource(customer("from-the-source@example.com"));
+
+  const bell = page.getByRole("banner").getByRole("link", { name: /^Alerts: \d+ needs? attention$/ });
+  await expect(bell).toBeVisible({ timeout: 30_000 });
+  await bell.click();
+  const alert = page.getByRole("article", { name: `The error queue is not empty of ${sales.stream}` });
+  await expect(alert).toContainText("1 transaction is parked");
+  await alert.getByRole("button", { name: "Acknowledge" }).click();
+  await expect(alert).toContainText("Acknowledged by admin");
+
+  await alert.getByRole("button", { name: "Open stream" }).click();
+  await sales.atDestination("DELETE FROM sales.customers WHERE id = 900001");
+  await page.getByRole("button", { name: /^Execute transaction/ }).click();
+  await expectEqualSides(["customers"]);
+  await page.goto("/alerts");
+  await expect(alert).toHaveCount(0, { timeout: 30_000 });
+  await page.getByRole("tab", { name: "History" }).click();
+  await expect(page.getByRole("row", { name: new RegExp(`${sales.stream}.*Cleared.*admin`) })).toBeVisible();
+});
+
 test("deleted after its name is typed, the stream leaves nothing at the source", async ({ page }) => {
   const stream = new StreamScreen(page);
   await stream.open(sales.stream);

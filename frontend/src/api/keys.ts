@@ -30,4 +30,11 @@ export const keys = {
   advisorPolicy: ["advisor-policy"] as const,
   advisorAnalysis: (scope: unknown) => ["advisor-analysis", scope] as const,
   history: (id: string, range: unknown) => ["history", id, range] as const,
+  alertCounts: ["alerts", "counts"] as const,
+  openAlerts: ["alerts", "open"] as const,
+  alertHistory: ["alerts", "history"] as const,
+  alertRules: ["alerts", "rules"] as const,
+  silences: ["alerts", "silences"] as const,
+  channels: ["alerts", "channels"] as const,
+  deliveries: ["alerts", "deliveries"] as const,
 };

@@ -56,6 +56,7 @@ export type LiveEvent =
   | { name: "stream.deleted"; data: Pick<Schemas["StreamDeletedEvent"], "stream_id"> }
   | { name: "operation"; data: Partial<Schemas["OperationEvent"]> }
   | { name: "engine"; data: Partial<Schemas["EngineEvent"]> }
+  | { name: "alert"; data: Partial<Schemas["AlertEvent"]> }
   | { name: "reset"; data: unknown };
 
 export const eventNames: LiveEvent["name"][] = [
@@ -64,6 +65,7 @@ export const eventNames: LiveEvent["name"][] = [
   "stream.deleted",
   "operation",
   "engine",
+  "alert",
   "reset",
 ];
 
@@ -90,6 +92,12 @@ export function takeEvent(cache: QueryClient, event: LiveEvent): void {
     case "engine":
       again(keys.engines);
       again(keys.overview);
+      break;
+    case "alert":
+      again(keys.alertCounts);
+      again(keys.openAlerts);
+      again(keys.alertHistory);
+      again(keys.deliveries);
       break;
     case "reset":
       void cache.invalidateQueries();

@@ -1,6 +1,7 @@
 import { NavLink, Stack } from "@mantine/core";
 import {
   IconAffiliate,
+  IconBell,
   IconCpu,
   IconDatabase,
   IconHistory,
@@ -15,6 +16,7 @@ const entries = [
   { to: "/", label: "Overview", icon: IconLayoutDashboard, under: ["/streams"] },
   { to: "/topology", label: "Topology", icon: IconAffiliate, under: [] },
   { to: "/advisor", label: "Advisor", icon: IconStethoscope, under: [] },
+  { to: "/alerts", label: "Alerts", icon: IconBell, under: [] },
   { to: "/databases", label: "Databases", icon: IconDatabase, under: [] },
   { to: "/engines", label: "Engines", icon: IconCpu, under: [] },
   { to: "/operations", label: "Operations", icon: IconListCheck, under: [] },

@@ -48,6 +48,13 @@ const stream = createRoute({
   }),
 });
 
+const alerts = createRoute({
+  getParentRoute: () => shell,
+  path: "/alerts",
+  component: lazyRouteComponent(() => import("@/pages/alerts/alerts-page"), "AlertsPage"),
+  validateSearch: (search): { tab?: string } => ({ tab: textParam(search.tab) }),
+});
+
 const databases = createRoute({
   getParentRoute: () => shell,
   path: "/databases",
@@ -126,6 +133,7 @@ const routeTree = root.addChildren([
     overview,
     streamCreate,
     stream,
+    alerts,
     databases,
     database,
     topology,

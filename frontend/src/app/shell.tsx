@@ -7,6 +7,7 @@ import { useLiveEvents } from "@/api/live";
 import { problemInWords } from "@/api/problem-in-words";
 import { sessionQuery, useLogout } from "@/api/session";
 import type { Session } from "@/api/types";
+import { AlertBell } from "@/features/alerts/alert-bell";
 import { LiveMarker } from "@/features/live-status/live-marker";
 import { BrandMark } from "@/ui/brand-mark";
 import { ProblemAlert } from "@/ui/problem-alert";
@@ -65,6 +66,7 @@ function Shell({ session }: { session: Session }) {
         </Link>
         <Group gap="sm">
           <LiveMarker />
+          <AlertBell />
           <ColorSchemeToggle />
           <UserMenu session={session} />
         </Group>

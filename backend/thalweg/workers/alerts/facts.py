@@ -123,6 +123,6 @@ def _identities(engines: list[EngineRow], seen: Seen) -> list[Expiry]:
 
 async def _tokens(session: AsyncSession) -> list[Expiry]:
     return [
-        Expiry(SubjectType.TOKEN, token_id, f"{owner}'s “{name}”", "API token", until)
+        Expiry(SubjectType.TOKEN, token_id, f"“{name}” of {owner}", "API token", until)
         for token_id, name, owner, until in await repository.ending_tokens(session)
     ]

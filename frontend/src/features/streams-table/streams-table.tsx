@@ -1,6 +1,7 @@
 import { Box, Group, Stack, Text } from "@mantine/core";
-import { IconArrowNarrowRight } from "@tabler/icons-react";
+import { IconArrowNarrowRight, IconBell } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
+import { openAlertsQuery } from "@/api/alerts";
 import { samplesQuery } from "@/api/streams";
 import type { StreamSummary } from "@/api/types";
 import { asText, bytes, compactCount, duration, latencyMs, rate } from "@/lib/format";
@@ -119,6 +120,25 @@ function NameCell({ stream }: { stream: StreamSummary }) {
   );
 }
 
+/** How many alerts fire about the stream; their titles on hover. */
+function AlertMark({ streamId }: { streamId: string }) {
+  const firing = (useQuery(openAlertsQuery).data ?? []).filter(
+    (alert) => alert.stream_id === streamId && alert.state === "firing",
+  );
+  if (firing.length === 0) return null;
+  const critical = firing.some((alert) => alert.severity === "critical");
+  return (
+    <AnchorLink
+      to="/alerts"
+      size="xs"
+      title={firing.map((alert) => alert.title).join("\n")}
+      style={{ color: `var(--tone-${critical ? "bad" : "warning"})`, whiteSpace: "nowrap" }}
+    >
+      <IconBell size={12} aria-hidden /> {firing.length} {firing.length === 1 ? "alert" : "alerts"}
+    </AnchorLink>
+  );
+}
+
 function HealthCell({ stream }: { stream: StreamSummary }) {
   const words = healthInWords(stream.health.level);
   const reason = reasonBeside(stream.health.reason, stream.phase);
@@ -129,7 +149,7 @@ function HealthCell({ stream }: { stream: StreamSummary }) {
       </Box>
       <Box miw={0}>
         <Text size="sm" fw={550} style={{ color: `var(--tone-${words.tone})` }}>
-          {words.label}
+          {words.label} <AlertMark streamId={stream.id} />
         </Text>
         {reason && (
           <Text size="xs" c="dimmed" lineClamp={2} title={reason}>

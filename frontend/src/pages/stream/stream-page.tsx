@@ -7,6 +7,7 @@ import { problemInWords } from "@/api/problem-in-words";
 import { sessionQuery } from "@/api/session";
 import { streamQuery } from "@/api/streams";
 import type { Stream } from "@/api/types";
+import { StreamAlerts } from "@/features/alerts/stream-alerts";
 import { ErrorQueue } from "@/features/error-queue/error-queue";
 import { StaleBanner } from "@/features/live-status/stale-banner";
 import { ParameterEditor } from "@/features/parameters/parameter-editor";
@@ -71,6 +72,7 @@ function StreamView({ stream }: { stream: Stream }) {
       />
       <Stack gap="sm" mb="xs">
         <StreamErrorPanel stream={stream} />
+        <StreamAlerts streamId={stream.id} />
         <StaleBanner streams={[stream]} live />
       </Stack>
       <Tabs

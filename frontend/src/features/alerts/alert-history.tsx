@@ -1,0 +1,108 @@
+import { Button, Center, Text } from "@mantine/core";
+import { IconHistory } from "@tabler/icons-react";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { alertHistoryQuery } from "@/api/alerts";
+import { problemInWords } from "@/api/problem-in-words";
+import type { Alert } from "@/api/types";
+import { asText, duration, formatTime, parseTime } from "@/lib/format";
+import { type Column, DataTable } from "@/ui/data-table";
+import { Empty } from "@/ui/faces";
+import { Panel } from "@/ui/panel";
+import { QueryFaces } from "@/ui/query-faces";
+import { ToneBadge } from "@/ui/tone";
+import { severityInWords } from "./words";
+
+/** Seconds that it fired; null when it never did. */
+function fired(alert: Alert): number | null {
+  const [from, to] = [parseTime(alert.fired_at), parseTime(alert.resolved_at)];
+  return from === null || to === null ? null : (to - from) / 1000;
+}
+
+const columns: Column<Alert>[] = [
+  {
+    key: "fired",
+    header: "Fired",
+    sortBy: (alert) => alert.fired_at,
+    cell: (alert) => <span style={{ whiteSpace: "nowrap" }}>{formatTime(alert.fired_at)}</span>,
+    width: 150,
+  },
+  {
+    key: "for",
+    header: "For",
+    align: "right",
+    sortBy: fired,
+    cell: (alert) => asText(duration(fired(alert))),
+  },
+  {
+    key: "severity",
+    header: "Severity",
+    sortBy: (alert) => alert.severity,
+    cell: (alert) => <ToneBadge compact state={severityInWords(alert.severity)} />,
+  },
+  {
+    key: "subject",
+    header: "About",
+    sortBy: (alert) => alert.subject.name,
+    cell: (alert) => alert.subject.name,
+  },
+  {
+    key: "alert",
+    header: "Alert",
+    sortBy: (alert) => alert.title,
+    cell: (alert) => (
+      <>
+        <Text size="sm" fw={550}>
+          {alert.title}
+        </Text>
+        <Text size="xs" c="dimmed" style={{ overflowWrap: "anywhere" }}>
+          {alert.message}
+        </Text>
+      </>
+    ),
+    width: "40%",
+  },
+  {
+    key: "end",
+    header: "End",
+    definition:
+      "Cleared: the condition was over. Not applicable: stopped, removed, or the rule switched off.",
+    cell: (alert) => (alert.resolution === "cleared" ? "Cleared" : "Not applicable"),
+  },
+  { key: "by", header: "Acknowledged", cell: (alert) => alert.acknowledged_by ?? "–" },
+];
+
+export function AlertHistory() {
+  const query = useInfiniteQuery(alertHistoryQuery);
+  return (
+    <QueryFaces query={query} inWords={problemInWords} loadingLabel="Loading the history">
+      {({ pages }) => {
+        const rows = pages.flatMap((page) => page.items);
+        return (
+          <Panel flush>
+            {rows.length === 0 ? (
+              <Empty icon={<IconHistory size={40} stroke={1.5} />} title="No alert has ended yet" />
+            ) : (
+              <DataTable
+                label="History of alerts"
+                columns={columns}
+                rows={rows}
+                rowKey={(alert) => alert.id}
+              />
+            )}
+            {query.hasNextPage && (
+              <Center p="sm">
+                <Button
+                  variant="default"
+                  loading={query.isFetchingNextPage}
+                  onClick={() => query.fetchNextPage()}
+                >
+                  Show older ones
+                </Button>
+              </Center>
+            )}
+          </Panel>
+        );
+      }}
+    </QueryFaces>
+  );
+}

@@ -1,0 +1,58 @@
+// How alerts read: severities and states, thresholds in their units.
+import type { Alert, AlertChannel, AlertDelivery, AlertRule, AlertRuleValues } from "@/api/types";
+import { asText, bytes, duration } from "@/lib/format";
+import type { StateInWords } from "@/lib/states";
+
+export function severityInWords(severity: Alert["severity"]): StateInWords {
+  return severity === "critical"
+    ? { label: "Critical", tone: "bad", definition: "Replication stands, or data will be missing soon." }
+    : { label: "Warning", tone: "warning", definition: "Needs somebody, but not this minute." };
+}
+
+export function deliveryInWords({ state, tries, error }: AlertDelivery): StateInWords {
+  if (state === "delivered") return { label: "Delivered", tone: "good", definition: "The receiver took it." };
+  if (state === "failed")
+    return { label: "Failed", tone: "bad", definition: error?.message ?? "It is not tried again." };
+  return tries === 0
+    ? { label: "Waiting", tone: "busy", definition: "It goes out with the next turn." }
+    : { label: "Trying again", tone: "warning", definition: error?.message ?? "" };
+}
+
+/** A threshold's value with its unit. */
+export function inUnit(value: number, unit: string): string {
+  if (unit === "bytes") return asText(bytes(value));
+  if (unit === "seconds") return asText(duration(value));
+  if (unit === "percent") return `${value}\u00a0%`;
+  return `${value}\u00a0${unit}`;
+}
+
+export function thresholdsInWords(rule: AlertRule, values: AlertRuleValues): string {
+  return rule.thresholds
+    .map(
+      ({ name, label, unit, default: fallback }) =>
+        `${label} ${inUnit(values.thresholds[name] ?? fallback, unit)}`,
+    )
+    .join("; ");
+}
+
+/** Where a channel's notices go. */
+export function targetInWords({ kind, settings }: AlertChannel): string {
+  if (kind === "webhook") return String(settings.url ?? "");
+  if (kind === "email") return ((settings.recipients as string[] | undefined) ?? []).join(", ");
+  return "the collector's log";
+}
+
+const MIB = 1 << 20;
+
+/** Bytes are edited in MiB: nobody types twelve digits. */
+export function toEdited(value: number, unit: string): number {
+  return unit === "bytes" ? value / MIB : value;
+}
+
+export function fromEdited(value: number, unit: string): number {
+  return unit === "bytes" ? Math.max(1, Math.round(value * MIB)) : value;
+}
+
+export function editedUnit(unit: string): string {
+  return { bytes: "MiB", seconds: "s", percent: "%" }[unit] ?? unit;
+}
