@@ -14,6 +14,7 @@ constexpr const char* kItems = "CREATE TABLE items (id int PRIMARY KEY, name tex
 constexpr const char* kExtension = "CREATE EXTENSION thalweg_datalayer";
 
 uint64_t calls(ApplyHarness& h) { return h.counter("APPLY SERVER", "data_layer_calls"); }
+uint64_t merged(ApplyHarness& h) { return h.counter("APPLY SERVER", "merged_updates"); }
 uint64_t sets(ApplyHarness& h) { return h.counter("APPLY SERVER", "sets"); }
 uint64_t fallbacks(ApplyHarness& h) { return h.counter("APPLY SERVER", "fallbacks"); }
 
@@ -124,6 +125,104 @@ TEST(DataLayer, SendsTypeOidsOfTheDestination) {
   EXPECT_EQ(h.select("SELECT colours FROM painted"), "{blue,red}");
   EXPECT_EQ(calls(h), 1U);
   EXPECT_EQ(fallbacks(h), 0U);
+}
+
+TEST(DataLayer, ARowThatIsTooLargeKeepsItsPlace) {
+  ApplyHarness h;
+  h.run(kExtension);
+  h.run(kItems);
+  h.describe("items");
+  h.begin();
+  for (int i = 0; i < 20; ++i) h.insert("items", {i, "x", 1});
+  h.update("items", {1, std::string(65'000'000, 'y'), 2});
+  h.update("items", {1, Unchanged{}, 3});
+  h.commit();
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT amount, length(name) FROM items WHERE id = 1"), "3|65000000");
+  EXPECT_EQ(fallbacks(h), 0U);
+}
+
+// Few rows, updated again and again in one transaction: a value out of line that comes seldom, rows that move and go.
+void write_hot_rows(ApplyHarness& h) {
+  h.run(kItems);
+  h.run("ALTER TABLE items ALTER name SET STORAGE EXTERNAL");
+  h.describe("items");
+  h.begin();
+  for (int i = 0; i < 8; ++i) h.insert("items", {i, std::string(5000, 'a'), 0});
+  for (int i = 1; i < 2000; ++i) {
+    const int id = i % 7;
+    if (i % 100 == 50) {
+      h.update("items", {id, std::string(5000, static_cast<char>('a' + i % 23)), i});
+    } else if (i % 500 == 7) {
+      h.remove("items", {id, nullptr, nullptr});
+      h.insert("items", {id, "again", i});
+    } else if (i % 300 == 5) {
+      h.update_key("items", {7, nullptr, nullptr}, {100, Unchanged{}, i});
+      h.update_key("items", {100, nullptr, nullptr}, {7, "back", Unchanged{}});
+    } else {
+      h.update("items", {i % 3 == 0 ? 7 : id, Unchanged{}, i});
+    }
+  }
+  h.commit();
+}
+
+TEST(DataLayer, MergesUpdatesOfHotRows) {
+  ApplyHarness sql;
+  write_hot_rows(sql);
+  ASSERT_FALSE(sql.start_and_finish());
+  ApplyHarness h;
+  h.run(kExtension);
+  write_hot_rows(h);
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select(kSum), sql.select(kSum));
+  EXPECT_EQ(h.select("SELECT id, amount FROM items ORDER BY id"),
+            sql.select("SELECT id, amount FROM items ORDER BY id"));
+  EXPECT_GT(merged(h), 1500U);
+  EXPECT_EQ(fallbacks(h), 0U);
+  EXPECT_EQ(h.apply().tables()[0].updates, sql.apply().tables()[0].updates);
+}
+
+TEST(DataLayer, AConflictAmongMergedUpdatesIsNamedAndParked) {
+  ApplyHarness h;
+  h.parameters.disable_on_error = false;
+  h.run(kExtension);
+  h.run(kItems);
+  h.describe("items");
+  h.insert_one("items", {1, "x", 0});
+  for (int i = 1; i <= 300; ++i) {
+    h.begin();
+    for (int j = 0; j < 20; ++j) h.update("items", {i == 150 ? 777 : 1, Unchanged{}, i});
+    h.commit();
+  }
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT id, amount FROM items"), "1|300");
+  EXPECT_EQ(h.select("SELECT count(*), bool_and(message LIKE '%\"id\" = 777%') FROM thalweg.error_queue"), "1|t");
+  EXPECT_GT(merged(h), 0U);
+}
+
+TEST(DataLayer, ATriggerForReplicasSeesEveryUpdate) {
+  ApplyHarness h;
+  h.run(kExtension);
+  h.run(kItems);
+  h.run("CREATE TABLE seen (amount bigint)");
+  h.run(
+      "CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS "
+      "$$ BEGIN INSERT INTO public.seen VALUES (NEW.amount); RETURN NULL; END $$");
+  h.run("CREATE TRIGGER note AFTER UPDATE ON items FOR EACH ROW EXECUTE FUNCTION note()");
+  h.run("ALTER TABLE items ENABLE REPLICA TRIGGER note");
+  h.describe("items");
+  h.begin();
+  h.insert("items", {1, "x", 0});
+  for (int i = 1; i <= 200; ++i) h.update("items", {1, Unchanged{}, i});
+  h.commit();
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT count(*), max(amount) FROM seen"), "200|200");
+  EXPECT_GT(calls(h), 0U);
+  EXPECT_EQ(merged(h), 0U);
 }
 
 TEST(DataLayer, TakesSpilledTransactions) {

@@ -109,7 +109,7 @@ class Execution {
   explicit Execution(DestinationSession& session)
       : session_(session),
         tables_(session.connection()),
-        executor_(session, tables_, sets_, data_layer_calls_),
+        executor_(session, tables_, sets_, data_layer_calls_, merged_updates_),
         pool_(&bell_) {}
 
   base::Result<void> execute(Entry& entry) {
@@ -191,7 +191,7 @@ class Execution {
   }
 
   DestinationSession& session_;
-  telemetry::Counter sets_, data_layer_calls_;
+  telemetry::Counter sets_, data_layer_calls_, merged_updates_;
   uint64_t descriptions_ = 0;
   LoadedTables tables_;
   GroupExecutor executor_;

@@ -76,6 +76,10 @@ constexpr auto kMetrics = std::to_array<SampleMetric>({
     {"data_layer_calls",
      {"thalweg_data_layer_calls_total", "counter", "", kComponent,
       "Calls of the destination's extension thalweg_datalayer."}},
+    {"merged_updates",
+     {"thalweg_merged_updates_total", "counter", "", kComponent,
+      "Updates that were left out because a later change of their row, in the same destination transaction, made them "
+      "unnecessary."}},
     {"fallbacks",
      {"thalweg_fallbacks_total", "counter", "", kComponent, "Sets that failed and were executed row by row."}},
     {"deadlocks",

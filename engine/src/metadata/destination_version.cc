@@ -16,8 +16,12 @@ std::string destination_version_sql() {
          "FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0), "
          "(SELECT pg_catalog.string_agg(pg_catalog.concat_ws(':', i.indexrelid, i.xmin), ',' ORDER BY i.indexrelid) "
          "FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid), "
-         "(SELECT pg_catalog.string_agg(g.oid::text, ',' ORDER BY g.oid) "
-         "FROM pg_catalog.pg_trigger g WHERE g.tgrelid = c.oid AND g.tgisinternal)), 0)";
+         "(SELECT pg_catalog.string_agg(pg_catalog.concat_ws(':', g.oid, g.tgenabled), ',' ORDER BY g.oid) "
+         "FROM pg_catalog.pg_trigger g WHERE g.tgrelid = c.oid AND (g.tgisinternal OR g.tgenabled IN ('A', 'R')))), 0)";
+}
+
+std::string has_triggers_sql() {
+  return "EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = c.oid AND g.tgenabled IN ('A', 'R'))";
 }
 
 base::Result<std::vector<DestinationVersion>> destination_versions(pg::Connection& connection,

@@ -14,10 +14,12 @@
 namespace thalweg::metadata {
 
 // SQL over `c` (pg_class) and `n` (its pg_namespace) for one bigint that is another whenever something that
-// TableMetadata was made of may be: the table's name, its columns, indexes and foreign keys on either side. By index
-// lookups only; takes no lock on the table. Not seen: a changed type of a column under the same oid (ALTER TYPE);
-// values that do not fit tell of that.
+// TableMetadata was made of may be: the table's name, its columns, indexes, foreign keys on either side, and triggers
+// that fire for replicas. By index lookups only; takes no lock on the table. Not seen: a changed type of a column under
+// the same oid (ALTER TYPE); values that do not fit tell of that.
 std::string destination_version_sql();
+// SQL over `c` for TableMetadata::has_triggers.
+std::string has_triggers_sql();
 
 struct DestinationVersion {
   base::RelationId table;  // pg_class.oid at the destination

@@ -232,10 +232,10 @@ base::Result<std::unique_ptr<const TableMetadata>> TableLoader::load(pg::Connect
   table->copied_to = source.copied_to;
   // A change of the destination after this look is noticed later; before it, it is in what follows.
   THALWEG_ASSIGN(const pg::Rows found,
-                 connection.query(fmt::format("SELECT c.oid, c.relkind, {} FROM pg_catalog.pg_class c JOIN "
+                 connection.query(fmt::format("SELECT c.oid, c.relkind, {}, {} FROM pg_catalog.pg_class c JOIN "
                                               "pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
                                               "WHERE n.nspname = $1 AND c.relname = $2",
-                                              destination_version_sql()),
+                                              destination_version_sql(), has_triggers_sql()),
                                   {table->source.schema_name, table->source.table_name}));
   if (found.size() == 0) {
     auto failure =
@@ -250,6 +250,7 @@ base::Result<std::unique_ptr<const TableMetadata>> TableLoader::load(pg::Connect
   table->destination = {static_cast<uint32_t>(found.integer(0, 0))};
   table->destination_version = found.integer(0, 2);
   table->is_partitioned = kind == 'p';
+  table->has_triggers = found.boolean(0, 3);
   table->table_hash = mix_hash(0x7461626C65ULL, table->destination.value);
   THALWEG_TRY(load_columns(connection, types_, *table));
   THALWEG_TRY(load_keys(connection, *table));

@@ -66,6 +66,8 @@ struct TableMetadata {
   int64_t destination_version = 0;  // destination_version.h; read before everything else
   std::string quoted_name;
   bool is_partitioned = false;
+  // Enabled ALWAYS or REPLICA: they fire for what apply writes and see each row of it. Internal ones count.
+  bool has_triggers = false;
   std::vector<Column> columns;
   // How a row is found: columns of a key, empty for tables without one.
   std::vector<uint16_t> identity;

@@ -39,10 +39,11 @@ Outcome indexes_of(const TableShape& shape) {
   std::vector<Row> found;
   if (shape.key >= 0) {
     found.push_back({std::to_string(shape.key_index()), "t", "t", std::to_string(shape.key + 1), "t", "f",
-                     is_referenced(shape) ? "t" : "f"});
+                     is_referenced(shape) ? "t" : "f", "t", "f", "f", "f"});
   }
   if (shape.unique >= 0) {
-    found.push_back({std::to_string(shape.unique_index()), "f", "t", std::to_string(shape.unique + 1), "f", "f", "f"});
+    found.push_back({std::to_string(shape.unique_index()), "f", "t", std::to_string(shape.unique + 1), "f", "f", "f",
+                     "t", "f", "f", "f"});
   }
   return rows(std::move(found));
 }
@@ -76,7 +77,7 @@ Outcome DestinationSession::catalog_statement(const std::string& sql, const Para
     const int table = table_by_name(*parameters[1].bytes);
     if (table < 0) return rows({});
     return rows({{std::to_string(shapes()[static_cast<size_t>(table)].destination_oid()), "r",
-                  std::to_string(destination_.table_version(static_cast<size_t>(table)))}});
+                  std::to_string(destination_.table_version(static_cast<size_t>(table))), "f"}});
   }
   if (is("SELECT c.oid, pg_catalog.hashtextextended(")) {
     std::vector<Row> versions;

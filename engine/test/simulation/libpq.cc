@@ -277,14 +277,14 @@ ExecStatusType PQresultStatus(const PGresult* result) { return result == nullptr
 int PQntuples(const PGresult* result) { return static_cast<int>(result->outcome.rows.size()); }
 int PQnfields(const PGresult* result) { return static_cast<int>(result->outcome.columns); }
 int PQgetisnull(const PGresult* result, int row, int column) {
-  return result->outcome.rows[static_cast<size_t>(row)][static_cast<size_t>(column)] ? 0 : 1;
+  return result->outcome.rows.at(static_cast<size_t>(row)).at(static_cast<size_t>(column)) ? 0 : 1;
 }
 char* PQgetvalue(const PGresult* result, int row, int column) {
-  const auto& value = result->outcome.rows[static_cast<size_t>(row)][static_cast<size_t>(column)];
+  const auto& value = result->outcome.rows.at(static_cast<size_t>(row)).at(static_cast<size_t>(column));
   return const_cast<char*>(value ? value->c_str() : "");
 }
 int PQgetlength(const PGresult* result, int row, int column) {
-  const auto& value = result->outcome.rows[static_cast<size_t>(row)][static_cast<size_t>(column)];
+  const auto& value = result->outcome.rows.at(static_cast<size_t>(row)).at(static_cast<size_t>(column));
   return value ? static_cast<int>(value->size()) : 0;
 }
 char* PQcmdTuples(PGresult* result) { return result->count.data(); }

@@ -92,7 +92,7 @@ base::Result<void> Applier::connect() {
                  DestinationSession::open(shared_.destination_conninfo,
                                           fmt::format("thalweg {} applier {}", shared_.stream_id, number_)));
   session_.emplace(std::move(session));
-  executor_.emplace(*session_, metadata_, sets_, data_layer_calls_);
+  executor_.emplace(*session_, metadata_, sets_, data_layer_calls_, merged_updates_);
   THALWEG_ASSIGN(has_data_layer_, has_data_layer(session_->connection()));
   backend_pid_.store(session_->connection().backend_pid(), std::memory_order_relaxed);
   return progress_.create_row(session_->connection());
@@ -392,6 +392,7 @@ telemetry::ComponentSample Applier::sample() const {
                        {"groups", groups_.get()},
                        {"sets", sets_.get()},
                        {"data_layer_calls", data_layer_calls_.get()},
+                       {"merged_updates", merged_updates_.get()},
                        {"fallbacks", fallbacks_.get()},
                        {"deadlocks", deadlocks_.get()}},
           .gauges = {{"latency_us", static_cast<int64_t>(latency_micros_.get())}}};

@@ -76,8 +76,8 @@ class Applier {
   const int number_;
   telemetry::StateText state_{"INITIALIZING"};
   telemetry::TimeAccount time_;
-  telemetry::Counter lcrs_, transactions_, bytes_, groups_, sets_, data_layer_calls_, fallbacks_, deadlocks_,
-      latency_micros_;
+  telemetry::Counter lcrs_, transactions_, bytes_, groups_, sets_, data_layer_calls_, merged_updates_, fallbacks_,
+      deadlocks_, latency_micros_;
   telemetry::LatencyHistogram latency_;
   base::Doorbell bell_;
   // Writer: the coordinator stores a group, the applier stores null when it begins (release/acquire both ways).

@@ -70,10 +70,11 @@ bool is_data_layer_unusable(std::string_view sqlstate) {
          std::ranges::find(kClasses, sqlstate.substr(0, 2)) != kClasses.end();
 }
 
-bool DataLayer::takes(const metadata::TableMetadata& table, const lcr::FrameView& frame) {
-  return !table.is_partitioned && frame.header().length <= kFrameBytesMax &&
-         (frame.kind() == lcr::FrameKind::insert || table.identity_index != 0);
+bool DataLayer::takes(const metadata::TableMetadata& table, lcr::FrameKind kind) {
+  return !table.is_partitioned && (kind == lcr::FrameKind::insert || table.identity_index != 0);
 }
+
+bool DataLayer::is_too_large(const lcr::FrameView& frame) { return frame.header().length > kFrameBytesMax; }
 
 bool DataLayer::holds(const metadata::TableMetadata& table) const {
   return std::ranges::any_of(tables_, [&](const metadata::TableMetadata* held) {

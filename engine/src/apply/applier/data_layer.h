@@ -30,7 +30,9 @@ class DataLayer {
   DataLayer(DestinationSession& session, telemetry::Counter& calls) : session_(session), calls_(calls) {}
 
   // Whether rows of this kind can be written to the table. Else they are for SQL.
-  static bool takes(const metadata::TableMetadata& table, const lcr::FrameView& frame);
+  static bool takes(const metadata::TableMetadata& table, lcr::FrameKind kind);
+  // Too large for a call, whatever the table: for SQL, in its turn among those that are not.
+  static bool is_too_large(const lcr::FrameView& frame);
   // Fails with destination_table_differs where a value does not fit the destination's type.
   base::Result<void> add(const metadata::TableMetadata& table, const lcr::FrameView& frame);
   // Rows of the table are collected that have not been sent.

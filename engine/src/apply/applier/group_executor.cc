@@ -170,19 +170,30 @@ base::Result<void> GroupExecutor::send_row(const Transaction& transaction, const
 base::Result<bool> GroupExecutor::send_below_sql(const Transaction& transaction, const FrameView& frame) {
   if (!uses_data_layer_) return false;
   if (frame.kind() == FrameKind::truncate) {
-    THALWEG_TRY(data_layer_.flush());
+    THALWEG_TRY(flush_below_sql());
     return false;
   }
   if (!is_row(frame.kind())) return true;
   THALWEG_ASSIGN(const TableMetadata* const table, table_of(transaction, frame));
   if (is_copied(*table, transaction)) return true;
-  if (!may_be_copied(*table, transaction) && DataLayer::takes(*table, frame)) {
+  if (!may_be_copied(*table, transaction) && DataLayer::takes(*table, frame.kind()) &&
+      !DataLayer::is_too_large(frame)) {
     count(*table, frame.kind());
-    THALWEG_TRY(data_layer_.add(*table, frame));
+    THALWEG_TRY(add_below_sql(merger_.take(*table, frame)));
     return true;
   }
-  if (data_layer_.holds(*table)) THALWEG_TRY(data_layer_.flush());
+  if (table->has_triggers || merger_.holds(*table) || data_layer_.holds(*table)) THALWEG_TRY(flush_below_sql());
   return false;
+}
+
+base::Result<void> GroupExecutor::add_below_sql(std::span<const PendingFrame> frames) {
+  for (const auto& [table, frame] : frames) THALWEG_TRY(data_layer_.add(*table, frame));
+  return {};
+}
+
+base::Result<void> GroupExecutor::flush_below_sql() {
+  THALWEG_TRY(add_below_sql(merger_.release()));
+  return data_layer_.flush();
 }
 
 base::Result<void> GroupExecutor::send_checked(const Group& group) {
@@ -195,7 +206,7 @@ base::Result<void> GroupExecutor::send_checked(const Group& group) {
         },
         []() -> base::Result<void> { return {}; }));
   }
-  return data_layer_.flush();
+  return flush_below_sql();
 }
 
 base::Result<Refusal> GroupExecutor::execute_rows(const Transaction& transaction) {
@@ -245,7 +256,7 @@ base::Result<Refusal> GroupExecutor::flush(Compactor& batch) {
 }
 
 base::Result<Refusal> GroupExecutor::flush_batches() {
-  THALWEG_TRY(data_layer_.flush());
+  THALWEG_TRY(flush_below_sql());
   std::vector<Compactor*> copying;
   for (Compactor* batch : used_) {
     if (batch->size() == 0) continue;
@@ -277,6 +288,11 @@ base::Result<Refusal> GroupExecutor::add_to_batch(const Transaction& transaction
   if (may_be_copied(*table, transaction)) {
     THALWEG_ASSIGN(const Refusal refusal, flush(batch_for(*table)));
     if (refusal) return refusal;
+    THALWEG_TRY(send_row(transaction, frame, false));
+    return Refusal{};
+  }
+  if (uses_data_layer_ && DataLayer::takes(*table, frame.kind())) {
+    // Too large: now, because the table's next row may go below SQL again.
     THALWEG_TRY(send_row(transaction, frame, false));
     return Refusal{};
   }
@@ -337,6 +353,7 @@ base::Result<Refusal> GroupExecutor::execute_together(const Group& group) {
 }
 
 void GroupExecutor::reset() {
+  merger_.clear();
   data_layer_.clear();
   for (Compactor* batch : used_) batch->clear();
   // Those of metadata that is gone are never found again: their generation does not come back.

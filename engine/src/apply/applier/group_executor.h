@@ -8,6 +8,7 @@
 
 #include "apply/applier/change_writer.h"
 #include "apply/applier/data_layer.h"
+#include "apply/applier/update_merger.h"
 #include "apply/table_finder.h"
 #include "apply/transaction.h"
 
@@ -26,8 +27,12 @@ struct RowCounts {
 class GroupExecutor {
  public:
   GroupExecutor(DestinationSession& session, TableFinder& tables, telemetry::Counter& sets,
-                telemetry::Counter& data_layer_calls)
-      : session_(session), tables_(tables), writer_(session, sets), data_layer_(session, data_layer_calls) {}
+                telemetry::Counter& data_layer_calls, telemetry::Counter& merged)
+      : session_(session),
+        tables_(tables),
+        writer_(session, sets),
+        data_layer_(session, data_layer_calls),
+        merger_(merged) {}
 
   // From the next group on: rows go through the data layer where it takes them. Rows of a transaction that is executed
   // by itself, after a failure, never do.
@@ -36,7 +41,7 @@ class GroupExecutor {
   // Sends the rows of a small group in their order, each as a statement that fails when it finds no row; does not
   // sync. The caller ends the pipeline with the progress update.
   base::Result<void> send_checked(const Group& group);
-  // Through the data layer in their order, or else merged and in sets, within the transaction that the caller has
+  // Through the data layer, or else merged and in sets, within the transaction that the caller has
   // begun; synced and checked on return.
   base::Result<Refusal> execute_together(const Group& group);
   // One transaction's rows in their order, within the transaction that the caller has begun; synced and checked.
@@ -53,6 +58,8 @@ class GroupExecutor {
   base::Result<void> send_truncate(const Transaction& transaction, const lcr::FrameView& frame);
   // False: the row is for SQL, and nothing of its table is on hold any more.
   base::Result<bool> send_below_sql(const Transaction& transaction, const lcr::FrameView& frame);
+  base::Result<void> add_below_sql(std::span<const PendingFrame> frames);
+  base::Result<void> flush_below_sql();
   base::Result<void> send_idempotent(const metadata::TableMetadata& table, const lcr::FrameView& frame);
   base::Result<Refusal> add_to_batch(const Transaction& transaction, const lcr::FrameView& frame);
   base::Result<Refusal> flush_batches();
@@ -64,6 +71,7 @@ class GroupExecutor {
   TableFinder& tables_;
   ChangeWriter writer_;
   DataLayer data_layer_;
+  UpdateMerger merger_;  // before the data layer
   bool uses_data_layer_ = false;
   Arena arena_;
   std::unordered_map<uint64_t, std::unique_ptr<Compactor>> batches_;  // by TableMetadata::generation
