@@ -1,5 +1,6 @@
 #include "daemon/stream_start.h"
 
+#include <future>
 #include <optional>
 
 #include "apply/progress.h"
@@ -83,17 +84,22 @@ class Starter {
   pg::SystemIdentity identity_;
 };
 
+// Five connections, opened at once: one after the other they were most of what a start takes.
 base::Result<void> Starter::look() {
+  auto instantiation = std::async(std::launch::async, [this] { return instantiation_.connect(); });
+  auto identity = std::async(std::launch::async, [this]() -> base::Result<pg::SystemIdentity> {
+    THALWEG_ASSIGN(
+        pg::ReplicationStream replication,
+        pg::ReplicationStream::open(definition_.source.conninfo, capture::capture_application_name(definition_.id)));
+    return replication.identify();
+  });
+  auto source = std::async(std::launch::async, [this] { return connect(definition_.source.conninfo, definition_.id); });
   THALWEG_ASSIGN(destination_, on_side("Destination", definition_.destination,
                                        connect(definition_.destination.conninfo, definition_.id)));
-  THALWEG_ASSIGN(source_, on_side("Source", definition_.source, connect(definition_.source.conninfo, definition_.id)));
   THALWEG_ASSIGN(record_, apply::find_stream(*destination_, definition_.id));
-  THALWEG_ASSIGN(pg::ReplicationStream replication,
-                 on_side("Source", definition_.source,
-                         pg::ReplicationStream::open(definition_.source.conninfo,
-                                                     capture::capture_application_name(definition_.id))));
-  THALWEG_ASSIGN(identity_, replication.identify());
-  return {};
+  THALWEG_ASSIGN(source_, on_side("Source", definition_.source, source.get()));
+  THALWEG_ASSIGN(identity_, on_side("Source", definition_.source, identity.get()));
+  return instantiation.get();
 }
 
 base::Result<void> Starter::publish() { return thalweg::daemon::publish(*source_, definition_); }

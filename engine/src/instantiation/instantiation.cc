@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <future>
 #include <map>
 #include <optional>
 #include <set>
@@ -71,8 +72,12 @@ struct Instantiation::State {
 };
 
 base::Result<void> Instantiation::State::connect() {
-  THALWEG_ASSIGN(source, open_side(options.source_conninfo, options.stream_id));
-  THALWEG_ASSIGN(destination, open_side(options.destination_conninfo, options.stream_id));
+  // Both at once: a server's first look at its catalogs costs it more than the connection.
+  auto source_opened =
+      std::async(std::launch::async, [this] { return open_side(options.source_conninfo, options.stream_id); });
+  auto destination_opened = open_side(options.destination_conninfo, options.stream_id);
+  THALWEG_ASSIGN(source, source_opened.get());
+  THALWEG_ASSIGN(destination, std::move(destination_opened));
   bookkeeping.emplace(destination->connection, options.stream_id);
   return {};
 }
@@ -187,10 +192,12 @@ Instantiation::Instantiation(InstantiationOptions options, Progress& progress, c
 
 Instantiation::~Instantiation() = default;
 
+base::Result<void> Instantiation::connect() { return state_->connect(); }
+
 base::Result<Assessment> Instantiation::assess(bool fresh) {
   State& s = *state_;
   s.fresh = fresh;
-  THALWEG_TRY(s.connect());
+  if (!s.destination) THALWEG_TRY(s.connect());
   THALWEG_TRY(s.read_source());
   THALWEG_TRY(s.read_records());
   for (const TableShape& shape : s.shapes) THALWEG_TRY(s.check_destination(shape));

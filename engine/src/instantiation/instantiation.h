@@ -51,7 +51,9 @@ class Instantiation {
   Instantiation(const Instantiation&) = delete;
   Instantiation& operator=(const Instantiation&) = delete;
 
-  // Connects, reads both sides, checks every table and rehearses the destination's DDL in a transaction that it rolls
+  // Opens both sides. assess() does it where it has not been done; another thread may do it before.
+  base::Result<void> connect();
+  // Reads both sides, checks every table and rehearses the destination's DDL in a transaction that it rolls
   // back: whatever can be refused is refused here, before anything exists. `fresh`: the stream has no history; what an
   // earlier stream of the same id left in the bookkeeping does not count.
   base::Result<Assessment> assess(bool fresh);
