@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Runs a benchmark, or all of them, one after another, and then renews the plots of docs/results.
-# usage: scripts/bench.sh all|results|queue|metadata|staged|staged1|bigtx|drain|latency|wan|spill|hotkeys [ARGUMENT...]
+# usage: scripts/bench.sh all|results|queue|metadata|staged|staged1|bigtx|drain|latency|wan|fanout|spill|hotkeys [ARGUMENT...]
 set -euo pipefail
 source "$(dirname "$0")/settings.sh"
 for part in steps builds; do
   # shellcheck source=/dev/null
   source "$THALWEG_ROOT/scripts/lib/$part.sh"
 done
-scenarios=(staged staged1 bigtx drain latency wan spill hotkeys queue metadata)
+scenarios=(staged staged1 bigtx drain latency wan fanout spill hotkeys queue metadata)
 results=$THALWEG_ROOT/docs/results
 scenario=${1:-staged}
 shift || true
@@ -36,10 +36,17 @@ run_scenario() {
 
 case $scenario in
   all)
+    failed=()
     for one in "${scenarios[@]}"; do
-      run_scenario "$one" --out "$results/$one.json" "$@"
+      printf '\n== %s\n' "$one"
+      # A process of its own: one that fails does not take the others' results along.
+      "$0" "$one" --out "$results/$one.json" "$@" || failed+=("$one")
     done
     "$THALWEG_VENV/bin/python" -m bench.results "$results"
+    if ((${#failed[@]})); then
+      echo "failed: ${failed[*]}; their figures in docs/results, if any, are those of an earlier run" >&2
+      exit 1
+    fi
     ;;
   results) "$THALWEG_VENV/bin/python" -m bench.results "$results" ;;
   *) run_scenario "$scenario" "$@" ;;

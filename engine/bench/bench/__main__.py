@@ -6,7 +6,7 @@ import sys
 
 from bench import report
 
-SCENARIOS = ("staged", "staged1", "bigtx", "drain", "latency", "wan", "spill", "hotkeys", "queue", "metadata")
+SCENARIOS = ("staged", "staged1", "bigtx", "drain", "latency", "wan", "fanout", "spill", "hotkeys", "queue", "metadata")
 
 
 def main() -> None:

@@ -21,8 +21,8 @@ class Report:
     def __init__(self, scenario: str, arguments: argparse.Namespace) -> None:
         self.scenario = scenario
         self.out: Path | None = arguments.out
-        self.document: dict[str, Any] = {"scenario": scenario, "machine": machine(), "figures": [], "series": {},
-                                         "date": time.strftime("%Y-%m-%d", time.gmtime())}
+        self.document: dict[str, Any] = {"scenario": scenario, "machine": machine(), "figures": [], "findings": [],
+                                         "series": {}, "date": time.strftime("%Y-%m-%d", time.gmtime())}
 
     def method(self, text: str) -> None:
         self.document["method"] = " ".join(text.split())
@@ -34,6 +34,11 @@ class Report:
     def figure(self, line: str, **values: Any) -> None:
         """One measurement: a line for people, its values for the file."""
         self.document["figures"].append(values)
+        self.say(line)
+
+    def finding(self, line: str) -> None:
+        """What the figures say when they are put together; the page repeats it."""
+        self.document["findings"].append(line)
         self.say(line)
 
     def series(self, name: str, values: list[Any]) -> None:

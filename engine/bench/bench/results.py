@@ -11,6 +11,8 @@ from typing import Any
 from bench import svg
 
 Document = dict[str, Any]
+# Of a figure: what it was measured of. Everything else that is a number was measured.
+LABELS = ("method", "workload", "compression", "live", "destinations", "consumers", "readers")
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,18 @@ def _spill(document: Document) -> str:
                      for figure in document["figures"] if "wal_ratio" in figure])
 
 
+def _fanout(document: Document) -> str:
+    methods = dict.fromkeys(figure["method"] for figure in document["figures"])
+    found: list[svg.Line] = []
+    for method in methods:
+        by_count: dict[int, list[float]] = {}
+        for figure in document["figures"]:
+            if figure["method"] == method:
+                by_count.setdefault(figure["destinations"], []).append(figure["source_cpu"])
+        found.append((method, [(count, statistics.median(values)) for count, values in sorted(by_count.items())]))
+    return svg.lines("fanout: the source's CPU", "destinations", "seconds per million LCRs", found)
+
+
 def _lines(x: str, *ys: tuple[str, str]) -> Callable[[Document], str]:
     def plot(document: Document) -> str:
         return svg.lines(f"{document['scenario']}: by number of {x}", x, "per second",
@@ -97,6 +111,9 @@ SCENARIOS = [
     Scenario("hotkeys", "Hot keys", "1 or more; parallel over serial Thalweg",
              "Seed 000, II: appliers run independent transactions concurrently; what is not independent must not be "
              "slower for it.", _rates),
+    Scenario("fanout", "Several destinations", "above 1: Thalweg's source CPU stays flat, native's walsenders multiply",
+             "Seed 000, figure 4: one capture feeds many propagations and applies, so the source is decoded once.",
+             _fanout),
     Scenario("queue", "The queue", "above 1",
              "Seed 000, figure 14: 5 500 LCR/s with the latch-based queue, 21 000 to 25 000 with the latch-free one.",
              _lines("consumers", ("wait-free", "spmc_per_second"), ("mutex", "mutex_per_second"))),
@@ -108,7 +125,8 @@ SCENARIOS = [
 HEAD = """# Results
 
 Made by `make bench SCENARIO=all` (about 25 minutes on an otherwise idle machine), which runs every scenario, writes its
-figures here as JSON and draws the plots. `make bench SCENARIO=results` only draws. R is Thalweg over PostgreSQL's own
+figures here as JSON and draws the plots. `make bench SCENARIO=results` only draws. Tables hold medians of rounds;
+`source cpu`, `engine cpu` and `destination cpu` are CPU seconds for a million LCRs. R is Thalweg over PostgreSQL's own
 subscription at its best setting in the same run, unless said otherwise.
 
 | scenario | R | goal |
@@ -133,20 +151,29 @@ def main() -> None:
 def _section(scenario: Scenario, document: Document) -> str:
     return (f"\n## {scenario.title}\n\n![{scenario.title}]({scenario.name}.svg)\n\n"
             f"**R = {document['ratio']:.2f}** (goal: {scenario.goal}). {scenario.paper}\n\n"
-            f"Method: {document['method']}\n{_cpu(document)}\n"
+            f"Method: {document['method']}\n\n{_table(document)}\n"
+            + "".join(f"* {line}\n" for line in document["findings"]) + "\n" * bool(document["findings"]) +
             f"`make bench SCENARIO={scenario.name}`, {document['date']}: {document['machine']}.\n")
 
 
-def _cpu(document: Document) -> str:
-    """CPU seconds for a million LCRs, where the scenario measures them by method."""
-    methods = dict.fromkeys(figure["method"] for figure in document["figures"]
-                            if "destination_cpu" in figure and "method" in figure)
-    if not methods:
-        return ""
-    rows = [[f"{dict(_by_method(document, f'{part}_cpu'))[method]:.2f}" for part in ("source", "engine", "destination")]
-            for method in methods]
-    return ("\n| CPU s per million LCRs | source | engine | destination |\n|---|---|---|---|\n"
-            + "".join(f"| {method} | {' | '.join(row)} |\n" for method, row in zip(methods, rows, strict=True)))
+def _table(document: Document) -> str:
+    """Every figure: those that differ only in their numbers, rounds, as their median."""
+    rows: dict[str, dict[str, list[float]]] = {}
+    for figure in document["figures"]:
+        row = rows.setdefault(_label(figure), {})
+        for name, value in figure.items():
+            if name not in LABELS and isinstance(value, int | float):
+                row.setdefault(name, []).append(value)
+    columns = list(dict.fromkeys(name for row in rows.values() for name in row if name != "round"))
+    return (f"| | {' | '.join(name.replace('_', ' ') for name in columns)} |\n|---|{'---|' * len(columns)}\n"
+            + "".join(f"| {label} | " + " | ".join(svg.spoken(statistics.median(row[name])) if name in row else ""
+                                                   for name in columns) + " |\n" for label, row in rows.items()))
+
+
+def _label(figure: Document) -> str:
+    words = [value if isinstance(value, str) else name if value is True else f"{value:.0f} {name}"
+             for name, value in figure.items() if name in LABELS or isinstance(value, str)]
+    return ", ".join(words)
 
 
 def _anchor(title: str) -> str:

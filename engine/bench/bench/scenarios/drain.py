@@ -33,8 +33,8 @@ def run(arguments: argparse.Namespace) -> None:
     times = {method: statistics.median(one.seconds for one in done.measured if one.method == method)
              for method in done.medians()}
     for method, seconds in times.items():
-        report.say(f"{method:<14} produced in {arguments.seconds} s, drained in {seconds:.1f} s: "
-                   f"produce / drain {arguments.seconds / seconds:.1f}")
+        report.finding(f"{method}: produced in {arguments.seconds} s, drained in {seconds:.1f} s, "
+                       f"produce / drain {arguments.seconds / seconds:.1f}")
     native = [seconds for method, seconds in times.items() if method.startswith("native")]
     if native and "thalweg" in times:
         report.ratio(min(native) / times["thalweg"])

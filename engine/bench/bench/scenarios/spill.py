@@ -114,5 +114,5 @@ class Bench:
             "rows identical", method=method, workload=transaction.name, lcr_per_second=round(rate),
             source_wal_mib=round(live.source_wal / MIB, 1), destination_wal_mib=round(live.destination_wal / MIB, 1),
             wal_ratio=round(live.wal_ratio, 2), seconds=round(live.seconds, 2),
-            after_commit_seconds=round(live.after_commit, 2), spilled_lcrs=spilled)
+            after_commit_seconds=round(live.after_commit, 2), spilled_lcrs=0 if spilled == "-" else int(spilled))
         return live

@@ -10,7 +10,7 @@ from bench.rig import Rig
 ROWS = 10
 
 
-def add_arguments(parser: argparse.ArgumentParser, transactions: int = 100_000, rounds: int = 3) -> None:
+def add_arguments(parser: argparse.ArgumentParser, transactions: int = 200_000, rounds: int = 3) -> None:
     parser.add_argument("--transactions", type=int, default=transactions)
     backlog.add_arguments(parser, rounds)
 

@@ -54,7 +54,8 @@ def run(arguments: argparse.Namespace) -> None:
                   compression="plain TCP", mb_per_second=round(yardstick / 1e6, 3))
     plain = rates["none"]
     for compression, (lcr_rate, _) in rates.items():
-        report.say(f"{compression:<12} {lcr_rate / plain[0]:.2f} times the LCR/s of none")
+        if compression != "none":
+            report.finding(f"{compression} carries {lcr_rate / plain[0]:.2f} times the LCR/s of none")
     report.ratio(plain[1] / yardstick)
 
 
