@@ -39,3 +39,19 @@ export const historyQuery = (streamId: string, statistics: string[], range: Hist
     placeholderData: keepPreviousData,
     retry: false,
   });
+
+/** What can be charted: names follow the stream's components, so they are read again when those may have changed. */
+export const historyStatisticsQuery = (streamId: string) =>
+  queryOptions({
+    queryKey: keys.historyStatistics(streamId),
+    queryFn: async ({ signal }) =>
+      (
+        await unwrap(
+          client.GET("/api/v1/streams/{stream_id}/history/statistics", {
+            params: { path: { stream_id: streamId } },
+            signal,
+          }),
+        )
+      ).statistics,
+    refetchInterval: 30_000,
+  });

@@ -29,6 +29,7 @@ export const keys = {
   advisorSchedules: ["advisor-schedules"] as const,
   advisorPolicy: ["advisor-policy"] as const,
   advisorAnalysis: (scope: unknown) => ["advisor-analysis", scope] as const,
+  historyStatistics: (id: string) => ["history", id, "statistics"] as const,
   history: (id: string, range: unknown) => ["history", id, range] as const,
   alertCounts: ["alerts", "counts"] as const,
   openAlerts: ["alerts", "open"] as const,

@@ -46,6 +46,7 @@ export type AlertChannel = Schemas["AlertChannel"];
 export type AlertDelivery = Schemas["AlertDelivery"];
 export type Topology = Schemas["Topology"];
 export type StreamHistory = Schemas["StreamHistory"];
+export type StatisticName = Schemas["StatisticName"];
 export type HistorySeries = Schemas["HistorySeries"];
 
 export type AdvisorAnalysis = Schemas["Analysis"];

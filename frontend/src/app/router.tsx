@@ -10,6 +10,7 @@ import {
 import { LoginPage } from "@/pages/login/login-page";
 import { NotFoundPage } from "@/pages/not-found/not-found-page";
 import { OverviewPage } from "@/pages/overview/overview-page";
+import type { HistorySearch } from "@/pages/stream/stream-history";
 import { PageError } from "./page-error";
 import { textParam } from "./search-params";
 import { GuardedShell } from "./shell";
@@ -41,10 +42,15 @@ const stream = createRoute({
   getParentRoute: () => shell,
   path: "/streams/$streamId",
   component: lazyRouteComponent(() => import("@/pages/stream/stream-page"), "StreamPage"),
-  validateSearch: (search): { tab?: string; minutes?: number; filter?: string } => ({
+  validateSearch: (search): { tab?: string; minutes?: number; filter?: string } & HistorySearch => ({
     tab: textParam(search.tab),
     minutes: Number(search.minutes) || undefined,
     filter: textParam(search.filter),
+    seconds: Number(search.seconds) || undefined,
+    from: Number(search.from) || undefined,
+    until: Number(search.until) || undefined,
+    begin: Number(search.begin) || undefined,
+    end: Number(search.end) || undefined,
   }),
 });
 

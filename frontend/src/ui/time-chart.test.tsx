@@ -3,7 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { describe, expect, it, vi } from "vitest";
 import { latencyMs } from "@/lib/format";
 import { expectNoAxeViolations, renderUi } from "@/test/render";
-import { TimeChart } from "./time-chart";
+import { clockTicks, TimeChart } from "./time-chart";
 
 // A canvas is not drawn in jsdom; what is tested is what stands around it.
 vi.mock("uplot", () => ({
@@ -37,5 +37,16 @@ describe("TimeChart", () => {
     expect(rows[1]).toHaveTextContent("3 ms");
     expect(rows[2]).toHaveTextContent("––");
     await expectNoAxeViolations();
+  });
+});
+
+describe("clockTicks", () => {
+  const at = (hours: number) => new Date(2026, 10, 21, hours).getTime() / 1000;
+
+  it("show the day as soon as the time alone would not say when", () => {
+    expect(clockTicks([at(0), at(1)])).toEqual(["00:00", "01:00"]);
+    expect(clockTicks([at(0), at(0) + 20])).toEqual(["00:00:00", "00:00:20"]);
+    expect(clockTicks([at(0), at(12), at(24)])).toEqual(["11-21 00:00", "11-21 12:00", "11-22 00:00"]);
+    expect(clockTicks([at(0), at(24)])).toEqual(["11-21", "11-22"]);
   });
 });

@@ -8,7 +8,7 @@ import classes from "./time-chart.module.css";
 export interface Series {
   label: string;
   values: Maybe[];
-  /** 1..6: which of the --series tokens. */
+  /** 1..8: which of the --series tokens. */
   colour: number;
 }
 
@@ -20,11 +20,20 @@ interface TimeChartProps {
   format: (value: Maybe) => Quantity;
   /** The axis ends at the last sample and begins so much earlier, however few samples there are. */
   windowSeconds?: number;
+  /** The axis shows exactly this, in milliseconds since the epoch, whatever part of it has samples. */
+  span?: { from: number; until: number };
+  /** Called with the range that was dragged over, in milliseconds since the epoch. */
+  onSelect?: (from: number, until: number) => void;
+  /** Charts with the same key show their cursors at the same time. */
+  syncKey?: string;
   /** Ticks at powers of two: for bytes. */
   binary?: boolean;
   height?: number;
 }
 
+/** Less is a click. */
+const DRAG_MIN_PX = 4;
+const DAY_SECONDS = 86_400;
 const BINARY_STEPS = Array.from({ length: 54 }, (_, power) => 2 ** power);
 
 function token(name: string): string {
@@ -53,7 +62,7 @@ export function TimeChart(props: TimeChartProps) {
           {asTable ? "Chart" : "Table"}
         </Button>
       </Group>
-      <Legend series={series} format={format} />
+      <Legend series={series} format={format} lastKnown={props.span !== undefined} />
       {asTable ? (
         <ChartTable title={title} times={times} series={series} format={format} height={height} />
       ) : (
@@ -63,7 +72,16 @@ export function TimeChart(props: TimeChartProps) {
   );
 }
 
-function Legend({ series, format }: Pick<TimeChartProps, "series" | "format">) {
+/** The end of a chosen span may lie in a gap: there the last value that is known stands for it. */
+function newestOf(values: Maybe[], lastKnown: boolean): Maybe {
+  return lastKnown ? values.findLast((value) => value !== null && value !== undefined) : values.at(-1);
+}
+
+interface LegendProps extends Pick<TimeChartProps, "series" | "format"> {
+  lastKnown: boolean;
+}
+
+function Legend({ series, format, lastKnown }: LegendProps) {
   return (
     <Group className={classes.legend}>
       {series.map((one) => (
@@ -73,7 +91,7 @@ function Legend({ series, format }: Pick<TimeChartProps, "series" | "format">) {
             {one.label}
           </Text>
           <Text size="xs" className="numeric" fw={550}>
-            {asText(format(one.values.at(-1)))}
+            {asText(format(newestOf(one.values, lastKnown)))}
           </Text>
         </Group>
       ))}
@@ -100,7 +118,7 @@ function ChartTable({ title, times, series, format, height }: TimeChartProps & {
         <Table.Tbody>
           {rows.map(({ time, index }) => (
             <Table.Tr key={time}>
-              <Table.Td>{new Date(time).toLocaleTimeString("sv-SE")}</Table.Td>
+              <Table.Td>{new Date(time).toLocaleString("sv-SE")}</Table.Td>
               {series.map((one) => (
                 <Table.Td key={one.label} ta="right" className="numeric">
                   {asText(format(one.values[index]))}
@@ -115,11 +133,16 @@ function ChartTable({ title, times, series, format, height }: TimeChartProps & {
 }
 
 function Plot(props: TimeChartProps & { height: number }) {
-  const { title, times, series, format, height, windowSeconds, binary = false } = props;
+  const { title, times, series, format, height, windowSeconds, binary = false, span, syncKey } = props;
   const host = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const latest = useRef(format);
   latest.current = format;
+  const select = useRef(props.onSelect);
+  select.current = props.onSelect;
+  const selectable = props.onSelect !== undefined;
+  const shown = useRef(span);
+  shown.current = span;
   const scheme = useScheme();
   const shape = series.map((one) => `${one.label}\n${one.colour}`).join("\n\n");
 
@@ -160,16 +183,36 @@ function Plot(props: TimeChartProps & { height: number }) {
         height,
         padding: [6, 18, 0, 0],
         legend: { show: false },
-        cursor: { y: false, points: { size: 6 } },
+        cursor: {
+          y: false,
+          points: { size: 6 },
+          drag: { x: selectable, y: false, setScale: false },
+          ...(syncKey ? { sync: { key: syncKey } } : {}),
+        },
+        hooks: {
+          setSelect: [
+            (self) => {
+              const { left, width } = self.select;
+              if (width < DRAG_MIN_PX) return;
+              select.current?.(self.posToVal(left, "x") * 1000, self.posToVal(left + width, "x") * 1000);
+              self.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+            },
+          ],
+        },
         scales: {
-          x: { range: (_plot, low, high) => [windowSeconds ? high - windowSeconds : low, high] },
+          x: {
+            range: (_plot, low, high) => {
+              if (shown.current) return [shown.current.from / 1000, shown.current.until / 1000];
+              return [windowSeconds ? high - windowSeconds : low, high];
+            },
+          },
           y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.1 : 1] },
         },
         axes: [
           {
             ...axis,
             size: 24,
-            space: 38,
+            space: (self) => (spanSeconds(self) > DAY_SECONDS ? 76 : 38),
             values: (_plot, ticks) => clockTicks(ticks),
           },
           {
@@ -194,21 +237,35 @@ function Plot(props: TimeChartProps & { height: number }) {
       created.destroy();
       plot.current = null;
     };
-  }, [shape, height, scheme, windowSeconds, binary]);
+  }, [shape, height, scheme, windowSeconds, binary, selectable, syncKey]);
 
   useEffect(() => {
     plot.current?.setData(data);
   }, [data]);
 
-  const now = series.map((one) => `${one.label} ${asText(format(one.values.at(-1)))}`).join(", ");
+  const now = series
+    .map((one) => `${one.label} ${asText(format(newestOf(one.values, span !== undefined)))}`)
+    .join(", ");
   return <div ref={host} role="img" aria-label={`${title}, now: ${now}`} style={{ height }} />;
 }
 
-/** 14:05, or 14:05:20 when ticks are closer than a minute. */
-function clockTicks(ticks: number[]): string[] {
+function spanSeconds({ scales }: uPlot): number {
+  return (scales.x?.max ?? 0) - (scales.x?.min ?? 0);
+}
+
+/** 14:05, 14:05:20 when ticks are closer than a minute, 11-21 14:05 or 11-21 when there are several days. */
+export function clockTicks(ticks: number[]): string[] {
   const [first = 0, second = 60] = ticks;
-  const timeStyle = ticks.length > 1 && second - first < 60 ? "medium" : "short";
-  return ticks.map((tick) => new Date(tick * 1000).toLocaleTimeString("sv-SE", { timeStyle }));
+  const step = ticks.length > 1 ? second - first : 60;
+  const range = (ticks.at(-1) ?? first) - first + step;
+  const timeStyle = step < 60 ? "medium" : "short";
+  return ticks.map((tick) => {
+    const at = new Date(tick * 1000);
+    const time = at.toLocaleTimeString("sv-SE", { timeStyle });
+    if (range <= DAY_SECONDS) return time;
+    const day = at.toLocaleDateString("sv-SE").slice(5);
+    return step >= DAY_SECONDS ? day : `${day} ${time}`;
+  });
 }
 
 function readScheme(): string {

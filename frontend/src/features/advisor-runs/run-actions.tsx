@@ -42,7 +42,14 @@ export function RunActions({ run, mayAct, onDeleted }: RunActionsProps) {
   );
 }
 
-const formats = [{ format: "json", label: "Everything (JSON)" }] as const;
+const formats = [
+  { label: "Report with charts (HTML)", query: "/report?format=html", extension: "html" },
+  { label: "All six tables, pipe-delimited (text)", query: "/report?format=text", extension: "txt" },
+  { label: "Component statistics (CSV)", query: "/report?format=csv&table=COMPONENT_STAT", extension: "csv" },
+  { label: "Path statistics (CSV)", query: "/report?format=csv&table=PATH_STAT", extension: "csv" },
+  { label: "Bottlenecks (CSV)", query: "/report?format=csv&table=PATH_BOTTLENECK", extension: "csv" },
+  { label: "Everything (JSON)", query: "", extension: "json" },
+] as const;
 
 function ExportMenu({ runId }: { runId: number }) {
   return (
@@ -57,12 +64,12 @@ function ExportMenu({ runId }: { runId: number }) {
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
-        {formats.map(({ format, label }) => (
+        {formats.map(({ label, query, extension }) => (
           <Menu.Item
-            key={format}
+            key={label}
             component="a"
-            href={`/api/v1/advisor/runs/${runId}`}
-            download={`thalweg-advisor-${runId}.${format}`}
+            href={`/api/v1/advisor/runs/${runId}${query}`}
+            download={`advisor-run-${runId}.${extension}`}
           >
             {label}
           </Menu.Item>

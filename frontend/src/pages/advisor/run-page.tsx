@@ -14,6 +14,7 @@ import { Findings } from "@/features/advisor-findings/findings";
 import { RunActions } from "@/features/advisor-runs/run-actions";
 import { runTitle, worstPaths } from "@/features/advisor-runs/runs";
 import { AdvisorTables } from "@/features/advisor-tables/advisor-tables";
+import { PathChoice } from "@/features/path-view/path-choice";
 import { PathView } from "@/features/path-view/path-view";
 import { reasonInWords } from "@/lib/advisor";
 import { asText, duration, formatTime } from "@/lib/format";
@@ -24,7 +25,6 @@ import { PageHeader } from "@/ui/page-header";
 import { Panel } from "@/ui/panel";
 import { QueryFaces } from "@/ui/query-faces";
 import { RestCallButton } from "@/ui/rest-call";
-import { PathChoice } from "./path-choice";
 import { RunFacts } from "./run-facts";
 
 const route = getRouteApi("/shell/advisor/runs/$runId");

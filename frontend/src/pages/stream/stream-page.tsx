@@ -23,7 +23,9 @@ import { PageHeader } from "@/ui/page-header";
 import { Panel } from "@/ui/panel";
 import { QueryFaces } from "@/ui/query-faces";
 import { HealthBadge, StateBadge } from "@/ui/tone";
+import { StreamHistory } from "./stream-history";
 import { StreamNow } from "./stream-now";
+import { StreamPath } from "./stream-path";
 
 const route = getRouteApi("/shell/streams/$streamId");
 
@@ -54,7 +56,7 @@ export function StreamPage() {
 
 function StreamView({ stream }: { stream: Stream }) {
   const navigate = route.useNavigate();
-  const { tab = "now", filter = "", minutes = 5 } = route.useSearch();
+  const { tab = "now", filter = "", minutes = 5, ...history } = route.useSearch();
   const mayAct = covers(useQuery(sessionQuery).data?.user.role, "operator");
   const parked = stream.error_queue_transactions ?? 0;
   return (
@@ -86,6 +88,8 @@ function StreamView({ stream }: { stream: Stream }) {
       >
         <Tabs.List mb="sm">
           <Tabs.Tab value="now">Now</Tabs.Tab>
+          <Tabs.Tab value="path">Path</Tabs.Tab>
+          <Tabs.Tab value="history">History</Tabs.Tab>
           <Tabs.Tab value="tables">Tables ({stream.tables.length || stream.table_count})</Tabs.Tab>
           <Tabs.Tab value="parameters">Parameters</Tabs.Tab>
           <Tabs.Tab value="errors" rightSection={parked > 0 ? <Badge size="sm">{parked}</Badge> : null}>
@@ -97,6 +101,17 @@ function StreamView({ stream }: { stream: Stream }) {
             stream={stream}
             minutes={minutes}
             onMinutes={(next) => navigate({ search: (now) => ({ ...now, minutes: next }), replace: true })}
+          />
+        </Tabs.Panel>
+        <Tabs.Panel value="path">
+          <StreamPath stream={stream} mayAct={mayAct} />
+        </Tabs.Panel>
+        <Tabs.Panel value="history">
+          <StreamHistory
+            stream={stream}
+            search={history}
+            onSearch={(change) => navigate({ search: (now) => ({ ...now, ...change }), replace: true })}
+            mayAct={mayAct}
           />
         </Tabs.Panel>
         <Tabs.Panel value="tables">

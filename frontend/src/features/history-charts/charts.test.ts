@@ -1,0 +1,86 @@
+import { describe, expect, it } from "vitest";
+import type { StreamHistory } from "@/api/types";
+import { chartsOf, seriesOf, statisticsOf } from "./charts";
+import { faultOf, fromField, toField } from "./ranges";
+
+const name = (full: string) => ({
+  name: full,
+  component: full.startsWith("components.") ? (full.split(".")[1] ?? null) : null,
+  unit: "",
+});
+const names = [
+  ...["server-10", "server-2", "reader", "coordinator", "capture"].flatMap((id) =>
+    ["lcrs_per_second", "time_percent.idle", "time_percent.flow_control"].map((statistic) =>
+      name(`components.${id}.${statistic}`),
+    ),
+  ),
+  name("components.queue.gauges.depth"),
+  name("lcrs_per_second"),
+];
+
+function history(series: Record<string, (number | null)[]>): StreamHistory {
+  return {
+    stream_id: "stream01",
+    since: "2026-11-21T00:00:00Z",
+    until: "2026-11-21T00:00:02Z",
+    resolution: "second",
+    step_seconds: 1,
+    times: [0, 1],
+    series: Object.entries(series).map(([statistic, values]) => ({
+      statistic,
+      unit: "",
+      values,
+      highs: values,
+    })),
+  };
+}
+
+describe("charts of the past", () => {
+  const charts = chartsOf(names);
+  const chart = (title: string) => charts.find((one) => one.title === title);
+
+  it("have a line for each component in the direction of the flow, and none that nobody could fill", () => {
+    expect(chart("Rate by component")?.lines.map(({ label }) => label)).toEqual([
+      "Capture",
+      "Apply reader",
+      "Applied",
+    ]);
+    expect(chart("Occupied, by thread")?.lines.map(({ label }) => label)).toEqual([
+      "Capture",
+      "Apply reader",
+      "Coordinator",
+      "Applier 2",
+      "Applier 10",
+    ]);
+    expect(chart("Spill on disk")).toBeUndefined();
+    expect(statisticsOf(charts)).toHaveLength(new Set(statisticsOf(charts)).size);
+  });
+
+  it("show as occupied what is neither idle nor held back, and a gap where one of both is unknown", () => {
+    const occupied = chart("Occupied, by thread");
+    if (!occupied) throw new Error("no such chart");
+    const [capture] = seriesOf(
+      occupied,
+      history({
+        "components.capture.time_percent.idle": [70, 60],
+        "components.capture.time_percent.flow_control": [10, null],
+      }),
+    );
+    expect(capture?.values).toEqual([20, null]);
+  });
+});
+
+describe("ranges", () => {
+  it("survive the way through a form field, to the second", () => {
+    const time = Date.UTC(2026, 10, 21, 14, 3, 7);
+    expect(fromField(toField(time))).toBe(time);
+    expect(fromField("")).toBeNull();
+  });
+
+  it("must have a length and a past", () => {
+    expect(faultOf(1000, 5000, 9000)).toBeNull();
+    expect(faultOf(5000, 5000, 9000)).toMatch(/at least a second/);
+    expect(faultOf(10_000, 20_000, 9000)).toMatch(/future/);
+    expect(faultOf(null, 5000)).toMatch(/both/);
+  });
+});

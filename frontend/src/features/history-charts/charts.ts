@@ -1,0 +1,131 @@
+// Which statistics the charts of the past are made of, and how an answer becomes lines.
+import type { StatisticName, StreamHistory } from "@/api/types";
+import { threadInWords } from "@/lib/advisor";
+import { bytes, compactCount, latencyMs, type Maybe, percent, type Quantity, rate } from "@/lib/format";
+import type { Series } from "@/ui/time-chart";
+
+/** Lines of one chart: more of them cannot be told apart. */
+const LINES_MAX = 8;
+
+export interface Chart {
+  title: string;
+  binary: boolean;
+  format: (value: Maybe) => Quantity;
+  lines: Line[];
+}
+
+interface Line {
+  label: string;
+  statistics: string[];
+  /** From the statistics' values at one point; null as soon as one of them is unknown. */
+  value: (values: number[]) => number;
+}
+
+const same = ([value = 0]: number[]) => value;
+const ORDER = ["capture", "queue", "sender", "receiver", "apply-queue", "reader", "coordinator", "server"];
+
+function ownId(component: string): string {
+  return component.slice(component.lastIndexOf(".") + 1);
+}
+
+function place(component: string): number {
+  const own = ownId(component).replace(/-\d+$/, "");
+  const found = ORDER.indexOf(own);
+  return found < 0 ? ORDER.length : found;
+}
+
+/** Components that have the statistic, in the direction of the flow. */
+function having(names: StatisticName[], statistic: string): string[] {
+  const ids = names.flatMap(({ name, component }) =>
+    component !== null && name === `components.${component}.${statistic}` ? [component] : [],
+  );
+  return ids.sort((a, b) => place(a) - place(b) || a.localeCompare(b, "en", { numeric: true }));
+}
+
+function perComponent(names: StatisticName[], statistic: string, keep: (own: string) => boolean): Line[] {
+  return having(names, statistic)
+    .filter((component) => keep(ownId(component)))
+    .slice(0, LINES_MAX)
+    .map((component) => ({
+      label: threadInWords(component),
+      statistics: [`components.${component}.${statistic}`],
+      value: same,
+    }));
+}
+
+const lcrs = (value: Maybe) => rate(value, "LCR");
+const ofHundred = (value: Maybe) => percent(value === null || value === undefined ? value : value / 100);
+
+export function chartsOf(names: StatisticName[]): Chart[] {
+  // The coordinator counts transactions; appliers together are what is applied.
+  const onTheWay = (own: string) => ["capture", "sender", "receiver", "reader"].includes(own);
+  const occupied = having(names, "time_percent.idle")
+    .slice(0, LINES_MAX)
+    .map((component) => ({
+      label: threadInWords(component),
+      statistics: ["idle", "flow_control"].map((part) => `components.${component}.time_percent.${part}`),
+      value: ([idle = 0, flowControl = 0]: number[]) => Math.max(0, 100 - idle - flowControl),
+    }));
+  const charts: Chart[] = [
+    {
+      title: "Rate by component",
+      binary: false,
+      format: lcrs,
+      lines: [
+        ...perComponent(names, "lcrs_per_second", onTheWay).slice(0, LINES_MAX - 1),
+        { label: "Applied", statistics: ["lcrs_per_second"], value: same },
+      ],
+    },
+    {
+      title: "Latency, source to destination",
+      binary: false,
+      format: latencyMs,
+      lines: [
+        { label: "p50", statistics: ["latency.p50_ms"], value: same },
+        { label: "p99", statistics: ["latency.p99_ms"], value: same },
+      ],
+    },
+    {
+      title: "Occupied, by thread",
+      binary: false,
+      format: ofHundred,
+      lines: occupied,
+    },
+    {
+      title: "Backlog",
+      binary: true,
+      format: bytes,
+      lines: [{ label: "Not yet applied", statistics: ["backlog.bytes"], value: same }],
+    },
+    {
+      title: "Queue depth",
+      binary: false,
+      format: (value) => compactCount(value, "LCR"),
+      lines: perComponent(names, "gauges.depth", () => true),
+    },
+    {
+      title: "Spill on disk",
+      binary: true,
+      format: bytes,
+      lines: perComponent(names, "gauges.spill_bytes", () => true),
+    },
+  ];
+  return charts.filter(({ lines }) => lines.length > 0);
+}
+
+export function statisticsOf(charts: Chart[]): string[] {
+  return [...new Set(charts.flatMap(({ lines }) => lines.flatMap(({ statistics }) => statistics)))];
+}
+
+/** The chart's lines from an answer. A point that is not wholly known is a gap. */
+export function seriesOf(chart: Chart, history: StreamHistory): Series[] {
+  const columns = new Map(history.series.map(({ statistic, values }) => [statistic, values]));
+  return chart.lines.map(({ label, statistics, value }, index) => ({
+    label,
+    colour: index + 1,
+    values: history.times.map((_, point) => {
+      const parts = statistics.map((name) => columns.get(name)?.[point]);
+      return parts.every((part) => part !== null && part !== undefined) ? value(parts as number[]) : null;
+    }),
+  }));
+}

@@ -1,0 +1,90 @@
+import { Group, SimpleGrid, Stack, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
+import { type HistoryRange, historyQuery, historyStatisticsQuery } from "@/api/history";
+import { problemInWords } from "@/api/problem-in-words";
+import type { StreamHistory } from "@/api/types";
+import { asText, duration } from "@/lib/format";
+import { Empty } from "@/ui/faces";
+import { Panel } from "@/ui/panel";
+import { QueryFaces } from "@/ui/query-faces";
+import { TimeChart } from "@/ui/time-chart";
+import { type Chart, chartsOf, seriesOf, statisticsOf } from "./charts";
+
+interface HistoryChartsProps {
+  streamId: string;
+  range: HistoryRange;
+  onSelect: (from: number, until: number) => void;
+}
+
+/** What the stream did over a range of any length: all charts together, one cursor in all of them. */
+export function HistoryCharts({ streamId, range, onSelect }: HistoryChartsProps) {
+  const names = useQuery(historyStatisticsQuery(streamId));
+  return (
+    <QueryFaces query={names} inWords={problemInWords} loadingLabel="Loading what can be charted">
+      {(statistics) =>
+        statistics.length === 0 ? (
+          <Panel>
+            <Empty title="No history yet">
+              It begins with the stream's first samples, and reaches back as far as the control plane keeps
+              it.
+            </Empty>
+          </Panel>
+        ) : (
+          <Charts streamId={streamId} range={range} onSelect={onSelect} charts={chartsOf(statistics)} />
+        )
+      }
+    </QueryFaces>
+  );
+}
+
+function Charts({ streamId, range, onSelect, charts }: HistoryChartsProps & { charts: Chart[] }) {
+  const query = useQuery(historyQuery(streamId, statisticsOf(charts), range));
+  return (
+    <QueryFaces query={query} inWords={problemInWords} rows={8} loadingLabel="Loading history">
+      {(history) => (
+        <Stack gap={8}>
+          <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="sm">
+            {charts.map((chart) => (
+              <OneChart key={chart.title} chart={chart} history={history} onSelect={onSelect} />
+            ))}
+          </SimpleGrid>
+          <Group justify="space-between">
+            <Text size="xs" c="dimmed">
+              Drag over a chart to ask what happened then.
+            </Text>
+            <Text size="xs" c="dimmed">
+              Each point is the mean of {asText(duration(history.step_seconds))}, from the history of every{" "}
+              {history.resolution}.
+            </Text>
+          </Group>
+        </Stack>
+      )}
+    </QueryFaces>
+  );
+}
+
+interface OneChartProps {
+  chart: Chart;
+  history: StreamHistory;
+  onSelect: (from: number, until: number) => void;
+}
+
+function OneChart({ chart, history, onSelect }: OneChartProps) {
+  const times = useMemo(() => history.times.map((time) => time * 1000), [history]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a chart of one title differs only with the history
+  const series = useMemo(() => seriesOf(chart, history), [chart.title, history]);
+  return (
+    <TimeChart
+      title={chart.title}
+      times={times}
+      series={series}
+      format={chart.format}
+      binary={chart.binary}
+      span={{ from: Date.parse(history.since), until: Date.parse(history.until) }}
+      onSelect={onSelect}
+      syncKey="history"
+      height={160}
+    />
+  );
+}
