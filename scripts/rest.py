@@ -82,7 +82,7 @@ def stream(name: str, source: str, destination: str, schema: str) -> None:
         print("note: already there")
         return
     api.call("POST", "/streams", {"name": name, "source_id": api.find("/databases", source)["id"],
-                                  "destination_id": api.find("/databases", destination)["id"],
+                                  "destinations": [{"database_id": api.find("/databases", destination)["id"]}],
                                   "rules": {"include": [{"schema": schema, "table": "*"}]}})
 
 

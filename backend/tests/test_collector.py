@@ -59,14 +59,14 @@ async def test_life_of_a_stream(
 ) -> None:
     engine.phase, engine.copy_finished = "INSTANTIATING", False
     answer = (await operator.post(STREAMS, json={
-        "name": "s", "source_id": registered["source"], "destination_id": registered["destination"],
+        "name": "s", "source_id": registered["source"], "destinations": [{"database_id": registered["destination"]}],
         "rules": {"include": [{"schema": "public", "table": "*"}]},
     })).json()  # fmt: skip
     path, operation = f"{STREAMS}/{answer['stream_id']}", f"/api/v1/operations/{answer['operation_id']}"
     copying = await wait_for(operator, path, phase="INSTANTIATING")
-    assert copying["instantiation"]["rows_copied"] == 50000
-    assert copying["instantiation"]["tables"][0]["rows_per_second"] == pytest.approx(50000 / 1.5)
-    assert copying["instantiation"]["tables"][0]["seconds_left"] == pytest.approx(1.5)
+    assert copying["destinations"][0]["instantiation"]["rows_copied"] == 50000
+    assert copying["destinations"][0]["instantiation"]["tables"][0]["rows_per_second"] == pytest.approx(50000 / 1.5)
+    assert copying["destinations"][0]["instantiation"]["tables"][0]["seconds_left"] == pytest.approx(1.5)
     assert copying["health"] == {"level": "ok", "reason": "Copying the tables: 50 % of the rows."}
     progress = (await wait_for(operator, operation, state="running"))["progress"]
     assert progress == {"done": 50000, "total": 100000, "unit": "rows"}

@@ -125,7 +125,7 @@ async def test_stream_from_databases_to_deletion(
         assert (await add(body, body["password"])).code == 0
     assert "public.orders" in (await run("databases", "tables", "shop")).out
     sides.on_source("CREATE TABLE notes (body text)", f"ALTER TABLE notes OWNER TO {sides.source['user']}")
-    choice = ["--source", "shop", "--destination", "warehouse", "--include", "public.*"]
+    choice = ["--source", "shop", "--to", "warehouse", "--include", "public.*"]
     unready = await run("preflight", *choice)
     assert (unready.code, "REPLICA IDENTITY FULL" in unready.out) == (1, True)
     choice += ["--exclude", "public.notes"]

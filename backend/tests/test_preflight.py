@@ -13,7 +13,7 @@ ALL = {"include": [{"schema": "public", "table": "*"}]}
 
 
 async def checks_of(client: httpx.AsyncClient, ids: dict[str, str], **more: Any) -> dict[str, dict[str, Any]]:
-    body = {"source_id": ids["source"], "destination_id": ids["destination"], "rules": ALL, **more}
+    body = {"source_id": ids["source"], "destinations": [{"database_id": ids["destination"]}], "rules": ALL, **more}
     answer = await client.post("/api/v1/preflights", json=body)
     assert answer.status_code == 200, answer.text
     checks = answer.json()["checks"]

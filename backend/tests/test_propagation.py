@@ -58,7 +58,7 @@ async def pair(admin: httpx.AsyncClient) -> AsyncGenerator[tuple[Enrolled, Enrol
 
 
 def over(pair: tuple[Enrolled, Enrolled]) -> dict[str, str]:
-    return {"capture_engine_id": pair[0].id, "apply_engine_id": pair[1].id}
+    return {"capture_engine_id": pair[0].id, "applies": pair[1].id}
 
 
 # --- identities
@@ -121,12 +121,12 @@ async def test_engine_without_identities_enrols(
         charlie = await enrol(admin, older, "charlie", url)
         shown = (await admin.get(charlie.path)).json()
         assert (shown["state"], shown["identity"], shown["propagation_address"]) == ("ONLINE", None, None)
-        body = body_of(registered, capture_engine_id=pair[0].id, apply_engine_id=charlie.id)
+        body = body_of(registered, capture_engine_id=pair[0].id, applies=charlie.id)
         refused = (await admin.post(STREAMS, json=body)).json()
         assert (refused["errors"][0]["pointer"], refused["errors"][0]["code"]) == (
-            "/apply_engine_id", "identity_missing",
+            "/destinations/0/engine_id", "identity_missing",
         )  # fmt: skip
-        await created(admin, registered, engine_id=charlie.id)
+        await created(admin, registered, capture_engine_id=charlie.id)
 
 
 def test_request_for_anything_else_is_not_signed() -> None:
@@ -176,12 +176,10 @@ async def test_address_can_be_set(
 async def test_apply_engine_must_be_reachable(
     operator: httpx.AsyncClient, registered: dict[str, str], pair: tuple[Enrolled, Enrolled]
 ) -> None:
-    back = {"capture_engine_id": pair[1].id, "apply_engine_id": pair[0].id}
+    back = {"capture_engine_id": pair[1].id, "applies": pair[0].id}
     refused = (await operator.post(STREAMS, json=body_of(registered, **back))).json()
     assert (refused["code"], refused["errors"][0]["code"]) == ("invalid_request", "propagation_address_missing")
     assert "--propagation-listen" in refused["cure"]
-    both = await operator.post(STREAMS, json=body_of(registered, engine_id=pair[0].id, **over(pair)))
-    assert (both.status_code, both.json()["errors"][0]["pointer"]) == (422, "/engine_id")
 
 
 # --- the stream
@@ -224,9 +222,9 @@ async def test_one_engine_in_both_places_is_combined(
     collector: Running,  # noqa: F811
 ) -> None:
     one = pair[0].id
-    stream = await created(operator, registered, capture_engine_id=one, apply_engine_id=one)
+    stream = await created(operator, registered, applies=one)
     running = await wait_for(operator, f"{STREAMS}/{stream['id']}", phase="REPLICATING")
-    assert (running["mode"], running["halves"], running["engine"]["id"]) == ("combined", [], one)
+    assert (running["mode"], running["halves"], running["capture_engine"]["id"]) == ("combined", [], one)
     assert set(pair[0].told(stream["id"])) == set(example("desired")["streams"][0])
     assert pair[1].double.desired["streams"] == []
 
@@ -244,7 +242,7 @@ async def test_both_halves_are_one_stream(
     path = f"{STREAMS}/{stream['id']}"
     running = await wait_for(operator, path, phase="REPLICATING")
     assert running["mode"] == "propagation"
-    assert (running["capture_engine"]["name"], running["apply_engine"]["name"]) == ("alpha", "bravo")
+    assert (running["capture_engine"]["name"], running["destinations"][0]["engine"]["name"]) == ("alpha", "bravo")
     assert running["positions"] == {
         "captured": "0/90", "applied": "0/50", "confirmed": "0/60", "source_end": "0/A0",
     }  # fmt: skip
@@ -401,12 +399,12 @@ async def test_command_line_places_a_stream(
     shell: Any,  # noqa: F811
 ) -> None:
     run = with_token(shell, users)
-    choice = ["--source", "shop", "--destination", "warehouse", "--include", "public.*"]
-    refused = await run("streams", "create", "s", *choice, "--capture-engine", "bravo", "--apply-engine", "alpha")
+    choice = ["--source", "shop", "--include", "public.*"]
+    refused = await run("streams", "create", "s", *choice, "--engine", "bravo", "--to", "warehouse@alpha")
     assert (refused.code, "--propagation-listen" in refused.err) == (1, True)
-    made = await run("streams", "create", "s", *choice, "--capture-engine", "alpha", "--apply-engine", "bravo")
+    made = await run("streams", "create", "s", *choice, "--engine", "alpha", "--to", "warehouse@bravo")
     assert made.code == 0, made.err
     shown = " ".join((await run("streams", "show", "s")).out.split())
     assert "alpha (captures, sends) and bravo (receives, applies)" in shown
     (stream,) = (await operator.get(STREAMS)).json()["items"]
-    assert (stream["capture_engine"]["id"], stream["apply_engine"]["id"]) == (pair[0].id, pair[1].id)
+    assert (stream["capture_engine"]["id"], stream["destinations"][0]["engine"]["id"]) == (pair[0].id, pair[1].id)

@@ -90,7 +90,7 @@ async def same_rows(sides: Sides) -> None:
 
 async def parked(client: httpx.AsyncClient, path: str, count: int) -> list[dict[str, Any]]:
     async def listed() -> tuple[list[dict[str, Any]]] | None:
-        errors = list((await client.get(f"{path}/errors")).json()["errors"])
+        errors = list((await client.get(f"{path}/destinations/warehouse/errors")).json()["errors"])
         return (errors,) if len(errors) == count else None
 
     return (await eventually(listed, 20))[0]
@@ -117,19 +117,19 @@ async def test_parked_transaction_is_looked_at_mended_and_executed(
     assert shown["health"] == {"level": "warning", "reason": "2 transactions are parked in the error queue."}
     assert [row for row in orders(sides, "destination") if row[0] > 500] == [(502, "after it", 4)]
 
-    refused = await operator.post(f"{path}/errors/{behind['id']}/execute")
+    refused = await operator.post(f"{path}/destinations/warehouse/errors/{behind['id']}/execute")
     assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
-    again = await operator.post(f"{path}/errors/{error['id']}/execute")
+    again = await operator.post(f"{path}/destinations/warehouse/errors/{error['id']}/execute")
     assert again.status_code == 409, again.text
     assert "500" in again.json()["detail"]
     assert again.json()["cure"]
-    assert len((await operator.get(f"{path}/errors")).json()["errors"]) == 2
+    assert len((await operator.get(f"{path}/destinations/warehouse/errors")).json()["errors"]) == 2
 
     sides.on_destination("DELETE FROM orders WHERE id = 500")
-    assert (await operator.post(f"{path}/errors/{error['id']}/execute")).status_code == 202
+    assert (await operator.post(f"{path}/destinations/warehouse/errors/{error['id']}/execute")).status_code == 202
     await parked(operator, path, 0)
     await same_rows(sides)
-    gone = await operator.post(f"{path}/errors/{error['id']}/execute")
+    gone = await operator.post(f"{path}/destinations/warehouse/errors/{error['id']}/execute")
     assert (gone.status_code, gone.json()["code"]) == (404, "not_found")
     await wait_for(operator, path, error_queue_transactions=0)
 
@@ -145,10 +145,10 @@ async def test_parked_transaction_is_discarded(
     sides.on_destination("INSERT INTO orders VALUES (500, 'right as it is', 1)")
     sides.on_source("INSERT INTO orders VALUES (500, 'wrong', 2)")
     (error,) = await parked(operator, path, 1)
-    assert (await viewer.delete(f"{path}/errors/{error['id']}")).status_code == 403
-    assert (await operator.delete(f"{path}/errors/{error['id']}")).status_code == 204
+    assert (await viewer.delete(f"{path}/destinations/warehouse/errors/{error['id']}")).status_code == 403
+    assert (await operator.delete(f"{path}/destinations/warehouse/errors/{error['id']}")).status_code == 204
     await parked(operator, path, 0)
-    assert (await operator.delete(f"{path}/errors/{error['id']}")).status_code == 404
+    assert (await operator.delete(f"{path}/destinations/warehouse/errors/{error['id']}")).status_code == 404
     assert (500, "right as it is", 1) in orders(sides, "destination")
     sides.on_source("UPDATE orders SET item = 'agreed', amount = 9 WHERE id = 500")
     await same_rows(sides)
@@ -272,7 +272,7 @@ async def test_stream_of_a_lost_engine_is_deleted_by_force_and_stays_deleted(
     settings.engine_lost_after = 1.0
     thalwegd.stop()
     plain = (await operator.delete(path)).json()["operation_id"]
-    engine = stream["engine"]["id"]
+    engine = stream["capture_engine"]["id"]
     await wait_for(operator, f"/api/v1/engines/{engine}", state="UNREACHABLE")
     await asyncio.sleep(1.5)
     waiting = (await operator.get(path)).json()
@@ -320,7 +320,7 @@ async def far_stream(
     applying.start()
     ids = [(await enrol(admin, engine, name=name)).json()["id"]
            for name, engine in (("near", thalwegd), ("far", applying))]  # fmt: skip
-    made = await created(admin, registered, capture_engine_id=ids[0], apply_engine_id=ids[1])
+    made = await created(admin, registered, capture_engine_id=ids[0], applies=ids[1])
     yield await wait_for(admin, f"{STREAMS}/{made['id']}", seconds=60, phase="REPLICATING"), applying
     applying.stop()
 
@@ -365,7 +365,7 @@ async def test_forced_delete_without_engine_and_destination_says_what_is_left(
     path = f"{STREAMS}/{stream['id']}"
     settings.engine_lost_after = 0.3
     thalwegd.stop()
-    database = stream["destination"]["id"]
+    database = stream["destinations"][0]["database"]["id"]
     moved = await admin.patch(f"/api/v1/databases/{database}", json={"port": 1}, headers={"If-Match": "*"})
     assert moved.status_code == 200
     forced = (await admin.delete(path, params={"force": True})).json()["operation_id"]

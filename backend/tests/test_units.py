@@ -128,7 +128,7 @@ def test_components_of_a_fan_out_name_their_destination() -> None:
     status = StreamStatus.model_validate(example("status.fanout"))
     sample = sample_of("f4n0u7aa", None, Reading(stats.sampled_at, 1, stats.streams[0], status))
     assert [(component.id, component.destination_id) for component in sample.components] == [
-        ("capture", None), ("queue", None), ("reports.backlog", "reports"),
+        ("capture", None), ("queue", None), ("reports:backlog", "reports"),
     ]  # fmt: skip
 
 

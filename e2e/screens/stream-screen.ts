@@ -52,6 +52,11 @@ export class StreamScreen {
     return this.strip.getByRole("listitem", { name, exact: true });
   }
 
+  /** One destination of several, with its components. */
+  branch(database: string): Locator {
+    return this.page.getByRole("region", { name: `Branch to ${database}`, exact: true });
+  }
+
   /** LCR/s of a component as its card shows it. */
   async lcrRate(name: Component): Promise<number | null> {
     return rateIn(await this.component(name).innerText(), "LCR");

@@ -29,8 +29,10 @@ export class Wizard {
     await expect(this.step(name)).toBeVisible();
   }
 
+  /** A source (one), or a destination (one or several). */
   async choose(database: string): Promise<void> {
-    await this.page.getByRole("radio", { name: database, exact: true }).click();
+    const card = (role: "radio" | "checkbox") => this.page.getByRole(role, { name: database, exact: true });
+    await card("radio").or(card("checkbox")).click();
   }
 
   /** Edits the rule at `place` (from 1); the first include rule is there from the start. */

@@ -110,7 +110,7 @@ async def test_nothing_is_open_without_login(anonymous: httpx.AsyncClient) -> No
     document = (await anonymous.get("/api/v1/openapi.json")).json()
     for path, methods in document["paths"].items():
         if "get" in methods and path.startswith("/api/"):
-            address = path.replace("{error_id}", "1")
+            address = path.replace("{error_id}", "1").replace("{destination_id}", "a")
             for part in ("stream_id", "database_id", "user_id", "engine_id", "operation_id", "token_id"):
                 address = address.replace(f"{{{part}}}", "abcdefgh")
             answer = await anonymous.get(address, params={"role": "source"})

@@ -13,11 +13,12 @@ from thalweg.kernel.settings import PACKAGE
 STREAMS = "/api/v1/streams"
 
 
-def body_of(ids: dict[str, str], **changes: Any) -> dict[str, Any]:
+def body_of(ids: dict[str, str], applies: str | None = None, **changes: Any) -> dict[str, Any]:
+    """`applies` is the engine that does, where another one captures."""
     return {
         "name": "shop to warehouse",
         "source_id": ids["source"],
-        "destination_id": ids["destination"],
+        "destinations": [{"database_id": ids["destination"], "engine_id": applies}],
         "rules": {"include": [{"schema": "public", "table": "*"}]},
         **changes,
     }
@@ -52,7 +53,12 @@ async def test_create(operator: httpx.AsyncClient, registered: dict[str, str], e
     assert stream["health"]["level"] == "unknown"
     operation = (await operator.get(f"/api/v1/operations/{accepted['operation_id']}")).json()
     assert (operation["kind"], operation["state"]) == ("stream.create", "pending")
-    assert operation["target"] == {"type": "stream", "id": stream["id"], "name": "shop to warehouse"}
+    assert operation["target"] == {
+        "type": "stream",
+        "id": stream["id"],
+        "name": "shop to warehouse",
+        "destination_id": None,
+    }
 
 
 async def test_failed_checks_leave_nothing_behind(
@@ -79,10 +85,19 @@ async def test_create_needs_an_engine(operator: httpx.AsyncClient, registered: d
 async def test_unknown_ids_are_named(
     operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
 ) -> None:
-    for field in ("source_id", "destination_id", "engine_id"):
-        answer = await operator.post(STREAMS, json=body_of(registered, **{field: "nosuchid"}))
+    there = registered["destination"]
+    for pointer, change in {
+        "/source_id": {"source_id": "nosuchid"},
+        "/capture_engine_id": {"capture_engine_id": "nosuchid"},
+        "/destinations/0/database_id": {"destinations": [{"database_id": "nosuchid"}]},
+        "/destinations/1/database_id": {"destinations": [{"database_id": there}, {"database_id": there}]},
+        "/destinations/1/engine_id": {
+            "destinations": [{"database_id": there}, {"database_id": registered["source"], "engine_id": "nosuchid"}],
+        },
+    }.items():
+        answer = await operator.post(STREAMS, json=body_of(registered, **change))
         assert answer.status_code == 422
-        assert answer.json()["errors"][0]["pointer"] == f"/{field}"
+        assert answer.json()["errors"][0]["pointer"] == pointer
 
 
 async def test_parameters_are_checked(
@@ -185,7 +200,8 @@ async def test_changes_are_audited(
 async def test_error_queue_is_read_through_the_engine(
     operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
 ) -> None:
-    path = f"{STREAMS}/{(await created(operator, registered))['id']}/errors"
+    stream = await created(operator, registered)
+    path = f"{STREAMS}/{stream['id']}/destinations/{stream['destinations'][0]['id']}/errors"
     parked = (await operator.get(path)).json()["errors"]
     assert parked[0]["sqlstate"] == "23505"
     assert (await operator.post(f"{path}/1/execute")).status_code == 202

@@ -24,6 +24,16 @@ def example(name: str) -> dict[str, Any]:
     return dict(json.loads((CONTRACT / f"{name}.example.json").read_text()))
 
 
+def _branch(one: dict[str, Any], whole: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    _, _, *apply = whole
+    backlog = example("stats.fanout")["components"][-1]
+    if "send_to" in one:
+        parts = [backlog, {**whole[0], "type": "PROPAGATION SENDER", "name": "propagation"}]
+    else:
+        parts = [backlog, *apply]
+    return [{**part, "destination": one["id"]} for part in parts]
+
+
 @dataclass
 class Identity:
     """What the control plane has put; a test may let it end earlier."""
@@ -53,6 +63,8 @@ class EngineDouble:
         self.identities: list[Identity] = []
         self.key: ec.EllipticCurvePrivateKey | None = None
         self.positions: dict[str, str] = {}
+        self.branches: dict[str, dict[str, Any]] = {}
+        """What differs in the status of a destination of several, by its id."""
 
     def app(self) -> Starlette:
         routes = [
@@ -62,7 +74,9 @@ class EngineDouble:
             Route("/v1/status", self._status),
             Route("/v1/stats", self._stats),
             Route("/v1/streams/{id}/retry", self._retry, methods=["POST"]),
+            Route("/v1/streams/{id}/destinations/{destination}/retry", self._retry, methods=["POST"]),
             Route("/v1/streams/{id}/errors", self._errors),
+            Route("/v1/streams/{id}/destinations/{destination}/errors", self._errors),
             Route("/v1/streams/{id}/errors/{error}/execute", self._execute, methods=["POST"]),
             Route("/v1/streams/{id}/errors/{error}", self._delete, methods=["DELETE"]),
         ]
@@ -137,6 +151,9 @@ class EngineDouble:
             shown |= {"mode": "CAPTURE AND PROPAGATION", "instantiation": None, "tables": []}
         elif "receive_from" in stream:
             shown["mode"] = "PROPAGATION AND APPLY"
+        if "destinations" in stream:
+            shown |= {"mode": "FAN-OUT", "instantiation": None}
+            shown["destinations"] = [self._branch_status(stream, one) for one in stream["destinations"]]
         desired = stream["status"]
         if desired == "ENABLED":
             shown["status"], shown["phase"], shown["error"] = self.status, self.phase, self.error
@@ -146,6 +163,12 @@ class EngineDouble:
             shown["phase"] = "DROPPING" if held else "STOPPED"
             shown["error"] = self.error if held else None
         return shown
+
+    def _branch_status(self, stream: dict[str, Any], one: dict[str, Any]) -> dict[str, Any]:
+        shown = copy.deepcopy(example("status.fanout")["destinations"][0])
+        status = one["status"] if stream["status"] == "ENABLED" else stream["status"]
+        shown |= {"id": one["id"], "status": status, "phase": "REPLICATING" if status == "ENABLED" else "STOPPED"}
+        return shown | self.branches.get(one["id"], {})
 
     async def _status(self, request: Request) -> Response:
         document = example("status")
@@ -170,7 +193,12 @@ class EngineDouble:
                 component["time_ns"] = {name: value * self.ticks for name, value in component["time_ns"].items()}
         pattern["latency"]["buckets"] = [[upper, count * self.ticks] for upper, count in pattern["latency"]["buckets"]]
         document["streams"] = [
-            {**pattern, "id": stream["id"], "components": self._components(stream, pattern["components"])}
+            {
+                **pattern,
+                "id": stream["id"],
+                "components": self._components(stream, pattern["components"]),
+                "destinations": [{**pattern, "id": one["id"]} for one in stream.get("destinations", [])],
+            }
             for stream in self.desired["streams"]
             if stream["status"] == "ENABLED"
         ]
@@ -179,6 +207,8 @@ class EngineDouble:
     @staticmethod
     def _components(stream: dict[str, Any], whole: list[dict[str, Any]]) -> list[dict[str, Any]]:
         capture, queue, *apply = whole
+        if "destinations" in stream:
+            return [capture, queue, *(part for one in stream["destinations"] for part in _branch(one, whole))]
         if "send_to" in stream:
             return [capture, queue, {**capture, "type": "PROPAGATION SENDER", "name": "propagation"}]
         if "receive_from" in stream:
@@ -191,7 +221,9 @@ class EngineDouble:
     async def _retry(self, request: Request) -> Response:
         if not self._known(request):
             return self._refuse(404, "unknown_stream", "There is no such stream.")
-        self.retried.append(request.path_params["id"])
+        parts = request.path_params["id"], request.path_params.get("destination")
+        self.retried.append("/".join(part for part in parts if part is not None))
+        self.branches.pop(request.path_params.get("destination", ""), None)
         self.status, self.phase, self.error = "ENABLED", "REPLICATING", None
         return JSONResponse({}, 202)
 

@@ -41,7 +41,7 @@ def _slot(component: ComponentSample) -> tuple[int, str] | None:
     if kind is ComponentType.CAPTURE:
         return 0, "capture"
     if kind is ComponentType.QUEUE:
-        return (4, "apply-queue") if component.id.rsplit(".", 1)[-1].startswith("apply-") else (1, "queue")
+        return (4, "apply-queue") if component.id.rsplit(":", 1)[-1].startswith("apply-") else (1, "queue")
     if kind is ComponentType.PROPAGATION_SENDER:
         return 2, "sender"
     if kind is ComponentType.PROPAGATION_RECEIVER:

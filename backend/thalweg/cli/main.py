@@ -9,7 +9,7 @@ import httpx
 import typer
 
 from thalweg.cli.client import EXIT_UNREACHABLE, CommandError
-from thalweg.cli.commands import advisor, alerts, databases, monitoring, session, streams, watching
+from thalweg.cli.commands import advisor, alerts, databases, destinations, monitoring, session, streams, watching
 from thalweg.cli.output import err
 
 commands = typer.Typer(
@@ -23,12 +23,13 @@ commands.command()(watching.status)
 commands.command()(watching.watch)
 commands.command()(watching.operations)
 commands.command()(streams.preflight)
-commands.command()(streams.errors)
 commands.command("mon")(monitoring.monitor)
+commands.command()(destinations.errors)
 commands.add_typer(alerts.app, name="alerts")
 commands.add_typer(advisor.app, name="advisor")
 commands.add_typer(databases.app, name="databases")
 commands.add_typer(streams.app, name="streams")
+commands.add_typer(destinations.app, name="destinations")
 
 
 def app() -> None:

@@ -18,6 +18,11 @@ class OperationKind(StrEnum):
     STREAM_STOP = "stream.stop"
     STREAM_RETRY = "stream.retry"
     STREAM_DELETE = "stream.delete"
+    DESTINATION_ADD = "destination.add"
+    DESTINATION_START = "destination.start"
+    DESTINATION_STOP = "destination.stop"
+    DESTINATION_RETRY = "destination.retry"
+    DESTINATION_DROP = "destination.drop"
 
 
 class OperationState(StrEnum):
@@ -45,13 +50,13 @@ class OperationAccepted(Resource):
 
 def start_operation(
     session: AsyncSession, kind: OperationKind, stream_id: str, stream_name: str, revision: int, requested_by: str,
-    unit: ProgressUnit = ProgressUnit.STEPS, total: int | None = 1,
+    unit: ProgressUnit = ProgressUnit.STEPS, total: int | None = 1, destination_id: str | None = None,
 ) -> OperationRow:  # fmt: skip
-    """A pending operation; the collector starts it when it tells the engine, and moves it on once the engine has
+    """A pending operation; the collector starts it when it tells the capture engine, and moves it on once that has
     acknowledged `revision`."""
     row = OperationRow(
         kind=kind, target_type="stream", target_id=stream_id, target_name=stream_name,
-        state=OperationState.PENDING, done=0, total=total, unit=unit, revision=revision,
+        destination_id=destination_id, state=OperationState.PENDING, done=0, total=total, unit=unit, revision=revision,
         requested_by=requested_by, created_at=now(),
     )  # fmt: skip
     session.add(row)
@@ -70,7 +75,7 @@ async def begin_told(session: AsyncSession, engine_id: str, revision: int, at: d
     """The engine was told everything up to `revision` at `at`: that is when its work began. Gives those that began."""
     await session.get(EngineRow, engine_id, with_for_update=True)  # as everybody does who writes operations
     query = select(OperationRow).where(
-        OperationRow.target_id.in_(select(StreamRow.id).where(StreamRow.engine_id == engine_id)),
+        OperationRow.target_id.in_(select(StreamRow.id).where(StreamRow.capture_engine_id == engine_id)),
         OperationRow.state == OperationState.PENDING,
         OperationRow.revision <= revision,
     )

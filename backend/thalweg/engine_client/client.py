@@ -51,17 +51,18 @@ class EngineClient:
     async def put_identity(self, certificate: str, authority: str) -> None:
         await self._request("PUT", "/v1/identity", {"certificate": certificate, "ca": authority})
 
-    async def retry(self, stream_id: str) -> None:
-        await self._request("POST", f"/v1/streams/{stream_id}/retry")
+    async def retry(self, stream_id: str, destination: str | None = None) -> None:
+        """`destination`: of a list; None for the stream as a whole, or its only destination."""
+        await self._request("POST", f"{_path(stream_id, destination)}/retry")
 
-    async def errors(self, stream_id: str) -> ParkedErrors:
-        return await self._read(ParkedErrors, "GET", f"/v1/streams/{stream_id}/errors")
+    async def errors(self, stream_id: str, destination: str | None) -> ParkedErrors:
+        return await self._read(ParkedErrors, "GET", f"{_path(stream_id, destination)}/errors")
 
-    async def execute_error(self, stream_id: str, error_id: int) -> None:
-        await self._request("POST", f"/v1/streams/{stream_id}/errors/{error_id}/execute")
+    async def execute_error(self, stream_id: str, destination: str | None, error_id: int) -> None:
+        await self._request("POST", f"{_path(stream_id, destination)}/errors/{error_id}/execute")
 
-    async def delete_error(self, stream_id: str, error_id: int) -> None:
-        await self._request("DELETE", f"/v1/streams/{stream_id}/errors/{error_id}")
+    async def delete_error(self, stream_id: str, destination: str | None, error_id: int) -> None:
+        await self._request("DELETE", f"{_path(stream_id, destination)}/errors/{error_id}")
 
     async def _read(self, kind: type[Answer], method: str, path: str, body: dict[str, Any] | None = None) -> Answer:
         response = await self._request(method, path, body)
@@ -86,6 +87,11 @@ class EngineClient:
         if response.is_success:
             return response
         raise _refusal(response, path)
+
+
+def _path(stream_id: str, destination: str | None) -> str:
+    path = f"/v1/streams/{stream_id}"
+    return path if destination is None else f"{path}/destinations/{destination}"
 
 
 def _silence(url: str, error: Exception) -> EngineFailure:

@@ -3,70 +3,99 @@
 import json
 from typing import Any
 
-from sqlalchemy import or_, select
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
-from sqlalchemy.orm import joinedload
 
-from thalweg.db.models import AbandonedStreamRow, EngineRow, StreamRow
+from thalweg.db.models import AbandonedStreamRow, DestinationRow, EngineRow, StreamRow
+from thalweg.db.streams import runs_on, whole_streams
 from thalweg.engine_client.identity import identity_name
 from thalweg.inspection.target import target_of
 from thalweg.kernel.secret_box import SecretBox
 
 FORMAT = 1
+Definition = dict[str, Any]
 
 
-async def desired_document(session: AsyncSession, engine_id: str, secrets: SecretBox) -> dict[str, Any] | None:
+async def desired_document(session: AsyncSession, engine_id: str, secrets: SecretBox) -> Definition | None:
     """None when the engine is gone. Holds passwords: never log it. The session must be fresh."""
     await session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
     engine = await session.get(EngineRow, engine_id)
     if engine is None:
         return None
-    query = (
-        select(StreamRow)
-        .options(
-            joinedload(StreamRow.source), joinedload(StreamRow.destination), joinedload(StreamRow.engine),
-            joinedload(StreamRow.capture_engine),
-        )
-        .where(or_(StreamRow.engine_id == engine_id, StreamRow.capture_engine_id == engine_id))
-        .order_by(StreamRow.id)
-    )  # fmt: skip
-    streams = {row.id: stream_definition(row, secrets, engine_id) for row in await session.scalars(query)}
+    streams: dict[str, Definition] = {}
+    for row in await session.scalars(whole_streams().where(runs_on(engine_id)).order_by(StreamRow.id)):
+        if row.capture_engine_id != engine_id:
+            for one in row.receivers:
+                if one.engine_id == engine_id:
+                    streams[row.id] = receiving_definition(row, one, secrets)
+        elif not row.capture_dropped:
+            streams[row.id] = capturing_definition(row, secrets)
     # An engine that was given up and came back has them on its disk still: only DROPPED makes it forget them.
     abandoned = select(AbandonedStreamRow).where(AbandonedStreamRow.engine_id == engine_id)
-    for row in await session.scalars(abandoned.order_by(AbandonedStreamRow.id)):
-        streams[row.id] = json.loads(secrets.open(row.definition_sealed))
+    for lost in await session.scalars(abandoned.order_by(AbandonedStreamRow.id)):
+        streams[lost.id] = json.loads(secrets.open(lost.definition_sealed))
     return {"format": FORMAT, "revision": engine.desired_revision, "streams": list(streams.values())}
 
 
-def stream_definition(row: StreamRow, secrets: SecretBox, engine_id: str) -> dict[str, Any]:
-    """What this engine does of the stream: all, or its half of a path over two engines. Needs the stream's databases
-    and engines loaded. Holds passwords."""
-    sends = engine_id == row.capture_engine_id
-    definition = {
+def capturing_definition(row: StreamRow, secrets: SecretBox) -> Definition:
+    """What the capture engine does of a whole stream. Holds passwords."""
+    definition = {**_common(row, secrets), "status": row.desired_status, "force": row.force}
+    if row.fans_out:
+        return {**definition, "destinations": [_branch(row, one, secrets) for one in row.destinations]}
+    (only,) = row.destinations
+    definition["parameters"] = {**row.parameters, **only.parameters}
+    if only.engine_id != row.capture_engine_id:
+        return {**definition, "send_to": _peer(only.engine)}
+    return {**definition, "destination": _destination(only, secrets)}
+
+
+def receiving_definition(row: StreamRow, one: DestinationRow, secrets: SecretBox) -> Definition:
+    """What the engine of one destination does, when another one captures. Holds passwords."""
+    shared = {"shared_capture": True} if row.fans_out else {}
+    return {
+        **_common(row, secrets),
+        "status": _receiving_status(row, one),
+        "force": row.force or one.force,
+        "parameters": {**row.parameters, **one.parameters},
+        "destination": _destination(one, secrets),
+        "receive_from": {"engine": identity_name(row.capture_engine_id), **shared},
+    }
+
+
+def _common(row: StreamRow, secrets: SecretBox) -> Definition:
+    return {
         "id": row.id,
         "name": row.name,
-        "status": row.desired_status if sends else _applying_status(row),
-        "force": row.force,
         "source": {"name": row.source.name, "conninfo": target_of(row.source, secrets).conninfo()},
         "tables": row.tables,
         "parameters": row.parameters,
     }
-    if sends:
-        return {**definition, "send_to": _peer(row.engine)}
-    target = target_of(row.destination, secrets)
-    definition["destination"] = {"name": row.destination.name, "conninfo": target.conninfo()}
-    if row.capture_engine is not None:
-        definition["receive_from"] = {"engine": identity_name(row.capture_engine.id)}
-    return definition
 
 
-def _applying_status(row: StreamRow) -> str:
-    """The sending half holds the slot: while it is being dropped, the receiving half only drains."""
-    waits = row.capture_engine_id is not None and not row.sending_dropped
-    return "DISABLED" if waits and row.desired_status == "DROPPED" else row.desired_status
+def _destination(one: DestinationRow, secrets: SecretBox) -> Definition:
+    return {"name": one.database.name, "conninfo": target_of(one.database, secrets).conninfo()}
 
 
-def _peer(engine: EngineRow) -> dict[str, Any]:
+def _branch(row: StreamRow, one: DestinationRow, secrets: SecretBox) -> Definition:
+    branch = {
+        "id": one.id, "name": one.database.name, "status": one.desired_status, "force": one.force,
+        "parameters": one.parameters,
+    }  # fmt: skip
+    if one.engine_id != row.capture_engine_id:
+        return {**branch, "send_to": _peer(one.engine)}
+    return {**branch, "conninfo": target_of(one.database, secrets).conninfo()}
+
+
+def _receiving_status(row: StreamRow, one: DestinationRow) -> str:
+    """The capture engine drops first, because it holds the slot: until then, who receives only drains."""
+    if row.desired_status == "DROPPED":
+        return "DROPPED" if row.capture_dropped else "DISABLED"
+    if one.desired_status == "DROPPED":
+        return "DROPPED" if one.detached else "DISABLED"
+    return "DISABLED" if "DISABLED" in (row.desired_status, one.desired_status) else "ENABLED"
+
+
+def _peer(engine: EngineRow) -> Definition:
     """An engine that lost its address keeps its streams: they say that nobody answers there, with port 1."""
     host, _, port = (engine.reached_at or "unknown.invalid:1").rpartition(":")
     return {"engine": identity_name(engine.id), "host": host.strip("[]"), "port": int(port)}

@@ -88,6 +88,37 @@ class StatusTable(Document):
     truncates: int
 
 
+class DestinationPositions(Document):
+    applied: str
+    confirmed: str
+
+
+class DestinationBacklog(Document):
+    """What the destination has not taken from the queue. `state` is IN MEMORY, ON DISK or FULL."""
+
+    state: str
+    frames: int
+    lcrs: int
+    bytes: int
+    age_us: int
+    limit_bytes: int
+
+
+class DestinationStatus(Document):
+    """One branch of a fan-out; or, made by the control plane, the one destination of a stream that has no list."""
+
+    id: str
+    status: str
+    phase: str
+    mode: str | None = None
+    error: EngineError | None
+    retry_at: datetime | None
+    positions: DestinationPositions | None
+    backlog: DestinationBacklog | None
+    instantiation: EngineInstantiation | None
+    tables: list[StatusTable]
+
+
 class StreamStatus(Document):
     id: str
     status: str
@@ -98,6 +129,7 @@ class StreamStatus(Document):
     positions: EnginePositions | None
     instantiation: EngineInstantiation | None
     tables: list[StatusTable]
+    destinations: list[DestinationStatus] = []
 
 
 class EngineStatus(Document):
@@ -134,12 +166,19 @@ class TableStats(Document):
     truncates: int
 
 
+class DestinationStats(Document):
+    id: str
+    latency: LatencyHistogram
+    error_queue_transactions: int
+
+
 class StreamStats(Document):
     id: str
     components: list[ComponentStats]
     latency: LatencyHistogram
     tables: list[TableStats]
     error_queue_transactions: int
+    destinations: list[DestinationStats] = []
 
 
 class ProcessStats(Document):

@@ -8,6 +8,7 @@ from sqlalchemy import func, literal, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from thalweg.db.models import HistorySecondRow, StreamRow
+from thalweg.db.streams import runs_on
 from thalweg.history.document import Stored
 from thalweg.history.tiers import SECONDS, TIERS, Tier
 
@@ -81,9 +82,7 @@ async def newest(session: AsyncSession, engine_id: str, since: datetime) -> dict
         .correlate(StreamRow)
         .scalar_subquery()
     )
-    query = select(StreamRow.id, last).where(
-        (StreamRow.engine_id == engine_id) | (StreamRow.capture_engine_id == engine_id)
-    )
+    query = select(StreamRow.id, last).where(runs_on(engine_id))
     return {stream_id: at for stream_id, at in await session.execute(query) if at is not None}
 
 

@@ -32,8 +32,9 @@ class Checklist:
     tentative: bool = False
     checks: list[Check] = field(default_factory=list)
 
-    def ok(self, identifier: str, title: str, detail: str) -> None:
-        self._add(identifier, title, CheckStatus.OK, detail, None, None)
+    def ok(self, identifier: str, title: str, detail: str, better: str | None = None) -> None:
+        """`better`: what would be better still."""
+        self._add(identifier, title, CheckStatus.OK, detail, better, None)
 
     def warn(self, identifier: str, title: str, detail: str, cure: str | None, sql: str | None = None) -> None:
         self._add(identifier, title, CheckStatus.WARNING, detail, cure, sql)

@@ -1,11 +1,13 @@
-"""Preflight: one database by itself, or both sides of a stream that is about to be made."""
+"""Preflight: one database by itself, or all those of a stream that is about to be made."""
 
+import asyncio
 from dataclasses import dataclass
 
 from thalweg.inspection.catalogue import Table, read_columns, read_tables
 from thalweg.inspection.checks import Checklist, failed_connection
 from thalweg.inspection.connection import ConnectionFailure, connected, read_system_identifier
 from thalweg.inspection.matching import select_tables
+from thalweg.inspection.output_plugin import check_output_plugin
 from thalweg.inspection.preflight_destination import Columns, check_destination
 from thalweg.inspection.preflight_source import check_source
 from thalweg.inspection.schemas import Check, CheckSide, CheckStatus, Preflight
@@ -52,39 +54,87 @@ async def preflight_database(target: Target, side: CheckSide, timeout: int) -> P
         return preflight_of(failed_connection(side, failure))
 
 
+@dataclass(frozen=True)
+class DestinationTarget:
+    """One destination to check. `own` are the tables that the stream replicates there already."""
+
+    database_id: str
+    target: Target
+    initial_copy: bool
+    own: TableNames = frozenset()
+
+
 async def preflight_stream(
-    source: Target, destination: Target, rules: TableRules, initial_copy: bool, timeout: int, own: TableNames
-) -> StreamPreflight:
-    """Never raises for what is wrong with a database: a check says it. `own` are tables that it replicates already."""
+    source: Target, destinations: list[DestinationTarget], rules: TableRules, plugin: str, timeout: int,
+    tables: TableNames | None = None,
+) -> StreamPreflight:  # fmt: skip
+    """Never raises for what is wrong with a database: a check says it. `plugin` is the parameter source_plugin, empty
+    where the stream's capture runs already; `tables` are those of a stream that has chosen them."""
     try:
-        seen = await _inspect_source(source, rules, timeout)
+        seen = await _inspect_source(source, rules, tables, plugin, timeout)
     except ConnectionFailure as failure:
         seen = _Source(failed_connection(CheckSide.SOURCE, failure), [], {}, None)
-    try:
-        checks = seen.checks + await _inspect_destination(destination, source, seen, initial_copy, timeout, own)
-    except ConnectionFailure as failure:
-        checks = seen.checks + failed_connection(CheckSide.DESTINATION, failure)
+    inspected = await asyncio.gather(*(_look_at(one, source, seen, timeout) for one in destinations))
+    checks = list(seen.checks)
+    places: dict[tuple[str, str], str] = {}
+    for one, found in zip(destinations, inspected, strict=True):
+        if places.setdefault(found.place, one.database_id) != one.database_id:
+            twice = Checklist(CheckSide.DESTINATION)
+            twice.fail(
+                "different_destinations", "Different destinations", "Another destination is the same database.",
+                "Leave one of them out.",
+            )  # fmt: skip
+            found.checks.extend(twice.checks)
+        several = len(destinations) > 1
+        checks += [check.model_copy(update={"database_id": one.database_id if several else None})
+                   for check in found.checks]  # fmt: skip
     return StreamPreflight(preflight_of(checks), [table.name for table in seen.tables])
 
 
-async def _inspect_source(target: Target, rules: TableRules, timeout: int) -> _Source:
+@dataclass(frozen=True)
+class _Destination:
+    checks: list[Check]
+    place: tuple[str, str]
+    """Server and database: the same for two destinations that are one."""
+
+
+async def _look_at(one: DestinationTarget, source: Target, seen: _Source, timeout: int) -> _Destination:
+    try:
+        return await _inspect_destination(one, source, seen, timeout)
+    except ConnectionFailure as failure:
+        target = one.target
+        return _Destination(
+            failed_connection(CheckSide.DESTINATION, failure), (f"{target.host}:{target.port}", target.dbname)
+        )
+
+
+async def _inspect_source(
+    target: Target, rules: TableRules, chosen: TableNames | None, plugin: str, timeout: int
+) -> _Source:
     async with connected(target, timeout) as connection:
-        tables = chosen_tables(await read_tables(connection), rules)
+        everything = await read_tables(connection)
+        tables = (
+            chosen_tables(everything, rules)
+            if chosen is None
+            else [table for table in everything if table.name in chosen]
+        )
         checklist = await check_source(connection, tables, tentative=False)
         columns = await read_columns(connection, tables)
         identifier = await read_system_identifier(connection)
+    if plugin:
+        await check_output_plugin(checklist, target, plugin, timeout)
     return _Source(checklist.checks, tables, columns, identifier)
 
 
-async def _inspect_destination(
-    target: Target, source: Target, seen: _Source, initial_copy: bool, timeout: int, own: TableNames
-) -> list[Check]:
+async def _inspect_destination(one: DestinationTarget, source: Target, seen: _Source, timeout: int) -> _Destination:
+    target = one.target
     async with connected(target, timeout) as connection:
         present = [table for table in await read_tables(connection) if table.name in seen.columns]
         columns = await read_columns(connection, present)
-        checklist = await check_destination(connection, seen.columns, present, columns, initial_copy, own)
-        _check_different(checklist, source, target, seen.system_identifier, await read_system_identifier(connection))
-    return checklist.checks
+        checklist = await check_destination(connection, seen.columns, present, columns, one.initial_copy, one.own)
+        system = await read_system_identifier(connection)
+        _check_different(checklist, source, target, seen.system_identifier, system)
+    return _Destination(checklist.checks, (system or f"{target.host}:{target.port}", target.dbname))
 
 
 def _check_different(

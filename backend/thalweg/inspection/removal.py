@@ -20,17 +20,22 @@ OF_INSTANTIATION = ("copy_range", "stream_table", "instantiation")
 OF_APPLY = ("error_queue_chunk", "error_queue", "apply_progress", "stream", "schema_version")
 
 
-async def remove_stream_objects(stream_id: str, source: Target, destination: Target, timeout: int) -> list[str]:
-    """What is left behind, a sentence with its SQL for each side. `timeout` is in seconds, to connect."""
+async def remove_stream_objects(
+    stream_id: str, source: Target | None, destinations: list[Target], timeout: int
+) -> list[str]:
+    """What is left behind, a sentence with its SQL for each database. `source` is None where slot and publication are
+    another engine's to remove. `timeout` is in seconds, to connect."""
     left = []
-    try:
-        await _remove_at_source(stream_id, source, timeout)
-    except ConnectionFailure as failure:
-        left.append(_left("source", source, failure, source_sql(stream_id)))
-    try:
-        await _remove_at_destination(stream_id, destination, timeout)
-    except ConnectionFailure as failure:
-        left.append(_left("destination", destination, failure, destination_sql(stream_id)))
+    if source is not None:
+        try:
+            await _remove_at_source(stream_id, source, timeout)
+        except ConnectionFailure as failure:
+            left.append(_left("source", source, failure, source_sql(stream_id)))
+    for destination in destinations:
+        try:
+            await _remove_at_destination(stream_id, destination, timeout)
+        except ConnectionFailure as failure:
+            left.append(_left("destination", destination, failure, destination_sql(stream_id)))
     return left
 
 

@@ -77,6 +77,9 @@ class CheckSide(StrEnum):
 class Check(Resource):
     id: str = Field(description="Stable: wal_level, replication_slots, table_keys, ...")
     side: CheckSide
+    database_id: str | None = Field(
+        default=None, description="The one of several destinations that was checked. Null: the source, or the only one."
+    )
     title: str
     status: CheckStatus
     detail: str

@@ -15,6 +15,7 @@ Secret = Annotated[str, StringConstraints(max_length=1000, pattern=NO_CONTROL_CH
 ID_PATTERN = r"^[a-z0-9]{8,32}$"
 Id = Annotated[str, StringConstraints(pattern=ID_PATTERN)]
 IdPath = Annotated[str, Path(pattern=ID_PATTERN)]
+DestinationPath = Annotated[str, Path(pattern=r"^[a-z0-9]{1,16}$")]
 
 
 class Resource(BaseModel):

@@ -1,10 +1,9 @@
-"""A stream over two engines as one: the sum of what its sending and its receiving half report.
+"""A destination over two engines as one: the sum of what its sending and its receiving half report.
 
-The sending half captures; the receiving half makes slot and publication, copies, applies and keeps the progress. What
-people ask is whether the stream works: it does when both halves do, and what keeps it from working names its half.
+The sending half captures. The receiving half copies, applies and keeps the progress; where the capture is not shared it
+makes slot and publication too. What people ask is whether it works: it does when both halves do, and what keeps it
+from working names its half.
 """
-
-from typing import Any
 
 from thalweg.engine_client.documents import EnginePositions, StreamStatus
 from thalweg.live.positions import lsn_of
@@ -17,10 +16,11 @@ REPLICATES = ("CATCHING UP", "REPLICATING")
 PHASES = (
     "RETRYING", "INSTANTIATING", "INITIALIZING", "DROPPING", "DRAINING", "STOPPED", "CATCHING UP", "REPLICATING",
 )  # fmt: skip
+Names = dict[HalfRole, str]
 
 
 def joined_status(
-    sending: StreamStatus | None, receiving: StreamStatus | None, desired_status: str, names: dict[HalfRole, str]
+    sending: StreamStatus | None, receiving: StreamStatus | None, desired_status: str, names: Names
 ) -> StreamStatus | None:
     """None while a half has not reported. `names` are the engines'. In a deletion the sending half leads until it is
     gone (None or DROPPED), then the receiving half."""
@@ -31,7 +31,7 @@ def joined_status(
     if sending is None or receiving is None:
         return None
     told: list[tuple[HalfRole, StreamStatus]] = [(HalfRole.RECEIVING, receiving)]
-    if not _only_waits(sending, receiving):
+    if not only_waits(sending, receiving):
         told.insert(0, (HalfRole.SENDING, sending))
     halves = [half for _, half in told]
     status = _status([sending, receiving], desired_status)
@@ -47,10 +47,10 @@ def joined_status(
     return _named(whole, role, names, source)
 
 
-def _only_waits(sending: StreamStatus, receiving: StreamStatus) -> bool:
+def only_waits(sending: StreamStatus, receiving: StreamStatus | None) -> bool:
     """The sending half tries again until the receiving half has made slot and copy: that is no trouble of its own."""
     waits = sending.error is not None and sending.error.code == PEER_NOT_READY and sending.status == "ENABLED"
-    return waits and receiving.phase not in REPLICATES
+    return waits and (receiving is None or receiving.phase not in REPLICATES)
 
 
 def _status(halves: list[StreamStatus], desired_status: str) -> str:
@@ -70,7 +70,7 @@ def _phase(halves: list[StreamStatus], status: str, desired_status: str) -> str:
     return phase
 
 
-def _named(whole: StreamStatus, role: HalfRole, names: dict[HalfRole, str], source: StreamStatus) -> StreamStatus:
+def _named(whole: StreamStatus, role: HalfRole, names: Names, source: StreamStatus) -> StreamStatus:
     error = source.error
     if error is not None:
         message = f"The {role.value.lower()} half on {names[role]}: {error.message}"
@@ -84,11 +84,19 @@ def _positions(sending: StreamStatus, receiving: StreamStatus) -> EnginePosition
     return sending.positions.model_copy(update={"applied": receiving.positions.applied})
 
 
-def component_of_half(component: ComponentSample, role: HalfRole) -> ComponentSample:
-    """Both halves have a queue: ids stay unique in the stream."""
-    if role is HalfRole.RECEIVING and component.type is ComponentType.QUEUE:
-        return component.model_copy(update={"id": f"apply-{component.id}"})
-    return component
+def received_components(sample: Sample, destination_id: str | None) -> list[ComponentSample]:
+    """Both halves have a queue, and every branch its apply: ids stay unique in the stream. `destination_id` is None
+    where the stream has no list."""
+    prefix = f"{destination_id}:" if destination_id else ""
+    return [
+        component.model_copy(
+            update={
+                "id": prefix + (f"apply-{component.id}" if component.type is ComponentType.QUEUE else component.id),
+                "destination_id": destination_id,
+            }
+        )
+        for component in sample.components
+    ]
 
 
 def joined_sample(sending: Sample | None, receiving: Sample | None, whole: StreamStatus) -> Sample | None:
@@ -96,16 +104,16 @@ def joined_sample(sending: Sample | None, receiving: Sample | None, whole: Strea
     base = receiving or sending
     if base is None:
         return None
-    components = [component_of_half(part, HalfRole.SENDING) for part in sending.components] if sending else []
+    components = list(sending.components) if sending else []
     if receiving is not None:
-        components += [component_of_half(part, HalfRole.RECEIVING) for part in receiving.components]
-    update: dict[str, Any] = {"components": components, "status": whole.status, "phase": whole.phase}
-    if receiving is not None:
-        update["backlog"] = _backlog(receiving.backlog, whole.positions)
-    return base.model_copy(update=update)
+        components += received_components(receiving, None)
+    joined = base.model_copy(update={"components": components, "status": whole.status, "phase": whole.phase})
+    if receiving is None:
+        return joined
+    return joined.model_copy(update={"backlog": backlog_behind(receiving.backlog, whole.positions)})
 
 
-def _backlog(receiving: Backlog, positions: EnginePositions | None) -> Backlog:
+def backlog_behind(receiving: Backlog, positions: EnginePositions | None) -> Backlog:
     """How far the source is ahead knows the half that is connected to it; how fast it shrinks, the one that applies."""
     if positions is None:
         return receiving

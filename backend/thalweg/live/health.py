@@ -1,6 +1,6 @@
 """How a stream is doing, in one level and one sentence."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -27,14 +27,20 @@ class Facts:
     engine_state: str
     engine_message: str | None
     sample: Sample | None
+    destination_names: dict[str, str] = field(default_factory=dict)
+    """By id; several only when the stream fans out."""
 
 
 def engine_of_concern(row: StreamRow, engines: dict[str, EngineRow]) -> EngineRow:
-    """Of a stream's engines the one that does not answer; else the one that applies."""
-    for engine_id in (row.engine_id, None if row.sending_dropped else row.capture_engine_id):
-        if engine_id is not None and engines[engine_id].state in SILENT:
+    """Of a stream's engines the one that does not answer; else the one that captures. In a fan-out an engine that
+    receives concerns its destination only."""
+    wanted = [] if row.capture_dropped else [row.capture_engine_id]
+    if row.capture_dropped or not row.fans_out:
+        wanted += [one.engine_id for one in row.receivers]
+    for engine_id in wanted:
+        if engines[engine_id].state in SILENT:
             return engines[engine_id]
-    return engines[row.engine_id]
+    return engines[row.capture_engine_id]
 
 
 def _health(level: HealthLevel, reason: str) -> Health:
@@ -51,7 +57,8 @@ def health_of(facts: Facts, at: datetime) -> Health:
     if facts.engine_state in SILENT:
         return _health(HealthLevel.UNKNOWN, f"The engine {facts.engine_name}: {facts.engine_message or 'no answer'}")
     if facts.observed is None or facts.observed_at is None:
-        return _health(HealthLevel.UNKNOWN, "The engine has not reported on it yet.")
+        refused = f" {facts.engine_name}: {facts.engine_message}" if facts.engine_message else ""
+        return _health(HealthLevel.UNKNOWN, f"The engine has not reported on it yet.{refused}")
     if at - facts.observed_at > OBSERVATION_FRESH:
         age = round((at - facts.observed_at).total_seconds())
         return _health(HealthLevel.UNKNOWN, f"The last observation is {age} s old: the collector may not run.")
@@ -66,7 +73,26 @@ def health_of(facts: Facts, at: datetime) -> Health:
         return _health(HealthLevel.WARNING, f"Trying again. {error['title']}: {error['message']}")
     if facts.desired_status == "DISABLED":
         return _stopped(facts)
-    return _running(facts)
+    return _troubled_destination(facts) or _running(facts)
+
+
+def _troubled_destination(facts: Facts) -> Health | None:
+    """The worst that one of several destinations has; the stream itself goes on."""
+    found: list[tuple[int, Health]] = []
+    for one in (facts.observed or {}).get("destinations", []):
+        error, backlog = one["error"], one.get("backlog") or {}
+        name = facts.destination_names.get(one["id"], one["id"])
+        if backlog.get("state") == "FULL":
+            limit = backlog["limit_bytes"] >> 20
+            told = f"{name}: its backlog has reached {limit} MiB, and the source keeps WAL for it. Raise its "
+            found.append((0, _health(HealthLevel.ERROR, told + "queue_spill_limit_mb, mend it, or drop it.")))
+        elif one["status"] == "ABORTED":
+            what = f"{error['title']}: {error['message']}" if error else "It has stopped with an error."
+            found.append((1, _health(HealthLevel.ERROR, f"{name} has stopped, the others go on. {what}")))
+        elif one["status"] != "DROPPED" and error is not None:
+            what = f"{error['title']}: {error['message']}"
+            found.append((2, _health(HealthLevel.WARNING, f"{name}, the others go on. Trying again. {what}")))
+    return min(found, key=lambda item: item[0])[1] if found else None
 
 
 def _stopped(facts: Facts) -> Health:

@@ -3,19 +3,30 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from thalweg.engine_client.documents import ComponentStats, LatencyHistogram, StreamStats, StreamStatus
+from thalweg.engine_client.documents import (
+    ComponentStats,
+    DestinationBacklog,
+    DestinationStatus,
+    LatencyHistogram,
+    StreamStats,
+    StreamStatus,
+)
 from thalweg.live.positions import lsn_of
 from thalweg.live.schemas import (
     Backlog,
+    BacklogState,
     ComponentSample,
     ComponentType,
+    DestinationSample,
     LatencySample,
     Sample,
+    SpilledBacklog,
     TimePercent,
 )
 
 ACTIVITIES = tuple(TimePercent.model_fields)
 PROPAGATION = {"PROPAGATION SENDER": "sender", "PROPAGATION RECEIVER": "receiver"}
+UNKNOWN = LatencySample(p50_ms=None, p99_ms=None, transactions=None)
 NAMES = {"APPLY READER": "reader", "APPLY COORDINATOR": "coordinator", "APPLY SERVER": "server"}
 
 
@@ -28,17 +39,26 @@ class Reading:
         self.stats = stats
         self.status = status
         self.components = {component_id(component): component for component in stats.components}
+        self.destinations = {one.id: one for one in stats.destinations}
 
-    def done_lsn(self) -> int | None:
-        """What needs no more work: applied, or confirmed where nothing of interest came after."""
+    def done_lsn(self, destination: str | None = None) -> int | None:
+        """What needs no more work, at one of several destinations or all: what is applied; of a stream without a list
+        also what is confirmed where nothing of interest came after."""
         positions = self.status.positions
-        return None if positions is None else max(lsn_of(positions.applied), lsn_of(positions.confirmed))
+        if destination is not None:
+            branch = next((one for one in self.status.destinations if one.id == destination), None)
+            return None if branch is None or branch.positions is None else lsn_of(branch.positions.applied)
+        if positions is None:
+            return None
+        if self.status.destinations:  # what is confirmed may lie in a backlog
+            return lsn_of(positions.applied)
+        return max(lsn_of(positions.applied), lsn_of(positions.confirmed))
 
 
 def component_id(component: ComponentStats) -> str:
     name = NAMES.get(component.sub_component or "") or PROPAGATION.get(component.type, component.name)
     name = f"{name}-{component.server}" if component.server else name
-    return f"{component.destination}.{name}" if component.destination else name
+    return f"{component.destination}:{name}" if component.destination else name
 
 
 def sample_of(stream_id: str, before: Reading | None, now: Reading, engine_id: str | None = None) -> Sample:
@@ -56,6 +76,33 @@ def sample_of(stream_id: str, before: Reading | None, now: Reading, engine_id: s
         latency=_latency(before.stats.latency if before else None, now.stats.latency),
         backlog=_backlog(before, now, seconds),
         error_queue_transactions=now.stats.error_queue_transactions, components=components,
+        destinations=[_destination(one, before, now, seconds, servers) for one in now.status.destinations],
+    )  # fmt: skip
+
+
+def _destination(
+    status: DestinationStatus, before: Reading | None, now: Reading, seconds: float | None,
+    servers: list[ComponentSample],
+) -> DestinationSample:  # fmt: skip
+    own = [server for server in servers if server.destination_id == status.id]
+    stats, earlier = now.destinations.get(status.id), before.destinations.get(status.id) if before else None
+    return DestinationSample(
+        destination_id=status.id, status=status.status, phase=status.phase,
+        lcrs_per_second=_sum([server.lcrs_per_second for server in own]),
+        transactions_per_second=_sum([server.transactions_per_second for server in own]),
+        bytes_per_second=_sum([server.bytes_per_second for server in own]),
+        latency=_latency(earlier.latency if earlier else None, stats.latency) if stats else UNKNOWN,
+        backlog=_backlog(before, now, seconds, status.id), spilled=spilled_of(status.backlog),
+        error_queue_transactions=stats.error_queue_transactions if stats else 0,
+    )  # fmt: skip
+
+
+def spilled_of(backlog: DestinationBacklog | None) -> SpilledBacklog | None:
+    if backlog is None:
+        return None
+    return SpilledBacklog(
+        state=BacklogState(backlog.state), bytes=backlog.bytes, lcrs=backlog.lcrs, frames=backlog.frames,
+        age_seconds=backlog.age_us / 1e6, limit_bytes=backlog.limit_bytes,
     )  # fmt: skip
 
 
@@ -98,13 +145,12 @@ def _sum(rates: list[float | None]) -> float | None:
 
 
 def _latency(before: LatencyHistogram | None, now: LatencyHistogram) -> LatencySample:
-    unknown = LatencySample(p50_ms=None, p99_ms=None, transactions=None)
     if before is None:
-        return unknown
+        return UNKNOWN
     earlier = dict(before.buckets)
     counts = [(upper, count - earlier.get(upper, 0)) for upper, count in sorted(now.buckets)]
     if any(count < 0 for _, count in counts):
-        return unknown
+        return UNKNOWN
     total = sum(count for _, count in counts)
     if total == 0:
         return LatencySample(p50_ms=None, p99_ms=None, transactions=0)
@@ -123,14 +169,14 @@ def _quantile(counts: list[tuple[int, int]], total: int, share: float) -> float:
     return counts[-1][0] / 1000
 
 
-def _backlog(before: Reading | None, now: Reading, seconds: float | None) -> Backlog:
-    done = now.done_lsn()
+def _backlog(before: Reading | None, now: Reading, seconds: float | None, destination: str | None = None) -> Backlog:
+    done = now.done_lsn(destination)
     if done is None or now.status.positions is None or done == 0:
         return Backlog(bytes=None, seconds=None)
     behind = max(0, lsn_of(now.status.positions.source_end) - done)
     if behind == 0:
         return Backlog(bytes=0, seconds=0.0)
-    earlier = before.done_lsn() if before else None
+    earlier = before.done_lsn(destination) if before else None
     if earlier is None or not seconds or done <= earlier:
         return Backlog(bytes=behind, seconds=None)
     return Backlog(bytes=behind, seconds=round(behind / ((done - earlier) / seconds), 3))

@@ -28,6 +28,10 @@ class HalfRole(StrEnum):
     RECEIVING = "RECEIVING"
 
 
+CAPTURING = "CAPTURING"
+"""Key of the capture engine's report among a stream's halves; the others are under their destination's id."""
+
+
 class ComponentType(StrEnum):
     CAPTURE = "CAPTURE"
     QUEUE = "QUEUE"
@@ -39,17 +43,17 @@ class ComponentType(StrEnum):
 class ComponentSample(Resource):
     id: str = Field(
         description="Stable in its stream: capture, queue, sender, receiver, apply-queue, reader, coordinator, "
-        "server-1; with several destinations, after the destination's id and a dot: warehouse.reader"
+        "server-1; with several destinations, after the destination's id and a colon: warehouse:reader"
     )
     destination_id: str | None = Field(
         default=None,
-        description="The destination whose branch it belongs to. Null: shared by all of them. A path is made of the "
-        "shared ones and those of one destination.",
+        description="The one of several destinations whose branch it belongs to. Null: shared by all of them, or the "
+        "stream has one. A path is made of the shared ones and those of one destination.",
     )
     engine_id: str | None = Field(default=None, description="The engine that it runs in.")
     type: ComponentType
     name: str
-    sub_component: str | None = Field(description="APPLY READER, APPLY COORDINATOR or APPLY SERVER.")
+    sub_component: str | None = Field(description="APPLY READER, APPLY COORDINATOR, APPLY SERVER or QUEUE SPILL.")
     server: int | None = Field(description="Number of the applier.")
     state: str = Field(description="The momentary state, such as CAPTURING CHANGES.")
     lcrs_per_second: float | None
@@ -70,8 +74,42 @@ class LatencySample(Resource):
 
 
 class Backlog(Resource):
-    bytes: int | None = Field(description="WAL between the source's end and the confirmed position.")
+    bytes: int | None = Field(
+        description="WAL between the source's end and what is applied; at several destinations, at the last of them."
+    )
     seconds: float | None = Field(description="Time to work the backlog off at the present rate.")
+
+
+class BacklogState(StrEnum):
+    IN_MEMORY = "IN MEMORY"
+    ON_DISK = "ON DISK"
+    FULL = "FULL"
+
+
+class SpilledBacklog(Resource):
+    """What one destination of several has not taken from the queue: beyond half of it, it lies on the engine's disk."""
+
+    state: BacklogState = Field(description="FULL: the limit is reached, and the destination holds the source back.")
+    bytes: int = Field(description="On disk, compressed.")
+    lcrs: int = Field(description="On disk.")
+    frames: int = Field(description="LCRs and marks of transactions, in memory and on disk.")
+    age_seconds: float = Field(description="Of the oldest.")
+    limit_bytes: int = Field(description="The parameter queue_spill_limit_mb.")
+
+
+class DestinationSample(Resource):
+    """One destination's share of a sample."""
+
+    destination_id: str
+    status: str
+    phase: str
+    lcrs_per_second: float | None
+    transactions_per_second: float | None
+    bytes_per_second: float | None
+    latency: LatencySample
+    backlog: Backlog
+    spilled: SpilledBacklog | None = Field(description="Null when it is the stream's only one and has no backlog.")
+    error_queue_transactions: int
 
 
 class Sample(Resource):
@@ -80,13 +118,14 @@ class Sample(Resource):
     interval_seconds: float | None = Field(description="Null in the first sample: there is no rate yet.")
     status: str
     phase: str
-    lcrs_per_second: float | None = Field(description="LCRs applied at the destination.")
+    lcrs_per_second: float | None = Field(description="LCRs applied at the destinations, added up.")
     transactions_per_second: float | None
     bytes_per_second: float | None
     latency: LatencySample
     backlog: Backlog
     error_queue_transactions: int
     components: list[ComponentSample]
+    destinations: list[DestinationSample] = Field(default_factory=list)
 
 
 class Samples(Resource):

@@ -1,8 +1,8 @@
-"""Deletes streams whose engine is lost: what `force` asks for once an engine has been silent for long enough.
+"""Deletes streams, and drops destinations, whose engine is lost: what `force` asks for once that has been silent.
 
-The control plane removes what it can reach in both databases itself. What the engine has on its disk it cannot reach:
+The control plane removes what it can reach in the databases itself. What the engine has on its disk it cannot reach:
 the stream's definition stays in the engine's desired document, as DROPPED, until the engine has come back and said so.
-Over two engines the sending half is given up first: it removes nothing at any database, the receiving half does.
+Over several engines the capture engine is given up first, as it would be asked first.
 """
 
 import json
@@ -16,121 +16,147 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from thalweg.db.models import AbandonedStreamRow, EngineRow, StreamRow
 from thalweg.db.operations import OperationKind, OperationState, finish, unfinished_operations
-from thalweg.engine_client.desired import stream_definition
+from thalweg.engine_client.desired import capturing_definition, receiving_definition
 from thalweg.inspection.removal import remove_stream_objects
 from thalweg.inspection.target import Target, target_of
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
 from thalweg.live.schemas import StreamDeletedEvent
 from thalweg.workers import repository
-from thalweg.workers.pairing import sending_half_is_gone
+from thalweg.workers.pairing import capture_is_gone, forget_destinations
 from thalweg.workers.progress import operation_event
+
+DELETED = (OperationKind.STREAM_DELETE, OperationKind.DESTINATION_DROP)
 
 
 @dataclass(frozen=True)
 class _Doomed:
-    """Holds passwords: never log it."""
+    """One stream's part on a lost engine. Holds passwords: never log it."""
 
     stream_id: str
-    sends: bool
-    """The engine has the sending half only: then the receiving half does the rest."""
+    destination_id: str | None
+    """Of the one that the engine received for; None: it captured."""
     engine_ids: list[str]
     definition: dict[str, Any]
-    source: Target
-    destination: Target
+    source: Target | None
+    """Where slot and publication are the lost engine's to remove."""
+    destinations: list[Target]
 
 
 Events = list[tuple[str, BaseModel]]
 
 
 async def abandon_streams(resources: Resources, engine_id: str, silent_seconds: float) -> tuple[Events, list[str]]:
-    """Deletes each stream of the engine that shall go by force. Gives the events to tell and the ids that are gone."""
+    """Gives up the engine's part in what shall go by force. Gives the events to tell and the streams that are gone."""
     async with resources.sessions() as session:
-        doomed = [
-            _Doomed(
-                row.id, row.capture_engine_id == engine_id, row.engine_ids,
-                {**stream_definition(row, resources.secrets, engine_id), "status": "DROPPED", "force": True},
-                target_of(row.source, resources.secrets), target_of(row.destination, resources.secrets),
-            )
-            for row in await repository.forced_deletes(session, engine_id)
-            if row.sending_dropped == (row.capture_engine_id not in (None, engine_id))
-        ]  # fmt: skip
+        rows = await repository.forced_drops(session, engine_id)
+        doomed = [part for row in rows for part in _parts(row, engine_id, resources)]
     events: Events = []
     gone: list[str] = []
-    for stream in doomed:
-        if stream.sends:
-            async with resources.sessions() as session:
-                await _give_up_sending(session, resources, engine_id, stream)
-                await session.commit()
-            continue
+    for part in doomed:
         left = await remove_stream_objects(
-            stream.stream_id, stream.source, stream.destination, resources.settings.database_connect_timeout
+            part.stream_id, part.source, part.destinations, resources.settings.database_connect_timeout
         )
         async with resources.sessions() as session:
-            told = await _bury(session, resources, engine_id, stream, left, silent_seconds)
+            told, is_gone = await _bury(session, resources, engine_id, part, left, silent_seconds)
             await session.commit()
-        if told is not None:
-            events += told
-            gone.append(stream.stream_id)
+        events += told
+        gone += [part.stream_id] if is_gone else []
     return events, gone
 
 
+def _parts(row: StreamRow, engine_id: str, resources: Resources) -> list[_Doomed]:
+    """What may go now: the capture engine's part first, then those of the engines that receive."""
+    deletes = row.desired_status == "DROPPED" and row.force
+    secrets = resources.secrets
+    parts = []
+    if engine_id == row.capture_engine_id:
+        if deletes and not row.capture_dropped:
+            own = [one for one in row.destinations if one.engine_id == engine_id]
+            holds_slot = row.fans_out or bool(own)  # else the engine that receives does
+            parts.append(
+                _doomed(
+                    row, None, capturing_definition(row, secrets),
+                    target_of(row.source, secrets) if holds_slot else None,
+                    [target_of(one.database, secrets) for one in own],
+                )
+            )  # fmt: skip
+        return parts
+    for one in row.receivers:
+        forced = one.desired_status == "DROPPED" and one.force and one.detached
+        if one.engine_id == engine_id and ((deletes and row.capture_dropped) or forced):
+            definition = receiving_definition(row, one, secrets)
+            source = None if row.fans_out else target_of(row.source, secrets)
+            parts.append(_doomed(row, one.id, definition, source, [target_of(one.database, secrets)]))
+    return parts
+
+
+def _doomed(
+    row: StreamRow, destination_id: str | None, definition: dict[str, Any], source: Target | None,
+    destinations: list[Target],
+) -> _Doomed:  # fmt: skip
+    dropped = {**definition, "status": "DROPPED", "force": True}
+    return _Doomed(row.id, destination_id, row.engine_ids, dropped, source, destinations)
+
+
 async def _bury(
-    session: AsyncSession, resources: Resources, engine_id: str, stream: _Doomed, left: list[str], silent_seconds: float
-) -> Events | None:
-    """None when the stream is gone already."""
-    engines, row = await _locked(session, stream)
-    if row is None or engine_id not in engines:
-        return None
-    engine, at = engines[engine_id], now()
-    for owner in engines.values():
-        owner.desired_revision += 1
-    _abandon(session, resources, engine, row, stream, at)
-    events: Events = []
-    for operation in await unfinished_operations(session, [row.id]):
-        if operation.kind == OperationKind.STREAM_DELETE:
-            finish(operation, OperationState.SUCCEEDED, _told(engine, left, silent_seconds))
-            events.append(operation_event(operation, at))
-    await session.delete(row)
-    events.append(("stream.deleted", StreamDeletedEvent(stream_id=row.id, at=at)))
-    return events
-
-
-async def _locked(session: AsyncSession, stream: _Doomed) -> tuple[dict[str, EngineRow], StreamRow | None]:
-    query = select(EngineRow).where(EngineRow.id.in_(stream.engine_ids)).order_by(EngineRow.id).with_for_update()
-    engines = {row.id: row for row in await session.scalars(query)}
-    return engines, await session.get(StreamRow, stream.stream_id, with_for_update=True)
-
-
-def _abandon(
-    session: AsyncSession, resources: Resources, engine: EngineRow, row: StreamRow, stream: _Doomed, at: datetime
-) -> None:
+    session: AsyncSession, resources: Resources, engine_id: str, part: _Doomed, left: list[str], silent_seconds: float
+) -> tuple[Events, bool]:
+    """True: the whole stream is gone with it."""
+    engines, row = await _locked(session, part)
+    if row is None or not engines.keys() >= set(row.engine_ids):
+        return [], False
+    at = now()
+    gone = [one for one in row.destinations if one.id == part.destination_id]
+    if row.capture_dropped if part.destination_id is None else not gone:
+        return [], False  # Done meanwhile.
+    engines[engine_id].desired_revision += 1
     session.add(
         AbandonedStreamRow(
-            id=row.id, engine_id=engine.id, name=row.name, revision=engine.desired_revision, abandoned_at=at,
-            definition_sealed=resources.secrets.seal(json.dumps(stream.definition)),
+            id=row.id, engine_id=engine_id, name=row.name, revision=engines[engine_id].desired_revision,
+            abandoned_at=at, definition_sealed=resources.secrets.seal(json.dumps(part.definition)),
         )
     )  # fmt: skip
+    if part.destination_id is None:
+        await capture_is_gone(session, row, engines)
+    else:
+        forget_destinations(row, gone, engines)
+    whole = row.desired_status == "DROPPED" and row.capture_dropped and not row.destinations
+    events: Events = []
+    for operation in await unfinished_operations(session, [row.id]):
+        if operation.kind not in DELETED:
+            continue
+        if whole or (gone and operation.destination_id == part.destination_id):
+            finish(operation, OperationState.SUCCEEDED, _told(engines[engine_id], part, left, silent_seconds))
+            events.append(operation_event(operation, at))
+        elif operation.kind == OperationKind.STREAM_DELETE:
+            operation.revision = 0  # The lost engine acknowledges nothing.
+    if whole:
+        for owner in engines.values():
+            owner.desired_revision += 1
+        await session.delete(row)
+        events.append(("stream.deleted", StreamDeletedEvent(stream_id=row.id, at=at)))
+    return events, whole
 
 
-async def _give_up_sending(session: AsyncSession, resources: Resources, engine_id: str, stream: _Doomed) -> None:
-    engines, row = await _locked(session, stream)
-    if row is None or row.sending_dropped or engines.keys() != set(stream.engine_ids):
-        return
-    engines[engine_id].desired_revision += 1
-    _abandon(session, resources, engines[engine_id], row, stream, now())
-    await sending_half_is_gone(session, row, engines[row.engine_id])
+async def _locked(session: AsyncSession, part: _Doomed) -> tuple[dict[str, EngineRow], StreamRow | None]:
+    query = select(EngineRow).where(EngineRow.id.in_(part.engine_ids)).order_by(EngineRow.id).with_for_update()
+    engines = {row.id: row for row in await session.scalars(query)}
+    return engines, await repository.lock_stream(session, part.stream_id)
 
 
-def _told(engine: EngineRow, left: list[str], silent_seconds: float) -> dict[str, Any]:
+def _told(engine: EngineRow, part: _Doomed, left: list[str], silent_seconds: float) -> dict[str, Any]:
+    what = ["slot and publication at the source"] if part.source else []
+    what += ["progress at the destination" if len(part.destinations) == 1 else "progress at its destinations"]
+    tried = "tried to remove" if left else "removed"
     done = (
-        f"The engine {engine.name} has not answered for {round(silent_seconds)} s: the control plane removed the "
-        "stream's slot and publication at the source and its progress at the destination itself."
+        f"The engine {engine.name} has not answered for {round(silent_seconds)} s: the control plane {tried} the "
+        f"stream's {' and its '.join(what)} itself."
     )
     return {
         "code": "left_behind" if left else "engine_given_up",
         "title": "Deleted without its engine" + (", and something is left behind" if left else ""),
-        "message": " ".join([done if not left else done.replace("removed", "tried to remove"), *left]),
+        "message": " ".join([done, *left]),
         "cure": "Run the SQL as soon as the database can be reached: a slot that is left keeps WAL." if left else None,
     }
 

@@ -1,45 +1,52 @@
-"""Moves operations on by what was observed. An operation waits until the engine has its desired revision."""
+"""Moves operations on by what was observed. An operation waits until the capture engine has its revision."""
 
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 from thalweg.db.models import EngineRow, OperationRow, StreamRow
-from thalweg.db.operations import OperationKind, OperationState, finish
-from thalweg.engine_client.documents import EngineError, StreamStatus
+from thalweg.db.operations import OperationKind, OperationState, ProgressUnit, finish
+from thalweg.engine_client.documents import DestinationStatus, EngineError, StreamStatus
 from thalweg.kernel.clock import now
 from thalweg.live.schemas import OperationEvent
 
 REPLICATES = ("CATCHING UP", "REPLICATING")
 Verdict = OperationState | None
+Destinations = list[DestinationStatus]
+"""Those that an operation is about."""
 
 
 def advance(
     operation: OperationRow, row: StreamRow, status: StreamStatus, asked_at: datetime, engine: EngineRow
 ) -> bool:
-    """True when it changed. `asked_at` is when this observation was asked for."""
+    """True when it changed. `asked_at` is when this observation was asked for, `engine` the one that captures."""
     if (engine.acknowledged_revision or 0) < operation.revision or asked_at <= operation.created_at:
         return False
     before = (operation.state, operation.done, operation.total, operation.error)
     if operation.state == OperationState.PENDING:
         operation.state, operation.started_at = OperationState.RUNNING, now()
-    _count_rows(operation, status)
-    verdict = VERDICTS[OperationKind(operation.kind)](row, status)
+    concerned = [one for one in status.destinations if operation.destination_id in (None, one.id)]
+    _count_rows(operation, concerned)
+    verdict = VERDICTS[OperationKind(operation.kind)](row, status, concerned)
+    error = _told(_error_of(status, concerned, whole=operation.destination_id is None))
     if verdict is not None:
-        finish(operation, verdict, _told(status.error))
-    elif status.error is not None:
-        operation.error = _told(status.error)
+        finish(operation, verdict, error)
     else:
-        operation.error = None
+        operation.error = error
     return before != (operation.state, operation.done, operation.total, operation.error)
 
 
-def _count_rows(operation: OperationRow, status: StreamStatus) -> None:
-    if operation.kind == OperationKind.STREAM_CREATE and status.instantiation is not None:
-        tables = status.instantiation.tables
+def _error_of(status: StreamStatus, concerned: Destinations, *, whole: bool) -> EngineError | None:
+    told = [status.error] if whole else []
+    return next((error for error in [*told, *(one.error for one in concerned)] if error is not None), None)
+
+
+def _count_rows(operation: OperationRow, concerned: Destinations) -> None:
+    if operation.unit == ProgressUnit.ROWS:
+        tables = [table for one in concerned if one.instantiation is not None for table in one.instantiation.tables]
         operation.done = sum(table.rows_copied for table in tables)
         # Estimates may be too low: there is never more done than in all.
-        operation.total = max(operation.done, sum(max(0, table.rows_estimated) for table in tables))
+        operation.total = max(operation.done, sum(max(0, table.rows_estimated) for table in tables)) if tables else None
 
 
 def _told(error: EngineError | None) -> dict[str, Any] | None:
@@ -48,39 +55,64 @@ def _told(error: EngineError | None) -> dict[str, Any] | None:
     return {"code": error.code, "title": error.title, "message": error.message, "cure": error.cure or None}
 
 
-def _created(row: StreamRow, status: StreamStatus) -> Verdict:
-    if status.status == "ABORTED":
+def _copied(one: DestinationStatus) -> bool:
+    return one.instantiation is None or one.instantiation.finished_at is not None
+
+
+def _added(row: StreamRow, status: StreamStatus, concerned: Destinations) -> Verdict:
+    """Of a destination, or of a stream with all that it was made with."""
+    if "ABORTED" in (status.status, *(one.status for one in concerned)):
         return OperationState.FAILED
-    copied = status.instantiation is None or status.instantiation.finished_at is not None
-    if status.status == "ENABLED" and status.phase in REPLICATES and copied:
+    if concerned and all(one.status == "ENABLED" and one.phase in REPLICATES and _copied(one) for one in concerned):
         return OperationState.SUCCEEDED
     stopped = row.desired_status == "DISABLED" and status.status == "DISABLED"
-    return OperationState.SUCCEEDED if stopped and status.instantiation is None else None
+    return OperationState.SUCCEEDED if stopped and all(one.instantiation is None for one in concerned) else None
 
 
-def _started(row: StreamRow, status: StreamStatus) -> Verdict:
-    if status.status == "ABORTED":
+def _started(row: StreamRow, status: StreamStatus, concerned: Destinations) -> Verdict:
+    return _works(status.status, status.phase)
+
+
+def _works(status: str, phase: str) -> Verdict:
+    if status == "ABORTED":
         return OperationState.FAILED
-    works = status.phase in (*REPLICATES, "INSTANTIATING")
-    return OperationState.SUCCEEDED if status.status == "ENABLED" and works else None
+    return OperationState.SUCCEEDED if status == "ENABLED" and phase in (*REPLICATES, "INSTANTIATING") else None
 
 
-def _stopped(row: StreamRow, status: StreamStatus) -> Verdict:
+def _stopped(row: StreamRow, status: StreamStatus, concerned: Destinations) -> Verdict:
     return OperationState.SUCCEEDED if status.status in ("DISABLED", "ABORTED") else None
 
 
-def _deleted(row: StreamRow, status: StreamStatus) -> Verdict:
+def _deleted(row: StreamRow, status: StreamStatus, concerned: Destinations) -> Verdict:
     if status.status == "DROPPED":
         return OperationState.SUCCEEDED
     return OperationState.FAILED if status.status == "ABORTED" and status.phase == "STOPPED" else None
 
 
-VERDICTS: dict[OperationKind, Callable[[StreamRow, StreamStatus], Verdict]] = {
-    OperationKind.STREAM_CREATE: _created,
+def _destination_started(row: StreamRow, status: StreamStatus, concerned: Destinations) -> Verdict:
+    return _works(concerned[0].status, concerned[0].phase) if concerned else None
+
+
+def _destination_stopped(row: StreamRow, status: StreamStatus, concerned: Destinations) -> Verdict:
+    return OperationState.SUCCEEDED if concerned and concerned[0].status in ("DISABLED", "ABORTED") else None
+
+
+def _destination_dropped(row: StreamRow, status: StreamStatus, concerned: Destinations) -> Verdict:
+    gone = not concerned or concerned[0].status == "DROPPED"
+    return OperationState.SUCCEEDED if gone else None
+
+
+VERDICTS: dict[OperationKind, Callable[[StreamRow, StreamStatus, Destinations], Verdict]] = {
+    OperationKind.STREAM_CREATE: _added,
     OperationKind.STREAM_START: _started,
     OperationKind.STREAM_RETRY: _started,
     OperationKind.STREAM_STOP: _stopped,
     OperationKind.STREAM_DELETE: _deleted,
+    OperationKind.DESTINATION_ADD: _added,
+    OperationKind.DESTINATION_START: _destination_started,
+    OperationKind.DESTINATION_RETRY: _destination_started,
+    OperationKind.DESTINATION_STOP: _destination_stopped,
+    OperationKind.DESTINATION_DROP: _destination_dropped,
 }
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from pydantic import BaseModel
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -18,10 +19,11 @@ from thalweg.workers.pairing import (
     REWRITE_AFTER,
     HalfSamples,
     acknowledged,
+    capture_is_gone,
+    follow_branches,
     observe,
     pair_samples,
     part_of,
-    sending_half_is_gone,
 )
 from thalweg.workers.polling import EngineMemory, Poll
 from thalweg.workers.progress import advance, operation_event
@@ -102,11 +104,12 @@ async def _record_streams(
     for status in poll.status.streams:
         row = rows.get(status.id)
         if row is None or not engines.keys() >= set(row.engine_ids):
-            continue  # The other engine came in since the locks: the next poll has it.
+            continue  # Another engine came in since the locks: the next poll has it.
         own = [operation for operation in operations if operation.target_id == row.id]
         deletes = row.desired_status == "DROPPED"
-        if deletes and engine.id == row.capture_engine_id and status.status == "DROPPED" and not row.sending_dropped:
-            await sending_half_is_gone(session, row, engines[row.engine_id])
+        capturing = engine.id == row.capture_engine_id
+        if deletes and capturing and status.status == "DROPPED" and not row.capture_dropped:
+            await capture_is_gone(session, row, engines)
         seen = observe(row, engine.id, status, poll.asked_at, engines, awaited=bool(own))
         if seen is None:
             samples.pop(row.id, None)
@@ -117,38 +120,36 @@ async def _record_streams(
         sample = pair_samples(row, engine.id, samples.pop(row.id, None), seen.status, engines, halves, at)
         if sample is not None:
             samples[row.id] = sample
-        changed = _observe(row, seen.status, at if row.capture_engine_id is None else seen.asked_at)
+        changed = _observe(row, seen.status, seen.asked_at if row.receivers else at)
         gone = deletes and seen.status.status == "DROPPED"
         if changed and not gone:
             outcome.events.append(_status_event(engine_of_concern(row, engines), row, sample, at))
         for operation in own if acknowledged(row, engines) else []:
-            if advance(operation, row, seen.status, seen.asked_at, engines[row.engine_id]):
+            if advance(operation, row, seen.status, seen.asked_at, engines[row.capture_engine_id]):
                 outcome.events.append(operation_event(operation, at))
         if gone:
-            await session.delete(row)
             for owner in row.engine_ids:
                 engines[owner].desired_revision += 1
+            await session.delete(row)
             halves.forget(row.id)
             outcome.deleted_streams.append(row.id)
             outcome.events.append(("stream.deleted", StreamDeletedEvent(stream_id=row.id, at=at)))
+        elif row.fans_out and not deletes and follow_branches(row, status, engine.id, engines):
+            outcome.events.append(_status_event(engine_of_concern(row, engines), row, sample, at))
     outcome.samples = list(samples.values())
 
 
 def _tell_senders(engine: EngineRow, engines: dict[str, EngineRow], rows: dict[str, StreamRow]) -> None:
     """The desired documents of engines that send to this one hold its address."""
-    senders = {row.capture_engine_id or "" for row in rows.values() if row.engine_id == engine.id}
+    senders = {row.capture_engine_id for row in rows.values() if engine.id in (one.engine_id for one in row.receivers)}
     for engine_id in senders & engines.keys():
         engines[engine_id].desired_revision += 1
 
 
 def _observe(row: StreamRow, status: StreamStatus, at: datetime) -> bool:
-    """True when something changed that people wait for: status, phase or error."""
+    """True when something changed that people wait for: status, phase or error, also of a destination."""
     document = observed_document(status)
-    error_before = (row.observed or {}).get("error")
-    changed = (
-        (row.observed_status, row.observed_phase) != (status.status, status.phase)
-        or _error_key(error_before) != _error_key(document["error"])
-    )  # fmt: skip
+    changed = _state_key(row.observed or {}) != _state_key(document)
     if row.observed != document or row.observed_at is None or at - row.observed_at >= REWRITE_AFTER:
         row.observed, row.observed_at = document, at
     row.observed_status, row.observed_phase = status.status, status.phase
@@ -157,9 +158,13 @@ def _observe(row: StreamRow, status: StreamStatus, at: datetime) -> bool:
     return changed
 
 
-def _error_key(error: dict[str, object] | None) -> tuple[object, ...] | None:
+def _state_key(document: dict[str, Any]) -> tuple[object, ...]:
     """An error that comes again at another time is not news."""
-    return None if error is None else (error.get("code"), error.get("message"))
+    error, backlog = document.get("error") or {}, document.get("backlog") or {}
+    # What an error says of a backlog's size is in the samples.
+    told = error.get("code"), None if backlog else error.get("message")
+    branches = tuple((one["id"], *_state_key(one)) for one in document.get("destinations", []))
+    return document.get("status"), document.get("phase"), told, backlog.get("state"), branches
 
 
 def _status_event(
@@ -167,7 +172,7 @@ def _status_event(
 ) -> tuple[str, StreamStatusEvent]:
     facts = Facts(
         row.desired_status, row.observed_status, row.observed_phase, row.observed, row.observed_at,
-        engine.name, engine.state, engine.message, sample,
+        engine.name, engine.state, engine.message, sample, {one.id: one.database.name for one in row.destinations},
     )  # fmt: skip
     event = StreamStatusEvent(
         stream_id=row.id, status=row.observed_status, phase=row.observed_phase, health=health_of(facts, at), at=at

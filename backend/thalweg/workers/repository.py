@@ -1,10 +1,10 @@
 """SQL of the collector."""
 
-from sqlalchemy import ColumnElement, CompoundSelect, or_, select, union
+from sqlalchemy import CompoundSelect, and_, or_, select, union
 from sqlalchemy.ext.asyncio import AsyncSession
-from sqlalchemy.orm import joinedload
 
-from thalweg.db.models import AbandonedStreamRow, EngineRow, StreamRow
+from thalweg.db.models import AbandonedStreamRow, DestinationRow, EngineRow, StreamRow
+from thalweg.db.streams import runs_on, whole_streams
 from thalweg.features.streams.lifecycle import DesiredStatus
 
 
@@ -12,37 +12,43 @@ async def all_engines(session: AsyncSession) -> list[EngineRow]:
     return list(await session.scalars(select(EngineRow).order_by(EngineRow.id)))
 
 
-def _runs(engine_id: str) -> ColumnElement[bool]:
-    return or_(StreamRow.engine_id == engine_id, StreamRow.capture_engine_id == engine_id)
-
-
 async def lock_engines(session: AsyncSession, engine_id: str) -> dict[str, EngineRow]:
     """The engine and those with which it shares streams, in the order that everybody locks them in."""
-    peers: CompoundSelect[str | None] = union(
-        select(StreamRow.capture_engine_id).where(StreamRow.engine_id == engine_id),
-        select(StreamRow.engine_id).where(StreamRow.capture_engine_id == engine_id),
+    shared = select(StreamRow.id).where(runs_on(engine_id))
+    peers: CompoundSelect[str] = union(
+        select(StreamRow.capture_engine_id).where(StreamRow.id.in_(shared)),
+        select(DestinationRow.engine_id).where(DestinationRow.stream_id.in_(shared)),
     )
     query = select(EngineRow).where(or_(EngineRow.id == engine_id, EngineRow.id.in_(peers)))
     return {row.id: row for row in await session.scalars(query.order_by(EngineRow.id).with_for_update())}
 
 
 async def lock_streams(session: AsyncSession, engine_id: str) -> dict[str, StreamRow]:
-    """Those that the engine runs, whole or in half."""
-    query = select(StreamRow).where(_runs(engine_id)).order_by(StreamRow.id).with_for_update()
-    return {row.id: row for row in await session.scalars(query)}
+    """Those that the engine runs, whole or in part."""
+    query = whole_streams().where(runs_on(engine_id)).order_by(StreamRow.id).with_for_update(of=StreamRow)
+    return {row.id: row for row in await session.scalars(query.execution_options(populate_existing=True))}
 
 
-async def forced_deletes(session: AsyncSession, engine_id: str) -> list[StreamRow]:
-    """Streams that shall be deleted whatever cannot be reached, with their databases."""
+async def lock_stream(session: AsyncSession, stream_id: str) -> StreamRow | None:
+    """Its engines must be locked before."""
+    query = whole_streams().where(StreamRow.id == stream_id).with_for_update(of=StreamRow)
+    return (await session.scalars(query.execution_options(populate_existing=True))).one_or_none()
+
+
+async def forced_drops(session: AsyncSession, engine_id: str) -> list[StreamRow]:
+    """Streams that shall be deleted, or one of whose destinations shall be dropped, whatever cannot be reached."""
+    forced = DestinationRow.desired_status == DesiredStatus.DROPPED, DestinationRow.force
     query = (
-        select(StreamRow)
-        .options(
-            joinedload(StreamRow.source), joinedload(StreamRow.destination), joinedload(StreamRow.engine),
-            joinedload(StreamRow.capture_engine),
+        whole_streams()
+        .where(
+            runs_on(engine_id),
+            or_(
+                and_(StreamRow.desired_status == DesiredStatus.DROPPED, StreamRow.force),
+                StreamRow.destinations.any(and_(*forced)),
+            ),
         )
-        .where(_runs(engine_id), StreamRow.desired_status == DesiredStatus.DROPPED, StreamRow.force)
         .order_by(StreamRow.id)
-    )  # fmt: skip
+    )
     return list(await session.scalars(query))
 
 

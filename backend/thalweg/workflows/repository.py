@@ -3,11 +3,12 @@
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from thalweg.db.models import EngineRow, StreamRow
+from thalweg.db.models import DestinationRow, EngineRow, StreamRow
 
 
-async def streams_into(session: AsyncSession, destination_id: str) -> list[StreamRow]:
-    query = select(StreamRow).where(StreamRow.destination_id == destination_id).order_by(StreamRow.name)
+async def streams_into(session: AsyncSession, database_id: str) -> list[StreamRow]:
+    writes = StreamRow.destinations.any(DestinationRow.database_id == database_id)
+    query = select(StreamRow).where(writes).order_by(StreamRow.name)
     return list(await session.scalars(query))
 
 

@@ -4,6 +4,7 @@ from fastapi import APIRouter, Response
 
 from thalweg.db.operations import OperationAccepted
 from thalweg.features.streams.schemas import (
+    DestinationCreate,
     PreflightRequest,
     Stream,
     StreamCreate,
@@ -16,7 +17,7 @@ from thalweg.kernel.context import Operator, TransactionalRoute, Viewer
 from thalweg.kernel.etags import IfMatch
 from thalweg.kernel.idempotency import OnceOnly
 from thalweg.kernel.models import IdPath
-from thalweg.workflows import stream_change, stream_creation, stream_preparation
+from thalweg.workflows import destination_addition, stream_change, stream_creation, stream_preparation
 
 router = APIRouter(route_class=TransactionalRoute, tags=["streams"])
 
@@ -29,7 +30,7 @@ async def preview_tables(body: TablePreviewRequest, context: Viewer) -> TablePre
 
 @router.post("/preflights", operation_id="preflights_run")
 async def run_preflight(body: PreflightRequest, context: Viewer) -> Preflight:
-    """Check both databases for a stream that is about to be created. Creates nothing."""
+    """Check the databases for a stream that is about to be created. Creates nothing."""
     return await stream_preparation.run_preflight(context, body)
 
 
@@ -53,3 +54,16 @@ async def update_stream(
     stream = await stream_change.update_stream(context, stream_id, body, if_match)
     response.headers["ETag"] = stream.etag
     return stream
+
+
+@router.post(
+    "/streams/{stream_id}/destinations", status_code=202, operation_id="destinations_add",
+    response_model=OperationAccepted,
+)  # fmt: skip
+async def add_destination(stream_id: IdPath, body: DestinationCreate, context: Operator, once: OnceOnly) -> Response:
+    """Give a stream one more destination. It is copied and caught up while the others go on. Refused with each failed
+    check when the database is not ready.
+
+    The operation finishes when the new destination has caught up.
+    """
+    return await once.run(context, lambda: destination_addition.add_destination(context, stream_id, body))

@@ -6,7 +6,7 @@ from thalweg.features.streams.schemas import Json, Stream, StreamUpdate
 from thalweg.kernel.context import Context
 from thalweg.kernel.etags import check_if_match
 from thalweg.kernel.rules import TableRules
-from thalweg.workflows.stream_preparation import not_ready, preflight
+from thalweg.workflows.stream_preparation import Planned, not_ready, preflight
 
 
 async def update_stream(context: Context, stream_id: str, body: StreamUpdate, if_match: str | None) -> Stream:
@@ -17,13 +17,19 @@ async def update_stream(context: Context, stream_id: str, body: StreamUpdate, if
 async def _resolved(
     context: Context, stream_id: str, body: StreamUpdate, rules: TableRules, if_match: str | None
 ) -> list[Json]:
-    """Looks into both databases, which may take seconds: nothing is locked meanwhile, the version is checked again."""
+    """Looks into all databases, which may take seconds: nothing is locked meanwhile, the version is checked again."""
     row = await service.existing_stream(context, stream_id)
     check_if_match(if_match, row.version)
     if row.desired_status == DesiredStatus.DROPPED:
         raise service.being_deleted()
     parameters = {**row.parameters, **(body.parameters or {})}
-    result = await preflight(context, row.source, row.destination, rules, parameters, row)
+    own = frozenset((table["schema"], table["table"]) for table in row.tables)
+    destinations = [
+        Planned(one.database, {**parameters, **one.parameters}, own)
+        for one in row.destinations
+        if one.desired_status != DesiredStatus.DROPPED
+    ]
+    result = await preflight(context, row.source, destinations, rules, parameters, row)
     if not result.preflight.ready:
-        raise not_ready(result.preflight, "Nothing was changed.")
+        raise not_ready(result.preflight, "Nothing was changed.", {"": "/rules"})
     return [{"schema": schema, "table": table} for schema, table in result.tables]

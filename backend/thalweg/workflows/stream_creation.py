@@ -17,26 +17,32 @@ from thalweg.kernel.context import Context
 from thalweg.kernel.idempotency import Created
 from thalweg.kernel.ids import new_id
 from thalweg.kernel.problems import name_taken
+from thalweg.workflows.destination_addition import attach
 from thalweg.workflows.stream_placement import place
-from thalweg.workflows.stream_preparation import database_of, not_ready, preflight
+from thalweg.workflows.stream_preparation import database_of, not_ready, planned, preflight
 
 
 async def create_stream(context: Context, body: StreamCreate) -> Created:
     if await streams.name_is_taken(context.session, body.name):
         raise name_taken("stream", body.name)
     source = await database_of(context, "/source_id", body.source_id)
-    destination = await database_of(context, "/destination_id", body.destination_id)
-    placement = await place(context, body)
-    result = await preflight(context, source, destination, body.rules, body.parameters)
+    destinations = await planned(context, body.destinations, body.parameters)
+    placement = await place(context, body.capture_engine_id, body.destinations)
+    result = await preflight(context, source, destinations, body.rules, body.parameters)
     if not result.preflight.ready:
-        raise not_ready(result.preflight, "Nothing was created.")
+        pointers = {one.database_id: f"/destinations/{at}/database_id" for at, one in enumerate(body.destinations)}
+        raise not_ready(result.preflight, "Nothing was created.", pointers)
     row = StreamRow(
-        id=new_id(), name=body.name, source_id=source.id, destination_id=destination.id,
-        engine_id=placement.apply.id, capture_engine_id=placement.sender_id,
+        id=new_id(), name=body.name, source_id=source.id, capture_engine_id=placement.capture.id,
+        fans_out=len(destinations) > 1,
         rules=body.rules.model_dump(by_alias=True), parameters=body.parameters, force=False,
         tables=[{"schema": schema, "table": table} for schema, table in result.tables],
-        desired_status=DesiredStatus.ENABLED if body.start else DesiredStatus.DISABLED,
+        desired_status=DesiredStatus.ENABLED if body.start else DesiredStatus.DISABLED, destinations=[],
     )  # fmt: skip
+    for one, database, engine in zip(
+        body.destinations, (one.database for one in destinations), placement.applies, strict=True
+    ):
+        attach(row, database, engine, dict(one.parameters))
     await streams.next_revisions(context.session, row)
     context.session.add(row)
     operation = start_operation(

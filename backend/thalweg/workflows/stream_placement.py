@@ -1,9 +1,9 @@
-"""Where a stream runs: on one engine, or captured on one and applied on another."""
+"""Where a stream runs: which engine captures, and which one applies at each destination."""
 
 from dataclasses import dataclass
 
 from thalweg.db.models import EngineRow
-from thalweg.features.streams.schemas import StreamCreate
+from thalweg.features.streams.schemas import DestinationCreate
 from thalweg.kernel.context import Context
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.problems import Problem
@@ -13,15 +13,11 @@ from thalweg.workflows import repository
 @dataclass(frozen=True)
 class Placement:
     capture: EngineRow
-    apply: EngineRow
-
-    @property
-    def sender_id(self) -> str | None:
-        """Of the engine that sends; None when nothing lies between capture and apply."""
-        return None if self.capture.id == self.apply.id else self.capture.id
+    applies: list[EngineRow]
+    """One for each destination."""
 
 
-async def place(context: Context, body: StreamCreate) -> Placement:
+async def place(context: Context, capture_engine_id: str | None, destinations: list[DestinationCreate]) -> Placement:
     """Raises no_engine, or invalid_request that names the field and what to do."""
     engines = await repository.all_engines(context.session)
     if not engines:
@@ -29,22 +25,21 @@ async def place(context: Context, body: StreamCreate) -> Placement:
             "no_engine", "A stream needs an engine to run it, and none is enrolled.",
             "Enrol one: thalweg-admin enrol-local on this host, or POST /api/v1/engines/enrolments.",
         )  # fmt: skip
-    placed = body.capture_engine_id or body.apply_engine_id
-    if placed is None:
-        engine = _chosen(engines, "/engine_id", body.engine_id)
-        return Placement(engine, engine)
-    if body.engine_id is not None:
-        raise _wrong(
-            "/engine_id", "ambiguous", "engine_id does not go with capture_engine_id and apply_engine_id.",
-            "Send engine_id for one engine, or the other two for one engine each.",
-        )  # fmt: skip
-    placement = Placement(
-        _chosen(engines, "/capture_engine_id", body.capture_engine_id or placed),
-        _chosen(engines, "/apply_engine_id", body.apply_engine_id or placed),
-    )
-    if placement.sender_id is not None:
-        _check_propagation(placement)
-    return placement
+    if capture_engine_id is None and len(destinations) == 1:
+        capture_engine_id = destinations[0].engine_id
+    capture = _chosen(engines, "/capture_engine_id", capture_engine_id)
+    applies = [
+        capture if one.engine_id is None else _chosen(engines, f"/destinations/{number}/engine_id", one.engine_id)
+        for number, one in enumerate(destinations)
+    ]
+    for number, apply in enumerate(applies):
+        check_apart(capture, apply, f"/destinations/{number}/engine_id", applies[:number])
+    return Placement(capture, applies)
+
+
+async def engine_for(context: Context, engine_id: str) -> EngineRow:
+    """Of one more destination, in a request of its own."""
+    return _chosen(await repository.all_engines(context.session), "/engine_id", engine_id)
 
 
 def _chosen(engines: list[EngineRow], pointer: str, engine_id: str | None) -> EngineRow:
@@ -55,26 +50,34 @@ def _chosen(engines: list[EngineRow], pointer: str, engine_id: str | None) -> En
             return engine
     names = ", ".join(f"{engine.name} ({engine.id})" for engine in engines)
     message = "There are several engines." if engine_id is None else f"There is no engine with the id {engine_id}."
-    raise _wrong(pointer, "unknown_id", message, f"Choose one of {names}.")
+    raise wrong(pointer, "unknown_id", message, f"Choose one of {names}.")
 
 
-def _check_propagation(placement: Placement) -> None:
-    for pointer, engine in (("/capture_engine_id", placement.capture), ("/apply_engine_id", placement.apply)):
+def check_apart(capture: EngineRow, apply: EngineRow, pointer: str, others: list[EngineRow]) -> None:
+    """May this engine apply what that one captures? `others` apply at the stream's other destinations."""
+    if capture.id == apply.id:
+        return
+    for at, engine in (("/capture_engine_id", capture), (pointer, apply)):
         if engine.identity_name is None:
-            raise _wrong(
-                pointer, "identity_missing", f"{engine.name} has no identity to show to another engine.",
+            raise wrong(
+                at, "identity_missing", f"{engine.name} has no identity to show to another engine.",
                 "An engine gets one by itself while it is online: check that it is, and that its version is that of "
                 "the control plane. Or let one engine capture and apply.",
             )  # fmt: skip
-    if placement.apply.reached_at is None:
-        raise _wrong(
-            "/apply_engine_id", "propagation_address_missing",
-            f"It is not known where {placement.capture.name} reaches {placement.apply.name}.",
-            f"Start thalwegd of {placement.apply.name} with --propagation-listen HOST:PORT, and set the engine's "
+    if apply.reached_at is None:
+        raise wrong(
+            pointer, "propagation_address_missing",
+            f"It is not known where {capture.name} reaches {apply.name}.",
+            f"Start thalwegd of {apply.name} with --propagation-listen HOST:PORT, and set the engine's "
             "propagation address when others reach it under another one.",
+        )  # fmt: skip
+    if apply.id in (other.id for other in others):
+        raise wrong(
+            pointer, "engine_in_use", f"{apply.name} receives for another destination of this stream already.",
+            f"Let {capture.name} apply at one of the two, or run another engine beside it.",
         )  # fmt: skip
 
 
-def _wrong(pointer: str, code: str, message: str, cure: str) -> Problem:
+def wrong(pointer: str, code: str, message: str, cure: str) -> Problem:
     error = FieldProblem(pointer=pointer, code=code, message=message, cure=cure)
     return Problem("invalid_request", message, cure, errors=[error])

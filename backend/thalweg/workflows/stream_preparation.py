@@ -1,8 +1,11 @@
-"""Before a stream is made: which tables, and are both databases ready."""
+"""Before a stream is made: which tables, and are all databases ready."""
+
+from dataclasses import dataclass
 
 from thalweg.db.models import DatabaseRow, StreamRow
-from thalweg.features.streams.parameters import check_parameters
+from thalweg.features.streams.parameters import check_destination_parameters, check_parameters
 from thalweg.features.streams.schemas import (
+    DestinationCreate,
     Parameters,
     PreflightRequest,
     StreamParameter,
@@ -13,7 +16,13 @@ from thalweg.features.streams.service import definitions_of
 from thalweg.inspection.catalogue import read_tables
 from thalweg.inspection.connection import ConnectionFailure, connected
 from thalweg.inspection.matching import select_tables
-from thalweg.inspection.preflight import StreamPreflight, chosen_tables, preflight_of, preflight_stream
+from thalweg.inspection.preflight import (
+    DestinationTarget,
+    StreamPreflight,
+    chosen_tables,
+    preflight_of,
+    preflight_stream,
+)
 from thalweg.inspection.schemas import Check, CheckSide, CheckStatus, Preflight
 from thalweg.inspection.target import target_of
 from thalweg.kernel.context import Context
@@ -42,8 +51,36 @@ async def preview_tables(context: Context, body: TablePreviewRequest) -> TablePr
 
 async def run_preflight(context: Context, body: PreflightRequest) -> Preflight:
     source = await database_of(context, "/source_id", body.source_id)
-    destination = await database_of(context, "/destination_id", body.destination_id)
-    return (await preflight(context, source, destination, body.rules, body.parameters)).preflight
+    destinations = await planned(context, body.destinations, body.parameters)
+    return (await preflight(context, source, destinations, body.rules, body.parameters)).preflight
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A destination to check. `own` are the tables that the stream replicates there already."""
+
+    database: DatabaseRow
+    parameters: Parameters
+    own: frozenset[tuple[str, str]] = frozenset()
+
+
+async def planned(context: Context, destinations: list[DestinationCreate], parameters: Parameters) -> list[Planned]:
+    """Raises invalid_request that names the field."""
+    found: list[Planned] = []
+    for number, one in enumerate(destinations):
+        pointer = f"/destinations/{number}"
+        database = await database_of(context, f"{pointer}/database_id", one.database_id)
+        if database.id in (other.database.id for other in found):
+            raise twice(f"{pointer}/database_id", database)
+        check_destination_parameters(definitions_of(context), one.parameters, pointer)
+        found.append(Planned(database, {**parameters, **one.parameters}))
+    return found
+
+
+def twice(pointer: str, database: DatabaseRow) -> Problem:
+    message, cure = f"{database.name} is a destination of this stream already.", "Name each database once."
+    error = FieldProblem(pointer=pointer, code="duplicate", message=message, cure=cure)
+    return Problem("invalid_request", message, cure, errors=[error])
 
 
 async def database_of(context: Context, pointer: str, database_id: str) -> DatabaseRow:
@@ -60,45 +97,63 @@ async def database_of(context: Context, pointer: str, database_id: str) -> Datab
 async def preflight(
     context: Context,
     source: DatabaseRow,
-    destination: DatabaseRow,
+    destinations: list[Planned],
     rules: TableRules,
     parameters: Parameters,
     of: StreamRow | None = None,
+    chosen: frozenset[tuple[str, str]] | None = None,
 ) -> StreamPreflight:
-    """What the databases say, and what other streams write to the destination's tables. `of` is the stream whose rules
-    shall change, None for one that shall be made."""
+    """What the databases say, and what other streams write to the destinations' tables. `of` is the stream that shall
+    change, None for one that shall be made; `chosen` are its tables when the rules do not change."""
     definitions = definitions_of(context)
     check_parameters(definitions, parameters)
     secrets = context.resources.secrets
+    plugin = str(parameters.get("source_plugin", definitions["source_plugin"].default))
     result = await preflight_stream(
-        target_of(source, secrets), target_of(destination, secrets), rules, _copies(definitions, parameters),
-        context.resources.settings.database_connect_timeout,
-        frozenset() if of is None else frozenset((table["schema"], table["table"]) for table in of.tables),
+        target_of(source, secrets),
+        [
+            DestinationTarget(
+                one.database.id, target_of(one.database, secrets), _copies(definitions, one.parameters), one.own
+            )
+            for one in destinations
+        ],
+        rules, plugin if of is None else "", context.resources.settings.database_connect_timeout, chosen,
     )  # fmt: skip
-    check = await _check_other_streams(context, destination, result.tables, of)
-    return StreamPreflight(preflight_of([*result.preflight.checks, check]), result.tables)
+    checks = list(result.preflight.checks)
+    for one in destinations:
+        check = await _check_other_streams(context, one.database, result.tables, of)
+        checks.append(check.model_copy(update={"database_id": one.database.id if len(destinations) > 1 else None}))
+    return StreamPreflight(preflight_of(checks), result.tables)
 
 
 def _copies(definitions: dict[str, StreamParameter], parameters: Parameters) -> bool:
     return bool(parameters.get("initial_copy", definitions["initial_copy"].default))
 
 
-def not_ready(result: Preflight, consequence: str) -> Problem:
-    """The problem that names each failed check; `consequence` says what was not done."""
+def not_ready(result: Preflight, consequence: str, pointers: dict[str, str] | None = None) -> Problem:
+    """The problem that names each failed check; `consequence` says what was not done, `pointers` where the request has
+    each of the destinations' databases."""
     failed = [check for check in result.checks if check.status is CheckStatus.FAILED]
     told = "; ".join(f"{check.title} of the {check.side}" for check in failed)
+    known = pointers or {}
     return Problem(
         "preflight_failed", f"{len(failed)} of {len(result.checks)} checks failed: {told}.",
         f"Do what each failed check says, then try again. {consequence}",
         sql="\n".join(check.sql for check in failed if check.sql) or None,
         errors=[
             FieldProblem(
-                pointer=f"/{check.side}_id", code=check.id, message=f"{check.title}: {check.detail}",
+                pointer=_pointer(check, known), code=check.id, message=f"{check.title}: {check.detail}",
                 cure=check.cure, sql=check.sql,
             )
             for check in failed
         ],
     )  # fmt: skip
+
+
+def _pointer(check: Check, pointers: dict[str, str]) -> str:
+    if check.side is CheckSide.SOURCE:
+        return "/source_id"
+    return pointers.get(check.database_id or "", next(iter(pointers.values()), ""))
 
 
 async def _check_other_streams(

@@ -77,7 +77,7 @@ test("the wizard finds a table without a key, shows its cure, and creates the st
   await page.getByRole("link", { name: "Create stream" }).first().click();
   await wizard.choose(sales.source.name);
   await wizard.goOnTo("Destination");
-  await expect(page.getByRole("radio", { name: sales.source.name, exact: true })).toBeDisabled();
+  await expect(page.getByRole("checkbox", { name: sales.source.name, exact: true })).toBeDisabled();
   await wizard.choose(sales.destination.name);
   await wizard.goOnTo("Tables");
 

@@ -5,7 +5,7 @@ export const keys = {
   streams: ["streams"] as const,
   stream: (id: string) => ["streams", id, "detail"] as const,
   samples: (id: string) => ["streams", id, "samples"] as const,
-  parked: (id: string) => ["streams", id, "errors"] as const,
+  parked: (id: string, destinationId: string) => ["streams", id, "errors", destinationId] as const,
   parameters: ["stream-parameters"] as const,
   databases: ["databases"] as const,
   database: (id: string) => ["databases", id, "detail"] as const,

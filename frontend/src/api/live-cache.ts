@@ -26,6 +26,12 @@ function refreshed<Summary extends StreamSummary>(summary: Summary, sample: Samp
     latency: sample.latency,
     backlog: sample.backlog,
     error_queue_transactions: sample.error_queue_transactions,
+    destinations: summary.destinations.map((one) => {
+      const own = sample.destinations.find(({ destination_id }) => destination_id === one.id);
+      if (!own) return one;
+      const { destination_id: _, status: _status, phase: _phase, bytes_per_second: _bytes, ...numbers } = own;
+      return { ...one, ...numbers };
+    }),
     sampled_at: sample.at,
   };
 }

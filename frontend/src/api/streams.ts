@@ -1,7 +1,7 @@
 import { keepPreviousData, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 import { client, idempotencyKey, unwrap } from "./client";
 import { keys } from "./keys";
-import type { ParameterValue, StreamCreate, TableRules } from "./types";
+import type { DestinationCreate, ParameterValue, StreamCreate, TableRules } from "./types";
 
 /** How far back the live charts reach at most. */
 export const HISTORY_SECONDS = 3600;
@@ -46,12 +46,15 @@ export const samplesQuery = (id: string) =>
     staleTime: Number.POSITIVE_INFINITY,
   });
 
-export const parkedQuery = (id: string) =>
+export const parkedQuery = (id: string, destinationId: string) =>
   queryOptions({
-    queryKey: keys.parked(id),
+    queryKey: keys.parked(id, destinationId),
     queryFn: ({ signal }) =>
       unwrap(
-        client.GET("/api/v1/streams/{stream_id}/errors", { params: { path: { stream_id: id } }, signal }),
+        client.GET("/api/v1/streams/{stream_id}/destinations/{destination_id}/errors", {
+          params: { path: { stream_id: id, destination_id: destinationId } },
+          signal,
+        }),
       ),
     refetchInterval: 10_000,
     retry: false,
@@ -79,7 +82,7 @@ export const previewQuery = (body: { source_id: string; rules: TableRules } | nu
 
 export interface PreflightBody {
   source_id: string;
-  destination_id: string;
+  destinations: DestinationCreate[];
   rules: TableRules;
   parameters: Record<string, ParameterValue>;
 }
@@ -167,15 +170,66 @@ export function useUpdateStream(id: string) {
   });
 }
 
-export function useParkedAction(id: string) {
+export function useParkedAction(id: string, destinationId: string) {
   const cache = useQueryClient();
   return useMutation({
     mutationFn: async ({ errorId, action }: { errorId: number; action: "execute" | "delete" }) => {
-      const params = { path: { stream_id: id, error_id: errorId } };
+      const params = { path: { stream_id: id, destination_id: destinationId, error_id: errorId } };
       if (action === "execute")
-        await unwrap(client.POST("/api/v1/streams/{stream_id}/errors/{error_id}/execute", { params }));
-      else await unwrap(client.DELETE("/api/v1/streams/{stream_id}/errors/{error_id}", { params }));
+        await unwrap(
+          client.POST("/api/v1/streams/{stream_id}/destinations/{destination_id}/errors/{error_id}/execute", {
+            params,
+          }),
+        );
+      else
+        await unwrap(
+          client.DELETE("/api/v1/streams/{stream_id}/destinations/{destination_id}/errors/{error_id}", {
+            params,
+          }),
+        );
     },
-    onSettled: () => cache.invalidateQueries({ queryKey: keys.parked(id) }),
+    onSettled: () => cache.invalidateQueries({ queryKey: keys.parked(id, destinationId) }),
+  });
+}
+
+/** One destination of several by itself. */
+export function useDestinationAction(id: string, destinationId: string) {
+  const changed = useStreamsChanged();
+  const params = { path: { stream_id: id, destination_id: destinationId } };
+  const at = "/api/v1/streams/{stream_id}/destinations/{destination_id}";
+  return useMutation({
+    mutationFn: (action: StreamAction) => {
+      if (action === "start") return unwrap(client.POST(`${at}:start`, { params }));
+      if (action === "stop") return unwrap(client.POST(`${at}:stop`, { params }));
+      return unwrap(client.POST(`${at}:retry`, { params }));
+    },
+    onSettled: changed,
+  });
+}
+
+export function useDropDestination(id: string, destinationId: string) {
+  const changed = useStreamsChanged();
+  return useMutation({
+    mutationFn: (force: boolean) =>
+      unwrap(
+        client.DELETE("/api/v1/streams/{stream_id}/destinations/{destination_id}", {
+          params: { path: { stream_id: id, destination_id: destinationId }, query: { force } },
+        }),
+      ),
+    onSuccess: changed,
+  });
+}
+
+export function useAddDestination(id: string) {
+  const changed = useStreamsChanged();
+  return useMutation({
+    mutationFn: (body: DestinationCreate) =>
+      unwrap(
+        client.POST("/api/v1/streams/{stream_id}/destinations", {
+          body,
+          params: { path: { stream_id: id }, header: idempotencyKey() },
+        }),
+      ),
+    onSuccess: changed,
   });
 }

@@ -42,8 +42,11 @@ const stream = createRoute({
   getParentRoute: () => shell,
   path: "/streams/$streamId",
   component: lazyRouteComponent(() => import("@/pages/stream/stream-page"), "StreamPage"),
-  validateSearch: (search): { tab?: string; minutes?: number; filter?: string } & HistorySearch => ({
+  validateSearch: (
+    search,
+  ): { tab?: string; minutes?: number; filter?: string; destination?: string } & HistorySearch => ({
     tab: textParam(search.tab),
+    destination: textParam(search.destination),
     minutes: Number(search.minutes) || undefined,
     filter: textParam(search.filter),
     seconds: Number(search.seconds) || undefined,

@@ -47,6 +47,12 @@ export const metrics = {
     label: "Errors",
     definition: "Transactions parked in the destination's error queue, waiting for a decision.",
   },
+  spilledBacklog: {
+    label: "On disk",
+    definition:
+      "What this destination has not taken yet and the engine keeps on its disk, compressed, of what queue_spill_limit_mb allows.",
+  },
+  spilledAge: { label: "Oldest", definition: "Age of the oldest change that waits for this destination." },
   queueDepth: {
     label: "Depth",
     definition: "LCRs in the queue that apply has not taken yet, of those it can hold.",

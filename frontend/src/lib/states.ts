@@ -42,6 +42,10 @@ const states: Record<string, [Tone, string]> = {
   "WAITING FOR SENDER": ["warning", "The engine that captures is not connected."],
   "WAITING FOR NETWORK": ["warning", "The network takes less than there is to send."],
   "WAITING FOR ACKNOWLEDGEMENT": ["warning", "As much is on its way as may be; waiting for the other end."],
+  // the backlog of a destination
+  "IN MEMORY": ["good", "What the destination has not taken yet lies in the queue."],
+  "ON DISK": ["warning", "The destination is away or slow: what it has not taken lies on the engine's disk."],
+  FULL: ["bad", "The backlog has reached its limit: the destination holds the source's WAL."],
   // status of streams and operations
   ENABLED: ["good", "Switched on."],
   DISABLED: ["quiet", "Switched off. The source keeps the WAL that is still needed."],
@@ -74,7 +78,8 @@ const states: Record<string, [Tone, string]> = {
 };
 
 /** How capture and apply of a stream stand to each other. */
-export function modeInWords(mode: "combined" | "propagation"): string {
+export function modeInWords(mode: "combined" | "propagation" | "fan-out"): string {
+  if (mode === "fan-out") return "Fan-out: one capture and one queue, a branch for each destination";
   return mode === "combined"
     ? "Combined capture and apply: one engine does both"
     : "Propagation: one engine captures and sends, another receives and applies";

@@ -6,6 +6,7 @@ import type {
   Sample,
   Session,
   Stream,
+  StreamDestination,
   StreamParameter,
 } from "@/api/types";
 
@@ -141,6 +142,37 @@ export function sample(at: string, values: Partial<Sample> = {}): Sample {
     backlog: { bytes: null, seconds: null },
     error_queue_transactions: 0,
     components,
+    destinations: [],
+    ...values,
+  };
+}
+
+export function destination(values: Partial<StreamDestination> = {}): StreamDestination {
+  return {
+    id: "warehouse",
+    database: { id: "dest0001", name: "warehouse", address: "127.0.0.1:5433/demo" },
+    engine: { id: "engine01", name: "engine-1", state: "ONLINE" },
+    mode: "combined",
+    desired_status: "ENABLED",
+    status: "ENABLED",
+    phase: "REPLICATING",
+    error: null,
+    retry_at: null,
+    lcrs_per_second: null,
+    transactions_per_second: null,
+    latency: { p50_ms: null, p99_ms: null, transactions: null },
+    backlog: { bytes: null, seconds: null },
+    spilled: null,
+    error_queue_transactions: 0,
+    rows_copied: null,
+    rows_to_copy: null,
+    actions: [],
+    parameters: {},
+    effective_parameters: {},
+    applied: null,
+    confirmed: null,
+    instantiation: null,
+    tables: [],
     ...values,
   };
 }
@@ -150,10 +182,8 @@ export function stream(values: Partial<Stream> = {}): Stream {
     id: "stream01",
     name: "orders to warehouse",
     source: { id: "source01", name: "orders", address: "127.0.0.1:5432/demo" },
-    destination: { id: "dest0001", name: "warehouse", address: "127.0.0.1:5433/demo" },
-    engine: { id: "engine01", name: "engine-1", state: "ONLINE" },
     capture_engine: { id: "engine01", name: "engine-1", state: "ONLINE" },
-    apply_engine: { id: "engine01", name: "engine-1", state: "ONLINE" },
+    destinations: [destination()],
     mode: "combined",
     halves: [],
     desired_status: "ENABLED",
@@ -181,7 +211,6 @@ export function stream(values: Partial<Stream> = {}): Stream {
     effective_parameters: { parallelism: 4 },
     restart_needed: false,
     positions: null,
-    instantiation: null,
     tables: [
       {
         schema: "public",

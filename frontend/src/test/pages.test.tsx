@@ -200,8 +200,7 @@ describe("a stream's page", () => {
   });
 
   it("says in the delete dialog what force does when the engine does not answer", async () => {
-    const apply = { id: "engine01", name: "engine-1", state: "UNREACHABLE" };
-    const lost = stream({ engine: apply, apply_engine: apply });
+    const lost = stream({ capture_engine: { id: "engine01", name: "engine-1", state: "UNREACHABLE" } });
     stubApi({ ...routes, "GET /api/v1/streams/stream01": { body: lost } });
     renderAt("/streams/stream01");
     await userEvent.click(await screen.findByRole("button", { name: "Delete" }));

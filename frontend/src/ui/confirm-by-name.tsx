@@ -10,6 +10,8 @@ interface ConfirmByNameProps {
   title: string;
   name: string;
   children: ReactNode;
+  /** What the button says. */
+  verb?: string;
   /** When given, a check box with this explanation is offered and its value handed to onConfirm. */
   /** Something to know now, above the choice of force. */
   note?: string | false;
@@ -64,7 +66,7 @@ export function ConfirmByName(props: ConfirmByNameProps) {
               Cancel
             </Button>
             <Button type="submit" color="red" disabled={typed !== props.name} loading={props.pending}>
-              Delete
+              {props.verb ?? "Delete"}
             </Button>
           </Group>
         </Stack>

@@ -18,6 +18,14 @@ Set = Annotated[list[str] | None, typer.Option("--set", help="parameter=value; m
 Wait = Annotated[bool, typer.Option(help="Wait until it is done.")]
 FINISHED = ("succeeded", "failed")
 Database = Annotated[str, typer.Option(help="The database's name or id.")]
+To = Annotated[
+    list[str],
+    typer.Option(
+        metavar="DATABASE[@ENGINE]",
+        help="A destination's name or id; with @ and the engine that applies, when another one captures. May be "
+        "repeated.",
+    ),
+]
 
 
 def rules_of(include: list[str], exclude: list[str] | None) -> Json:
@@ -62,7 +70,7 @@ def list_streams(as_json: AsJson = False) -> None:
         ["NAME", "FROM", "TO", "STATE", "HEALTH", "REASON"],
         [
             [
-                item["name"], item["source"]["name"], item["destination"]["name"], stream_state(item),
+                item["name"], item["source"]["name"], names_of(item), stream_state(item),
                 LEVELS[item["health"]["level"]], item["health"]["reason"],
             ]
             for item in items
@@ -82,13 +90,15 @@ def show(name: Name, as_json: AsJson = False) -> None:
     out.print(f"  {LEVELS[stream['health']['level']]}: {stream['health']['reason']}")
     if stream["error"] and stream["error"]["cure"]:
         out.print(f"  cure: {stream['error']['cure']}")
-    out.print(f"  {stream['source']['address']} → {stream['destination']['address']} by {_engines(stream)}")
+    out.print(f"  {stream['source']['address']} → {_addresses(stream)} by {_engines(stream)}")
     latency, backlog = stream["latency"], stream["backlog"]
     out.print(
         f"  {number(stream['lcrs_per_second'])} LCR/s, {number(stream['transactions_per_second'])} transactions/s"
     )
     out.print(f"  latency p50 {milliseconds(latency['p50_ms'])}, p99 {milliseconds(latency['p99_ms'])}")
     out.print(f"  backlog {size(backlog['bytes'])}, {seconds(backlog['seconds'])}")
+    if len(stream["destinations"]) > 1 or stream["mode"] == "fan-out":
+        print_destinations(stream)
     print_table(
         ["TABLE", "STATE", ">INSERTS", ">UPDATES", ">DELETES"],
         [
@@ -101,20 +111,55 @@ def show(name: Name, as_json: AsJson = False) -> None:
     )  # fmt: skip
 
 
+def names_of(stream: Json) -> str:
+    return ", ".join(one["database"]["name"] for one in stream["destinations"])
+
+
+def _addresses(stream: Json) -> str:
+    return ", ".join(one["database"]["address"] for one in stream["destinations"])
+
+
 def _engines(stream: Json) -> str:
-    if stream["mode"] == "combined":
-        return str(stream["engine"]["name"])
-    return (
-        f"{stream['capture_engine']['name']} (captures, sends) and {stream['apply_engine']['name']} (receives, applies)"
-    )
+    captures = stream["capture_engine"]["name"]
+    others = {one["engine"]["name"] for one in stream["destinations"]} - {captures}
+    if not others:
+        return str(captures)
+    return f"{captures} (captures, sends) and {', '.join(sorted(others))} (receives, applies)"
 
 
-def preflight(source: Database, destination: Database, include: Include, exclude: Exclude = None) -> None:
-    """Check both databases for a stream that does not exist yet. Creates nothing."""
+def print_destinations(stream: Json) -> None:
+    print_table(
+        ["DESTINATION", "ENGINE", "STATE", ">LCR/S", ">P99", ">BEHIND", ">ON DISK", ">LIMIT", ">PARKED", "ERROR"],
+        [
+            [
+                one["database"]["name"], one["engine"]["name"], stream_state(one), number(one["lcrs_per_second"]),
+                milliseconds(one["latency"]["p99_ms"]), size(one["backlog"]["bytes"]),
+                size(one["spilled"]["bytes"]) if one["spilled"] else "–",
+                size(one["spilled"]["limit_bytes"]) if one["spilled"] else "–",
+                number(one["error_queue_transactions"]), one["error"]["message"] if one["error"] else "",
+            ]
+            for one in stream["destinations"]
+        ],
+    )  # fmt: skip
+
+
+def destination_of(api: Api, text: str) -> Json:
+    """“warehouse”, or “warehouse@bravo” for one that the engine bravo applies."""
+    name, at, engine = text.rpartition("@")
+    if not at:
+        return {"database_id": api.find("/databases", "database", text)["id"]}
+    return {
+        "database_id": api.find("/databases", "database", name)["id"],
+        "engine_id": api.find("/engines", "engine", engine)["id"],
+    }
+
+
+def preflight(source: Database, to: To, include: Include, exclude: Exclude = None) -> None:
+    """Check the databases for a stream that does not exist yet. Creates nothing."""
     api = connect()
     body = {
         "source_id": api.find("/databases", "database", source)["id"],
-        "destination_id": api.find("/databases", "database", destination)["id"],
+        "destinations": [destination_of(api, one) for one in to],
         "rules": rules_of(include, exclude),
     }
     show_checks(api.post("/preflights", body))
@@ -125,34 +170,28 @@ def preflight(source: Database, destination: Database, include: Include, exclude
 def create(
     name: Annotated[str, typer.Argument(help="What to call it.")],
     source: Database,
-    destination: Database,
+    to: To,
     include: Include,
     exclude: Exclude = None,
     settings: Set = None,
-    engine: Annotated[str | None, typer.Option(help="The engine's name, when there are several.")] = None,
-    capture_engine: Annotated[
-        str | None, typer.Option(help="Instead of --engine: the engine that captures, best beside the source.")
-    ] = None,
-    apply_engine: Annotated[
-        str | None, typer.Option(help="Instead of --engine: the engine that applies, best beside the destination.")
+    engine: Annotated[
+        str | None, typer.Option(help="The engine that captures, when there are several; best beside the source.")
     ] = None,
     start: Annotated[bool, typer.Option(help="Start it.")] = True,
     wait: Wait = False,
 ) -> None:
-    """Create a stream, after checking both databases."""
+    """Create a stream, after checking its databases. Several destinations share one capture and one queue."""
     api = connect()
     body: Json = {
         "name": name,
         "source_id": api.find("/databases", "database", source)["id"],
-        "destination_id": api.find("/databases", "database", destination)["id"],
+        "destinations": [destination_of(api, one) for one in to],
         "rules": rules_of(include, exclude),
         "parameters": parameters_of(api, settings),
         "start": start,
     }
-    placed = {"engine_id": engine, "capture_engine_id": capture_engine, "apply_engine_id": apply_engine}
-    for field, engine_name in placed.items():
-        if engine_name is not None:
-            body[field] = api.find("/engines", "engine", engine_name)["id"]
+    if engine is not None:
+        body["capture_engine_id"] = api.find("/engines", "engine", engine)["id"]
     follow(api, api.create("/streams", body), wait, f"Creating {name}")
 
 
@@ -236,42 +275,3 @@ def set_rules(name: Name, include: Include, exclude: Exclude = None) -> None:
     stream = api.find("/streams", "stream", name)
     api.patch(f"/streams/{stream['id']}", {"rules": rules_of(include, exclude)}, stream["etag"])
     out.print(f"The tables of {stream['name']} are chosen anew.")
-
-
-def errors(
-    name: Name,
-    execute: Annotated[
-        int | None, typer.Option(metavar="ID", help="Apply this one again, and those that stand behind it.")
-    ] = None,
-    discard: Annotated[
-        int | None, typer.Option(metavar="ID", help="Drop this one for good: its changes are never applied.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Transactions parked in the error queue of a stream's destination; apply one again, or discard it."""
-    if execute is not None and discard is not None:
-        raise CommandError("A transaction is either executed or discarded.", "Give one of --execute and --discard.")
-    api = connect()
-    path = f"/streams/{api.find('/streams', 'stream', name)['id']}/errors"
-    if execute is not None:
-        api.post(f"{path}/{execute}/execute")
-        out.print(f"Transaction {execute} is applied.")
-        return
-    if discard is not None:
-        api.delete(f"{path}/{discard}")
-        out.print(f"Transaction {discard} is discarded.")
-        return
-    parked = api.get(path)["errors"]
-    if as_json:
-        print_json(parked)
-        return
-    print_table(
-        [">ID", "PARKED", "COMMIT", ">LCRS", "TABLES", "MESSAGE"],
-        [
-            [
-                str(item["id"]), item["parked_at"][:19], item["commit_lsn"], str(item["lcrs"]),
-                ", ".join(item["tables"]), item["message"],
-            ]
-            for item in parked
-        ],
-    )  # fmt: skip

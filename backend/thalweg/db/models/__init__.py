@@ -12,6 +12,7 @@ from thalweg.db.models.alert import (
 from thalweg.db.models.authority import AuthorityRow
 from thalweg.db.models.base import Base
 from thalweg.db.models.database import DatabaseRow
+from thalweg.db.models.destination import DestinationRow
 from thalweg.db.models.engine import EngineRow, EnrolmentRow
 from thalweg.db.models.history import HistoryHourRow, HistoryMinuteRow, HistoryRow, HistorySecondRow
 from thalweg.db.models.identity import LoginThrottleRow, SessionRow, TokenRow, UserRow
@@ -33,6 +34,7 @@ __all__ = [
     "AuthorityRow",
     "Base",
     "DatabaseRow",
+    "DestinationRow",
     "EngineRow",
     "EnrolmentRow",
     "HistoryHourRow",

@@ -17,13 +17,15 @@ class OperationRow(Identified, Base):
     target_type: Mapped[str]
     target_id: Mapped[str] = mapped_column(index=True)
     target_name: Mapped[str]
+    destination_id: Mapped[str | None]
+    """The one of a stream's destinations that it is about; None: the stream as a whole."""
     state: Mapped[str]
     done: Mapped[int] = mapped_column(BigInteger, default=0)
     total: Mapped[int | None] = mapped_column(BigInteger)
     unit: Mapped[str]
     error: Mapped[dict[str, Any] | None]
     revision: Mapped[int] = mapped_column(BigInteger, default=0)
-    """It can be finished only after the engine has acknowledged this desired revision."""
+    """It can be finished only after the capture engine has acknowledged this desired revision."""
     requested_by: Mapped[str]
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]

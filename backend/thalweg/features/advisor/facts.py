@@ -11,7 +11,7 @@ from thalweg.advisor.analysis import PathView
 from thalweg.advisor.finding import Fact, FactSheet
 from thalweg.advisor.findings.clues import Parameter, StreamFacts
 from thalweg.advisor.schemas import Verdict
-from thalweg.db.models import StreamRow
+from thalweg.db.models import DestinationRow, StreamRow
 from thalweg.inspection.performance import DestinationFacts, Facts, SourceFacts, read_both
 from thalweg.inspection.target import Target, target_of
 from thalweg.kernel.context import Resources
@@ -59,7 +59,7 @@ async def facts_of(resources: Resources, rows: list[StreamRow], views: list[Path
         path = view.path.path
         row = by_id[path.stream_id]
         source, destination = read_by_path.get(path.path_id, (None, None))
-        known[path.path_id] = _known(resources, row, source, destination)
+        known[path.path_id] = _known(resources, row, _end_of(row, path.destination_id), source, destination)
         if source is not None:
             sheets[path.source_db, "source", path.stream_id] = _sheet(path.source_db, "source", source)
         if destination is not None:
@@ -72,8 +72,12 @@ async def facts_of(resources: Resources, rows: list[StreamRow], views: list[Path
 def _reading(resources: Resources, row: StreamRow, view: PathView) -> _Reading:
     return _Reading(
         view.path.path.path_id, row.id, target_of(row.source, resources.secrets),
-        target_of(row.destination, resources.secrets), _tables(row),
+        target_of(_end_of(row, view.path.path.destination_id).database, resources.secrets), _tables(row),
     )  # fmt: skip
+
+
+def _end_of(row: StreamRow, destination_id: str | None) -> DestinationRow:
+    return (row.destination(destination_id) if destination_id is not None else None) or row.destinations[0]
 
 
 def _tables(row: StreamRow) -> list[tuple[str, str]]:
@@ -81,14 +85,16 @@ def _tables(row: StreamRow) -> list[tuple[str, str]]:
 
 
 def _known(
-    resources: Resources, row: StreamRow, source: SourceFacts | None, destination: DestinationFacts | None
-) -> StreamFacts:
+    resources: Resources, row: StreamRow, end: DestinationRow, source: SourceFacts | None,
+    destination: DestinationFacts | None,
+) -> StreamFacts:  # fmt: skip
     contract = _contract(resources.settings.contract_directory)
+    set_here = {**row.parameters, **end.parameters}
     parameters = {
-        name: Parameter(row.parameters.get(name, item["default"]), item["default"], item["live"], item.get("maximum"))
+        name: Parameter(set_here.get(name, item["default"]), item["default"], item["live"], item.get("maximum"))
         for name, item in contract.items()
     }
-    return StreamFacts(row.source_id, row.destination_id, parameters, _tables(row), source, destination)
+    return StreamFacts(row.source_id, end.database_id, parameters, _tables(row), source, destination)
 
 
 @lru_cache(maxsize=4)

@@ -70,10 +70,11 @@ async def _samples(
 
 
 def _input(row: StreamRow, samples: list[Sample], span: Span) -> StreamInput:
-    engines = {engine.id: engine for engine in (row.engine, row.capture_engine) if engine is not None}
+    engines = {engine.id: engine for engine in (row.capture_engine, *(one.engine for one in row.destinations))}
     return StreamInput(
         stream_id=row.id, name=row.name, samples=samples, source=_facts(row.source),
-        destinations={None: _facts(row.destination)},
+        destinations={one.id if row.fans_out else None: _facts(one.database) for one in row.destinations},
+        destination_conditions=_conditions(row) if row.fans_out and not span.is_past else {},
         engines={engine.id: engine.name for engine in engines.values()},
         condition=_past(samples) if span.is_past and samples else _condition(row, engines),
     )  # fmt: skip
@@ -91,6 +92,20 @@ def _condition(row: StreamRow, engines: dict[str, EngineRow]) -> Condition:
         error_code=error.get("code"), error_message=error.get("message"),
         engine_silent=engine.name if engine.state in SILENT else None,
     )  # fmt: skip
+
+
+def _conditions(row: StreamRow) -> dict[str | None, Condition]:
+    """Of each destination of several, as far as it differs from the stream's."""
+    found: dict[str | None, Condition] = {}
+    desired = {one.id: one.desired_status for one in row.destinations}
+    for branch in (row.observed or {}).get("destinations", []):
+        if row.desired_status == "ENABLED" and row.observed_status == "ENABLED" and branch["id"] in desired:
+            error = branch.get("error") or {}
+            found[branch["id"]] = Condition(
+                desired_status=desired[branch["id"]], status=branch["status"], phase=branch["phase"],
+                error_code=error.get("code"), error_message=error.get("message"),
+            )  # fmt: skip
+    return found
 
 
 def _past(samples: list[Sample]) -> Condition:

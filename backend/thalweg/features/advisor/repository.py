@@ -4,23 +4,17 @@ from datetime import datetime
 
 from sqlalchemy import Select, delete, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
-from sqlalchemy.orm import joinedload, undefer
+from sqlalchemy.orm import undefer
 
 from thalweg.db.models import AdvisorCureRow, AdvisorPolicyRow, AdvisorRunRow, AdvisorScheduleRow, StreamRow
+from thalweg.db.streams import whole_streams
 
 POLICY = 1
 
 
-def streams() -> Select[StreamRow]:
-    return select(StreamRow).options(
-        joinedload(StreamRow.source), joinedload(StreamRow.destination), joinedload(StreamRow.engine),
-        joinedload(StreamRow.capture_engine),
-    )  # fmt: skip
-
-
 async def streams_of(session: AsyncSession, stream_id: str | None) -> list[StreamRow]:
     """Those that are not being deleted, by name."""
-    query = streams().where(StreamRow.desired_status != "DROPPED").order_by(StreamRow.name)
+    query = whole_streams().where(StreamRow.desired_status != "DROPPED").order_by(StreamRow.name)
     if stream_id is not None:
         query = query.where(StreamRow.id == stream_id)
     return list(await session.scalars(query))

@@ -2,8 +2,9 @@
 
 from sqlalchemy import Select, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import selectinload
 
-from thalweg.db.models import DatabaseRow, EngineRow, StreamRow
+from thalweg.db.models import DatabaseRow, DestinationRow, EngineRow, StreamRow
 
 
 def all_databases() -> Select[DatabaseRow]:
@@ -18,7 +19,13 @@ async def name_is_taken(session: AsyncSession, name: str, except_id: str = "") -
 async def streams_using(session: AsyncSession, database_ids: list[str]) -> list[StreamRow]:
     query = (
         select(StreamRow)
-        .where(or_(StreamRow.source_id.in_(database_ids), StreamRow.destination_id.in_(database_ids)))
+        .options(selectinload(StreamRow.destinations))
+        .where(
+            or_(
+                StreamRow.source_id.in_(database_ids),
+                StreamRow.destinations.any(DestinationRow.database_id.in_(database_ids)),
+            )
+        )
         .order_by(StreamRow.name)
     )
     return list(await session.scalars(query))

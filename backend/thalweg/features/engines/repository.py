@@ -2,16 +2,15 @@
 
 from sqlalchemy import or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
-from sqlalchemy.orm import InstrumentedAttribute
+from sqlalchemy.orm import InstrumentedAttribute, selectinload
 
-from thalweg.db.models import EngineRow, EnrolmentRow, StreamRow
+from thalweg.db.models import DestinationRow, EngineRow, EnrolmentRow, StreamRow
+from thalweg.db.streams import runs_on
 
 
 async def streams_of(session: AsyncSession, engine_ids: list[str]) -> dict[str, list[str]]:
-    """Those that each engine runs, whole or in half."""
-    query = select(StreamRow).where(
-        or_(StreamRow.engine_id.in_(engine_ids), StreamRow.capture_engine_id.in_(engine_ids))
-    )
+    """Those that each engine runs, whole or in part."""
+    query = select(StreamRow).options(selectinload(StreamRow.destinations)).where(runs_on(*engine_ids))
     found: dict[str, list[str]] = {}
     for stream in await session.scalars(query.order_by(StreamRow.id)):
         for engine_id in stream.engine_ids:
@@ -21,7 +20,8 @@ async def streams_of(session: AsyncSession, engine_ids: list[str]) -> dict[str, 
 
 async def lock_with_senders(session: AsyncSession, engine_id: str) -> dict[str, EngineRow]:
     """The engine and those that send to it, in the order that everybody locks them in."""
-    senders = select(StreamRow.capture_engine_id).where(StreamRow.engine_id == engine_id)
+    received = StreamRow.destinations.any(DestinationRow.engine_id == engine_id)
+    senders = select(StreamRow.capture_engine_id).where(received, StreamRow.capture_engine_id != engine_id)
     query = select(EngineRow).where(or_(EngineRow.id == engine_id, EngineRow.id.in_(senders)))
     return {row.id: row for row in await session.scalars(query.order_by(EngineRow.id).with_for_update())}
 

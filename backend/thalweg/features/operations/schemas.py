@@ -18,6 +18,7 @@ class OperationTarget(Resource):
     type: str
     id: str
     name: str
+    destination_id: str | None = Field(description="The one of a stream's destinations. Null: the whole stream.")
 
 
 class OperationError(Resource):

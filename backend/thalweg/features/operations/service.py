@@ -14,7 +14,9 @@ from thalweg.kernel.problems import Problem, not_found
 def _resource(row: OperationRow) -> Operation:
     return Operation(
         id=row.id, kind=OperationKind(row.kind), state=OperationState(row.state),
-        target=OperationTarget(type=row.target_type, id=row.target_id, name=row.target_name),
+        target=OperationTarget(
+            type=row.target_type, id=row.target_id, name=row.target_name, destination_id=row.destination_id
+        ),
         progress=Progress(done=row.done, total=row.total, unit=ProgressUnit(row.unit)),
         error=None if row.error is None else OperationError.model_validate(row.error),
         requested_by=row.requested_by, created_at=row.created_at, started_at=row.started_at,

@@ -20,7 +20,7 @@ from thalweg.features.streams.service import desired_facts, existing_stream
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
 from thalweg.kernel.problems import Problem
-from thalweg.live.schemas import HalfRole
+from thalweg.live.schemas import CAPTURING
 
 KINDS = {
     Action.START: OperationKind.STREAM_START,
@@ -108,14 +108,12 @@ async def _retry(context: Context, row: StreamRow) -> OperationRow:
 
 
 def _failed_engines(row: StreamRow) -> list[EngineRow]:
-    """Of a stream over two engines, those whose half has ended with an error; only they can try again."""
-    if row.capture_engine is None:
-        return [row.engine]
-    by_role = {HalfRole.SENDING: row.capture_engine, HalfRole.RECEIVING: row.engine}
+    """Those whose part has ended with an error; only they can try again."""
+    engines = {CAPTURING: row.capture_engine, **{one.id: one.engine for one in row.receivers}}
+    if len(engines) == 1:
+        return [row.capture_engine]
     halves = row.halves or {}
     failed = [
-        engine
-        for role, engine in by_role.items()
-        if role.value in halves and halves[role.value]["observed"]["status"] == "ABORTED"
+        engine for key, engine in engines.items() if key in halves and halves[key]["observed"]["status"] == "ABORTED"
     ]
-    return failed or [row.engine]
+    return failed or [row.capture_engine if row.fans_out else row.destinations[0].engine]

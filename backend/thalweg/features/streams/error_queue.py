@@ -1,24 +1,33 @@
-"""The destination's error queue, read and worked through the engine."""
+"""A destination's error queue, read and worked through the engine that applies there."""
 
 from thalweg.db.audit import record
-from thalweg.db.models import StreamRow
+from thalweg.db.models import DestinationRow, StreamRow
 from thalweg.engine_client.access import client_of, problem_of
 from thalweg.engine_client.client import EngineClient, EngineFailure
 from thalweg.features.streams.schemas import ParkedTransaction, ParkedTransactions
-from thalweg.features.streams.service import existing_stream
+from thalweg.features.streams.service import existing_destination, existing_stream
 from thalweg.kernel.context import Context
 
 
-async def _engine_of(context: Context, stream_id: str) -> tuple[StreamRow, EngineClient]:
+async def _engine_of(
+    context: Context, stream_id: str, destination_id: str
+) -> tuple[StreamRow, EngineClient, str | None]:
+    """Also the destination's id as that engine knows it: None where it has the stream's only one."""
     row = await existing_stream(context, stream_id)
+    one = existing_destination(row, destination_id)
     resources = context.resources
-    return row, client_of(row.engine, resources.http, resources.secrets, resources.settings.engine_timeout)
+    client = client_of(one.engine, resources.http, resources.secrets, resources.settings.engine_timeout)
+    return row, client, name_at_engine(row, one)
 
 
-async def list_errors(context: Context, stream_id: str) -> ParkedTransactions:
-    _, client = await _engine_of(context, stream_id)
+def name_at_engine(row: StreamRow, one: DestinationRow) -> str | None:
+    return one.id if row.fans_out and one.engine_id == row.capture_engine_id else None
+
+
+async def list_errors(context: Context, stream_id: str, destination_id: str) -> ParkedTransactions:
+    _, client, name = await _engine_of(context, stream_id, destination_id)
     try:
-        parked = await client.errors(stream_id)
+        parked = await client.errors(stream_id, name)
     except EngineFailure as failure:
         raise problem_of(failure) from failure
     return ParkedTransactions(
@@ -28,19 +37,21 @@ async def list_errors(context: Context, stream_id: str) -> ParkedTransactions:
     )
 
 
-async def execute(context: Context, stream_id: str, error_id: int) -> None:
-    row, client = await _engine_of(context, stream_id)
-    record(context, "stream_errors_execute", ("stream", row.id, row.name), after={"error_id": error_id})
+async def execute(context: Context, stream_id: str, destination_id: str, error_id: int) -> None:
+    row, client, name = await _engine_of(context, stream_id, destination_id)
+    facts = {"destination_id": destination_id, "error_id": error_id}
+    record(context, "stream_errors_execute", ("stream", row.id, row.name), after=facts)
     try:
-        await client.execute_error(stream_id, error_id)
+        await client.execute_error(stream_id, name, error_id)
     except EngineFailure as failure:
         raise problem_of(failure) from failure
 
 
-async def delete(context: Context, stream_id: str, error_id: int) -> None:
-    row, client = await _engine_of(context, stream_id)
-    record(context, "stream_errors_delete", ("stream", row.id, row.name), before={"error_id": error_id})
+async def delete(context: Context, stream_id: str, destination_id: str, error_id: int) -> None:
+    row, client, name = await _engine_of(context, stream_id, destination_id)
+    facts = {"destination_id": destination_id, "error_id": error_id}
+    record(context, "stream_errors_delete", ("stream", row.id, row.name), before=facts)
     try:
-        await client.delete_error(stream_id, error_id)
+        await client.delete_error(stream_id, name, error_id)
     except EngineFailure as failure:
         raise problem_of(failure) from failure

@@ -3,6 +3,7 @@
 from redis.exceptions import RedisError
 
 from thalweg.db.models import StreamRow
+from thalweg.db.streams import whole_streams
 from thalweg.features.streams import repository
 from thalweg.features.streams.presentation import summary_of
 from thalweg.features.streams.schemas import Overview
@@ -15,7 +16,7 @@ from thalweg.live.schemas import Samples
 
 
 async def get_overview(context: Context) -> Overview:
-    rows = list(await context.session.scalars(repository.all_streams().order_by(StreamRow.name)))
+    rows = list(await context.session.scalars(whole_streams().order_by(StreamRow.name)))
     samples = await fresh_samples(context, [row.id for row in rows])
     states = await repository.engine_states(context.session)
     at = now()

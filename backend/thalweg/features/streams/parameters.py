@@ -17,7 +17,28 @@ def load_parameters(contract_directory: Path) -> dict[str, StreamParameter]:
     return {item["name"]: StreamParameter.model_validate({**blank, **item}) for item in document["parameters"]}
 
 
-def check_parameters(definitions: dict[str, StreamParameter], values: dict[str, ParameterValue]) -> None:
+OF_THE_STREAM = ("queue_size", "queue_memory_mb", "source_plugin")
+"""Its destinations share one capture and one queue."""
+
+
+def check_destination_parameters(
+    definitions: dict[str, StreamParameter], values: dict[str, ParameterValue], at: str
+) -> None:
+    """Of one destination; `at` points to it in the request. Raises invalid_request."""
+    check_parameters(definitions, values, at)
+    shared = [name for name in values if name in OF_THE_STREAM]
+    if shared:
+        message, cure = f"{', '.join(shared)}: the destinations share one.", "Set it for the stream."
+        raise Problem(
+            "invalid_request", message, cure,
+            errors=[
+                FieldProblem(pointer=f"{at}/parameters/{name}", code="invalid_parameter", message=message, cure=cure)
+                for name in shared
+            ],
+        )  # fmt: skip
+
+
+def check_parameters(definitions: dict[str, StreamParameter], values: dict[str, ParameterValue], at: str = "") -> None:
     """Raises invalid_request that names every wrong one."""
     errors = []
     for name, value in values.items():
@@ -26,7 +47,7 @@ def check_parameters(definitions: dict[str, StreamParameter], values: dict[str, 
         if message is not None:
             errors.append(
                 FieldProblem(
-                    pointer=f"/parameters/{name[:100]}", code="invalid_parameter", message=message,
+                    pointer=f"{at}/parameters/{name[:100]}", code="invalid_parameter", message=message,
                     cure="GET /api/v1/stream-parameters says which there are, with their ranges.",
                 )
             )  # fmt: skip

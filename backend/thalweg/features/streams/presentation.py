@@ -3,16 +3,20 @@
 from datetime import datetime
 from typing import Any
 
-from thalweg.db.models import DatabaseRow, EngineRow, StreamRow
+from thalweg.db.models import DatabaseRow, DestinationRow, EngineRow, StreamRow
+from thalweg.engine_client.documents import DestinationBacklog
+from thalweg.features.streams.destination_lifecycle import allowed_actions as destination_actions
 from thalweg.features.streams.lifecycle import DesiredStatus, allowed_actions
 from thalweg.features.streams.parameters import effective
 from thalweg.features.streams.schemas import (
     DatabaseRef,
+    DestinationSummary,
     EngineRef,
     Instantiation,
     ObservedStatus,
     Positions,
     Stream,
+    StreamDestination,
     StreamError,
     StreamHalf,
     StreamMode,
@@ -21,48 +25,62 @@ from thalweg.features.streams.schemas import (
     StreamSummary,
     StreamTable,
     TableProgress,
+    TableState,
 )
 from thalweg.kernel.etags import etag_of
 from thalweg.kernel.rules import TableRules
 from thalweg.live.health import Facts, engine_of_concern, health_of
-from thalweg.live.schemas import Backlog, HalfRole, LatencySample, Sample
+from thalweg.live.rates import UNKNOWN, spilled_of
+from thalweg.live.schemas import CAPTURING, Backlog, HalfRole, Sample
+
+Definitions = dict[str, StreamParameter]
+CHANGES = ("inserts", "updates", "deletes", "truncates")
+STATES = tuple(state.value for state in TableState)
 
 
 def summary_of(row: StreamRow, sample: Sample | None, at: datetime) -> StreamSummary:
     return StreamSummary(**_summary_fields(row, sample, at))
 
 
-def stream_of(row: StreamRow, sample: Sample | None, definitions: dict[str, StreamParameter], at: datetime) -> Stream:
+def stream_of(row: StreamRow, sample: Sample | None, definitions: Definitions, at: datetime) -> Stream:
     observed = row.observed or {}
     status = _status_of(row.observed_status)
+    desired = DesiredStatus(row.desired_status)
+    destinations = [_destination(row, one, sample, definitions, at) for one in row.destinations]
+    fields = {**_summary_fields(row, sample, at), "destinations": destinations}
+    actions = [str(action) for action in allowed_actions(desired, status)]
+    if may_fan_out(row):
+        actions.append("add_destination")
     return Stream(
-        **_summary_fields(row, sample, at), halves=_halves(row), rules=TableRules.model_validate(row.rules),
+        **fields, halves=_halves(row), rules=TableRules.model_validate(row.rules),
         parameters=row.parameters, effective_parameters=effective(definitions, row.parameters),
-        restart_needed=row.restart_needed,
-        positions=_positions(observed.get("positions")),
-        instantiation=instantiation_of(observed.get("instantiation"), at), tables=_tables(row),
-        actions=[str(action) for action in allowed_actions(DesiredStatus(row.desired_status), status)],
+        restart_needed=row.restart_needed, positions=_positions(observed.get("positions")),
+        tables=_sum_of([one.tables for one in destinations]), actions=actions,
     )  # fmt: skip
+
+
+def may_fan_out(row: StreamRow) -> bool:
+    """A path over two engines without a list stays one: its receiving half holds slot and publication."""
+    return row.desired_status != DesiredStatus.DROPPED and (row.fans_out or not row.receivers)
 
 
 def _summary_fields(row: StreamRow, sample: Sample | None, at: datetime) -> dict[str, Any]:
     observed = row.observed or {}
-    copied = instantiation_of(observed.get("instantiation"), at)
-    capture = row.capture_engine or row.engine
-    concern = engine_of_concern(row, {capture.id: capture, row.engine.id: row.engine})
+    engines = {row.capture_engine.id: row.capture_engine, **{one.engine.id: one.engine for one in row.destinations}}
+    concern = engine_of_concern(row, engines)
     facts = Facts(
         row.desired_status, row.observed_status, row.observed_phase, row.observed, row.observed_at,
-        concern.name, concern.state, concern.message, sample,
+        concern.name, concern.state, concern.message, sample, {one.id: one.database.name for one in row.destinations},
     )  # fmt: skip
+    destinations = [DestinationSummary(**_destination_fields(row, one, sample, at)) for one in row.destinations]
+    copied = [one for one in destinations if one.rows_copied is not None]
     return {
         "id": row.id,
         "name": row.name,
         "source": database_ref(row.source),
-        "destination": database_ref(row.destination),
-        "engine": engine_ref(row.engine),
-        "capture_engine": engine_ref(capture),
-        "apply_engine": engine_ref(row.engine),
-        "mode": StreamMode.COMBINED if row.capture_engine is None else StreamMode.PROPAGATION,
+        "capture_engine": engine_ref(row.capture_engine),
+        "destinations": destinations,
+        "mode": StreamMode.FAN_OUT if row.fans_out else _mode(row, row.destinations),
         "desired_status": DesiredStatus(row.desired_status),
         "status": _status_of(row.observed_status),
         "phase": _phase_of(row.observed_phase),
@@ -73,30 +91,83 @@ def _summary_fields(row: StreamRow, sample: Sample | None, at: datetime) -> dict
         "lcrs_per_second": sample.lcrs_per_second if sample else None,
         "transactions_per_second": sample.transactions_per_second if sample else None,
         "bytes_per_second": sample.bytes_per_second if sample else None,
-        "latency": sample.latency if sample else LatencySample(p50_ms=None, p99_ms=None, transactions=None),
+        "latency": sample.latency if sample else UNKNOWN,
         "backlog": sample.backlog if sample else Backlog(bytes=None, seconds=None),
         "sampled_at": sample.at if sample else None,
         "error_queue_transactions": sample.error_queue_transactions if sample else None,
         "table_count": len(row.tables),
-        "rows_copied": copied.rows_copied if copied else None,
-        "rows_to_copy": copied.rows_estimated if copied else None,
+        "rows_copied": sum(one.rows_copied or 0 for one in copied) if copied else None,
+        "rows_to_copy": sum(one.rows_to_copy or 0 for one in copied) if copied else None,
         "created_at": row.created_at,
         "updated_at": row.updated_at,
         "etag": etag_of(row.version),
     }
 
 
+def _mode(row: StreamRow, destinations: list[DestinationRow]) -> StreamMode:
+    apart = any(one.engine_id != row.capture_engine_id for one in destinations)
+    return StreamMode.PROPAGATION if apart else StreamMode.COMBINED
+
+
+def _observed(row: StreamRow, one: DestinationRow) -> dict[str, Any]:
+    """The destination's part of what was observed; empty when it has not been reported on yet."""
+    branches = (row.observed or {}).get("destinations", [])
+    return next((branch for branch in branches if branch["id"] == one.id), {})
+
+
+def _destination(
+    row: StreamRow, one: DestinationRow, sample: Sample | None, definitions: Definitions, at: datetime
+) -> StreamDestination:
+    observed = _observed(row, one)
+    positions = observed.get("positions") or {}
+    return StreamDestination(
+        **_destination_fields(row, one, sample, at), parameters=one.parameters,
+        effective_parameters=effective(definitions, {**row.parameters, **one.parameters}),
+        applied=_lsn(positions.get("applied")), confirmed=_lsn(positions.get("confirmed")),
+        instantiation=instantiation_of(observed.get("instantiation"), at), tables=_tables(row, observed),
+    )  # fmt: skip
+
+
+def _destination_fields(row: StreamRow, one: DestinationRow, sample: Sample | None, at: datetime) -> dict[str, Any]:
+    observed = _observed(row, one)
+    copied = instantiation_of(observed.get("instantiation"), at)
+    own = next((part for part in sample.destinations if part.destination_id == one.id), None) if sample else None
+    error, backlog = _error(observed.get("error")), observed.get("backlog")
+    desired = DesiredStatus(one.desired_status) if row.fans_out else DesiredStatus(row.desired_status)
+    return {
+        "id": one.id,
+        "database": database_ref(one.database),
+        "engine": engine_ref(one.engine),
+        "mode": _mode(row, [one]),
+        "desired_status": desired,
+        "status": _status_of(observed.get("status")),
+        "phase": _phase_of(observed.get("phase")),
+        "error": error,
+        "retry_at": observed.get("retry_at"),
+        "lcrs_per_second": own.lcrs_per_second if own else None,
+        "transactions_per_second": own.transactions_per_second if own else None,
+        "latency": own.latency if own else UNKNOWN,
+        "backlog": own.backlog if own else Backlog(bytes=None, seconds=None),
+        "spilled": spilled_of(DestinationBacklog.model_validate(backlog)) if backlog else None,
+        "error_queue_transactions": own.error_queue_transactions if own else None,
+        "rows_copied": copied.rows_copied if copied else None,
+        "rows_to_copy": copied.rows_estimated if copied else None,
+        "actions": destination_actions(row, one, troubled=error is not None),
+    }
+
+
 def _halves(row: StreamRow) -> list[StreamHalf]:
-    if row.capture_engine is None:
+    if not row.receivers:
         return []
-    engines = {HalfRole.SENDING: row.capture_engine, HalfRole.RECEIVING: row.engine}
-    return [_half(role, engine, (row.halves or {}).get(role.value)) for role, engine in engines.items()]
+    halves = [_half(row, HalfRole.SENDING, row.capture_engine, CAPTURING, None)]
+    return halves + [_half(row, HalfRole.RECEIVING, one.engine, one.id, one.id) for one in row.receivers]
 
 
-def _half(role: HalfRole, engine: EngineRow, half: dict[str, Any] | None) -> StreamHalf:
+def _half(row: StreamRow, role: HalfRole, engine: EngineRow, key: str, destination_id: str | None) -> StreamHalf:
+    half = (row.halves or {}).get(key)
     observed = half["observed"] if half else {}
     return StreamHalf(
-        role=role, engine=engine_ref(engine), status=_status_of(observed.get("status")),
+        role=role, destination_id=destination_id, engine=engine_ref(engine), status=_status_of(observed.get("status")),
         phase=_phase_of(observed.get("phase")), error=_error(observed.get("error")),
         retry_at=observed.get("retry_at"), observed_at=_time(half["asked_at"]) if half else None,
     )  # fmt: skip
@@ -126,26 +197,40 @@ def _error(error: dict[str, Any] | None) -> StreamError | None:
     return StreamError.model_validate({**optional, **blank_is_null, "message": error["message"]})
 
 
+def _lsn(text: str | None) -> str | None:
+    return None if text == "0/0" else text
+
+
 def _positions(positions: dict[str, Any] | None) -> Positions | None:
     if positions is None:
         return None
-    return Positions(**{name: value if value != "0/0" else None for name, value in positions.items()})
+    return Positions(**{name: _lsn(value) for name, value in positions.items()})
 
 
-def _tables(row: StreamRow) -> list[StreamTable]:
+def _tables(row: StreamRow, observed: dict[str, Any]) -> list[StreamTable]:
     """Every table of the stream, also those that the engine has not reported on."""
-    seen = {(table["schema"], table["table"]): table for table in (row.observed or {}).get("tables", [])}
+    seen = {(table["schema"], table["table"]): table for table in observed.get("tables", [])}
     shown = []
     for table in row.tables:
         counts = seen.get((table["schema"], table["table"]))
         shown.append(
             StreamTable(
                 schema_name=table["schema"], table=table["table"], state=counts["state"] if counts else "UNKNOWN",
-                inserts=counts["inserts"] if counts else None, updates=counts["updates"] if counts else None,
-                deletes=counts["deletes"] if counts else None, truncates=counts["truncates"] if counts else None,
+                **{name: counts[name] if counts else None for name in CHANGES},
             )
         )  # fmt: skip
     return shown
+
+
+def _sum_of(destinations: list[list[StreamTable]]) -> list[StreamTable]:
+    """Table by table; its state is that of the destination that is least far."""
+    summed = []
+    for same in zip(*destinations, strict=True):
+        counts = {name: [value for one in same if (value := getattr(one, name)) is not None] for name in CHANGES}
+        least = min(same, key=lambda one: STATES.index(one.state) if one.state in STATES else -1)
+        update: dict[str, Any] = {name: sum(known) if known else None for name, known in counts.items()}
+        summed.append(least.model_copy(update=update))
+    return summed
 
 
 def instantiation_of(document: dict[str, Any] | None, at: datetime) -> Instantiation | None:

@@ -1,26 +1,20 @@
 """SQL of streams."""
 
-from sqlalchemy import Select, or_, select
+from sqlalchemy import or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
-from sqlalchemy.orm import joinedload
 
-from thalweg.db.models import EngineRow, StreamRow
-
-
-def all_streams() -> Select[StreamRow]:
-    return select(StreamRow).options(
-        joinedload(StreamRow.source), joinedload(StreamRow.destination), joinedload(StreamRow.engine),
-        joinedload(StreamRow.capture_engine),
-    )  # fmt: skip
+from thalweg.db.models import DestinationRow, EngineRow, StreamRow
+from thalweg.db.streams import whole_streams
 
 
 async def stream_by_id(session: AsyncSession, stream_id: str, *, lock: bool = False) -> StreamRow | None:
     """Locks its engines before the stream, as the collector does: the other order would be a deadlock."""
-    query = all_streams().where(StreamRow.id == stream_id)
+    query = whole_streams().where(StreamRow.id == stream_id)
     if lock:
-        runs = or_(StreamRow.engine_id == EngineRow.id, StreamRow.capture_engine_id == EngineRow.id)
-        owners = select(EngineRow).join(StreamRow, runs).where(StreamRow.id == stream_id).order_by(EngineRow.id)
-        await session.execute(owners.with_for_update(of=EngineRow))
+        captures = select(StreamRow.capture_engine_id).where(StreamRow.id == stream_id)
+        applies = select(DestinationRow.engine_id).where(DestinationRow.stream_id == stream_id)
+        owners = select(EngineRow).where(or_(EngineRow.id.in_(captures), EngineRow.id.in_(applies)))
+        await session.execute(owners.order_by(EngineRow.id).with_for_update())
         query = query.with_for_update(of=StreamRow).execution_options(populate_existing=True)
     return (await session.scalars(query)).one_or_none()
 
@@ -37,9 +31,10 @@ async def next_revisions(session: AsyncSession, stream: StreamRow) -> None:
         row = await session.get_one(EngineRow, engine_id, with_for_update=True, populate_existing=True)
         row.desired_revision += 1
         if engine_id == stream.capture_engine_id:
-            stream.sending_revision = row.desired_revision
-        else:
             stream.changed_revision = row.desired_revision
+        for one in stream.receivers:
+            if one.engine_id == engine_id:
+                one.changed_revision = row.desired_revision
 
 
 async def engine_states(session: AsyncSession) -> list[str]:

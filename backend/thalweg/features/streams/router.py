@@ -5,10 +5,12 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Response
 
 from thalweg.db.operations import OperationAccepted
-from thalweg.features.streams import actions, error_queue, live, service
+from thalweg.features.streams import actions, destination_actions, error_queue, live, service
+from thalweg.features.streams.destination_lifecycle import DestinationAction
 from thalweg.features.streams.lifecycle import Action
 from thalweg.features.streams.schemas import (
     Accepted,
+    DestinationUpdate,
     Overview,
     ParkedTransactions,
     Stream,
@@ -16,7 +18,8 @@ from thalweg.features.streams.schemas import (
     StreamSummary,
 )
 from thalweg.kernel.context import Operator, TransactionalRoute, Viewer
-from thalweg.kernel.models import IdPath, Page
+from thalweg.kernel.etags import IfMatch
+from thalweg.kernel.models import DestinationPath, IdPath, Page
 from thalweg.kernel.pagination import LIMIT_DEFAULT, Cursor, Limit
 from thalweg.live.schemas import Samples
 
@@ -90,23 +93,80 @@ async def list_samples(
     return await live.list_samples(context, stream_id, seconds)
 
 
-@router.get("/streams/{stream_id}/errors", operation_id="stream_errors_list")
-async def list_errors(stream_id: IdPath, context: Viewer) -> ParkedTransactions:
+Force = Annotated[
+    bool,
+    Query(
+        description="Give up on a destination, or on an engine that applies there, that cannot be reached. The "
+        "operation says what is left behind, with the SQL that removes it."
+    ),
+]
+ONE = "/streams/{stream_id}/destinations/{destination_id}"
+
+
+@router.patch(ONE, operation_id="destinations_update")
+async def update_destination(
+    stream_id: IdPath, destination_id: DestinationPath, body: DestinationUpdate, context: Operator, response: Response,
+    if_match: IfMatch = None,
+) -> Stream:  # fmt: skip
+    """Set what differs from the stream's parameters at one destination. The entity tag is the stream's."""
+    stream = await destination_actions.update(context, stream_id, destination_id, body, if_match)
+    response.headers["ETag"] = stream.etag
+    return stream
+
+
+@router.delete(ONE, status_code=202, operation_id="destinations_drop")
+async def drop_destination(
+    stream_id: IdPath, destination_id: DestinationPath, context: Operator, response: Response, force: Force = False
+) -> OperationAccepted:
+    """Drop one destination of several: its backlog is discarded for good, and so is the stream's progress there. The
+    tables and rows that are there stay, and the other destinations go on."""
+    return await destination_actions.act(context, stream_id, destination_id, DestinationAction.DROP, response, force)
+
+
+@router.post(f"{ONE}:start", status_code=202, operation_id="destinations_start")
+async def start_destination(
+    stream_id: IdPath, destination_id: DestinationPath, context: Operator, response: Response
+) -> OperationAccepted:
+    return await destination_actions.act(context, stream_id, destination_id, DestinationAction.START, response)
+
+
+@router.post(f"{ONE}:stop", status_code=202, operation_id="destinations_stop")
+async def stop_destination(
+    stream_id: IdPath, destination_id: DestinationPath, context: Operator, response: Response
+) -> OperationAccepted:
+    """Pause one destination of several. Its backlog grows on the engine's disk until it starts again."""
+    return await destination_actions.act(context, stream_id, destination_id, DestinationAction.STOP, response)
+
+
+@router.post(f"{ONE}:retry", status_code=202, operation_id="destinations_retry")
+async def retry_destination(
+    stream_id: IdPath, destination_id: DestinationPath, context: Operator, response: Response
+) -> OperationAccepted:
+    """Clear the error of one destination of several and try again at once."""
+    return await destination_actions.act(context, stream_id, destination_id, DestinationAction.RETRY, response)
+
+
+@router.get(f"{ONE}/errors", operation_id="stream_errors_list")
+async def list_errors(stream_id: IdPath, destination_id: DestinationPath, context: Viewer) -> ParkedTransactions:
     """Transactions parked in the destination's error queue, read through the engine."""
-    return await error_queue.list_errors(context, stream_id)
+    return await error_queue.list_errors(context, stream_id, destination_id)
 
 
 ErrorId = Annotated[int, Path(ge=1, le=2**62)]
 
 
-@router.post("/streams/{stream_id}/errors/{error_id}/execute", status_code=202, operation_id="stream_errors_execute")
-async def execute_error(stream_id: IdPath, error_id: ErrorId, context: Operator) -> Accepted:
+@router.post(f"{ONE}/errors/{{error_id}}/execute", status_code=202, operation_id="stream_errors_execute")
+async def execute_error(
+    stream_id: IdPath, destination_id: DestinationPath, error_id: ErrorId, context: Operator
+) -> Accepted:
     """Apply a parked transaction again, with its dependants in order."""
-    await error_queue.execute(context, stream_id, error_id)
+    await error_queue.execute(context, stream_id, destination_id, error_id)
     return Accepted(accepted=True)
 
 
-@router.delete("/streams/{stream_id}/errors/{error_id}", status_code=204, operation_id="stream_errors_delete")
-async def delete_error(stream_id: IdPath, error_id: ErrorId, context: Operator) -> None:
+@router.delete(f"{ONE}/errors/{{error_id}}", status_code=204, operation_id="stream_errors_delete")
+async def delete_error(
+    stream_id: IdPath, destination_id: DestinationPath, error_id: ErrorId, context: Operator
+) -> None:
     """Drop a parked transaction for good."""
-    await error_queue.delete(context, stream_id, error_id)
+    await error_queue.delete(context, stream_id, destination_id, error_id)

@@ -1,5 +1,6 @@
 """Streams as the API shows them: what is desired, what was observed, and how it is doing."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
@@ -10,8 +11,9 @@ from thalweg.features.streams.lifecycle import DesiredStatus
 from thalweg.inspection.schemas import SourceTable
 from thalweg.kernel.models import Body, Id, Name, Resource
 from thalweg.kernel.rules import TableRules
-from thalweg.live.schemas import Backlog, HalfRole, Health, LatencySample
+from thalweg.live.schemas import Backlog, HalfRole, Health, LatencySample, SpilledBacklog
 
+DESTINATIONS_MAX = 16
 ParameterValue = bool | int | str
 Parameters = Annotated[dict[str, ParameterValue], Field(max_length=100)]
 
@@ -39,26 +41,41 @@ class StreamParameters(Resource):
     parameters: list[StreamParameter]
 
 
+class DestinationCreate(Body):
+    database_id: Id
+    engine_id: Id | None = Field(
+        default=None,
+        description="The engine that applies, best beside the destination. The capture engine when left out.",
+    )
+    parameters: Parameters = Field(
+        default_factory=dict,
+        description="Those that differ from the stream's. The queue's size and the output plugin are the stream's.",
+    )
+
+
+Destinations = Annotated[list[DestinationCreate], Field(min_length=1, max_length=DESTINATIONS_MAX)]
+
+
 class StreamCreate(Body):
     name: Name
     source_id: Id
-    destination_id: Id
-    engine_id: Id | None = Field(
-        default=None, description="Captures and applies. May be left out when there is just one engine."
-    )
     capture_engine_id: Id | None = Field(
         default=None,
-        description="Instead of engine_id: the engine that captures, best beside the source. The same as "
-        "apply_engine_id when that is left out.",
+        description="The engine that captures, best beside the source. May be left out when there is just one engine, "
+        "or when the only destination names the one that does both.",
     )
-    apply_engine_id: Id | None = Field(
-        default=None,
-        description="Instead of engine_id: the engine that applies, best beside the destination. The same as "
-        "capture_engine_id when that is left out.",
+    destinations: Destinations = Field(
+        description="One or several. Several share one capture and one queue, and the source is decoded once for all."
     )
     rules: TableRules
     parameters: Parameters = Field(default_factory=dict)
     start: bool = Field(default=True, description="False: create it stopped.")
+
+
+class DestinationUpdate(Body):
+    parameters: Parameters = Field(
+        description="All that shall differ from the stream's: what is left out is the stream's again."
+    )
 
 
 class StreamUpdate(Body):
@@ -89,7 +106,7 @@ class TablePreview(Resource):
 
 class PreflightRequest(Body):
     source_id: Id
-    destination_id: Id
+    destinations: Destinations
     rules: TableRules
     parameters: Parameters = Field(default_factory=dict)
 
@@ -191,16 +208,19 @@ class EngineRef(Resource):
 
 
 class StreamMode(StrEnum):
-    """COMBINED: one engine captures and applies. PROPAGATION: one captures and sends, another receives and applies."""
+    """COMBINED: one engine captures and applies. PROPAGATION: one captures and sends, another receives and applies.
+    FAN_OUT: one capture and one queue for a list of destinations, each with a backlog of its own."""
 
     COMBINED = "combined"
     PROPAGATION = "propagation"
+    FAN_OUT = "fan-out"
 
 
 class StreamHalf(Resource):
-    """One engine's part of a stream over two, as it reports itself."""
+    """One engine's part of a stream over several, as it reports itself."""
 
     role: HalfRole
+    destination_id: str | None = Field(description="The one that it receives for. Null: it captures.")
     engine: EngineRef
     status: ObservedStatus
     phase: StreamPhase
@@ -209,16 +229,40 @@ class StreamHalf(Resource):
     observed_at: datetime | None
 
 
+class DestinationSummary(Resource):
+    """One of a stream's destinations. With several, each has a life of its own."""
+
+    id: str = Field(description="Unique in its stream.")
+    database: DatabaseRef
+    engine: EngineRef = Field(description="The engine that applies.")
+    mode: StreamMode = Field(description="combined or propagation.")
+    desired_status: DesiredStatus
+    status: ObservedStatus
+    phase: StreamPhase
+    error: StreamError | None
+    retry_at: datetime | None
+    lcrs_per_second: float | None
+    transactions_per_second: float | None
+    latency: LatencySample
+    backlog: Backlog
+    spilled: SpilledBacklog | None = Field(description="Null when the stream has no list, and so no backlogs.")
+    error_queue_transactions: int | None
+    rows_copied: int | None = Field(description="Of the initial copy. Null when there was none.")
+    rows_to_copy: int | None
+    actions: list[str] = Field(
+        description="What may be done now with it alone: start, stop, retry, drop. Empty when it is the stream's only "
+        "one: what is done with the stream is done with it."
+    )
+
+
 class StreamSummary(Resource):
     """One line for each stream: what the overview and `thalweg status` show."""
 
     id: str
     name: str
     source: DatabaseRef
-    destination: DatabaseRef
-    engine: EngineRef = Field(description="The engine that applies; also captures when the mode is combined.")
     capture_engine: EngineRef
-    apply_engine: EngineRef
+    destinations: Sequence[DestinationSummary]
     mode: StreamMode
     desired_status: DesiredStatus
     status: ObservedStatus
@@ -242,16 +286,25 @@ class StreamSummary(Resource):
     etag: str = Field(description="Send as If-Match when updating.")
 
 
+class StreamDestination(DestinationSummary):
+    parameters: dict[str, ParameterValue] = Field(description="Those that differ from the stream's.")
+    effective_parameters: dict[str, ParameterValue] = Field(description="All, with the stream's and defaults.")
+    applied: str | None = Field(description="Everything that committed before it at the source is here.")
+    confirmed: str | None = Field(description="What is durable here, or in its backlog on the engine's disk.")
+    instantiation: Instantiation | None
+    tables: list[StreamTable]
+
+
 class Stream(StreamSummary):
+    destinations: Sequence[StreamDestination]
     halves: list[StreamHalf] = Field(description="Empty when one engine does it all.")
     rules: TableRules
     parameters: dict[str, ParameterValue] = Field(description="Those that were set.")
     effective_parameters: dict[str, ParameterValue] = Field(description="All, with defaults.")
     restart_needed: bool = Field(description="A parameter was changed that takes effect after a stop and start.")
     positions: Positions | None
-    instantiation: Instantiation | None
-    tables: list[StreamTable]
-    actions: list[str] = Field(description="What may be done now: start, stop, retry, delete.")
+    tables: list[StreamTable] = Field(description="Changes at all destinations, added up.")
+    actions: list[str] = Field(description="What may be done now: start, stop, retry, delete, add_destination.")
 
 
 class Overview(Resource):

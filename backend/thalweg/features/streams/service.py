@@ -1,8 +1,9 @@
 """Reading and changing streams. Requests write what is desired; the collector makes it so."""
 
 from thalweg.db.audit import record
-from thalweg.db.models import StreamRow
+from thalweg.db.models import DestinationRow, StreamRow
 from thalweg.db.pages import page_by_name
+from thalweg.db.streams import whole_streams
 from thalweg.features.streams import repository
 from thalweg.features.streams.lifecycle import DesiredStatus
 from thalweg.features.streams.parameters import check_parameters, load_parameters
@@ -35,10 +36,17 @@ def list_parameters(context: Context) -> StreamParameters:
 def desired_facts(row: StreamRow) -> Json:
     """What users can change, for the audit log."""
     return {
-        "name": row.name, "source_id": row.source_id, "destination_id": row.destination_id,
-        "engine_id": row.engine_id, "capture_engine_id": row.capture_engine_id or row.engine_id,
+        "name": row.name, "source_id": row.source_id, "capture_engine_id": row.capture_engine_id,
+        "destinations": [destination_facts(one) for one in row.destinations],
         "rules": row.rules, "parameters": row.parameters,
         "desired_status": row.desired_status, "force": row.force,
+    }  # fmt: skip
+
+
+def destination_facts(one: DestinationRow) -> Json:
+    return {
+        "id": one.id, "database_id": one.database_id, "engine_id": one.engine_id, "parameters": one.parameters,
+        "desired_status": one.desired_status, "force": one.force,
     }  # fmt: skip
 
 
@@ -50,9 +58,7 @@ async def existing_stream(context: Context, stream_id: str, *, lock: bool = Fals
 
 
 async def list_streams(context: Context, limit: int, cursor: str | None) -> Page[StreamSummary]:
-    rows, following = await page_by_name(
-        context.session, repository.all_streams(), StreamRow.name, StreamRow.id, limit, cursor
-    )
+    rows, following = await page_by_name(context.session, whole_streams(), StreamRow.name, StreamRow.id, limit, cursor)
     samples = await fresh_samples(context, [row.id for row in rows]) or {}
     at = now()
     return Page[StreamSummary](items=[summary_of(row, samples.get(row.id), at) for row in rows], next_cursor=following)
@@ -62,6 +68,13 @@ async def get_stream(context: Context, stream_id: str) -> Stream:
     row = await existing_stream(context, stream_id)
     samples = await fresh_samples(context, [row.id]) or {}
     return stream_of(row, samples.get(row.id), definitions_of(context), now())
+
+
+def existing_destination(row: StreamRow, destination_id: str) -> DestinationRow:
+    one = row.destination(destination_id)
+    if one is None:
+        raise not_found("destination", destination_id)
+    return one
 
 
 def being_deleted() -> Problem:

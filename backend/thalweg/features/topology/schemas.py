@@ -21,6 +21,7 @@ class TopologyNode(Resource):
     kind: NodeKind
     label: str
     state: str | None
+    destination_id: str | None = Field(description="The one of the stream's destinations whose branch it belongs to.")
     stream_id: str | None
     engine_id: str | None
     engine: str | None = Field(description="Its engine's name.")
@@ -39,9 +40,11 @@ class TopologyEdge(Resource):
     source: str
     target: str
     kind: EdgeKind
-    mode: str | None = Field(description="combined, or propagation when it lies between.")
+    mode: str | None = Field(description="combined; or propagation, when the destination's path has one.")
     stream_id: str
+    destination_id: str | None
     lcrs_per_second: float | None
+    backlog_bytes: int | None = Field(description="Spilled to disk before a branch of several; null elsewhere.")
 
 
 class Topology(Resource):

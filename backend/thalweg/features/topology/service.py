@@ -1,47 +1,65 @@
-"""The graph: a source, capture, queue, apply and destination for each stream, and sender, receiver and another queue
-when two engines share it. Databases are shared nodes."""
+"""The graph: a source, capture and queue for each stream; for each of its destinations an apply, after a sender, a
+receiver and another queue when another engine applies. Databases are shared nodes."""
 
-from sqlalchemy import select
-from sqlalchemy.orm import joinedload
+from dataclasses import dataclass
 
-from thalweg.db.models import DatabaseRow, StreamRow
+from thalweg.db.models import DatabaseRow, DestinationRow, EngineRow, StreamRow
+from thalweg.db.streams import whole_streams
 from thalweg.features.topology.schemas import EdgeKind, NodeKind, Topology, TopologyEdge, TopologyNode
 from thalweg.kernel.context import Context
 from thalweg.live.latest import fresh_samples
 from thalweg.live.schemas import ComponentSample, Sample
 
-Link = tuple[NodeKind, str]
-"""Kind of a component, and the component's id in samples: in a node's id too, where it stands for more than itself."""
-CAPTURE, QUEUE, APPLY = (NodeKind.CAPTURE, "capture"), (NodeKind.QUEUE, "queue"), (NodeKind.APPLY, "coordinator")
-SENDER, RECEIVER = (NodeKind.PROPAGATION_SENDER, "sender"), (NodeKind.PROPAGATION_RECEIVER, "receiver")
-APPLY_QUEUE = (NodeKind.QUEUE, "apply-queue")
-COMBINED: tuple[Link, ...] = (CAPTURE, QUEUE, APPLY)
-PROPAGATED: tuple[Link, ...] = (CAPTURE, QUEUE, SENDER, RECEIVER, APPLY_QUEUE, APPLY)
-SENDING = (CAPTURE, QUEUE, SENDER)
+
+@dataclass(frozen=True)
+class _Link:
+    """A component of a path. `component` is its id in samples."""
+
+    kind: NodeKind
+    component: str
+    engine: EngineRow
+    destination_id: str | None
+
+    def node_id(self, stream: StreamRow) -> str:
+        return f"{stream.id}:{self.component.replace('coordinator', 'apply')}"
 
 
 async def get_topology(context: Context) -> Topology:
-    query = select(StreamRow).options(
-        joinedload(StreamRow.source), joinedload(StreamRow.destination), joinedload(StreamRow.engine),
-        joinedload(StreamRow.capture_engine),
-    )  # fmt: skip
-    streams = list(await context.session.scalars(query.order_by(StreamRow.name)))
+    streams = list(await context.session.scalars(whole_streams().order_by(StreamRow.name)))
     samples = await fresh_samples(context, [stream.id for stream in streams]) or {}
     nodes: dict[str, TopologyNode] = {}
-    edges: list[TopologyEdge] = []
+    edges: dict[str, TopologyEdge] = {}
     for stream in streams:
-        for database in (stream.source, stream.destination):
+        sample = samples.get(stream.id)
+        for database in (stream.source, *(one.database for one in stream.destinations)):
             nodes.setdefault(f"database:{database.id}", _database_node(database))
-        for node in _component_nodes(stream, samples.get(stream.id)):
-            nodes[node.id] = node
-        edges.extend(_edges(stream, samples.get(stream.id)))
-    return Topology(nodes=list(nodes.values()), edges=edges)
+        for one in stream.destinations:
+            links = _path(stream, one)
+            nodes |= {node.id: node for node in (_component_node(stream, link, sample) for link in links)}
+            edges |= {edge.id: edge for edge in _edges(stream, one, links, sample)}
+    return Topology(nodes=list(nodes.values()), edges=list(edges.values()))
+
+
+def _path(stream: StreamRow, one: DestinationRow) -> list[_Link]:
+    prefix = f"{one.id}:" if stream.fans_out else ""
+    captures, applies = stream.capture_engine, one.engine
+    shared = [
+        _Link(NodeKind.CAPTURE, "capture", captures, None),
+        _Link(NodeKind.QUEUE, "queue", captures, None),
+    ]
+    between = [
+        _Link(NodeKind.PROPAGATION_SENDER, f"{prefix}sender", captures, one.id),
+        _Link(NodeKind.PROPAGATION_RECEIVER, f"{prefix}receiver", applies, one.id),
+        _Link(NodeKind.QUEUE, f"{prefix}apply-queue", applies, one.id),
+    ]
+    apply = _Link(NodeKind.APPLY, f"{prefix}coordinator", applies, one.id)
+    return [*shared, *(between if captures.id != applies.id else []), apply]
 
 
 def _database_node(row: DatabaseRow) -> TopologyNode:
     return TopologyNode(
         id=f"database:{row.id}", kind=NodeKind.DATABASE, label=row.name, state=None, stream_id=None,
-        engine_id=None, engine=None, database_id=row.id,
+        destination_id=None, engine_id=None, engine=None, database_id=row.id,
     )  # fmt: skip
 
 
@@ -50,56 +68,48 @@ def _component(sample: Sample | None, identifier: str) -> ComponentSample | None
     return next((component for component in components if component.id == identifier), None)
 
 
-def _chain(stream: StreamRow) -> tuple[Link, ...]:
-    return COMBINED if stream.capture_engine is None else PROPAGATED
+def _component_node(stream: StreamRow, link: _Link, sample: Sample | None) -> TopologyNode:
+    component = _component(sample, link.component)
+    return TopologyNode(
+        id=link.node_id(stream), kind=link.kind, label=stream.name, engine_id=link.engine.id, engine=link.engine.name,
+        state=component.state if component else None, stream_id=stream.id, destination_id=link.destination_id,
+        database_id=None,
+    )  # fmt: skip
 
 
-def _node_id(stream: StreamRow, link: Link) -> str:
-    return f"{stream.id}:{'apply' if link is APPLY else link[1]}"
-
-
-def _component_nodes(stream: StreamRow, sample: Sample | None) -> list[TopologyNode]:
-    nodes = []
-    for link in _chain(stream):
-        kind, identifier = link
-        component = _component(sample, identifier)
-        engine = stream.capture_engine if stream.capture_engine is not None and link in SENDING else stream.engine
-        nodes.append(
-            TopologyNode(
-                id=_node_id(stream, link), kind=kind, label=stream.name, engine_id=engine.id, engine=engine.name,
-                state=component.state if component else None, stream_id=stream.id, database_id=None,
-            )
-        )  # fmt: skip
-    return nodes
-
-
-def _edges(stream: StreamRow, sample: Sample | None) -> list[TopologyEdge]:
+def _edges(stream: StreamRow, one: DestinationRow, links: list[_Link], sample: Sample | None) -> list[TopologyEdge]:
     """Each link's rate is that of what flows into it; into the destination flows what apply has committed."""
-    chain = _chain(stream)
-    mode = "combined" if stream.capture_engine is None else "propagation"
-    names = [_node_id(stream, link) for link in chain]
-    ends = [f"database:{stream.source_id}", *names, f"database:{stream.destination_id}"]
-    kinds = [EdgeKind.WAL, *[_kind(link) for link in chain[:-1]], EdgeKind.SQL]
-    rates = [_rate(sample, "capture"), *[_rate(sample, _counter(link, chain)) for link in chain[:-1]]]
-    rates.append(sample.lcrs_per_second if sample else None)
+    own = next((part for part in sample.destinations if part.destination_id == one.id), None) if sample else None
+    mode = "combined" if one.engine_id == stream.capture_engine_id else "propagation"
+    names = [link.node_id(stream) for link in links]
+    ends = [f"database:{stream.source_id}", *names, f"database:{one.database_id}"]
+    kinds = [EdgeKind.WAL, *[_kind(link) for link in links[:-1]], EdgeKind.SQL]
+    rates = [_rate(sample, "capture"), *[_rate(sample, _counter(link, links)) for link in links[:-1]]]
+    rates.append(own.lcrs_per_second if own else None)
+    # The first two edges, into capture and queue, are the stream's.
+    owners = [None, None, *[one.id] * len(links)]
+    spilled = own.spilled.bytes if own is not None and own.spilled is not None else None
     return [
         TopologyEdge(
             id=f"{source}>{target}", source=source, target=target, kind=kind, stream_id=stream.id,
-            mode=mode if kind in (EdgeKind.LCR, EdgeKind.PROPAGATION) else None, lcrs_per_second=rate,
+            destination_id=owner, mode=mode if kind in (EdgeKind.LCR, EdgeKind.PROPAGATION) else None,
+            lcrs_per_second=rate, backlog_bytes=spilled if number == len(("source", "capture")) else None,
         )
-        for source, target, kind, rate in zip(ends, ends[1:], kinds, rates, strict=False)
+        for number, (source, target, kind, rate, owner) in enumerate(
+            zip(ends, ends[1:], kinds, rates, owners, strict=False)
+        )
     ]  # fmt: skip
 
 
-def _kind(link: Link) -> EdgeKind:
-    return EdgeKind.PROPAGATION if link is SENDER else EdgeKind.LCR
+def _kind(link: _Link) -> EdgeKind:
+    return EdgeKind.PROPAGATION if link.kind is NodeKind.PROPAGATION_SENDER else EdgeKind.LCR
 
 
-def _counter(link: Link, chain: tuple[Link, ...]) -> str:
-    """What leaves a queue is counted by who reads it."""
-    if link[0] is not NodeKind.QUEUE:
-        return link[1]
-    return "sender" if chain is PROPAGATED and link is QUEUE else "reader"
+def _counter(link: _Link, links: list[_Link]) -> str:
+    """What leaves a queue is counted by who reads it: a sender, or the reader of an apply."""
+    if link.kind is not NodeKind.QUEUE:
+        return link.component
+    return links[links.index(link) + 1].component.replace("coordinator", "reader")
 
 
 def _rate(sample: Sample | None, identifier: str) -> float | None:

@@ -77,7 +77,7 @@ def _stream(
     row: StreamRow, sample: Sample | None, p99: float | None, seen: Seen, settings: Settings, at: datetime
 ) -> StreamFacts:
     observed = row.observed or {}
-    engines = {engine.id: engine for engine in (row.engine, row.capture_engine) if engine is not None}
+    engines = {engine.id: engine for engine in (row.capture_engine, *(one.engine for one in row.destinations))}
     answers = engine_of_concern(row, engines).state not in SILENT
     fresh = row.observed_at is not None and at - row.observed_at <= OBSERVATION_FRESH
     positions, error = observed.get("positions") or {}, observed.get("error")
@@ -94,9 +94,11 @@ def _stream(
 
 
 def _spills(row: StreamRow, sample: Sample | None, settings: Settings) -> tuple[Spill, ...]:
-    parameters = effective(load_parameters(settings.contract_directory), row.parameters)
+    definitions = load_parameters(settings.contract_directory)
+    own = {one.id: one.parameters for one in row.destinations}
     spills = []
     for component in sample.components if sample else []:
+        parameters = effective(definitions, {**row.parameters, **own.get(component.destination_id or "", {})})
         name = _limit_of(component)
         if name is not None and "spill_bytes" in component.gauges:
             limit = float(parameters[name]) * MIB

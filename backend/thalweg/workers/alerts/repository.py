@@ -19,6 +19,7 @@ from thalweg.db.models import (
     TokenRow,
     UserRow,
 )
+from thalweg.db.streams import whole_streams
 
 
 async def streams_with_sources(session: AsyncSession) -> list[StreamRow]:
@@ -28,8 +29,7 @@ async def streams_with_sources(session: AsyncSession) -> list[StreamRow]:
 
 
 async def streams_with_engines(session: AsyncSession) -> list[StreamRow]:
-    query = select(StreamRow).options(joinedload(StreamRow.engine), joinedload(StreamRow.capture_engine))
-    return list(await session.scalars(query.order_by(StreamRow.id)))
+    return list(await session.scalars(whole_streams().order_by(StreamRow.id)))
 
 
 async def tls_engines(session: AsyncSession) -> list[tuple[str, str]]:

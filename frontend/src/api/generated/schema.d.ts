@@ -369,7 +369,7 @@ export interface paths {
         put?: never;
         /**
          * Run Preflight
-         * @description Check both databases for a stream that is about to be created. Creates nothing.
+         * @description Check the databases for a stream that is about to be created. Creates nothing.
          */
         post: operations["preflights_run"];
         delete?: never;
@@ -426,6 +426,29 @@ export interface paths {
          *     New rules are checked as at the creation, and refused with each failed check.
          */
         patch: operations["streams_update"];
+        trace?: never;
+    };
+    "/api/v1/streams/{stream_id}/destinations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Add Destination
+         * @description Give a stream one more destination. It is copied and caught up while the others go on. Refused with each failed
+         *     check when the database is not ready.
+         *
+         *     The operation finishes when the new destination has caught up.
+         */
+        post: operations["destinations_add"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/stream-parameters": {
@@ -545,7 +568,89 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/streams/{stream_id}/errors": {
+    "/api/v1/streams/{stream_id}/destinations/{destination_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Drop Destination
+         * @description Drop one destination of several: its backlog is discarded for good, and so is the stream's progress there. The
+         *     tables and rows that are there stay, and the other destinations go on.
+         */
+        delete: operations["destinations_drop"];
+        options?: never;
+        head?: never;
+        /**
+         * Update Destination
+         * @description Set what differs from the stream's parameters at one destination. The entity tag is the stream's.
+         */
+        patch: operations["destinations_update"];
+        trace?: never;
+    };
+    "/api/v1/streams/{stream_id}/destinations/{destination_id}:start": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Start Destination */
+        post: operations["destinations_start"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/streams/{stream_id}/destinations/{destination_id}:stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Stop Destination
+         * @description Pause one destination of several. Its backlog grows on the engine's disk until it starts again.
+         */
+        post: operations["destinations_stop"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/streams/{stream_id}/destinations/{destination_id}:retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retry Destination
+         * @description Clear the error of one destination of several and try again at once.
+         */
+        post: operations["destinations_retry"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/streams/{stream_id}/destinations/{destination_id}/errors": {
         parameters: {
             query?: never;
             header?: never;
@@ -565,7 +670,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/streams/{stream_id}/errors/{error_id}/execute": {
+    "/api/v1/streams/{stream_id}/destinations/{destination_id}/errors/{error_id}/execute": {
         parameters: {
             query?: never;
             header?: never;
@@ -585,7 +690,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/streams/{stream_id}/errors/{error_id}": {
+    "/api/v1/streams/{stream_id}/destinations/{destination_id}/errors/{error_id}": {
         parameters: {
             query?: never;
             header?: never;
@@ -2178,7 +2283,7 @@ export interface components {
         Backlog: {
             /**
              * Bytes
-             * @description WAL between the source's end and the confirmed position.
+             * @description WAL between the source's end and what is applied; at several destinations, at the last of them.
              */
             bytes: number | null;
             /**
@@ -2187,6 +2292,11 @@ export interface components {
              */
             seconds: number | null;
         };
+        /**
+         * BacklogState
+         * @enum {string}
+         */
+        BacklogState: "IN MEMORY" | "ON DISK" | "FULL";
         /**
          * ChannelKind
          * @enum {string}
@@ -2200,6 +2310,11 @@ export interface components {
              */
             id: string;
             side: components["schemas"]["CheckSide"];
+            /**
+             * Database Id
+             * @description The one of several destinations that was checked. Null: the source, or the only one.
+             */
+            database_id: string | null;
             /** Title */
             title: string;
             status: components["schemas"]["CheckStatus"];
@@ -2285,12 +2400,12 @@ export interface components {
         ComponentSample: {
             /**
              * Id
-             * @description Stable in its stream: capture, queue, sender, receiver, apply-queue, reader, coordinator, server-1; with several destinations, after the destination's id and a dot: warehouse.reader
+             * @description Stable in its stream: capture, queue, sender, receiver, apply-queue, reader, coordinator, server-1; with several destinations, after the destination's id and a colon: warehouse:reader
              */
             id: string;
             /**
              * Destination Id
-             * @description The destination whose branch it belongs to. Null: shared by all of them. A path is made of the shared ones and those of one destination.
+             * @description The one of several destinations whose branch it belongs to. Null: shared by all of them, or the stream has one. A path is made of the shared ones and those of one destination.
              */
             destination_id: string | null;
             /**
@@ -2303,7 +2418,7 @@ export interface components {
             name: string;
             /**
              * Sub Component
-             * @description APPLY READER, APPLY COORDINATOR or APPLY SERVER.
+             * @description APPLY READER, APPLY COORDINATOR, APPLY SERVER or QUEUE SPILL.
              */
             sub_component: string | null;
             /**
@@ -2663,6 +2778,101 @@ export interface components {
          * @enum {string}
          */
         DesiredStatus: "ENABLED" | "DISABLED" | "DROPPED";
+        /** DestinationCreate */
+        DestinationCreate: {
+            /** Database Id */
+            database_id: string;
+            /**
+             * Engine Id
+             * @description The engine that applies, best beside the destination. The capture engine when left out.
+             */
+            engine_id?: string | null;
+            /**
+             * Parameters
+             * @description Those that differ from the stream's. The queue's size and the output plugin are the stream's.
+             */
+            parameters?: {
+                [key: string]: boolean | number | string;
+            };
+        };
+        /**
+         * DestinationSample
+         * @description One destination's share of a sample.
+         */
+        DestinationSample: {
+            /** Destination Id */
+            destination_id: string;
+            /** Status */
+            status: string;
+            /** Phase */
+            phase: string;
+            /** Lcrs Per Second */
+            lcrs_per_second: number | null;
+            /** Transactions Per Second */
+            transactions_per_second: number | null;
+            /** Bytes Per Second */
+            bytes_per_second: number | null;
+            latency: components["schemas"]["LatencySample"];
+            backlog: components["schemas"]["Backlog"];
+            /** @description Null when it is the stream's only one and has no backlog. */
+            spilled: components["schemas"]["SpilledBacklog"] | null;
+            /** Error Queue Transactions */
+            error_queue_transactions: number;
+        };
+        /**
+         * DestinationSummary
+         * @description One of a stream's destinations. With several, each has a life of its own.
+         */
+        DestinationSummary: {
+            /**
+             * Id
+             * @description Unique in its stream.
+             */
+            id: string;
+            database: components["schemas"]["DatabaseRef"];
+            /** @description The engine that applies. */
+            engine: components["schemas"]["EngineRef"];
+            /** @description combined or propagation. */
+            mode: components["schemas"]["StreamMode"];
+            desired_status: components["schemas"]["DesiredStatus"];
+            status: components["schemas"]["ObservedStatus"];
+            phase: components["schemas"]["StreamPhase"];
+            error: components["schemas"]["StreamError"] | null;
+            /** Retry At */
+            retry_at: string | null;
+            /** Lcrs Per Second */
+            lcrs_per_second: number | null;
+            /** Transactions Per Second */
+            transactions_per_second: number | null;
+            latency: components["schemas"]["LatencySample"];
+            backlog: components["schemas"]["Backlog"];
+            /** @description Null when the stream has no list, and so no backlogs. */
+            spilled: components["schemas"]["SpilledBacklog"] | null;
+            /** Error Queue Transactions */
+            error_queue_transactions: number | null;
+            /**
+             * Rows Copied
+             * @description Of the initial copy. Null when there was none.
+             */
+            rows_copied: number | null;
+            /** Rows To Copy */
+            rows_to_copy: number | null;
+            /**
+             * Actions
+             * @description What may be done now with it alone: start, stop, retry, drop. Empty when it is the stream's only one: what is done with the stream is done with it.
+             */
+            actions: string[];
+        };
+        /** DestinationUpdate */
+        DestinationUpdate: {
+            /**
+             * Parameters
+             * @description All that shall differ from the stream's: what is left out is the stream's again.
+             */
+            parameters: {
+                [key: string]: boolean | number | string;
+            };
+        };
         /**
          * EdgeKind
          * @enum {string}
@@ -3333,7 +3543,7 @@ export interface components {
          * OperationKind
          * @enum {string}
          */
-        OperationKind: "stream.create" | "stream.start" | "stream.stop" | "stream.retry" | "stream.delete";
+        OperationKind: "stream.create" | "stream.start" | "stream.stop" | "stream.retry" | "stream.delete" | "destination.add" | "destination.start" | "destination.stop" | "destination.retry" | "destination.drop";
         /**
          * OperationState
          * @enum {string}
@@ -3347,6 +3557,11 @@ export interface components {
             id: string;
             /** Name */
             name: string;
+            /**
+             * Destination Id
+             * @description The one of a stream's destinations. Null: the whole stream.
+             */
+            destination_id: string | null;
         };
         /** Overview */
         Overview: {
@@ -3664,8 +3879,8 @@ export interface components {
         PreflightRequest: {
             /** Source Id */
             source_id: string;
-            /** Destination Id */
-            destination_id: string;
+            /** Destinations */
+            destinations: components["schemas"]["DestinationCreate"][];
             rules: components["schemas"]["TableRules"];
             /** Parameters */
             parameters?: {
@@ -4014,7 +4229,7 @@ export interface components {
             phase: string;
             /**
              * Lcrs Per Second
-             * @description LCRs applied at the destination.
+             * @description LCRs applied at the destinations, added up.
              */
             lcrs_per_second: number | null;
             /** Transactions Per Second */
@@ -4027,6 +4242,11 @@ export interface components {
             error_queue_transactions: number;
             /** Components */
             components: components["schemas"]["ComponentSample"][];
+            /**
+             * Destinations
+             * @default []
+             */
+            destinations: components["schemas"]["DestinationSample"][];
         };
         /** Samples */
         Samples: {
@@ -4167,6 +4387,39 @@ export interface components {
             warnings: string[];
         };
         /**
+         * SpilledBacklog
+         * @description What one destination of several has not taken from the queue: beyond half of it, it lies on the engine's disk.
+         */
+        SpilledBacklog: {
+            /** @description FULL: the limit is reached, and the destination holds the source back. */
+            state: components["schemas"]["BacklogState"];
+            /**
+             * Bytes
+             * @description On disk, compressed.
+             */
+            bytes: number;
+            /**
+             * Lcrs
+             * @description On disk.
+             */
+            lcrs: number;
+            /**
+             * Frames
+             * @description LCRs and marks of transactions, in memory and on disk.
+             */
+            frames: number;
+            /**
+             * Age Seconds
+             * @description Of the oldest.
+             */
+            age_seconds: number;
+            /**
+             * Limit Bytes
+             * @description The parameter queue_spill_limit_mb.
+             */
+            limit_bytes: number;
+        };
+        /**
          * SslMode
          * @enum {string}
          */
@@ -4193,11 +4446,9 @@ export interface components {
             /** Name */
             name: string;
             source: components["schemas"]["DatabaseRef"];
-            destination: components["schemas"]["DatabaseRef"];
-            /** @description The engine that applies; also captures when the mode is combined. */
-            engine: components["schemas"]["EngineRef"];
             capture_engine: components["schemas"]["EngineRef"];
-            apply_engine: components["schemas"]["EngineRef"];
+            /** Destinations */
+            destinations: components["schemas"]["StreamDestination"][];
             mode: components["schemas"]["StreamMode"];
             desired_status: components["schemas"]["DesiredStatus"];
             status: components["schemas"]["ObservedStatus"];
@@ -4270,12 +4521,14 @@ export interface components {
              */
             restart_needed: boolean;
             positions: components["schemas"]["Positions"] | null;
-            instantiation: components["schemas"]["Instantiation"] | null;
-            /** Tables */
+            /**
+             * Tables
+             * @description Changes at all destinations, added up.
+             */
             tables: components["schemas"]["StreamTable"][];
             /**
              * Actions
-             * @description What may be done now: start, stop, retry, delete.
+             * @description What may be done now: start, stop, retry, delete, add_destination.
              */
             actions: string[];
         };
@@ -4285,23 +4538,16 @@ export interface components {
             name: string;
             /** Source Id */
             source_id: string;
-            /** Destination Id */
-            destination_id: string;
-            /**
-             * Engine Id
-             * @description Captures and applies. May be left out when there is just one engine.
-             */
-            engine_id?: string | null;
             /**
              * Capture Engine Id
-             * @description Instead of engine_id: the engine that captures, best beside the source. The same as apply_engine_id when that is left out.
+             * @description The engine that captures, best beside the source. May be left out when there is just one engine, or when the only destination names the one that does both.
              */
             capture_engine_id?: string | null;
             /**
-             * Apply Engine Id
-             * @description Instead of engine_id: the engine that applies, best beside the destination. The same as capture_engine_id when that is left out.
+             * Destinations
+             * @description One or several. Several share one capture and one queue, and the source is decoded once for all.
              */
-            apply_engine_id?: string | null;
+            destinations: components["schemas"]["DestinationCreate"][];
             rules: components["schemas"]["TableRules"];
             /** Parameters */
             parameters?: {
@@ -4326,6 +4572,74 @@ export interface components {
              * Format: date-time
              */
             at: string;
+        };
+        /** StreamDestination */
+        StreamDestination: {
+            /**
+             * Id
+             * @description Unique in its stream.
+             */
+            id: string;
+            database: components["schemas"]["DatabaseRef"];
+            /** @description The engine that applies. */
+            engine: components["schemas"]["EngineRef"];
+            /** @description combined or propagation. */
+            mode: components["schemas"]["StreamMode"];
+            desired_status: components["schemas"]["DesiredStatus"];
+            status: components["schemas"]["ObservedStatus"];
+            phase: components["schemas"]["StreamPhase"];
+            error: components["schemas"]["StreamError"] | null;
+            /** Retry At */
+            retry_at: string | null;
+            /** Lcrs Per Second */
+            lcrs_per_second: number | null;
+            /** Transactions Per Second */
+            transactions_per_second: number | null;
+            latency: components["schemas"]["LatencySample"];
+            backlog: components["schemas"]["Backlog"];
+            /** @description Null when the stream has no list, and so no backlogs. */
+            spilled: components["schemas"]["SpilledBacklog"] | null;
+            /** Error Queue Transactions */
+            error_queue_transactions: number | null;
+            /**
+             * Rows Copied
+             * @description Of the initial copy. Null when there was none.
+             */
+            rows_copied: number | null;
+            /** Rows To Copy */
+            rows_to_copy: number | null;
+            /**
+             * Actions
+             * @description What may be done now with it alone: start, stop, retry, drop. Empty when it is the stream's only one: what is done with the stream is done with it.
+             */
+            actions: string[];
+            /**
+             * Parameters
+             * @description Those that differ from the stream's.
+             */
+            parameters: {
+                [key: string]: boolean | number | string;
+            };
+            /**
+             * Effective Parameters
+             * @description All, with the stream's and defaults.
+             */
+            effective_parameters: {
+                [key: string]: boolean | number | string;
+            };
+            /**
+             * Applied
+             * @description Everything that committed before it at the source is here.
+             */
+            applied: string | null;
+            /**
+             * Confirmed
+             * @description What is durable here, or in its backlog on the engine's disk.
+             */
+            confirmed: string | null;
+            instantiation: components["schemas"]["Instantiation"] | null;
+            /** Tables */
+            tables: components["schemas"]["StreamTable"][];
         };
         /** StreamError */
         StreamError: {
@@ -4355,10 +4669,15 @@ export interface components {
         };
         /**
          * StreamHalf
-         * @description One engine's part of a stream over two, as it reports itself.
+         * @description One engine's part of a stream over several, as it reports itself.
          */
         StreamHalf: {
             role: components["schemas"]["HalfRole"];
+            /**
+             * Destination Id
+             * @description The one that it receives for. Null: it captures.
+             */
+            destination_id: string | null;
             engine: components["schemas"]["EngineRef"];
             status: components["schemas"]["ObservedStatus"];
             phase: components["schemas"]["StreamPhase"];
@@ -4399,9 +4718,10 @@ export interface components {
         /**
          * StreamMode
          * @description COMBINED: one engine captures and applies. PROPAGATION: one captures and sends, another receives and applies.
+         *     FAN_OUT: one capture and one queue for a list of destinations, each with a backlog of its own.
          * @enum {string}
          */
-        StreamMode: "combined" | "propagation";
+        StreamMode: "combined" | "propagation" | "fan-out";
         /** StreamParameter */
         StreamParameter: {
             /** Name */
@@ -4468,11 +4788,9 @@ export interface components {
             /** Name */
             name: string;
             source: components["schemas"]["DatabaseRef"];
-            destination: components["schemas"]["DatabaseRef"];
-            /** @description The engine that applies; also captures when the mode is combined. */
-            engine: components["schemas"]["EngineRef"];
             capture_engine: components["schemas"]["EngineRef"];
-            apply_engine: components["schemas"]["EngineRef"];
+            /** Destinations */
+            destinations: components["schemas"]["DestinationSummary"][];
             mode: components["schemas"]["StreamMode"];
             desired_status: components["schemas"]["DesiredStatus"];
             status: components["schemas"]["ObservedStatus"];
@@ -4772,13 +5090,20 @@ export interface components {
             kind: components["schemas"]["EdgeKind"];
             /**
              * Mode
-             * @description combined, or propagation when it lies between.
+             * @description combined; or propagation, when the destination's path has one.
              */
             mode: string | null;
             /** Stream Id */
             stream_id: string;
+            /** Destination Id */
+            destination_id: string | null;
             /** Lcrs Per Second */
             lcrs_per_second: number | null;
+            /**
+             * Backlog Bytes
+             * @description Spilled to disk before a branch of several; null elsewhere.
+             */
+            backlog_bytes: number | null;
         };
         /** TopologyNode */
         TopologyNode: {
@@ -4792,6 +5117,11 @@ export interface components {
             label: string;
             /** State */
             state: string | null;
+            /**
+             * Destination Id
+             * @description The one of the stream's destinations whose branch it belongs to.
+             */
+            destination_id: string | null;
             /** Stream Id */
             stream_id: string | null;
             /** Engine Id */
@@ -7921,6 +8251,107 @@ export interface operations {
             };
         };
     };
+    destinations_add: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key and body again give the first answer again, for a day. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                stream_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DestinationCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationAccepted"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
     stream_parameters_list: {
         parameters: {
             query?: never;
@@ -8393,12 +8824,480 @@ export interface operations {
             };
         };
     };
+    destinations_drop: {
+        parameters: {
+            query?: {
+                /** @description Give up on a destination, or on an engine that applies there, that cannot be reached. The operation says what is left behind, with the SQL that removes it. */
+                force?: boolean;
+            };
+            header?: never;
+            path: {
+                stream_id: string;
+                destination_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationAccepted"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    destinations_update: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `etag` of the resource as you read it; `*` to force. */
+                "If-Match"?: string | null;
+            };
+            path: {
+                stream_id: string;
+                destination_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DestinationUpdate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Stream"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Changed meanwhile */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description If-Match missing */
+            428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    destinations_start: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                stream_id: string;
+                destination_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationAccepted"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    destinations_stop: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                stream_id: string;
+                destination_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationAccepted"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    destinations_retry: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                stream_id: string;
+                destination_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationAccepted"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
     stream_errors_list: {
         parameters: {
             query?: never;
             header?: never;
             path: {
                 stream_id: string;
+                destination_id: string;
             };
             cookie?: never;
         };
@@ -8484,6 +9383,7 @@ export interface operations {
             header?: never;
             path: {
                 stream_id: string;
+                destination_id: string;
                 error_id: number;
             };
             cookie?: never;
@@ -8579,6 +9479,7 @@ export interface operations {
             header?: never;
             path: {
                 stream_id: string;
+                destination_id: string;
                 error_id: number;
             };
             cookie?: never;

@@ -1,10 +1,10 @@
 import { screen, within } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
-import { component, components, propagated, sample, stream } from "@/test/data";
+import { component, components, destination, propagated, sample, stream } from "@/test/data";
 import { expectNoAxeViolations, renderUi } from "@/test/render";
 import { ComponentStrip } from "./component-strip";
 import { ComponentTable } from "./component-table";
-import { arrange, sumRate } from "./components";
+import { arrange, outputPlugin, sumRate } from "./components";
 
 const NO_TIME = {
   busy: 0,
@@ -113,11 +113,19 @@ describe("spill", () => {
   });
 });
 
+describe("outputPlugin", () => {
+  it("is known from the first change on, by whether changes come in batches", () => {
+    expect(outputPlugin(component("capture", { counters: { lcrs: 0, batches: 0 } }))).toBeNull();
+    expect(outputPlugin(component("capture", { counters: { lcrs: 9, batches: 0 } }))).toBe("pgoutput");
+    expect(outputPlugin(component("capture", { counters: { lcrs: 9, batches: 2 } }))).toBe("thalweg_output");
+  });
+});
+
 describe("ComponentStrip over two engines", () => {
   it("groups the path by engine, with the link between", async () => {
     const two = stream({
       mode: "propagation",
-      apply_engine: { id: "engine02", name: "engine-2", state: "ONLINE" },
+      destinations: [destination({ engine: { id: "engine02", name: "engine-2", state: "ONLINE" } })],
     });
     const known = propagated.map((one) => ({ ...one, lcrs_per_second: 1500 }));
     renderUi(<ComponentStrip sample={sample(AT, { components: known })} stream={two} />);
@@ -135,6 +143,44 @@ describe("ComponentStrip over two engines", () => {
     ]);
     expect(screen.getByText(/Propagation from engine-1 to engine-2/)).toHaveTextContent("LCR/s");
     expect(screen.getByRole("listitem", { name: "Sender" })).toHaveTextContent("Sending LCRs");
+    await expectNoAxeViolations();
+  });
+});
+
+describe("ComponentStrip of a fan-out", () => {
+  const branch = (id: string) =>
+    components.slice(2).map((one) => ({ ...one, id: `${id}:${one.id}`, destination_id: id }));
+  const spill = component("reports:backlog", {
+    type: "QUEUE",
+    sub_component: "QUEUE SPILL",
+    destination_id: "reports",
+  });
+  const fan = stream({
+    mode: "fan-out",
+    destinations: [
+      destination(),
+      destination({ id: "reports", database: { id: "d2", name: "reports", address: "h/reports" } }),
+    ],
+  });
+
+  it("shows capture and queue once, then a branch for each destination", async () => {
+    const parts = [...components.slice(0, 2), ...branch("warehouse"), spill, ...branch("reports")];
+    renderUi(
+      <ComponentStrip
+        sample={sample(AT, { components: parts })}
+        stream={fan}
+        branchHead={({ database }) => <p>head of {database.name}</p>}
+      />,
+    );
+    const titles = (list: string) =>
+      within(screen.getByRole("list", { name: list }))
+        .getAllByRole("listitem")
+        .map((card) => card.getAttribute("aria-label"));
+    expect(titles("Components")).toEqual(["Capture", "Queue"]);
+    expect(titles("Components of warehouse")).toEqual(["Apply reader", "Coordinator", "Appliers"]);
+    expect(titles("Components of reports")).toEqual(["Apply reader", "Coordinator", "Appliers"]);
+    const reports = screen.getByRole("region", { name: "Branch to reports" });
+    expect(within(reports).getByText("head of reports")).toBeVisible();
     await expectNoAxeViolations();
   });
 });

@@ -1,82 +1,175 @@
-import { Box, Group, Stack, Text } from "@mantine/core";
+import { Group, Stack, Text, Tooltip } from "@mantine/core";
 import {
   IconArrowDown,
   IconArrowsSplit2,
   IconCpu,
   IconDatabaseExport,
-  IconDatabaseImport,
   IconPackageExport,
   IconPlugConnected,
   IconSend,
   IconStack2,
 } from "@tabler/icons-react";
 import type { ReactNode } from "react";
-import type { ComponentSample, EngineRef, Sample, Stream } from "@/api/types";
-import { asText, byteRate, bytes, compactCount, latency, rate } from "@/lib/format";
-import { type StateInWords, stateInWords } from "@/lib/states";
-import { Meter } from "@/ui/meter";
-import { Metric } from "@/ui/quantity";
-import { TimeBar, TimeLegend } from "@/ui/time-bar";
-import { ToneBadge, ToneIcon } from "@/ui/tone";
+import type { ComponentSample, EngineRef, Sample, Stream, StreamDestination } from "@/api/types";
+import { asText, rate } from "@/lib/format";
+import { TimeLegend } from "@/ui/time-bar";
+import { Appliers, Card, QueueDepth } from "./component-cards";
 import classes from "./component-strip.module.css";
-import { arrange, componentName, counts, sumRate } from "./components";
+import { arrange, ofDestination, outputPlugin, type StripComponents } from "./components";
 
-/** Capture, queue, apply reader, coordinator and appliers from left to right, as the changes flow. */
-export function ComponentStrip({ sample, stream }: { sample: Sample; stream: Stream }) {
-  return stream.mode === "propagation" ? (
-    <PropagatedStrip sample={sample} stream={stream} />
-  ) : (
-    <CombinedStrip sample={sample} />
-  );
+interface ComponentStripProps {
+  sample: Sample;
+  stream: Stream;
+  /** What stands above a branch's components, where several destinations share the capture. */
+  branchHead?: (destination: StreamDestination) => ReactNode;
 }
 
-function CombinedStrip({ sample }: { sample: Sample }) {
-  const { capture, queue, reader, coordinator, appliers } = arrange(sample.components);
+/** Capture, queue, apply reader, coordinator and appliers from left to right, as the changes flow. */
+export function ComponentStrip({ sample, stream, branchHead }: ComponentStripProps) {
+  const parts = arrange(sample.components);
+  if (stream.mode === "fan-out")
+    return <FanOutStrip sample={sample} stream={stream} branchHead={branchHead} />;
+  const only = stream.destinations[0];
+  if (stream.mode === "propagation" && only)
+    return <PropagatedStrip parts={parts} captures={stream.capture_engine} applies={only.engine} />;
   return (
     <Stack gap={10}>
       <ol className={classes.strip} aria-label="Components">
-        <Card title="Capture" icon={<IconDatabaseExport size={16} aria-hidden />} component={capture} />
-        <Card title="Queue" icon={<IconStack2 size={16} aria-hidden />} component={queue}>
-          {queue && <QueueDepth queue={queue} />}
-        </Card>
-        <Card title="Apply reader" icon={<IconPackageExport size={16} aria-hidden />} component={reader} />
-        <Card title="Coordinator" icon={<IconArrowsSplit2 size={16} aria-hidden />} component={coordinator} />
-        <Appliers appliers={appliers} />
+        <SharedCards parts={parts} />
+        <ApplyCards parts={parts} />
       </ol>
       <TimeLegend />
     </Stack>
   );
 }
 
-/** Two rows, one for each engine; between them the link over the network. */
-function PropagatedStrip({ sample, stream }: { sample: Sample; stream: Stream }) {
-  const { capture, queue, sender, receiver, applyQueue, reader, coordinator, appliers } = arrange(
-    sample.components,
+function SharedCards({ parts: { capture, queue } }: { parts: StripComponents }) {
+  return (
+    <>
+      <Card title="Capture" icon={<IconDatabaseExport size={16} aria-hidden />} component={capture}>
+        {capture && <OutputPlugin capture={capture} />}
+      </Card>
+      <Card title="Queue" icon={<IconStack2 size={16} aria-hidden />} component={queue}>
+        {queue && <QueueDepth queue={queue} />}
+      </Card>
+    </>
   );
-  const flow = rate(receiver?.lcrs_per_second ?? sender?.lcrs_per_second, "LCR");
+}
+
+interface CardsProps {
+  parts: StripComponents;
+  /** The destination's name, where there are several. */
+  of?: string;
+}
+
+/** What decodes at the source: a slot keeps its plugin for life. */
+function OutputPlugin({ capture }: { capture: ComponentSample }) {
+  const plugin = outputPlugin(capture);
+  return (
+    plugin && (
+      <Tooltip label="The output plugin of the stream's slot: what decodes and sends at the source. thalweg_output sends a transaction's changes together and costs the source about a third less time than pgoutput.">
+        <Text size="xs" c="dimmed" ff="monospace">
+          {plugin}
+        </Text>
+      </Tooltip>
+    )
+  );
+}
+
+function ApplyCards({ parts: { reader, coordinator, appliers }, of }: CardsProps) {
+  return (
+    <>
+      <Card title="Apply reader" icon={<IconPackageExport size={16} aria-hidden />} component={reader} />
+      <Card title="Coordinator" icon={<IconArrowsSplit2 size={16} aria-hidden />} component={coordinator} />
+      <Appliers appliers={appliers} of={of} />
+    </>
+  );
+}
+
+function ReceivingCards({ parts, of }: CardsProps) {
+  const { receiver, applyQueue } = parts;
+  return (
+    <>
+      <Card title="Receiver" icon={<IconPlugConnected size={16} aria-hidden />} component={receiver} />
+      <Card title="Apply queue" icon={<IconStack2 size={16} aria-hidden />} component={applyQueue}>
+        {applyQueue && <QueueDepth queue={applyQueue} />}
+      </Card>
+      <ApplyCards parts={parts} of={of} />
+    </>
+  );
+}
+
+function Sender({ parts: { sender } }: { parts: StripComponents }) {
+  return <Card title="Sender" icon={<IconSend size={16} aria-hidden />} component={sender} />;
+}
+
+/** Capture and queue once, then a branch for each destination. */
+function FanOutStrip({ sample, stream, branchHead }: ComponentStripProps) {
   return (
     <Stack gap={10}>
-      <EngineRow engine={stream.capture_engine} does="captures and sends" cards={3}>
-        <Card title="Capture" icon={<IconDatabaseExport size={16} aria-hidden />} component={capture} />
-        <Card title="Queue" icon={<IconStack2 size={16} aria-hidden />} component={queue}>
-          {queue && <QueueDepth queue={queue} />}
-        </Card>
-        <Card title="Sender" icon={<IconSend size={16} aria-hidden />} component={sender} />
+      <section className={classes.engine} aria-label="Shared by all destinations">
+        <Group gap={8}>
+          <IconCpu size={15} aria-hidden />
+          <Text size="sm">
+            <Text span fw={600} size="sm">
+              {stream.capture_engine.name}
+            </Text>{" "}
+            captures once for {stream.destinations.length} destinations
+          </Text>
+        </Group>
+        <ol className={classes.strip} data-cards={2} aria-label="Components">
+          <SharedCards parts={arrange(sample.components)} />
+        </ol>
+      </section>
+      {stream.destinations.map((one) => {
+        const parts = arrange(ofDestination(sample.components, one.id));
+        const apart = one.mode === "propagation";
+        return (
+          <section key={one.id} className={classes.engine} aria-label={`Branch to ${one.database.name}`}>
+            {branchHead?.(one)}
+            <ol
+              className={classes.strip}
+              data-cards={apart ? 6 : 3}
+              aria-label={`Components of ${one.database.name}`}
+            >
+              {apart && <Sender parts={parts} />}
+              {apart ? (
+                <ReceivingCards parts={parts} of={one.database.name} />
+              ) : (
+                <ApplyCards parts={parts} of={one.database.name} />
+              )}
+            </ol>
+          </section>
+        );
+      })}
+      <TimeLegend />
+    </Stack>
+  );
+}
+
+interface PropagatedStripProps {
+  parts: StripComponents;
+  captures: EngineRef;
+  applies: EngineRef;
+}
+
+/** Two rows, one for each engine; between them the link over the network. */
+function PropagatedStrip({ parts, captures, applies }: PropagatedStripProps) {
+  const flow = rate(parts.receiver?.lcrs_per_second ?? parts.sender?.lcrs_per_second, "LCR");
+  return (
+    <Stack gap={10}>
+      <EngineRow engine={captures} does="captures and sends" cards={3}>
+        <SharedCards parts={parts} />
+        <Sender parts={parts} />
       </EngineRow>
       <Group gap={8} className={classes.link}>
         <IconArrowDown size={16} aria-hidden />
         <Text size="xs">
-          Propagation from {stream.capture_engine.name} to {stream.apply_engine.name}: {asText(flow)}
+          Propagation from {captures.name} to {applies.name}: {asText(flow)}
         </Text>
       </Group>
-      <EngineRow engine={stream.apply_engine} does="receives and applies" cards={5}>
-        <Card title="Receiver" icon={<IconPlugConnected size={16} aria-hidden />} component={receiver} />
-        <Card title="Apply queue" icon={<IconStack2 size={16} aria-hidden />} component={applyQueue}>
-          {applyQueue && <QueueDepth queue={applyQueue} />}
-        </Card>
-        <Card title="Apply reader" icon={<IconPackageExport size={16} aria-hidden />} component={reader} />
-        <Card title="Coordinator" icon={<IconArrowsSplit2 size={16} aria-hidden />} component={coordinator} />
-        <Appliers appliers={appliers} />
+      <EngineRow engine={applies} does="receives and applies" cards={5}>
+        <ReceivingCards parts={parts} />
       </EngineRow>
       <TimeLegend />
     </Stack>
@@ -106,200 +199,5 @@ function EngineRow({ engine, does, cards, children }: EngineRowProps) {
         {children}
       </ol>
     </section>
-  );
-}
-
-const notRunning: StateInWords = {
-  label: "Not running",
-  tone: "quiet",
-  definition: "It starts with the stream, after the initial copy.",
-};
-
-interface CardProps {
-  title: string;
-  icon: ReactNode;
-  component: ComponentSample | null;
-  children?: ReactNode;
-}
-
-function Card({ title, icon, component, children }: CardProps) {
-  return (
-    <li className={classes.card} aria-label={title}>
-      <Group gap={6} wrap="nowrap" className={classes.title}>
-        {icon}
-        <Text size="sm" fw={600} component="h3">
-          {title}
-        </Text>
-      </Group>
-      <Box className={classes.state}>
-        <ToneBadge state={component ? stateInWords(component.state) : notRunning} compact wrap />
-      </Box>
-      {component && <Numbers component={component} title={title} />}
-      {children}
-    </li>
-  );
-}
-
-function Numbers({ component, title }: { component: ComponentSample; title: string }) {
-  const { gauges, counters } = component;
-  const spillRate = component.counter_rates?.spilled_lcrs;
-  const wireRate = component.counter_rates?.bytes_sent ?? component.counter_rates?.bytes_received;
-  const lcrs = counts(component, "lcrs");
-  return (
-    <>
-      {lcrs ? (
-        <Metric metric="componentLcrRate" size="lg" quantity={rate(component.lcrs_per_second, "LCR")} />
-      ) : (
-        <Metric
-          metric="transactionRate"
-          size="lg"
-          quantity={rate(component.transactions_per_second, "txn")}
-        />
-      )}
-      {component.type !== "QUEUE" && <TimeBar shares={shares(component)} label={`${title}, time`} />}
-      <Stack gap={1}>
-        {lcrs && counts(component, "transactions") && (
-          <Metric metric="transactionRate" quantity={rate(component.transactions_per_second, "txn")} />
-        )}
-        {counts(component, "bytes") && (
-          <Metric metric="byteRate" quantity={byteRate(component.bytes_per_second)} />
-        )}
-        {gauges.latency_us !== undefined && (
-          <Metric metric="componentLatency" quantity={latency(gauges.latency_us)} />
-        )}
-        {wireRate !== undefined && <Metric metric="wireRate" quantity={byteRate(wireRate)} />}
-        {gauges.round_trip_us !== undefined && (
-          <Metric metric="roundTrip" quantity={latency(gauges.round_trip_us)} />
-        )}
-        {gauges.low_watermark_lag_us !== undefined && (
-          <Metric metric="watermarkLag" quantity={latency(gauges.low_watermark_lag_us)} />
-        )}
-        {gauges.waiting_groups !== undefined && (
-          <Metric metric="waitingGroups" quantity={compactCount(gauges.waiting_groups)} />
-        )}
-        {gauges.open_transactions !== undefined && (
-          <Metric metric="openTransactions" quantity={compactCount(gauges.open_transactions)} />
-        )}
-        {gauges.held_bytes !== undefined && <Metric metric="heldBytes" quantity={bytes(gauges.held_bytes)} />}
-        {counters.spilled_lcrs !== undefined && (
-          <Metric metric="spill" quantity={compactCount(counters.spilled_lcrs, "LCR")} />
-        )}
-        {spillRate !== undefined && spillRate > 0 && (
-          <Metric metric="spillRate" quantity={rate(spillRate, "LCR")} />
-        )}
-        {gauges.spill_bytes !== undefined && gauges.spill_bytes > 0 && (
-          <Metric metric="spillBytes" quantity={bytes(gauges.spill_bytes)} />
-        )}
-        {gauges.spill_age_us !== undefined && gauges.spill_age_us > 0 && (
-          <Metric metric="spillAge" quantity={latency(gauges.spill_age_us)} />
-        )}
-      </Stack>
-    </>
-  );
-}
-
-function shares(component: ComponentSample): Record<string, number> | null {
-  return component.time_percent ? { ...component.time_percent } : null;
-}
-
-function QueueDepth({ queue }: { queue: ComponentSample }) {
-  const { depth, capacity, depth_bytes: depthBytes, memory_bytes: memoryBytes } = queue.gauges;
-  const share = depth !== undefined && capacity ? depth / capacity : null;
-  const memoryShare = depthBytes !== undefined && memoryBytes ? depthBytes / memoryBytes : null;
-  const text = `${asText(compactCount(depth))} / ${asText(compactCount(capacity, "LCR"))}`;
-  const memory = `${asText(bytes(depthBytes))} / ${asText(bytes(memoryBytes))}`;
-  return (
-    <Stack gap={6}>
-      <Box>
-        <Group justify="space-between" gap={4} wrap="nowrap">
-          <Text size="xs" c="dimmed">
-            Depth
-          </Text>
-          <Text size="xs" className="numeric">
-            {text}
-          </Text>
-        </Group>
-        <Meter
-          label="Queue depth"
-          share={share}
-          text={text}
-          tone={share !== null && share > 0.9 ? "warning" : "busy"}
-        />
-      </Box>
-      <Box>
-        <Group justify="space-between" gap={4} wrap="nowrap">
-          <Text size="xs" c="dimmed">
-            Memory
-          </Text>
-          <Text size="xs" className="numeric">
-            {memory}
-          </Text>
-        </Group>
-        <Meter
-          label="Queue memory"
-          share={memoryShare}
-          text={memory}
-          tone={memoryShare !== null && memoryShare > 0.9 ? "warning" : "busy"}
-        />
-      </Box>
-    </Stack>
-  );
-}
-
-function Appliers({ appliers }: { appliers: ComponentSample[] }) {
-  return (
-    <li className={classes.card} aria-label="Appliers">
-      <Group gap={6} wrap="nowrap" className={classes.title}>
-        <IconDatabaseImport size={16} aria-hidden />
-        <Text size="sm" fw={600} component="h3">
-          Appliers
-        </Text>
-        <Text size="xs" c="dimmed">
-          {appliers.length || "none"}
-        </Text>
-      </Group>
-      <Metric
-        metric="componentLcrRate"
-        size="lg"
-        quantity={rate(sumRate(appliers, "lcrs_per_second"), "LCR")}
-      />
-      <Stack gap={1}>
-        <Metric
-          metric="transactionRate"
-          quantity={rate(sumRate(appliers, "transactions_per_second"), "txn")}
-        />
-        <Metric metric="byteRate" quantity={byteRate(sumRate(appliers, "bytes_per_second"))} />
-      </Stack>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard */}
-      <section className={classes.appliers} tabIndex={0} aria-label="Each applier">
-        {appliers.map((applier) => (
-          <ApplierRow key={applier.id} applier={applier} />
-        ))}
-      </section>
-    </li>
-  );
-}
-
-function ApplierRow({ applier }: { applier: ComponentSample }) {
-  const state = stateInWords(applier.state);
-  const name = componentName(applier);
-  return (
-    <div className={classes.applier}>
-      <Group gap={5} wrap="nowrap" miw={0}>
-        <ToneIcon tone={state.tone} size={13} />
-        <Text size="xs" truncate title={state.definition}>
-          <Text span fw={600} size="xs">
-            {applier.server}
-          </Text>{" "}
-          {state.label}
-        </Text>
-      </Group>
-      <Text size="xs" ta="right" className="numeric" style={{ whiteSpace: "nowrap" }}>
-        {asText(rate(applier.lcrs_per_second, "LCR"))}
-      </Text>
-      <Box style={{ gridColumn: "1 / -1" }}>
-        <TimeBar shares={shares(applier)} label={`${name}, time`} />
-      </Box>
-    </div>
   );
 }

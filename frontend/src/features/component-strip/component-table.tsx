@@ -127,7 +127,23 @@ const columns: Column<ComponentSample>[] = [
     ),
 ];
 
+interface ComponentTableProps {
+  sample: Sample;
+  /** Names by id: with several destinations, each component says whose it is. */
+  destinations?: Record<string, string>;
+}
+
 /** Every component with every number, for those who prefer rows to the strip. */
-export function ComponentTable({ sample }: { sample: Sample }) {
-  return <DataTable label="Components" columns={columns} rows={sample.components} rowKey={(one) => one.id} />;
+export function ComponentTable({ sample, destinations = {} }: ComponentTableProps) {
+  const several = Object.keys(destinations).length > 1;
+  const owner: Column<ComponentSample> = {
+    key: "destination",
+    header: "Destination",
+    cell: (one) => (one.destination_id ? (destinations[one.destination_id] ?? one.destination_id) : "all"),
+    sortBy: (one) => one.destination_id ?? "",
+  };
+  const shownColumns = several ? [...columns.slice(0, 1), owner, ...columns.slice(1)] : columns;
+  return (
+    <DataTable label="Components" columns={shownColumns} rows={sample.components} rowKey={(one) => one.id} />
+  );
 }

@@ -1,7 +1,9 @@
 // Which components stand where on the strip, and what each one's card shows.
 import type { ComponentSample } from "@/api/types";
 
-const APPLY_QUEUE = "apply-queue";
+/** In a fan-out ids begin with the destination's and a colon. */
+const isApplyQueue = ({ id }: ComponentSample) => id === "apply-queue" || id.endsWith(":apply-queue");
+const isBacklog = ({ sub_component }: ComponentSample) => sub_component === "QUEUE SPILL";
 
 export interface StripComponents {
   capture: ComponentSample | null;
@@ -20,16 +22,27 @@ export function arrange(components: ComponentSample[]): StripComponents {
     components.find((one) => one.type === "APPLY" && one.sub_component === sub) ?? null;
   return {
     capture: components.find((one) => one.type === "CAPTURE") ?? null,
-    queue: components.find((one) => one.type === "QUEUE" && one.id !== APPLY_QUEUE) ?? null,
+    queue: components.find((one) => one.type === "QUEUE" && !isApplyQueue(one) && !isBacklog(one)) ?? null,
     sender: components.find((one) => one.type === "PROPAGATION SENDER") ?? null,
     receiver: components.find((one) => one.type === "PROPAGATION RECEIVER") ?? null,
-    applyQueue: components.find((one) => one.id === APPLY_QUEUE) ?? null,
+    applyQueue: components.find(isApplyQueue) ?? null,
     reader: apply("APPLY READER"),
     coordinator: apply("APPLY COORDINATOR"),
     appliers: components
       .filter((one) => one.sub_component === "APPLY SERVER")
       .sort((a, b) => (a.server ?? 0) - (b.server ?? 0)),
   };
+}
+
+/** Those of one destination's branch. */
+export function ofDestination(components: ComponentSample[], destinationId: string): ComponentSample[] {
+  return components.filter((one) => one.destination_id === destinationId);
+}
+
+/** Batches come from thalweg_output only; null until anything came. */
+export function outputPlugin({ counters }: ComponentSample): "thalweg_output" | "pgoutput" | null {
+  if ((counters.batches ?? 0) > 0) return "thalweg_output";
+  return (counters.lcrs ?? 0) > 0 ? "pgoutput" : null;
 }
 
 const names: Partial<Record<ComponentSample["type"], string>> = {
@@ -48,7 +61,8 @@ export function componentName(component: ComponentSample): string {
     case "APPLY SERVER":
       return `Applier ${component.server ?? "?"}`;
     default:
-      if (component.id === APPLY_QUEUE) return "Apply queue";
+      if (isBacklog(component)) return "Backlog";
+      if (isApplyQueue(component)) return "Apply queue";
       return names[component.type] ?? component.name;
   }
 }

@@ -13,7 +13,7 @@ export function StreamHalves({ halves }: { halves: StreamHalf[] }) {
   return (
     <Group gap={40} align="flex-start" component="section" aria-label="Halves of the stream">
       {halves.map((half) => (
-        <Stack key={half.role} gap={2}>
+        <Stack key={half.destination_id ?? half.role} gap={2}>
           <Group gap={8}>
             <Text size="sm">
               {roles[half.role]}:{" "}

@@ -13,12 +13,18 @@ import { ProblemAlert } from "@/ui/problem-alert";
 import { QueryFaces } from "@/ui/query-faces";
 import { RestCall, RestCallButton } from "@/ui/rest-call";
 
+interface ErrorQueueProps {
+  streamId: string;
+  destinationId: string;
+  mayAct: boolean;
+}
+
 /** Transactions that failed for good and were parked whole at the destination. */
-export function ErrorQueue({ streamId, mayAct }: { streamId: string; mayAct: boolean }) {
-  const parked = useQuery(parkedQuery(streamId));
-  const act = useParkedAction(streamId);
+export function ErrorQueue({ streamId, destinationId, mayAct }: ErrorQueueProps) {
+  const parked = useQuery(parkedQuery(streamId, destinationId));
+  const act = useParkedAction(streamId, destinationId);
   const [deleting, setDeleting] = useState<ParkedTransaction | null>(null);
-  const path = `/api/v1/streams/${streamId}/errors`;
+  const path = `/api/v1/streams/${streamId}/destinations/${destinationId}/errors`;
   const deleteCall = (error: ParkedTransaction): RestCallSpec => ({
     method: "DELETE",
     path: `${path}/${error.id}`,

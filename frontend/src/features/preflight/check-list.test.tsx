@@ -9,6 +9,7 @@ const checks: Check[] = [
   {
     id: "slots",
     side: "source",
+    database_id: null,
     title: "A slot is free",
     status: "ok",
     detail: "1 of 10.",
@@ -18,6 +19,7 @@ const checks: Check[] = [
   {
     id: "wal_level",
     side: "source",
+    database_id: null,
     title: "wal_level is logical",
     status: "failed",
     detail: "wal_level is replica.",
@@ -27,6 +29,7 @@ const checks: Check[] = [
   {
     id: "schema",
     side: "destination",
+    database_id: null,
     title: "May create",
     status: "warning",
     detail: "d",

@@ -13,16 +13,26 @@ const faces: Record<Check["status"], { tone: Tone; word: string }> = {
 };
 
 /** Checks of databases, what failed first, each with its cure. */
-export function CheckList({ checks }: { checks: Check[] }) {
+export function CheckList({
+  checks,
+  databases = {},
+}: {
+  checks: Check[];
+  databases?: Record<string, string>;
+}) {
   return (
     <Stack gap="md">
       <Text size="sm" role="status" fw={550}>
         {summary(checks)}
       </Text>
-      {bySide(checks).map(([side, group]) => (
-        <Box key={side} component="section" aria-label={`Checks at the ${side}`}>
+      {bySide(checks).map(({ side, databaseId, group }) => (
+        <Box
+          key={`${side} ${databaseId}`}
+          component="section"
+          aria-label={["Checks at the", side, databaseId && databases[databaseId]].filter(Boolean).join(" ")}
+        >
           <Title order={3} mb={4} c="dimmed">
-            {sentenceCase(side)}
+            {sentenceCase(side)} {databaseId && databases[databaseId]}
           </Title>
           <ul className={classes.list}>
             {group.map((check) => (
@@ -56,9 +66,9 @@ function CheckRow({ check }: { check: Check }) {
         <Text size="sm" c="dimmed">
           {check.detail}
         </Text>
-        {!passed && check.cure && (
-          <Text size="sm" mt={2}>
-            <strong>Cure: </strong>
+        {check.cure && (
+          <Text size="sm" mt={2} c={passed ? "dimmed" : undefined}>
+            {!passed && <strong>Cure: </strong>}
             {check.cure}
           </Text>
         )}

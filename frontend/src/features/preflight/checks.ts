@@ -2,15 +2,24 @@ import type { Check } from "@/api/types";
 
 const rank: Record<Check["status"], number> = { failed: 0, warning: 1, ok: 2 };
 
-/** Source before destination; in each, what failed before what warns before what passed. */
-export function bySide(checks: Check[]): [Check["side"], Check[]][] {
-  const sides: Check["side"][] = ["source", "destination"];
-  return sides.flatMap((side): [Check["side"], Check[]][] => {
-    const group = checks
-      .filter((check) => check.side === side)
-      .sort((a, b) => rank[a.status] - rank[b.status]);
-    return group.length === 0 ? [] : [[side, group]];
-  });
+export interface SideChecks {
+  side: Check["side"];
+  /** Which one of several destinations. */
+  databaseId: string | null;
+  group: Check[];
+}
+
+/** Source before destinations; in each, what failed before what warns before what passed. */
+export function bySide(checks: Check[]): SideChecks[] {
+  const groups = new Map<string, SideChecks>();
+  for (const check of checks) {
+    const key = `${check.side} ${check.database_id}`;
+    const known = groups.get(key) ?? { side: check.side, databaseId: check.database_id, group: [] };
+    groups.set(key, { ...known, group: [...known.group, check] });
+  }
+  return [...groups.values()]
+    .map((one) => ({ ...one, group: one.group.sort((a, b) => rank[a.status] - rank[b.status]) }))
+    .sort((a, b) => Number(a.side === "destination") - Number(b.side === "destination"));
 }
 
 export function summary(checks: Check[]): string {

@@ -41,7 +41,8 @@ export function StreamActions({ stream, mayAct, onDeleted }: StreamActionsProps)
   const act = useStreamAction(stream.id);
   const remove = useDeleteStream(stream.id);
   const [confirming, setConfirming] = useState(false);
-  const lost = [stream.apply_engine, stream.capture_engine].find(
+  const names = stream.destinations.map(({ database }) => database.name).join(", ");
+  const lost = [stream.capture_engine, ...stream.destinations.map(({ engine }) => engine)].find(
     ({ state }) => state === "UNREACHABLE" || state === "REFUSED",
   );
   const may = (action: string) => mayAct && stream.actions.includes(action);
@@ -105,15 +106,15 @@ export function StreamActions({ stream, mayAct, onDeleted }: StreamActionsProps)
           `The engine ${lost.name} does not answer. Without Force the stream is deleted when it is back; when it is lost for good, choose Force.`
         }
         name={stream.name}
-        forceExplanation="Give up on what cannot be reached: a database, or the engine when it is lost for good. After 30 s without the engine's answer the console's server itself removes what the stream has made in both databases. What is left behind, such as a replication slot that holds WAL, is named in the operation, with the SQL that removes it. Should the engine come back, it does not start the stream again."
+        forceExplanation="Give up on what cannot be reached: a database, or the engine when it is lost for good. After 30 s without the engine's answer the console's server itself removes what the stream has made in its databases. What is left behind, such as a replication slot that holds WAL, is named in the operation, with the SQL that removes it. Should the engine come back, it does not start the stream again."
         call={(force) => deleteCall(stream, force)}
         pending={remove.isPending}
         problem={remove.isError && <ProblemAlert problem={problemInWords(remove.error)} />}
         onConfirm={(force) => remove.mutate(force, { onSuccess: onDeleted })}
       >
-        The stream stops; its slot and publication at {stream.source.name} and its progress at{" "}
-        {stream.destination.name} are dropped. The tables and rows at {stream.destination.name} stay. This
-        cannot be undone: to replicate again, a new stream must copy everything.
+        The stream stops; its slot and publication at {stream.source.name} and its progress at {names} are
+        dropped. The tables and rows at {names} stay. This cannot be undone: to replicate again, a new stream
+        must copy everything.
       </ConfirmByName>
     </Group>
   );

@@ -113,7 +113,7 @@ function NameCell({ stream }: { stream: StreamSummary }) {
         </Text>
         <IconArrowNarrowRight size={13} aria-label="to" color="var(--text-muted)" style={{ flex: "none" }} />
         <Text size="xs" c="dimmed" truncate>
-          {stream.destination.name}
+          {stream.destinations.map(({ database }) => database.name).join(", ")}
         </Text>
       </Group>
     </Box>

@@ -10,6 +10,7 @@ const node = (id: string, engine: string | null): Topology["nodes"][number] => (
   stream_id: engine ? "stream01" : null,
   engine_id: engine,
   engine,
+  destination_id: null,
   database_id: engine ? null : id,
 });
 const edge = (
@@ -23,7 +24,9 @@ const edge = (
   kind,
   mode: null,
   stream_id: "stream01",
+  destination_id: null,
   lcrs_per_second: null,
+  backlog_bytes: null,
 });
 const nodes = [node("a", null), node("b", "alpha"), node("c", "alpha"), node("d", "bravo"), node("e", null)];
 const edges = (between: "PROPAGATION" | "LCR") => [

@@ -3,7 +3,7 @@ import { Background, Controls, type Edge, MarkerType, type Node, Position, React
 import "@xyflow/react/dist/style.css";
 import { useMemo } from "react";
 import type { Topology } from "@/api/types";
-import { asText, rate } from "@/lib/format";
+import { asText, bytes, rate } from "@/lib/format";
 import { EngineFrameView } from "./engine-frame";
 import { engineFrames, graphHeight, NODE_HEIGHT, NODE_WIDTH, placeNodes, shapeOf } from "./layout";
 import { TopologyNodeView } from "./topology-node";
@@ -53,7 +53,8 @@ export function TopologyGraph({ topology, onOpen }: TopologyGraphProps) {
   const edges = useMemo<Edge[]>(
     () =>
       topology.edges.map((edge) => {
-        const text = edge.lcrs_per_second === null ? edge.kind : asText(rate(edge.lcrs_per_second, "LCR"));
+        const flow = edge.lcrs_per_second === null ? edge.kind : asText(rate(edge.lcrs_per_second, "LCR"));
+        const text = edge.backlog_bytes ? `${flow} · ${asText(bytes(edge.backlog_bytes))} on disk` : flow;
         const flowing = (edge.lcrs_per_second ?? 0) > 0;
         return {
           id: edge.id,

@@ -1,5 +1,5 @@
 import type { Topology } from "@/api/types";
-import { rate } from "@/lib/format";
+import { bytes, rate } from "@/lib/format";
 import { metrics } from "@/lib/metrics";
 import { sentenceCase } from "@/lib/states";
 import { type Column, DataTable } from "@/ui/data-table";
@@ -33,6 +33,14 @@ export function TopologyTable({ topology }: { topology: Topology }) {
       align: "right",
       sortBy: (edge) => edge.lcrs_per_second,
       cell: (edge) => <Quantity quantity={rate(edge.lcrs_per_second, "LCR")} />,
+    },
+    {
+      key: "backlog",
+      header: "On disk",
+      definition: metrics.spilledBacklog.definition,
+      align: "right",
+      sortBy: (edge) => edge.backlog_bytes,
+      cell: (edge) => <Quantity quantity={bytes(edge.backlog_bytes)} />,
     },
   ];
   return <DataTable label="Links" columns={columns} rows={topology.edges} rowKey={(edge) => edge.id} />;

@@ -22,6 +22,11 @@ const kinds: Record<Operation["kind"], string> = {
   "stream.stop": "Stop stream",
   "stream.retry": "Retry stream",
   "stream.delete": "Delete stream",
+  "destination.add": "Add destination",
+  "destination.start": "Start destination",
+  "destination.stop": "Stop destination",
+  "destination.retry": "Retry destination",
+  "destination.drop": "Drop destination",
 };
 
 const columns: Column<Operation>[] = [

@@ -1,6 +1,6 @@
-import { Button, Group, Radio, Stack, Text } from "@mantine/core";
+import { Button, Checkbox, Group, Radio, Stack, Text } from "@mantine/core";
 import { IconPlus } from "@tabler/icons-react";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import type { Database } from "@/api/types";
 import { ConnectionTestResult } from "@/features/connection-test/connection-test-result";
 import { DatabaseDrawer } from "@/features/database-form/database-drawer";
@@ -10,13 +10,79 @@ import classes from "./database-step.module.css";
 interface DatabaseStepProps {
   label: string;
   databases: Database[];
-  /** Cannot be chosen here: the other end. */
-  taken: string | null;
   value: string | null;
   onChange: (id: string) => void;
 }
 
-export function DatabaseStep({ label, databases, taken, value, onChange }: DatabaseStepProps) {
+export function DatabaseStep({ label, databases, value, onChange }: DatabaseStepProps) {
+  return (
+    <Cards label={label} databases={databases} onAdded={onChange}>
+      <Radio.Group value={value ?? ""} onChange={onChange} label={label}>
+        <div className={classes.grid}>
+          {databases.map((database) => (
+            <Radio.Card
+              key={database.id}
+              className={classes.card}
+              value={database.id}
+              aria-label={database.name}
+            >
+              <CardText database={database} indicator={<Radio.Indicator mt={2} />} />
+            </Radio.Card>
+          ))}
+        </div>
+      </Radio.Group>
+    </Cards>
+  );
+}
+
+interface DestinationsStepProps {
+  databases: Database[];
+  /** The source. */
+  taken: string | null;
+  value: string[];
+  onChange: (ids: string[]) => void;
+}
+
+/** One or several; the source cannot be chosen. */
+export function DestinationsStep({ databases, taken, value, onChange }: DestinationsStepProps) {
+  return (
+    <Cards label="Destination database" databases={databases} onAdded={(id) => onChange([...value, id])}>
+      <Checkbox.Group
+        value={value}
+        onChange={onChange}
+        label="Destination databases"
+        description="One, or several: they share one capture and one queue, and each keeps its own pace."
+      >
+        <div className={classes.grid}>
+          {databases.map((database) => (
+            <Checkbox.Card
+              key={database.id}
+              className={classes.card}
+              value={database.id}
+              disabled={database.id === taken}
+              aria-label={database.name}
+            >
+              <CardText
+                database={database}
+                indicator={<Checkbox.Indicator mt={2} />}
+                note={database.id === taken ? "already the source" : undefined}
+              />
+            </Checkbox.Card>
+          ))}
+        </div>
+      </Checkbox.Group>
+    </Cards>
+  );
+}
+
+interface CardsProps {
+  label: string;
+  databases: Database[];
+  onAdded: (id: string) => void;
+  children: ReactNode;
+}
+
+function Cards({ label, databases, onAdded, children }: CardsProps) {
   const [adding, setAdding] = useState(false);
   const add = (
     <Button
@@ -35,13 +101,7 @@ export function DatabaseStep({ label, databases, taken, value, onChange }: Datab
         </Empty>
       ) : (
         <>
-          <Radio.Group value={value ?? ""} onChange={onChange} label={label}>
-            <div className={classes.grid}>
-              {databases.map((database) => (
-                <DatabaseCard key={database.id} database={database} disabled={database.id === taken} />
-              ))}
-            </div>
-          </Radio.Group>
+          {children}
           <Group>{add}</Group>
         </>
       )}
@@ -49,30 +109,29 @@ export function DatabaseStep({ label, databases, taken, value, onChange }: Datab
         opened={adding}
         onClose={() => setAdding(false)}
         database={null}
-        onSaved={(database) => onChange(database.id)}
+        onSaved={(database) => onAdded(database.id)}
         renderTest={(test) => <ConnectionTestResult test={test} />}
       />
     </Stack>
   );
 }
 
-function DatabaseCard({ database, disabled }: { database: Database; disabled: boolean }) {
+function CardText(props: { database: Database; indicator: ReactNode; note?: string }) {
+  const { database, indicator, note } = props;
   return (
-    <Radio.Card className={classes.card} value={database.id} disabled={disabled} aria-label={database.name}>
-      <Group gap="sm" wrap="nowrap" align="flex-start">
-        <Radio.Indicator mt={2} />
-        <div style={{ minWidth: 0 }}>
-          <Text size="sm" fw={600}>
-            {database.name}
-          </Text>
-          <Text size="xs" c="dimmed" ff="monospace" truncate>
-            {database.host}:{database.port}/{database.dbname}
-          </Text>
-          <Text size="xs" c="dimmed">
-            {disabled ? "already the source" : `PostgreSQL ${database.version ?? "version not tested yet"}`}
-          </Text>
-        </div>
-      </Group>
-    </Radio.Card>
+    <Group gap="sm" wrap="nowrap" align="flex-start">
+      {indicator}
+      <div style={{ minWidth: 0 }}>
+        <Text size="sm" fw={600}>
+          {database.name}
+        </Text>
+        <Text size="xs" c="dimmed" ff="monospace" truncate>
+          {database.host}:{database.port}/{database.dbname}
+        </Text>
+        <Text size="xs" c="dimmed">
+          {note ?? `PostgreSQL ${database.version ?? "version not tested yet"}`}
+        </Text>
+      </div>
+    </Group>
   );
 }

@@ -5,10 +5,21 @@ import { engine, receivingEngine } from "@/test/data";
 import { expectNoAxeViolations, renderUi } from "@/test/render";
 import { EngineChoice } from "./engine-choice";
 
-const choice = (engines = [engine, receivingEngine], applyEngineId: string | null = null) => {
+const warehouse = { id: "dest0001", name: "warehouse" };
+const choice = (
+  engines = [engine, receivingEngine],
+  applyEngineIds: Record<string, string> = {},
+  destinations = [warehouse],
+) => {
   const onChange = vi.fn();
   renderUi(
-    <EngineChoice engines={engines} engineId="engine01" applyEngineId={applyEngineId} onChange={onChange} />,
+    <EngineChoice
+      engines={engines}
+      engineId="engine01"
+      destinations={destinations}
+      applyEngineIds={applyEngineIds}
+      onChange={onChange}
+    />,
   );
   return onChange;
 };
@@ -25,14 +36,20 @@ describe("EngineChoice", () => {
     await userEvent.click(screen.getByRole("radio", { name: "One engine captures, another applies" }));
     expect(screen.getByRole("combobox", { name: "Captures" })).toHaveValue("engine-1 (Online)");
     expect(screen.getByRole("combobox", { name: "Applies" })).toHaveValue("");
-    expect(screen.getByText(/Until both are chosen/)).toBeVisible();
+    expect(screen.getByText(/Until another one is chosen/)).toBeVisible();
     await expectNoAxeViolations();
   });
 
   it("takes the second engine back with the choice of one", async () => {
-    const onChange = choice(undefined, "engine02");
+    const onChange = choice(undefined, { dest0001: "engine02" });
     expect(screen.getByRole("combobox", { name: "Applies" })).toHaveValue("engine-2 (Online)");
     await userEvent.click(screen.getByRole("radio", { name: "One engine captures and applies" }));
-    expect(onChange).toHaveBeenCalledWith("engine01", null);
+    expect(onChange).toHaveBeenCalledWith("engine01", {});
+  });
+
+  it("asks for each of several destinations", () => {
+    choice(undefined, { dest0002: "engine02" }, [warehouse, { id: "dest0002", name: "reports" }]);
+    expect(screen.getByRole("combobox", { name: "Applies at warehouse" })).toHaveValue("engine-1 (Online)");
+    expect(screen.getByRole("combobox", { name: "Applies at reports" })).toHaveValue("engine-2 (Online)");
   });
 });

@@ -1,6 +1,6 @@
 import { Group, Radio, Select, Stack, Text } from "@mantine/core";
 import { useState } from "react";
-import type { Engine } from "@/api/types";
+import type { Database, Engine } from "@/api/types";
 import { sentenceCase } from "@/lib/states";
 import { ProblemAlert } from "@/ui/problem-alert";
 
@@ -8,13 +8,22 @@ interface EngineChoiceProps {
   engines: Engine[];
   /** Captures, and applies too unless another is chosen for that. */
   engineId: string | null;
-  applyEngineId: string | null;
-  onChange: (engineId: string | null, applyEngineId: string | null) => void;
+  destinations: Pick<Database, "id" | "name">[];
+  /** By the destination's database. */
+  applyEngineIds: Record<string, string>;
+  onChange: (engineId: string | null, applyEngineIds: Record<string, string>) => void;
+}
+
+function placed(now: Record<string, string>, id: string, engineId: string | null): Record<string, string> {
+  const { [id]: _, ...others } = now;
+  return engineId ? { ...others, [id]: engineId } : others;
 }
 
 /** Where capture and apply run. Shown only when there is something to choose. */
-export function EngineChoice({ engines, engineId, applyEngineId, onChange }: EngineChoiceProps) {
-  const [two, setTwo] = useState(applyEngineId !== null && applyEngineId !== engineId);
+export function EngineChoice(props: EngineChoiceProps) {
+  const { engines, engineId, destinations, applyEngineIds, onChange } = props;
+  const elsewhere = destinations.filter(({ id }) => (applyEngineIds[id] ?? engineId) !== engineId);
+  const [two, setTwo] = useState(elsewhere.length > 0);
   if (engines.length === 0) {
     return (
       <ProblemAlert
@@ -33,7 +42,7 @@ export function EngineChoice({ engines, engineId, applyEngineId, onChange }: Eng
   }));
   const choose = (value: string) => {
     setTwo(value === "two");
-    onChange(engineId, null);
+    onChange(engineId, {});
   };
   return (
     <Stack gap="sm">
@@ -58,15 +67,18 @@ export function EngineChoice({ engines, engineId, applyEngineId, onChange }: Eng
             description="Best on a host near the source."
             data={data}
             value={engineId}
-            onChange={(id) => onChange(id, applyEngineId)}
+            onChange={(id) => onChange(id, applyEngineIds)}
           />
-          <Select
-            label="Applies"
-            description="Best on a host near the destination."
-            data={data.filter(({ value }) => value !== engineId)}
-            value={applyEngineId}
-            onChange={(id) => onChange(engineId, id)}
-          />
+          {destinations.map(({ id, name }) => (
+            <Select
+              key={id}
+              label={destinations.length > 1 ? `Applies at ${name}` : "Applies"}
+              description="Best on a host near the destination."
+              data={destinations.length > 1 ? data : data.filter(({ value }) => value !== engineId)}
+              value={applyEngineIds[id] ?? (destinations.length > 1 ? engineId : null)}
+              onChange={(chosen) => onChange(engineId, placed(applyEngineIds, id, chosen))}
+            />
+          ))}
         </Group>
       ) : (
         <Select
@@ -74,13 +86,13 @@ export function EngineChoice({ engines, engineId, applyEngineId, onChange }: Eng
           description="The process that runs the stream. Best on a host near the destination."
           data={data}
           value={engineId}
-          onChange={(id) => onChange(id, null)}
+          onChange={(id) => onChange(id, {})}
           maw={420}
         />
       )}
-      {two && !applyEngineId && (
+      {two && elsewhere.length === 0 && (
         <Text size="sm" c="dimmed">
-          Until both are chosen, one engine does both.
+          Until another one is chosen to apply, one engine does both.
         </Text>
       )}
     </Stack>

@@ -8,10 +8,9 @@ import { RestCall } from "@/ui/rest-call";
 interface ReviewStepProps {
   body: StreamCreate;
   source: Database | undefined;
-  destination: Database | undefined;
+  /** `engine`: where it is another one that applies. */
+  destinations: { database: Database; engine: Engine | undefined }[];
   engine: Engine | undefined;
-  /** When it is another one that applies. */
-  applyEngine: Engine | undefined;
   preview: TablePreview | undefined;
   /** Used until the user writes a name. */
   suggestedName: string;
@@ -22,7 +21,7 @@ interface ReviewStepProps {
 const rule = ({ schema, table }: { schema: string; table?: string }) => `${schema}.${table ?? "*"}`;
 
 export function ReviewStep(props: ReviewStepProps) {
-  const { body, source, destination, engine, applyEngine, preview, suggestedName, onName, onStart } = props;
+  const { body, source, destinations, engine, preview, suggestedName, onName, onStart } = props;
   const untouched = useRef(body.name === "");
   useEffect(() => {
     if (untouched.current) onName(suggestedName);
@@ -54,16 +53,21 @@ export function ReviewStep(props: ReviewStepProps) {
           <Panel title="What will happen">
             <Stack gap={7}>
               <Fact label="Source">{source?.name ?? "–"}</Fact>
-              <Fact label="Destination">{destination?.name ?? "–"}</Fact>
-              {applyEngine ? (
-                <>
-                  <Fact label="Captures">{engine?.name}</Fact>
-                  <Fact label="Applies">
-                    {applyEngine.name}, which is reached at {applyEngine.propagation_address}
-                  </Fact>
-                </>
-              ) : (
-                <Fact label="Engine">{engine?.name ?? "the only one"}</Fact>
+              {destinations.map(({ database, engine: applies }) => (
+                <Fact key={database.id} label="Destination">
+                  {database.name}
+                  {applies &&
+                    `, applied by ${applies.name}, which is reached at ${applies.propagation_address}`}
+                </Fact>
+              ))}
+              <Fact label={destinations.some((one) => one.engine) ? "Captures" : "Engine"}>
+                {engine?.name ?? "the only one"}
+              </Fact>
+              {destinations.length > 1 && (
+                <Fact label="Fan-out">
+                  The source is read once for all. A destination that is away holds up neither the others nor
+                  the source: its backlog goes to the engine's disk.
+                </Fact>
               )}
               <Fact label="Tables">
                 {preview

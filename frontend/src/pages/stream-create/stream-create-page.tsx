@@ -31,7 +31,7 @@ export function StreamCreatePage() {
     <>
       <PageHeader
         title="Create stream"
-        description="Replicate tables from one database to another. Nothing is changed anywhere before the last step."
+        description="Replicate tables from one database to another, or to several. Nothing is changed anywhere before the last step."
       />
       <QueryFaces query={databases} inWords={problemInWords}>
         {(knownDatabases) => (
@@ -67,7 +67,7 @@ function Wizard({ databases, engines, definitions }: WizardProps) {
   const preflight = useQuery({
     ...preflightQuery({
       source_id: body.source_id,
-      destination_id: body.destination_id,
+      destinations: body.destinations,
       rules: body.rules,
       parameters: body.parameters ?? {},
     }),

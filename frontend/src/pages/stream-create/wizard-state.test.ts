@@ -17,7 +17,12 @@ const facts: WizardFacts = {
   preflightReady: true,
   definitions: [parallelism, initialCopy],
 };
-const done: WizardState = { ...emptyWizard, sourceId: "source01", destinationId: "dest0001", name: "a to b" };
+const done: WizardState = {
+  ...emptyWizard,
+  sourceId: "source01",
+  destinationIds: ["dest0001"],
+  name: "a to b",
+};
 
 describe("the wizard goes on", () => {
   it("from every step when all is answered", () => {
@@ -27,8 +32,8 @@ describe("the wizard goes on", () => {
 
   it.each([
     ["source", { sourceId: null }, {}, /source/],
-    ["destination", { destinationId: null }, {}, /destination/],
-    ["destination", { destinationId: "source01" }, {}, /two databases/],
+    ["destination", { destinationIds: [] }, {}, /destination/],
+    ["destination", { destinationIds: ["source01"] }, {}, /two databases/],
     ["destination", {}, { engines: [] }, /No engine/],
     ["destination", {}, { engines: [engine, receivingEngine] }, /Choose the engine/],
     ["tables", { rules: { include: [], exclude: [] } }, {}, /include rule/],
@@ -56,14 +61,38 @@ describe("the wizard goes on", () => {
 
   it("over two engines when the one that applies can be reached", () => {
     const known = { ...engine, identity: receivingEngine.identity };
-    const two = { ...done, engineId: "engine01", applyEngineId: "engine02" };
+    const two = { ...done, engineId: "engine01", applyEngineIds: { dest0001: "engine02" } };
     expect(stepFault("destination", two, { ...facts, engines: [known, receivingEngine] })).toBeNull();
     expect(stepFault("destination", two, { ...facts, engines: [engine, receivingEngine] })).toMatch(
       /engine-1 has no identity/,
     );
-    const back = { ...done, engineId: "engine02", applyEngineId: "engine01" };
+    const back = { ...done, engineId: "engine02", applyEngineIds: { dest0001: "engine01" } };
     expect(stepFault("destination", back, { ...facts, engines: [known, receivingEngine] })).toMatch(
       /where others reach engine-1/,
+    );
+  });
+});
+
+describe("several destinations", () => {
+  const several = { ...done, destinationIds: ["dest0001", "dest0002"] };
+
+  it("go into one request, each with its engine where it has another", () => {
+    const state = { ...several, engineId: "engine01", applyEngineIds: { dest0002: "engine02", gone: "x" } };
+    expect(toStreamCreate(state, []).destinations).toEqual([
+      { database_id: "dest0001" },
+      { database_id: "dest0002", engine_id: "engine02" },
+    ]);
+  });
+
+  it("cannot both be received by one other engine", () => {
+    const known = { ...engine, identity: receivingEngine.identity };
+    const state = {
+      ...several,
+      engineId: "engine01",
+      applyEngineIds: { dest0001: "engine02", dest0002: "engine02" },
+    };
+    expect(stepFault("destination", state, { ...facts, engines: [known, receivingEngine] })).toMatch(
+      /engine-2 can receive for one destination/,
     );
   });
 });
@@ -71,19 +100,26 @@ describe("the wizard goes on", () => {
 describe("changing the source", () => {
   it("forgets what belonged to the old one", () => {
     const changed = withSource({ ...done, rules: { include: [], exclude: [] } }, "dest0001");
-    expect(changed).toMatchObject({ sourceId: "dest0001", destinationId: null, rules: emptyWizard.rules });
+    expect(changed).toMatchObject({ sourceId: "dest0001", destinationIds: [], rules: emptyWizard.rules });
     expect(withSource(done, "source01")).toBe(done);
   });
 });
 
 describe("the request", () => {
   it("says where capture and apply run", () => {
-    const one = toStreamCreate({ ...done, engineId: "engine01", applyEngineId: "engine01" }, []);
-    expect(one).toMatchObject({ engine_id: "engine01" });
-    expect(one).not.toHaveProperty("apply_engine_id");
-    const two = toStreamCreate({ ...done, engineId: "engine01", applyEngineId: "engine02" }, []);
-    expect(two).toMatchObject({ capture_engine_id: "engine01", apply_engine_id: "engine02" });
-    expect(two).not.toHaveProperty("engine_id");
+    const one = toStreamCreate(
+      { ...done, engineId: "engine01", applyEngineIds: { dest0001: "engine01" } },
+      [],
+    );
+    expect(one).toMatchObject({
+      capture_engine_id: "engine01",
+      destinations: [{ database_id: "dest0001" }],
+    });
+    const two = toStreamCreate(
+      { ...done, engineId: "engine01", applyEngineIds: { dest0001: "engine02" } },
+      [],
+    );
+    expect(two.destinations).toEqual([{ database_id: "dest0001", engine_id: "engine02" }]);
   });
 
   it("carries only parameters that differ from their defaults", () => {
@@ -91,7 +127,7 @@ describe("the request", () => {
     expect(toStreamCreate(state, facts.definitions)).toEqual({
       name: "a to b",
       source_id: "source01",
-      destination_id: "dest0001",
+      destinations: [{ database_id: "dest0001" }],
       rules: emptyWizard.rules,
       parameters: { parallelism: 8 },
       start: true,

@@ -17,11 +17,12 @@ export const stepLabels: Record<Step, { label: string; description: string }> = 
 
 export interface WizardState {
   sourceId: string | null;
-  destinationId: string | null;
-  /** Captures; also applies, unless another engine is chosen for that. */
+  /** In the order of choice. Several share one capture and one queue. */
+  destinationIds: string[];
+  /** Captures; also applies, where no other engine is chosen for that. */
   engineId: string | null;
-  /** Null: the same engine. */
-  applyEngineId: string | null;
+  /** By the destination's database; what is missing is the same engine. */
+  applyEngineIds: Record<string, string>;
   rules: TableRules;
   parameters: Record<string, ParameterValue>;
   name: string;
@@ -30,9 +31,9 @@ export interface WizardState {
 
 export const emptyWizard: WizardState = {
   sourceId: null,
-  destinationId: null,
+  destinationIds: [],
   engineId: null,
-  applyEngineId: null,
+  applyEngineIds: {},
   rules: { include: [{ schema: "public", table: "*" }], exclude: [] },
   parameters: {},
   name: "",
@@ -55,11 +56,12 @@ export function stepFault(step: Step, state: WizardState, facts: WizardFacts): s
     case "source":
       return state.sourceId ? null : "Choose the source database.";
     case "destination":
-      if (!state.destinationId) return "Choose the destination database.";
-      if (state.destinationId === state.sourceId) return "Source and destination must be two databases.";
+      if (state.destinationIds.length === 0) return "Choose the destination database, or several.";
+      if (state.destinationIds.includes(state.sourceId ?? ""))
+        return "Source and destination must be two databases.";
       if (facts.engines.length === 0) return "No engine is enrolled.";
       if (facts.engines.length > 1 && !state.engineId) return "Choose the engine that runs the stream.";
-      return isPropagated(state) ? placementFault(state, facts.engines) : null;
+      return placementFault(state, facts.engines);
     case "tables":
       if (completeRules(state.rules).include.length === 0) return "Add an include rule.";
       if (facts.replicable === null) return "Wait until the rules are evaluated.";
@@ -76,19 +78,27 @@ export function stepFault(step: Step, state: WizardState, facts: WizardFacts): s
   }
 }
 
-export function isPropagated(state: WizardState): boolean {
-  return state.applyEngineId !== null && state.applyEngineId !== state.engineId;
+/** The engine that applies at a destination, when another one captures. */
+export function applyEngineId(state: WizardState, databaseId: string): string | null {
+  const chosen = state.applyEngineIds[databaseId];
+  return chosen && chosen !== state.engineId ? chosen : null;
 }
 
-/** Why these two engines cannot work together, or null when they can. */
+/** Why these engines cannot work together, or null when they can. */
 function placementFault(state: WizardState, engines: readonly Engine[]): string | null {
-  const capture = engines.find(({ id }) => id === state.engineId);
-  const apply = engines.find(({ id }) => id === state.applyEngineId);
-  const nameless = [capture, apply].find((engine) => engine && engine.identity === null);
+  const find = (wanted: string | null) => engines.find(({ id }) => id === wanted);
+  const capture = find(state.engineId);
+  const others = state.destinationIds
+    .map((id) => find(applyEngineId(state, id)))
+    .filter((engine): engine is Engine => engine !== undefined);
+  if (others.length === 0) return null;
+  const nameless = [capture, ...others].find((engine) => engine && engine.identity === null);
   if (nameless) return `${nameless.name} has no identity yet: it must be online, in this version.`;
-  return apply && apply.propagation_address === null
-    ? `It is not known where others reach ${apply.name}: set its address on the page Engines.`
-    : null;
+  const unreached = others.find((engine) => engine.propagation_address === null);
+  if (unreached)
+    return `It is not known where others reach ${unreached.name}: set its address on the page Engines.`;
+  const twice = others.find((engine, place) => others.indexOf(engine) !== place);
+  return twice ? `${twice.name} can receive for one destination of a stream only.` : null;
 }
 
 /** The first step that is not done: as far as the wizard may be opened. */
@@ -100,15 +110,15 @@ export function furthestStep(state: WizardState, facts: WizardFacts): number {
 /** What a change of an earlier answer makes obsolete goes with it. */
 export function withSource(state: WizardState, sourceId: string): WizardState {
   if (sourceId === state.sourceId) return state;
-  const destinationId = state.destinationId === sourceId ? null : state.destinationId;
-  return { ...state, sourceId, destinationId, rules: emptyWizard.rules };
+  const destinationIds = state.destinationIds.filter((id) => id !== sourceId);
+  return { ...state, sourceId, destinationIds, rules: emptyWizard.rules };
 }
 
-function placement(state: WizardState): Partial<StreamCreate> {
-  if (!state.engineId) return {};
-  return isPropagated(state)
-    ? { capture_engine_id: state.engineId, apply_engine_id: state.applyEngineId }
-    : { engine_id: state.engineId };
+function destinations(state: WizardState): StreamCreate["destinations"] {
+  return state.destinationIds.map((id) => {
+    const engineId = applyEngineId(state, id);
+    return { database_id: id, ...(engineId ? { engine_id: engineId } : {}) };
+  });
 }
 
 /** The request's body: only parameters that differ from their defaults are sent. */
@@ -116,8 +126,8 @@ export function toStreamCreate(state: WizardState, definitions: StreamParameter[
   return {
     name: state.name.trim(),
     source_id: state.sourceId ?? "",
-    destination_id: state.destinationId ?? "",
-    ...placement(state),
+    ...(state.engineId ? { capture_engine_id: state.engineId } : {}),
+    destinations: destinations(state),
     rules: completeRules(state.rules),
     parameters: changedValues(defaults(definitions), state.parameters),
     start: state.start,

@@ -9,11 +9,11 @@ import { CheckList } from "@/features/preflight/check-list";
 import type { PreviewQuery } from "@/features/table-rules/use-preview";
 import { Panel } from "@/ui/panel";
 import { QueryFaces } from "@/ui/query-faces";
-import { DatabaseStep } from "./database-step";
+import { DatabaseStep, DestinationsStep } from "./database-step";
 import { EngineChoice } from "./engine-choice";
 import { ReviewStep } from "./review-step";
 import { TablesStep } from "./tables-step";
-import { isPropagated, type Step, type WizardState, withSource } from "./wizard-state";
+import { applyEngineId, type Step, type WizardState, withSource } from "./wizard-state";
 
 interface WizardStepProps {
   step: Step;
@@ -30,7 +30,11 @@ interface WizardStepProps {
 export function WizardStep(props: WizardStepProps) {
   const { step, state, onChange, databases, engines, definitions, preview, preflight, body } = props;
   const find = (id: string | null) => databases.find((database) => database.id === id);
-  const suggested = `${find(state.sourceId)?.name ?? ""} to ${find(state.destinationId)?.name ?? ""}`;
+  const destinations = state.destinationIds
+    .map((id) => find(id))
+    .filter((database): database is Database => database !== undefined);
+  const names = Object.fromEntries(databases.map(({ id, name }) => [id, name]));
+  const suggested = `${find(state.sourceId)?.name ?? ""} to ${destinations.map(({ name }) => name).join(", ")}`;
 
   switch (step) {
     case "source":
@@ -38,7 +42,6 @@ export function WizardStep(props: WizardStepProps) {
         <DatabaseStep
           label="Source database"
           databases={databases}
-          taken={null}
           value={state.sourceId}
           onChange={(id) => onChange((now) => withSource(now, id))}
         />
@@ -46,18 +49,18 @@ export function WizardStep(props: WizardStepProps) {
     case "destination":
       return (
         <Stack gap="md">
-          <DatabaseStep
-            label="Destination database"
+          <DestinationsStep
             databases={databases}
             taken={state.sourceId}
-            value={state.destinationId}
-            onChange={(id) => onChange((now) => ({ ...now, destinationId: id }))}
+            value={state.destinationIds}
+            onChange={(destinationIds) => onChange((now) => ({ ...now, destinationIds }))}
           />
           <EngineChoice
             engines={engines}
             engineId={state.engineId}
-            applyEngineId={state.applyEngineId}
-            onChange={(engineId, applyEngineId) => onChange((now) => ({ ...now, engineId, applyEngineId }))}
+            destinations={destinations}
+            applyEngineIds={state.applyEngineIds}
+            onChange={(engineId, applyEngineIds) => onChange((now) => ({ ...now, engineId, applyEngineIds }))}
           />
         </Stack>
       );
@@ -85,8 +88,8 @@ export function WizardStep(props: WizardStepProps) {
             </Button>
           }
         >
-          <QueryFaces query={preflight} inWords={problemInWords} loadingLabel="Checking both databases">
-            {(known) => <CheckList checks={known.checks} />}
+          <QueryFaces query={preflight} inWords={problemInWords} loadingLabel="Checking the databases">
+            {(known) => <CheckList checks={known.checks} databases={names} />}
           </QueryFaces>
         </Panel>
       );
@@ -108,9 +111,11 @@ export function WizardStep(props: WizardStepProps) {
         <ReviewStep
           body={body}
           source={find(state.sourceId)}
-          destination={find(state.destinationId)}
+          destinations={destinations.map((database) => ({
+            database,
+            engine: engines.find(({ id }) => id === applyEngineId(state, database.id)),
+          }))}
           engine={engines.find((engine) => engine.id === state.engineId) ?? engines[0]}
-          applyEngine={isPropagated(state) ? engines.find(({ id }) => id === state.applyEngineId) : undefined}
           preview={preview.data}
           suggestedName={suggested}
           onName={(name) => onChange((now) => ({ ...now, name }))}

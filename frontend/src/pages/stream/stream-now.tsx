@@ -8,6 +8,8 @@ import type { Sample, Stream } from "@/api/types";
 import { ComponentStrip } from "@/features/component-strip/component-strip";
 import { ComponentTable } from "@/features/component-strip/component-table";
 import { StreamHalves } from "@/features/component-strip/stream-halves";
+import { AddDestination } from "@/features/destinations/add-destination";
+import { BranchHead } from "@/features/destinations/branch-head";
 import { InstantiationProgress } from "@/features/instantiation/instantiation-progress";
 import { StreamCharts } from "@/features/stream-charts/stream-charts";
 import { asText, byteRate, bytes, compactCount, duration, latencyMs, rate } from "@/lib/format";
@@ -20,23 +22,30 @@ import { StreamPositions } from "./stream-positions";
 
 interface StreamNowProps {
   stream: Stream;
+  mayAct: boolean;
+  onErrorQueue: (destinationId: string) => void;
   minutes: number;
   onMinutes: (minutes: number) => void;
 }
 
-export function StreamNow({ stream, minutes, onMinutes }: StreamNowProps) {
+export function StreamNow({ stream, mayAct, onErrorQueue, minutes, onMinutes }: StreamNowProps) {
   const samples = useQuery(samplesQuery(stream.id));
-  const copying = stream.instantiation !== null && stream.instantiation.finished_at === null;
-  const instantiation = stream.instantiation && (
-    <Panel flush title="Initial copy">
-      <InstantiationProgress instantiation={stream.instantiation} />
+  const copies = stream.destinations.filter(({ instantiation }) => instantiation !== null);
+  const copying = copies.some(({ instantiation }) => instantiation?.finished_at === null);
+  const initialCopies = copies.map(({ id, database, instantiation }) => (
+    <Panel
+      key={id}
+      flush
+      title={stream.destinations.length > 1 ? `Initial copy of ${database.name}` : "Initial copy"}
+    >
+      {instantiation && <InstantiationProgress instantiation={instantiation} />}
     </Panel>
-  );
+  ));
   return (
     <Stack gap="sm">
       <KeyFigures stream={stream} />
       {stream.halves.length > 0 && <StreamHalves halves={stream.halves} />}
-      {copying && instantiation}
+      {copying && initialCopies}
       <QueryFaces query={samples} inWords={problemInWords} loadingLabel="Loading live samples">
         {(known) => {
           const last = known.at(-1);
@@ -51,7 +60,7 @@ export function StreamNow({ stream, minutes, onMinutes }: StreamNowProps) {
           }
           return (
             <>
-              <Components sample={last} stream={stream} />
+              <Components sample={last} stream={stream} mayAct={mayAct} onErrorQueue={onErrorQueue} />
               <Group justify="space-between">
                 <Text size="xs" c="dimmed">
                   {last.interval_seconds === null
@@ -75,7 +84,7 @@ export function StreamNow({ stream, minutes, onMinutes }: StreamNowProps) {
           );
         }}
       </QueryFaces>
-      {!copying && instantiation}
+      {!copying && initialCopies}
       {stream.positions && <StreamPositions positions={stream.positions} mode={stream.mode} />}
     </Stack>
   );
@@ -101,7 +110,11 @@ function KeyFigures({ stream }: { stream: Stream }) {
   );
 }
 
-function Components({ sample, stream }: { sample: Sample; stream: Stream }) {
+interface ComponentsProps extends Pick<StreamNowProps, "stream" | "mayAct" | "onErrorQueue"> {
+  sample: Sample;
+}
+
+function Components({ sample, stream, mayAct, onErrorQueue }: ComponentsProps) {
   const [view, setView] = useState("strip");
   return (
     <Stack gap={8}>
@@ -109,22 +122,41 @@ function Components({ sample, stream }: { sample: Sample; stream: Stream }) {
         <Text component="h2" size="md" fw={600}>
           Components
         </Text>
-        <SegmentedControl
-          size="xs"
-          aria-label="View of the components"
-          value={view}
-          onChange={setView}
-          data={[
-            { value: "strip", label: "Strip" },
-            { value: "table", label: "Table" },
-          ]}
-        />
+        <Group gap="sm">
+          <AddDestination stream={stream} mayAct={mayAct} />
+          <SegmentedControl
+            size="xs"
+            aria-label="View of the components"
+            value={view}
+            onChange={setView}
+            data={[
+              { value: "strip", label: "Strip" },
+              { value: "table", label: "Table" },
+            ]}
+          />
+        </Group>
       </Group>
       {view === "strip" ? (
-        <ComponentStrip sample={sample} stream={stream} />
+        <ComponentStrip
+          sample={sample}
+          stream={stream}
+          branchHead={(destination) => (
+            <BranchHead
+              stream={stream}
+              destination={destination}
+              mayAct={mayAct}
+              onErrorQueue={() => onErrorQueue(destination.id)}
+            />
+          )}
+        />
       ) : (
         <Panel flush>
-          <ComponentTable sample={sample} />
+          <ComponentTable
+            sample={sample}
+            destinations={Object.fromEntries(
+              stream.destinations.map(({ id, database }) => [id, database.name]),
+            )}
+          />
         </Panel>
       )}
     </Stack>

@@ -1,4 +1,4 @@
-import { Badge, Button, Group, Stack, Tabs, Text } from "@mantine/core";
+import { Badge, Button, Group, Select, Stack, Tabs, Text } from "@mantine/core";
 import { IconArrowNarrowRight } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
@@ -56,7 +56,11 @@ export function StreamPage() {
 
 function StreamView({ stream }: { stream: Stream }) {
   const navigate = route.useNavigate();
-  const { tab = "now", filter = "", minutes = 5, ...history } = route.useSearch();
+  const { tab = "now", filter = "", minutes = 5, destination, ...history } = route.useSearch();
+  const several = stream.destinations.length > 1;
+  const queueOf = stream.destinations.find(({ id }) => id === destination) ?? stream.destinations[0];
+  const showQueue = (id: string | undefined) =>
+    navigate({ search: (now) => ({ ...now, tab: "errors", destination: id }), replace: true });
   const mayAct = covers(useQuery(sessionQuery).data?.user.role, "operator");
   const parked = stream.error_queue_transactions ?? 0;
   return (
@@ -99,6 +103,8 @@ function StreamView({ stream }: { stream: Stream }) {
         <Tabs.Panel value="now">
           <StreamNow
             stream={stream}
+            mayAct={mayAct}
+            onErrorQueue={showQueue}
             minutes={minutes}
             onMinutes={(next) => navigate({ search: (now) => ({ ...now, minutes: next }), replace: true })}
           />
@@ -134,8 +140,23 @@ function StreamView({ stream }: { stream: Stream }) {
           </Panel>
         </Tabs.Panel>
         <Tabs.Panel value="errors">
-          <Panel flush title="Error queue">
-            <ErrorQueue streamId={stream.id} mayAct={mayAct} />
+          <Panel
+            flush
+            title={several && queueOf ? `Error queue of ${queueOf.database.name}` : "Error queue"}
+            aside={
+              several && (
+                <Select
+                  size="xs"
+                  aria-label="Destination"
+                  data={stream.destinations.map(({ id, database }) => ({ value: id, label: database.name }))}
+                  value={queueOf?.id ?? null}
+                  onChange={(id) => showQueue(id ?? undefined)}
+                  allowDeselect={false}
+                />
+              )
+            }
+          >
+            {queueOf && <ErrorQueue streamId={stream.id} destinationId={queueOf.id} mayAct={mayAct} />}
           </Panel>
         </Tabs.Panel>
       </Tabs>
@@ -143,10 +164,12 @@ function StreamView({ stream }: { stream: Stream }) {
   );
 }
 
-function enginesInWords({ mode, engine, capture_engine, apply_engine }: Stream): string {
-  return mode === "combined"
-    ? `engine ${engine.name}`
-    : `captured on ${capture_engine.name}, applied on ${apply_engine.name}`;
+function enginesInWords({ capture_engine, destinations }: Stream): string {
+  const others = new Set(destinations.map(({ engine }) => engine.name));
+  others.delete(capture_engine.name);
+  return others.size === 0
+    ? `engine ${capture_engine.name}`
+    : `captured on ${capture_engine.name}, applied on ${[...others].join(", ")}`;
 }
 
 function Facts({ stream }: { stream: Stream }) {
@@ -156,7 +179,9 @@ function Facts({ stream }: { stream: Stream }) {
       <Group gap={6}>
         <DatabaseLink {...stream.source} />
         <IconArrowNarrowRight size={15} aria-label="to" />
-        <DatabaseLink {...stream.destination} />
+        {stream.destinations.map(({ id, database }) => (
+          <DatabaseLink key={id} {...database} />
+        ))}
         <Text size="sm" c="dimmed">
           · {enginesInWords(stream)} · {stream.table_count} tables
         </Text>

@@ -1,0 +1,103 @@
+"""A fan-out with the real engine: what happens to one destination is not the other's, nor the source's, affair."""
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+
+from tests.conftest import Sides
+from tests.features.test_streams import STREAMS, created
+from tests.support.real_engine import RealEngine
+from tests.support.relay import Relay, relaying
+from tests.support.serving import eventually
+from tests.test_collector import collector, wait_for  # noqa: F401
+from tests.test_fan_out import reports, two  # noqa: F401
+from tests.test_real_engine import enrol, of, orders, same_rows, slot, thalwegd  # noqa: F401
+
+Running = Any
+
+
+def position(sides: Sides, query: str) -> int:
+    return int(of(sides, "postgres", f"SELECT ({query}) - '0/0'::pg_lsn")[0][0])
+
+
+@pytest.fixture
+def reports_name(sides: Sides) -> str:
+    return f"{sides.destination['dbname']}_reports"
+
+
+@pytest.fixture
+async def relay(sides: Sides) -> AsyncGenerator[Relay, None]:
+    async with relaying(sides.cluster.port) as made:
+        yield made
+
+
+async def test_a_dead_destination_holds_up_nobody_and_is_dropped(
+    operator: httpx.AsyncClient,
+    admin: httpx.AsyncClient,
+    registered: dict[str, str],
+    reports: str,  # noqa: F811
+    reports_name: str,
+    relay: Relay,
+    sides: Sides,
+    thalwegd: RealEngine,  # noqa: F811
+    collector: Running,  # noqa: F811
+) -> None:
+    assert (await enrol(admin, thalwegd)).status_code == 201
+    change = {"port": relay.port}
+    assert (await admin.patch(f"/api/v1/databases/{reports}", json=change, headers={"If-Match": "*"})).is_success
+    stream = await created(operator, registered, **two(registered, reports))
+    path = f"{STREAMS}/{stream['id']}"
+
+    running = await wait_for(operator, path, seconds=60, phase="REPLICATING")
+    assert [one["rows_copied"] for one in running["destinations"]] == [100, 100]
+
+    await relay.sever()
+    sides.on_source("INSERT INTO orders SELECT n, repeat(md5(n::text), 20), 1 FROM generate_series(1000, 9000) n")
+    written = position(sides, "SELECT pg_current_wal_flush_lsn()")
+    await same_rows(sides)
+
+    async def on_disk() -> dict[str, Any] | None:
+        shown = (await operator.get(path)).json()
+        away = shown["destinations"][1]
+        settled = away["phase"] == "RETRYING" and away["spilled"]["state"] == "ON DISK" and away["spilled"]["lcrs"]
+        return dict(shown) if settled and away["backlog"]["bytes"] else None
+
+    shown = await eventually(on_disk, 30)
+    well, away = shown["destinations"]
+    assert (well["phase"], well["error"], away["error"]["cure"] != "") == ("REPLICATING", None, True)
+    assert shown["health"]["reason"].startswith("Reports 2.0, the others go on.")
+
+    async def slot_moves() -> bool:
+        confirmed = f"SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = '{slot(stream)}'"
+        return position(sides, confirmed) >= written
+
+    await eventually(slot_moves, 30)
+    dropped = await operator.delete(f"{path}/destinations/{away['id']}", params={"force": True})
+    told = await wait_for(
+        operator, f"/api/v1/operations/{dropped.json()['operation_id']}", seconds=30, state="succeeded"
+    )
+    assert "DELETE FROM thalweg" in told["error"]["message"]
+    sides.on_source("INSERT INTO orders VALUES (20000, 'after it', 1)")
+    await same_rows(sides)
+
+    # The same database again: copied anew beside the one that goes on, once its old rows are out of the way.
+    await relay.mend()
+    sides.cluster.execute("TRUNCATE orders, customers", "DROP SCHEMA thalweg CASCADE", dbname=reports_name)
+    again = await operator.post(f"{path}/destinations", json={"database_id": reports})
+    assert again.status_code == 202, again.text
+    await wait_for(operator, f"/api/v1/operations/{again.json()['operation_id']}", seconds=60, state="succeeded")
+    sides.on_source("UPDATE orders SET amount = 7 WHERE id = 20000")
+
+    async def equal() -> bool:
+        try:
+            return of(sides, reports_name, "SELECT id, item, amount FROM orders ORDER BY id") == orders(sides, "source")
+        except psycopg.errors.UndefinedTable:
+            return False
+
+    await eventually(equal, 20)
+    deleted = (await operator.delete(path)).json()["operation_id"]
+    await wait_for(operator, f"/api/v1/operations/{deleted}", seconds=30, state="succeeded")
+    assert of(sides, reports_name, "SELECT to_regnamespace('thalweg')") == [(None,)]

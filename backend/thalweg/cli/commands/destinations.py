@@ -1,0 +1,158 @@
+"""destinations list, add, start, stop, retry, drop, set; errors: one of a stream's destinations by itself."""
+
+from typing import Annotated
+
+import typer
+
+from thalweg.cli.client import Api, CommandError, Json, connect
+from thalweg.cli.commands.streams import (
+    AsJson,
+    Name,
+    Set,
+    Wait,
+    destination_of,
+    follow,
+    parameters_of,
+    print_destinations,
+)
+from thalweg.cli.output import out, print_json, print_table
+
+app = typer.Typer(no_args_is_help=True, help="The destinations of a stream, each by itself.")
+One = Annotated[str, typer.Argument(metavar="DESTINATION", help="The destination's database, or its id in the stream.")]
+Force = Annotated[bool, typer.Option(help="Give up on what cannot be reached. The operation says what is left behind.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+
+def _stream(api: Api, name: str) -> Json:
+    return api.get(f"/streams/{api.find('/streams', 'stream', name)['id']}")
+
+
+def _one_of(stream: Json, name: str | None) -> Json:
+    """None is enough where there is only one."""
+    known: list[Json] = stream["destinations"]
+    for one in known:
+        if name in (one["id"], one["database"]["name"]) or (name is None and len(known) == 1):
+            return one
+    names = ", ".join(one["database"]["name"] for one in known)
+    if name is None:
+        raise CommandError(f"{stream['name']} has several destinations.", f"Name one with --destination: {names}.")
+    raise CommandError(f"{stream['name']} has no destination “{name}”.", f"There are: {names}.")
+
+
+@app.command("list")
+def list_destinations(name: Name, as_json: AsJson = False) -> None:
+    """Each destination's state, rate, latency and backlog."""
+    stream = _stream(connect(), name)
+    if as_json:
+        print_json(stream["destinations"])
+        return
+    print_destinations(stream)
+
+
+@app.command()
+def add(
+    name: Name,
+    to: Annotated[str, typer.Argument(metavar="DATABASE[@ENGINE]", help="The database, and the engine that applies.")],
+    settings: Set = None,
+    wait: Wait = False,
+) -> None:
+    """Give a stream one more destination. It is copied and caught up while the others go on."""
+    api = connect()
+    stream = api.find("/streams", "stream", name)
+    body = {**destination_of(api, to), "parameters": parameters_of(api, settings)}
+    accepted = api.create(f"/streams/{stream['id']}/destinations", body)
+    follow(api, accepted, wait, f"Adding {to.rpartition('@')[0] or to} to {stream['name']}")
+
+
+def _act(name: str, destination: str, action: str, what: str, wait: bool) -> None:
+    api = connect()
+    stream = _stream(api, name)
+    one = _one_of(stream, destination)
+    accepted = api.post(f"/streams/{stream['id']}/destinations/{one['id']}:{action}")
+    follow(api, accepted, wait, f"{what} {one['database']['name']} of {stream['name']}")
+
+
+@app.command()
+def start(name: Name, destination: One, wait: Wait = False) -> None:
+    """Go on with a destination that was stopped."""
+    _act(name, destination, "start", "Starting", wait)
+
+
+@app.command()
+def stop(name: Name, destination: One, wait: Wait = False) -> None:
+    """Pause a destination. Its backlog grows on the engine's disk; the others go on."""
+    _act(name, destination, "stop", "Stopping", wait)
+
+
+@app.command()
+def retry(name: Name, destination: One, wait: Wait = False) -> None:
+    """Clear a destination's error and try again at once."""
+    _act(name, destination, "retry", "Retrying", wait)
+
+
+@app.command()
+def drop(name: Name, destination: One, force: Force = False, yes: Yes = False, wait: Wait = False) -> None:
+    """Drop a destination: its backlog is discarded for good. Tables and rows that are there stay."""
+    api = connect()
+    stream = _stream(api, name)
+    one = _one_of(stream, destination)
+    shown = one["database"]["name"]
+    if not yes:
+        typer.confirm(f"Drop {shown} from {stream['name']}, and discard what it has not got yet?", abort=True)
+    accepted = api.delete(f"/streams/{stream['id']}/destinations/{one['id']}", force=force)
+    follow(api, accepted, wait, f"Dropping {shown} from {stream['name']}")
+
+
+@app.command("set")
+def set_parameters(
+    name: Name, destination: One, settings: Annotated[list[str], typer.Argument(help="parameter=value ...")]
+) -> None:
+    """Let a destination differ from the stream's parameters. What is not named is the stream's again."""
+    api = connect()
+    stream = _stream(api, name)
+    one = _one_of(stream, destination)
+    path = f"/streams/{stream['id']}/destinations/{one['id']}"
+    changed = _one_of(api.patch(path, {"parameters": parameters_of(api, settings)}, stream["etag"]), one["id"])
+    for key, value in changed["parameters"].items():
+        out.print(f"{key} = {value}")
+
+
+def errors(
+    name: Name,
+    destination: Annotated[str | None, typer.Option(help="Which one, when the stream has several.")] = None,
+    execute: Annotated[
+        int | None, typer.Option(metavar="ID", help="Apply this one again, and those that stand behind it.")
+    ] = None,
+    discard: Annotated[
+        int | None, typer.Option(metavar="ID", help="Drop this one for good: its changes are never applied.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Transactions parked in the error queue of a stream's destination; apply one again, or discard it."""
+    if execute is not None and discard is not None:
+        raise CommandError("A transaction is either executed or discarded.", "Give one of --execute and --discard.")
+    api = connect()
+    stream = _stream(api, name)
+    path = f"/streams/{stream['id']}/destinations/{_one_of(stream, destination)['id']}/errors"
+    if execute is not None:
+        api.post(f"{path}/{execute}/execute")
+        out.print(f"Transaction {execute} is applied.")
+        return
+    if discard is not None:
+        api.delete(f"{path}/{discard}")
+        out.print(f"Transaction {discard} is discarded.")
+        return
+    parked = api.get(path)["errors"]
+    if as_json:
+        print_json(parked)
+        return
+    print_table(
+        [">ID", "PARKED", "COMMIT", ">LCRS", "TABLES", "MESSAGE"],
+        [
+            [
+                str(item["id"]), item["parked_at"][:19], item["commit_lsn"], str(item["lcrs"]),
+                ", ".join(item["tables"]), item["message"],
+            ]
+            for item in parked
+        ],
+    )  # fmt: skip

@@ -1,0 +1,40 @@
+"""A stream's destinations: one at least."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, ForeignKey, UniqueConstraint, func
+from sqlalchemy.orm import Mapped, mapped_column, relationship
+
+from thalweg.db.models.base import Base
+from thalweg.db.models.database import DatabaseRow
+from thalweg.db.models.engine import EngineRow
+
+
+class DestinationRow(Base):
+    """`id` is unique in its stream, as the engine's contract has it."""
+
+    __tablename__ = "destinations"
+    __table_args__ = (UniqueConstraint("stream_id", "database_id"),)
+
+    stream_id: Mapped[str] = mapped_column(ForeignKey("streams.id", ondelete="CASCADE"), primary_key=True)
+    id: Mapped[str] = mapped_column(primary_key=True)
+    database_id: Mapped[str] = mapped_column(ForeignKey("databases.id"), index=True)
+    engine_id: Mapped[str] = mapped_column(ForeignKey("engines.id"), index=True)
+    """The engine that applies."""
+    parameters: Mapped[dict[str, Any]]
+    """Those that differ from the stream's."""
+    desired_status: Mapped[str]
+    force: Mapped[bool] = mapped_column(default=False)
+    changed_revision: Mapped[int] = mapped_column(BigInteger, default=0)
+    """Of an engine that receives: its desired revision that first held the destination as it is now."""
+    listed: Mapped[bool] = mapped_column(default=False)
+    """The capture engine has it in its list."""
+    detached: Mapped[bool] = mapped_column(default=False)
+    """While it is being dropped: the capture engine has dropped it from its list, now the engine that receives goes."""
+    ordinal: Mapped[int]
+    """Orders a stream's destinations as they came."""
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+    database: Mapped[DatabaseRow] = relationship(lazy="raise")
+    engine: Mapped[EngineRow] = relationship(lazy="raise")

@@ -1,0 +1,22 @@
+"""Whole streams: with their databases, engines and destinations."""
+
+from sqlalchemy import ColumnElement, Select, or_, select
+from sqlalchemy.orm import joinedload, selectinload
+
+from thalweg.db.models import DestinationRow, StreamRow
+
+
+def whole_streams() -> Select[StreamRow]:
+    to_destinations = selectinload(StreamRow.destinations)
+    return select(StreamRow).options(
+        joinedload(StreamRow.source), joinedload(StreamRow.capture_engine),
+        to_destinations.joinedload(DestinationRow.database), to_destinations.joinedload(DestinationRow.engine),
+    )  # fmt: skip
+
+
+def runs_on(*engine_ids: str) -> ColumnElement[bool]:
+    """The streams that one of these engines runs, whole or in part."""
+    return or_(
+        StreamRow.capture_engine_id.in_(engine_ids),
+        StreamRow.destinations.any(DestinationRow.engine_id.in_(engine_ids)),
+    )

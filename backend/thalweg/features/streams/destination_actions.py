@@ -1,0 +1,116 @@
+"""Start, stop, retry, drop and change one destination of several: the others go on meanwhile."""
+
+from fastapi import Response
+
+from thalweg.db.audit import record
+from thalweg.db.models import DestinationRow, EngineRow, StreamRow
+from thalweg.db.operations import (
+    OperationAccepted,
+    OperationKind,
+    OperationState,
+    finish,
+    start_operation,
+    unfinished_operations,
+)
+from thalweg.engine_client.access import client_of, problem_of
+from thalweg.engine_client.client import EngineFailure
+from thalweg.features.streams import repository
+from thalweg.features.streams.actions import SUPERSEDED
+from thalweg.features.streams.destination_lifecycle import TARGETS, DestinationAction, refusal
+from thalweg.features.streams.error_queue import name_at_engine
+from thalweg.features.streams.lifecycle import DesiredStatus
+from thalweg.features.streams.parameters import check_destination_parameters
+from thalweg.features.streams.presentation import stream_of
+from thalweg.features.streams.schemas import DestinationUpdate, Stream
+from thalweg.features.streams.service import (
+    being_deleted,
+    definitions_of,
+    destination_facts,
+    existing_destination,
+    existing_stream,
+)
+from thalweg.kernel.clock import now
+from thalweg.kernel.context import Context
+from thalweg.kernel.etags import check_if_match
+from thalweg.kernel.problems import Problem
+from thalweg.live.latest import fresh_samples
+
+KINDS = {action: OperationKind(f"destination.{action}") for action in DestinationAction}
+
+
+async def act(
+    context: Context, stream_id: str, destination_id: str, action: DestinationAction, response: Response,
+    force: bool = False,
+) -> OperationAccepted:  # fmt: skip
+    row = await existing_stream(context, stream_id, lock=True)
+    one = existing_destination(row, destination_id)
+    refused = refusal(row, one, action)
+    if refused is not None:
+        raise Problem("invalid_transition", *refused)
+    before = destination_facts(one)
+    if action is DestinationAction.RETRY:
+        told_at = now()
+        await _retry(context, row, one)
+    else:
+        told_at = None
+        await _desire(context, row, one, action, force)
+    operation = start_operation(
+        context.session, KINDS[action], row.id, row.name, row.changed_revision, context.principal.name,
+        destination_id=one.id,
+    )  # fmt: skip
+    if told_at is not None:
+        operation.state, operation.started_at = OperationState.RUNNING, told_at
+    await context.session.flush()
+    record(context, f"destinations_{action}", ("stream", row.id, row.name), before, destination_facts(one))
+    response.headers["Location"] = f"/api/v1/operations/{operation.id}"
+    return OperationAccepted(operation_id=operation.id, stream_id=row.id, state=OperationState(operation.state))
+
+
+async def _desire(
+    context: Context, row: StreamRow, one: DestinationRow, action: DestinationAction, force: bool
+) -> None:
+    for operation in await unfinished_operations(context.session, [row.id]):
+        if operation.destination_id == one.id:
+            finish(operation, OperationState.FAILED, SUPERSEDED)
+    one.desired_status = TARGETS[action]
+    one.force = one.force or force
+    await _changed(context, row)
+
+
+async def _changed(context: Context, row: StreamRow) -> None:
+    await repository.next_revisions(context.session, row)
+    row.version += 1
+    row.updated_at = now()
+
+
+async def _retry(context: Context, row: StreamRow, one: DestinationRow) -> None:
+    """Straight to the engines: it is an event and not a state that could be desired."""
+    resources = context.resources
+    told: list[tuple[EngineRow, str | None]] = [(row.capture_engine, one.id)]
+    if one in row.receivers:
+        told.append((one.engine, name_at_engine(row, one)))
+    for engine, name in told:
+        client = client_of(engine, resources.http, resources.secrets, resources.settings.engine_timeout)
+        try:
+            await client.retry(row.id, name)
+        except EngineFailure as failure:
+            raise problem_of(failure) from failure
+
+
+async def update(
+    context: Context, stream_id: str, destination_id: str, body: DestinationUpdate, if_match: str | None
+) -> Stream:
+    row = await existing_stream(context, stream_id, lock=True)
+    check_if_match(if_match, row.version)
+    one = existing_destination(row, destination_id)
+    if DesiredStatus.DROPPED in (row.desired_status, one.desired_status):
+        raise being_deleted()
+    definitions = definitions_of(context)
+    check_destination_parameters(definitions, body.parameters, "")
+    before = destination_facts(one)
+    one.parameters = dict(body.parameters)
+    await _changed(context, row)
+    await context.session.flush()
+    record(context, "destinations_update", ("stream", row.id, row.name), before, destination_facts(one))
+    samples = await fresh_samples(context, [row.id]) or {}
+    return stream_of(row, samples.get(row.id), definitions, now())

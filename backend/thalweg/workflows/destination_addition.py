@@ -1,0 +1,99 @@
+"""Adds a destination to a stream that exists: copied and caught up while the others go on."""
+
+import re
+
+from thalweg.db.audit import record
+from thalweg.db.models import DatabaseRow, DestinationRow, EngineRow, StreamRow
+from thalweg.db.operations import OperationAccepted, OperationKind, OperationState, ProgressUnit, start_operation
+from thalweg.features.streams import repository as streams
+from thalweg.features.streams.lifecycle import DesiredStatus
+from thalweg.features.streams.parameters import check_destination_parameters
+from thalweg.features.streams.presentation import may_fan_out
+from thalweg.features.streams.schemas import DESTINATIONS_MAX, DestinationCreate, Parameters
+from thalweg.features.streams.service import being_deleted, definitions_of, destination_facts, existing_stream
+from thalweg.kernel.clock import now
+from thalweg.kernel.context import Context
+from thalweg.kernel.idempotency import Created
+from thalweg.kernel.problems import Problem
+from thalweg.kernel.rules import TableRules
+from thalweg.workflows.stream_placement import check_apart, engine_for
+from thalweg.workflows.stream_preparation import Planned, database_of, not_ready, preflight, twice
+
+ID_LENGTH_MAX = 16
+
+
+def attach(row: StreamRow, database: DatabaseRow, engine: EngineRow, parameters: Parameters) -> DestinationRow:
+    """The last of the stream's destinations."""
+    one = DestinationRow(
+        id=_new_id(row, database.name), database_id=database.id, engine_id=engine.id, parameters=parameters,
+        desired_status=DesiredStatus.ENABLED, ordinal=max((other.ordinal for other in row.destinations), default=0) + 1,
+        force=False, listed=False, detached=False, changed_revision=0,
+    )  # fmt: skip
+    one.database, one.engine = database, engine
+    row.destinations.append(one)
+    return one
+
+
+def _new_id(row: StreamRow, name: str) -> str:
+    """What the contract allows of the database's name, so that people know it in metrics; another than those that the
+    engine knows still."""
+    observed = (row.observed or {}).get("destinations", [])
+    taken = {one.id for one in row.destinations} | {branch["id"] for branch in observed}
+    base = re.sub(r"[^a-z0-9]", "", name.lower())[:ID_LENGTH_MAX] or "destination"
+    if base not in taken:
+        return base
+    numbered = (f"{base[: ID_LENGTH_MAX - len(str(number))]}{number}" for number in range(2, len(taken) + 3))
+    return next(candidate for candidate in numbered if candidate not in taken)
+
+
+async def add_destination(context: Context, stream_id: str, body: DestinationCreate) -> Created:
+    database = await database_of(context, "/database_id", body.database_id)
+    await _check(context, stream_id, body, database)
+    row = await streams.stream_by_id(context.session, stream_id, lock=True)
+    if row is None or row.desired_status == DesiredStatus.DROPPED:
+        raise being_deleted()
+    engine = row.capture_engine if body.engine_id is None else await engine_for(context, body.engine_id)
+    check_apart(row.capture_engine, engine, "/engine_id", [one.engine for one in row.destinations])
+    _check_room(row, database)
+    row.fans_out = True
+    one = attach(row, database, engine, dict(body.parameters))
+    await streams.next_revisions(context.session, row)
+    row.version += 1
+    row.updated_at = now()
+    operation = start_operation(
+        context.session, OperationKind.DESTINATION_ADD, row.id, row.name, row.changed_revision, context.principal.name,
+        ProgressUnit.ROWS, None, destination_id=one.id,
+    )  # fmt: skip
+    await context.session.flush()
+    record(context, "destinations_add", ("stream", row.id, row.name), after=destination_facts(one))
+    accepted = OperationAccepted(operation_id=operation.id, stream_id=row.id, state=OperationState.PENDING)
+    return Created(accepted, 202, {"Location": f"/api/v1/operations/{operation.id}"})
+
+
+async def _check(context: Context, stream_id: str, body: DestinationCreate, database: DatabaseRow) -> None:
+    """Looks into both databases, which may take seconds: nothing is locked meanwhile."""
+    row = await existing_stream(context, stream_id)
+    if row.desired_status == DesiredStatus.DROPPED:
+        raise being_deleted()
+    _check_room(row, database)
+    check_destination_parameters(definitions_of(context), body.parameters, "")
+    wanted = Planned(database, {**row.parameters, **body.parameters})
+    chosen = frozenset((table["schema"], table["table"]) for table in row.tables)
+    rules = TableRules.model_validate(row.rules)
+    result = await preflight(context, row.source, [wanted], rules, row.parameters, row, chosen)
+    if not result.preflight.ready:
+        raise not_ready(result.preflight, "Nothing was changed.", {database.id: "/database_id"})
+
+
+def _check_room(row: StreamRow, database: DatabaseRow) -> None:
+    if not may_fan_out(row):
+        raise Problem(
+            "invalid_transition", "The stream was made for one destination at another engine, which holds its slot.",
+            "Create a stream with several destinations instead.",
+        )  # fmt: skip
+    if database.id in (one.database_id for one in row.destinations):
+        raise twice("/database_id", database)
+    if len(row.destinations) >= DESTINATIONS_MAX:
+        raise Problem(
+            "invalid_transition", f"A stream has {DESTINATIONS_MAX} destinations at most.", "Create another stream."
+        )

@@ -1,0 +1,92 @@
+import { Button, Group, Modal, Select, Stack, Text } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { IconPlus } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { databasesQuery } from "@/api/databases";
+import { enginesQuery } from "@/api/operations";
+import { problemInWords } from "@/api/problem-in-words";
+import { useAddDestination } from "@/api/streams";
+import type { Stream } from "@/api/types";
+import { ProblemAlert } from "@/ui/problem-alert";
+import { RestCall } from "@/ui/rest-call";
+
+/** One more destination for a stream that exists; checked as at the creation, then copied while the others go on. */
+export function AddDestination({ stream, mayAct }: { stream: Stream; mayAct: boolean }) {
+  const [opened, setOpened] = useState(false);
+  return (
+    <>
+      <Button
+        variant="default"
+        leftSection={<IconPlus size={14} aria-hidden />}
+        disabled={!mayAct || !stream.actions.includes("add_destination")}
+        onClick={() => setOpened(true)}
+      >
+        Add destination
+      </Button>
+      <Modal opened={opened} onClose={() => setOpened(false)} title="Add destination" size="lg">
+        <AddForm stream={stream} onDone={() => setOpened(false)} />
+      </Modal>
+    </>
+  );
+}
+
+function AddForm({ stream, onDone }: { stream: Stream; onDone: () => void }) {
+  const databases = useQuery(databasesQuery).data ?? [];
+  const engines = useQuery(enginesQuery).data ?? [];
+  const [databaseId, setDatabaseId] = useState<string | null>(null);
+  const [engineId, setEngineId] = useState<string | null>(stream.capture_engine.id);
+  const add = useAddDestination(stream.id);
+  const taken = new Set([stream.source.id, ...stream.destinations.map(({ database }) => database.id)]);
+  const free = databases.filter(({ id }) => !taken.has(id));
+  const body = {
+    database_id: databaseId ?? "",
+    ...(engineId && engineId !== stream.capture_engine.id ? { engine_id: engineId } : {}),
+  };
+  return (
+    <Stack gap="sm">
+      <Text size="sm">
+        It gets a copy of the tables, then everything that has changed since. The other destinations go on
+        meanwhile; capture starts anew once, so that they pause for a moment.
+      </Text>
+      <Select
+        label="Database"
+        placeholder={free.length === 0 ? "Register another database first" : "Choose one"}
+        data={free.map(({ id, name }) => ({ value: id, label: name }))}
+        value={databaseId}
+        onChange={setDatabaseId}
+      />
+      {engines.length > 1 && (
+        <Select
+          label="Applies"
+          description="Best on a host near the destination."
+          data={engines.map(({ id, name }) => ({ value: id, label: name }))}
+          value={engineId}
+          onChange={setEngineId}
+          allowDeselect={false}
+        />
+      )}
+      {add.isError && <ProblemAlert problem={problemInWords(add.error)} />}
+      <RestCall call={{ method: "POST", path: `/api/v1/streams/${stream.id}/destinations`, body }} />
+      <Group justify="flex-end">
+        <Button variant="default" onClick={onDone}>
+          Cancel
+        </Button>
+        <Button
+          disabled={!databaseId}
+          loading={add.isPending}
+          onClick={() =>
+            add.mutate(body, {
+              onSuccess: () => {
+                notifications.show({ title: stream.name, message: "The new destination is being copied." });
+                onDone();
+              },
+            })
+          }
+        >
+          Add destination
+        </Button>
+      </Group>
+    </Stack>
+  );
+}

@@ -1,0 +1,176 @@
+import { Box, Button, Group, Stack, Text } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { IconPlayerPause, IconPlayerPlay, IconRefresh, IconUnlink } from "@tabler/icons-react";
+import { useState } from "react";
+import { problemInWords } from "@/api/problem-in-words";
+import { type StreamAction, useDestinationAction, useDropDestination } from "@/api/streams";
+import type { Stream, StreamDestination } from "@/api/types";
+import type { RestCallSpec } from "@/lib/curl";
+import { asText, bytes, compactCount, duration, latencyMs, rate } from "@/lib/format";
+import { stateInWords } from "@/lib/states";
+import { ConfirmByName } from "@/ui/confirm-by-name";
+import { Meter } from "@/ui/meter";
+import { ProblemAlert } from "@/ui/problem-alert";
+import { Metric, MetricLabel } from "@/ui/quantity";
+import { RestCallButton } from "@/ui/rest-call";
+import { StateBadge, ToneBadge } from "@/ui/tone";
+
+const buttons = [
+  { action: "start", label: "Start", icon: IconPlayerPlay },
+  { action: "stop", label: "Pause", icon: IconPlayerPause },
+  { action: "retry", label: "Retry", icon: IconRefresh },
+] as const;
+
+interface BranchHeadProps {
+  stream: Stream;
+  destination: StreamDestination;
+  mayAct: boolean;
+  onErrorQueue: () => void;
+}
+
+/** One destination of several: how it is doing, how far behind it is, and what may be done with it alone. */
+export function BranchHead({ stream, destination, mayAct, onErrorQueue }: BranchHeadProps) {
+  const { database, engine, error, latency, backlog } = destination;
+  return (
+    <Stack gap={8}>
+      <Group justify="space-between" wrap="nowrap" align="flex-start">
+        <Group gap={8}>
+          <Text size="sm" fw={600} component="h3" title={database.address}>
+            {database.name}
+          </Text>
+          <StateBadge
+            state={destination.status === "ENABLED" ? destination.phase : destination.status}
+            compact
+          />
+          <Text size="xs" c="dimmed">
+            {destination.mode === "propagation" ? `received and applied by ${engine.name}` : engine.name}
+          </Text>
+        </Group>
+        <BranchActions stream={stream} destination={destination} mayAct={mayAct} />
+      </Group>
+      {error && (
+        <ProblemAlert
+          tone={error.class === "transient" ? "warning" : "bad"}
+          problem={{ title: error.title, message: error.message, cure: error.cure, code: error.code }}
+        />
+      )}
+      <Group gap={28} align="flex-start">
+        <Metric metric="lcrRate" quantity={rate(destination.lcrs_per_second, "LCR")} />
+        <Metric metric="latencyP99" quantity={latencyMs(latency.p99_ms)} />
+        <Metric metric="backlogBytes" quantity={bytes(backlog.bytes)} />
+        <Metric metric="backlogSeconds" label="Backlog time" quantity={duration(backlog.seconds)} />
+        <Spilled destination={destination} />
+        <Group gap={6} align="flex-end">
+          <Metric metric="errors" quantity={compactCount(destination.error_queue_transactions, "txn")} />
+          <Button size="compact-xs" variant="subtle" onClick={onErrorQueue}>
+            Error queue
+          </Button>
+        </Group>
+      </Group>
+    </Stack>
+  );
+}
+
+/** What the engine keeps on its disk for this destination, of what it may. */
+function Spilled({ destination: { spilled, database } }: { destination: StreamDestination }) {
+  if (!spilled) return null;
+  const text = `${asText(bytes(spilled.bytes))} of ${asText(bytes(spilled.limit_bytes))}`;
+  const share = spilled.limit_bytes > 0 ? spilled.bytes / spilled.limit_bytes : null;
+  const tone = spilled.state === "FULL" ? "bad" : share !== null && share > 0.8 ? "warning" : "busy";
+  return (
+    <>
+      <Box miw={170}>
+        <Group gap={6} wrap="nowrap">
+          <MetricLabel metric="spilledBacklog" />
+          <Text size="xs" className="numeric" style={{ whiteSpace: "nowrap" }}>
+            {text}
+          </Text>
+          <ToneBadge state={stateInWords(spilled.state)} compact />
+        </Group>
+        <Meter label={`Backlog of ${database.name} on disk`} share={share} text={text} tone={tone} />
+      </Box>
+      {spilled.frames > 0 && spilled.age_seconds > 0 && (
+        <Metric metric="spilledAge" quantity={duration(spilled.age_seconds)} />
+      )}
+    </>
+  );
+}
+
+function BranchActions({ stream, destination, mayAct }: Omit<BranchHeadProps, "onErrorQueue">) {
+  const name = destination.database.name;
+  const path = `/api/v1/streams/${stream.id}/destinations/${destination.id}`;
+  const act = useDestinationAction(stream.id, destination.id);
+  const drop = useDropDestination(stream.id, destination.id);
+  const [dropping, setDropping] = useState(false);
+  const dropCall = (force: boolean): RestCallSpec => ({
+    method: "DELETE",
+    path: `${path}${force ? "?force=true" : ""}`,
+  });
+  const run = (action: StreamAction) =>
+    act.mutate(action, {
+      onError: (error) => {
+        const { title, message, cure } = problemInWords(error);
+        const told = [message, cure].filter(Boolean).join(" ");
+        notifications.show({ title, message: told, color: "red", autoClose: false });
+      },
+    });
+  const offered = buttons.filter(({ action }) => destination.actions.includes(action));
+  const waiting = destination.spilled ? asText(bytes(destination.spilled.bytes)) : "nothing";
+  return (
+    <Group gap={6} wrap="nowrap">
+      <RestCallButton
+        label="REST calls"
+        calls={[
+          ...offered.map(
+            ({ action }): RestCallSpec => ({
+              method: "POST",
+              path: `${path}:${action}`,
+            }),
+          ),
+          dropCall(false),
+        ]}
+      />
+      {offered.map(({ action, label, icon: Icon }) => (
+        <Button
+          key={action}
+          variant="default"
+          leftSection={<Icon size={14} aria-hidden />}
+          aria-label={`${label} ${name}`}
+          disabled={!mayAct}
+          loading={act.isPending && act.variables === action}
+          onClick={() => run(action)}
+        >
+          {label}
+        </Button>
+      ))}
+      <Button
+        variant="default"
+        leftSection={<IconUnlink size={14} aria-hidden />}
+        aria-label={`Drop ${name}`}
+        disabled={!mayAct || !destination.actions.includes("drop")}
+        onClick={() => setDropping(true)}
+      >
+        Drop
+      </Button>
+      <ConfirmByName
+        opened={dropping}
+        onClose={() => {
+          drop.reset();
+          setDropping(false);
+        }}
+        title="Drop destination"
+        verb="Drop"
+        name={name}
+        forceExplanation="Give up on the destination, or on the engine that applies there, when it cannot be reached. What is left behind is named in the operation, with the SQL that removes it."
+        call={dropCall}
+        pending={drop.isPending}
+        problem={drop.isError && <ProblemAlert problem={problemInWords(drop.error)} />}
+        onConfirm={(force) => drop.mutate(force, { onSuccess: () => setDropping(false) })}
+      >
+        Its backlog ({waiting} on disk) is discarded for good, and the stream's progress at {name} is removed.
+        The tables and rows at {name} stay as they are; the other destinations go on. To replicate there
+        again, everything must be copied again.
+      </ConfirmByName>
+    </Group>
+  );
+}
