@@ -21,9 +21,7 @@ const atSource = (text: string) => sql(stack.source, ledger.dbname, text);
 const entries = (end: { dbname: string }) =>
   sql(stack.destination, end.dbname, "SELECT count(*) || ' ' || coalesce(sum(amount), 0) FROM entry");
 const write = (first: number, last: number) =>
-  atSource(
-    `INSERT INTO entry SELECT n, n % 97, md5(n::text) FROM generate_series(${first}, ${last}) n`,
-  );
+  atSource(`INSERT INTO entry SELECT n, n % 97, md5(n::text) FROM generate_series(${first}, ${last}) n`);
 
 async function expectSame(end: { dbname: string }, timeout = 30_000): Promise<void> {
   const wanted = await atSource("SELECT count(*) || ' ' || sum(amount) FROM entry");

@@ -4242,10 +4242,7 @@ export interface components {
             error_queue_transactions: number;
             /** Components */
             components: components["schemas"]["ComponentSample"][];
-            /**
-             * Destinations
-             * @default []
-             */
+            /** Destinations */
             destinations: components["schemas"]["DestinationSample"][];
         };
         /** Samples */
