@@ -34,7 +34,16 @@ async function check(page: Page, where: string): Promise<void> {
   await expectNoViolations(page, where);
 }
 
-const entries = ["Overview", "Topology", "Alerts", "Databases", "Engines", "Operations", "Audit", "Settings"] as const;
+const entries = [
+  "Overview",
+  "Topology",
+  "Alerts",
+  "Databases",
+  "Engines",
+  "Operations",
+  "Audit",
+  "Settings",
+] as const;
 
 for (const scheme of ["light", "dark"] as const) {
   test.describe(scheme, () => {

@@ -16,7 +16,9 @@ export class Shell {
     return this.page.getByRole("heading", { level: 1, name });
   }
 
-  async open(entry: "Overview" | "Topology" | "Alerts" | "Databases" | "Engines" | "Operations" | "Audit" | "Settings") {
+  async open(
+    entry: "Overview" | "Topology" | "Alerts" | "Databases" | "Engines" | "Operations" | "Audit" | "Settings",
+  ) {
     await this.navigation.getByRole("link", { name: entry }).click();
     await expect(this.heading(entry)).toBeVisible();
   }

@@ -198,7 +198,9 @@ test("stopped, nothing arrives; started again, everything does", async ({ page }
   expect(await sales.atDestination(arrived)).toBe("10");
 });
 
-test("a row in the way raises an alert, which is taken on and ends when the row is gone", async ({ page }) => {
+test("a row in the way raises an alert, which is taken on and ends when the row is gone", async ({
+  page,
+}) => {
   const stream = new StreamScreen(page);
   await stream.open(sales.stream);
   const { id } = stream;
