@@ -21,6 +21,15 @@ function componentRate(sample: Sample, id: string): Maybe {
   return sample.components.find((component) => component.id === id)?.lcrs_per_second;
 }
 
+/** Of every destination's apply reader; unknown as soon as one is. */
+function readersRate(sample: Sample): Maybe {
+  const rates = sample.components
+    .filter(({ sub_component }) => sub_component === "APPLY READER")
+    .map(({ lcrs_per_second }) => lcrs_per_second);
+  if (rates.length === 0) return null;
+  return rates.reduce<number | null>((sum, one) => (sum === null || one === null ? null : sum + one), 0);
+}
+
 /** The window's samples as columns. A value that was unknown stays a gap. */
 export function chartSeries(samples: Sample[], minutes: number): ChartSeries {
   const last = samples.at(-1);
@@ -31,7 +40,7 @@ export function chartSeries(samples: Sample[], minutes: number): ChartSeries {
     times: shown.map((sample) => Date.parse(sample.at)),
     rates: [
       { label: "Capture", colour: 1, values: column((sample) => componentRate(sample, "capture")) },
-      { label: "Apply reader", colour: 2, values: column((sample) => componentRate(sample, "reader")) },
+      { label: "Apply reader", colour: 2, values: column(readersRate) },
       { label: "Applied", colour: 3, values: column((sample) => sample.lcrs_per_second) },
     ],
     latencies: [

@@ -179,8 +179,11 @@ function Facts({ stream }: { stream: Stream }) {
       <Group gap={6}>
         <DatabaseLink {...stream.source} />
         <IconArrowNarrowRight size={15} aria-label="to" />
-        {stream.destinations.map(({ id, database }) => (
-          <DatabaseLink key={id} {...database} />
+        {stream.destinations.map(({ id, database }, place) => (
+          <span key={id}>
+            <DatabaseLink {...database} />
+            {place + 1 < stream.destinations.length && ","}
+          </span>
         ))}
         <Text size="sm" c="dimmed">
           · {enginesInWords(stream)} · {stream.table_count} tables
