@@ -1,5 +1,6 @@
 """History: what the collector writes comes back as charts without holes, at every resolution, and goes in time."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -21,6 +22,7 @@ from thalweg.history.series import resample, spans_of
 from thalweg.history.tiers import HOURS, MINUTES, SECONDS, choose_step, choose_tier, floor
 from thalweg.kernel.context import Resources
 from thalweg.kernel.settings import Settings
+from thalweg.kernel.tasks import stop_task
 from thalweg.live.rates import Reading, sample_of
 from thalweg.live.schemas import ComponentSample, Sample
 from thalweg.workers.collector import Collector
@@ -123,7 +125,10 @@ async def test_seconds_become_minutes_and_hours_and_old_partitions_go(
     operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, resources: Resources
 ) -> None:
     stream_id = (await created(operator, registered))["id"]
-    writer, begin = HistoryWriter(resources), floor(datetime.now(UTC), timedelta(hours=1)) - timedelta(hours=2)
+    writer, begin = (
+        HistoryWriter(resources, lambda: None),
+        floor(datetime.now(UTC), timedelta(hours=1)) - timedelta(hours=2),
+    )
     at = begin
     while at < begin + timedelta(minutes=61):
         at += timedelta(seconds=10)
@@ -205,3 +210,46 @@ async def test_what_the_collector_saw_is_charted(
     tiers = (await operator.get("/api/v1/history")).json()["tiers"]
     assert [tier["resolution"] for tier in tiers] == ["second", "minute", "hour"]
     assert tiers[0]["bytes"] > 0
+
+
+async def test_a_collector_that_was_away_asks_the_engine_for_what_it_missed(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, resources: Resources
+) -> None:
+    engine.recorded = []
+    stream = await created(operator, registered)
+    path = f"{STREAMS}/{stream['id']}/history"
+
+    async def stored() -> list[dict[str, Any]]:
+        return list((await operator.get(f"{path}/samples")).json()["samples"])
+
+    async def run_until(count: int) -> list[dict[str, Any]]:
+        task = asyncio.create_task(Collector(resources).run())
+
+        async def enough() -> list[dict[str, Any]] | None:
+            samples = await stored()
+            return samples if len(samples) >= count else None
+
+        try:
+            return list(await eventually(enough))
+        finally:
+            await stop_task(task)
+
+    await run_until(3)
+    before = await stored()
+    last = datetime.fromisoformat(before[-1]["at"])
+    # Nobody listens for 19 samples; one of them had been seen, others come while the next collector starts.
+    for number in range(-1, 19):
+        engine.record(last + timedelta(milliseconds=100 * number))
+    await asyncio.sleep(2)
+    assert len(await stored()) == len(before)
+
+    after = await run_until(len(before) + 20)
+    times = [sample["at"] for sample in after]
+    assert times == sorted(set(times))
+    missed = after[len(before) : len(before) + 18]
+    assert [sample["at"] for sample in missed] == [
+        (last + timedelta(milliseconds=100 * number)).isoformat().replace("+00:00", "Z") for number in range(1, 19)
+    ]
+    # Rates from one to the next, and from the last missed one to the first live one: none is unknown.
+    assert [sample["lcrs_per_second"] for sample in missed] == pytest.approx([1190.0] * 18)
+    assert after[len(before) + 18]["lcrs_per_second"] == pytest.approx(1190.0)

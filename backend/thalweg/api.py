@@ -22,6 +22,7 @@ from thalweg.features.identity.router import router as identity
 from thalweg.features.operations.router import router as operations
 from thalweg.features.streams.router import router as streams
 from thalweg.features.topology.router import router as topology
+from thalweg.features.tracking.router import router as tracking
 from thalweg.kernel.http import failures
 from thalweg.kernel.http.console import Console
 from thalweg.kernel.http.guard import RequestGuard
@@ -61,8 +62,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.settings = settings
     api = APIRouter(prefix="/api/v1")
     for router in (
-        identity, databases, engines, workflows, streams, history, operations, topology, advisor, advisor_cures,
-        alerts, events, audit,
+        identity, databases, engines, workflows, streams, history, tracking, operations, topology, advisor,
+        advisor_cures, alerts, events, audit,
     ):  # fmt: skip
         api.include_router(router)
     app.include_router(api)

@@ -3,7 +3,7 @@
 import copy
 import json
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +65,8 @@ class EngineDouble:
         self.positions: dict[str, str] = {}
         self.branches: dict[str, dict[str, Any]] = {}
         """What differs in the status of a destination of several, by its id."""
+        self.recorded: list[dict[str, Any]] | None = None
+        self.placed_markers: list[dict[str, Any]] = []
 
     def app(self) -> Starlette:
         routes = [
@@ -73,6 +75,10 @@ class EngineDouble:
             Route("/v1/identity", self._put_identity, methods=["PUT"]),
             Route("/v1/status", self._status),
             Route("/v1/stats", self._stats),
+            Route("/v1/stats/history", self._stats_history),
+            Route("/v1/streams/{id}/transactions", self._transactions),
+            Route("/v1/streams/{id}/markers", self._markers),
+            Route("/v1/streams/{id}/markers", self._place_marker, methods=["POST"]),
             Route("/v1/streams/{id}/retry", self._retry, methods=["POST"]),
             Route("/v1/streams/{id}/destinations/{destination}/retry", self._retry, methods=["POST"]),
             Route("/v1/streams/{id}/errors", self._errors),
@@ -181,9 +187,13 @@ class EngineDouble:
         return JSONResponse(document)
 
     async def _stats(self, request: Request) -> Response:
-        """Each call is one second later, and every counter twice the example's further."""
+        return JSONResponse(self._sample(datetime.now(UTC)))
+
+    def _sample(self, at: datetime) -> dict[str, Any]:
+        """Each one is one second later, and every counter the example's further."""
         self.ticks += 1
         document = example("stats")
+        document["sampled_at"] = at.isoformat()
         document["monotonic_ns"] = self.ticks * 1_000_000_000
         document["process"]["cpu_ns"] = self.ticks * 250_000_000
         pattern = document["streams"][0]
@@ -202,7 +212,46 @@ class EngineDouble:
             for stream in self.desired["streams"]
             if stream["status"] == "ENABLED"
         ]
+        return document
+
+    def record(self, at: datetime) -> None:
+        """What it would have said at that time, for who was away: each is one tick later."""
+        assert self.recorded is not None
+        document = self._sample(at)
+        status = example("stats-history")["samples"][0]["streams"][0]
+        for stream in document["streams"]:
+            stream |= {name: status[name] for name in ("status", "phase", "positions")}
+        self.recorded.append(document)
+
+    async def _stats_history(self, request: Request) -> Response:
+        if self.recorded is None:
+            return self._refuse(404, "not_found", "There is no such address.")
+        since = int(request.query_params["since"])
+        samples = [
+            sample
+            for sample in self.recorded
+            if datetime.fromisoformat(sample["sampled_at"]).timestamp() * 1e6 > since + 1
+        ]
+        page = {"engine": {"started_at": self.started_at}, "interval_ms": 1000, "samples": samples[:7]}
+        return JSONResponse({**page, "more": len(samples) > 7})
+
+    async def _transactions(self, request: Request) -> Response:
+        if not self._known(request):
+            return self._refuse(404, "unknown_stream", "There is no such stream.")
+        return JSONResponse(example("transactions"))
+
+    async def _markers(self, request: Request) -> Response:
+        document = example("markers")
+        document["placed"] += self.placed_markers
         return JSONResponse(document)
+
+    async def _place_marker(self, request: Request) -> Response:
+        body = await request.json()
+        if body["label"] == "refused":
+            return self._refuse(409, "marker_refused", "The stream's heartbeat_interval is 0.")
+        waits = example("markers")["placed"][2]
+        self.placed_markers.append({**waits, **body})
+        return JSONResponse({}, 202)
 
     @staticmethod
     def _components(stream: dict[str, Any], whole: list[dict[str, Any]]) -> list[dict[str, Any]]:

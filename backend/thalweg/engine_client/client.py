@@ -6,7 +6,15 @@ from typing import Any, TypeVar
 import httpx
 from pydantic import BaseModel, ValidationError
 
-from thalweg.engine_client.documents import EngineStats, EngineStatus, IdentityRequest, ParkedErrors
+from thalweg.engine_client.documents import (
+    EngineStats,
+    EngineStatus,
+    IdentityRequest,
+    Markers,
+    ParkedErrors,
+    StatsHistory,
+    Transactions,
+)
 
 Answer = TypeVar("Answer", bound=BaseModel)
 
@@ -39,6 +47,20 @@ class EngineClient:
 
     async def stats(self) -> EngineStats:
         return await self._read(EngineStats, "GET", "/v1/stats")
+
+    async def stats_history(self, since_us: int) -> StatsHistory:
+        """Samples after that time, in microseconds since 1970. Status 404: the engine's version keeps none."""
+        return await self._read(StatsHistory, "GET", f"/v1/stats/history?since={since_us}")
+
+    async def transactions(self, stream_id: str) -> Transactions:
+        return await self._read(Transactions, "GET", f"/v1/streams/{stream_id}/transactions")
+
+    async def markers(self, stream_id: str) -> Markers:
+        return await self._read(Markers, "GET", f"/v1/streams/{stream_id}/markers")
+
+    async def place_marker(self, stream_id: str, marker_id: str, label: str) -> None:
+        """Raises EngineFailure with status 409 where the engine does not capture, or not now."""
+        await self._request("POST", f"/v1/streams/{stream_id}/markers", {"id": marker_id, "label": label})
 
     async def put_desired(self, document: dict[str, Any]) -> None:
         """Raises EngineFailure with status 409 when the engine holds a higher revision or refuses to forget."""

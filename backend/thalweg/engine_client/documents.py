@@ -193,6 +193,86 @@ class EngineStats(Document):
     streams: list[StreamStats]
 
 
+class HistoryStream(StreamStats):
+    """What its status said in brief; all null when the stream had come or gone in between."""
+
+    status: str | None
+    phase: str | None
+    positions: EnginePositions | None
+
+
+class HistorySample(EngineStats):
+    streams: list[HistoryStream]  # type: ignore[assignment]
+
+
+class HistoryEngine(Document):
+    started_at: datetime
+
+
+class StatsHistory(Document):
+    """The engine's own samples, oldest first. `more`: ask again with the last one's time."""
+
+    engine: HistoryEngine
+    interval_ms: int
+    samples: list[HistorySample]
+    more: bool
+
+
+class Transaction(Document):
+    xid: int
+    state: str
+    first_lsn: str | None
+    commit_lsn: str | None
+    age_us: int
+    lcrs: int
+    bytes: int
+    spilled_bytes: int
+    streamed: bool
+    tables: list[str]
+    applier: int | None
+    waits_for_xid: int | None
+    destination: str | None
+
+
+class Transactions(Document):
+    transactions: list[Transaction]
+    open: int
+    waiting: int
+    executing: int
+    queued_lcrs: int
+
+
+class PlacedMarker(Document):
+    """`id` is None for a heartbeat."""
+
+    id: str | None
+    label: str
+    state: str
+    placed_at: datetime
+    commit_lsn: str | None
+    xid: int | None
+    commit_time: datetime | None
+    failure: str | None
+
+
+class MarkerPassage(Document):
+    commit_lsn: str
+    commit_time: datetime
+    at: datetime
+
+
+class MarkerStage(Document):
+    component: str
+    stage: str
+    destination: str | None
+    passages: list[MarkerPassage]
+
+
+class Markers(Document):
+    placed: list[PlacedMarker]
+    stages: list[MarkerStage]
+
+
 class ParkedError(Document):
     id: int
     commit_lsn: str

@@ -33,6 +33,7 @@ def join(parts: list[Json]) -> Json:
             for name in ("bytes", "seconds")
         },
         "error_queue_transactions": _sum([part["error_queue_transactions"] for part in applying]) or 0,
+        "destinations": [one for part in applying for one in part.get("destinations", [])],
         "components": [component for part in parts for component in part["components"]],
     }
     return {**whole, "high": high} if high else whole

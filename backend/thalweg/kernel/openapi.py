@@ -15,6 +15,7 @@ REASONS = {
     "412": "Changed meanwhile", "413": "Too large", "422": "Not valid", "428": "If-Match missing",
     "429": "Too many failed logins", "502": "The engine refused", "503": "Not available now",
 }  # fmt: skip
+ASK_ENGINES = ("stream_errors_", "stream_transactions_", "stream_markers_", "streams_retry")
 PUBLIC = frozenset({"session_create", "engines_enrol", "health_live", "health_ready", "health_metrics"})
 
 
@@ -61,7 +62,9 @@ def _add_problems(path: str, method: str, operation: dict[str, Any]) -> None:
         statuses |= {"404", "413"}
     if any(parameter["name"] == "If-Match" for parameter in operation.get("parameters", [])):
         statuses |= {"412", "428"}
-    if operation["operationId"].startswith(("stream_errors_", "streams_retry")):
+    if operation["operationId"].startswith(
+        ("stream_errors_", "stream_transactions_", "stream_markers_", "streams_retry")
+    ):
         statuses.add("502")
     for status in sorted(statuses):
         operation["responses"][status] = {

@@ -66,7 +66,8 @@ class ComponentSample(Resource):
 
 
 class LatencySample(Resource):
-    """Latency from the commit at the source to the commit at the destination, of the interval's transactions."""
+    """Latency from the commit at the source to the commit at the destination, of the interval's transactions and
+    heartbeats."""
 
     p50_ms: float | None
     p99_ms: float | None

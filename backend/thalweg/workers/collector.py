@@ -35,6 +35,7 @@ from thalweg.workers import repository
 from thalweg.workers.abandoning import abandon_streams
 from thalweg.workers.advising import AdvisorWatch
 from thalweg.workers.alerts.watch import AlertWatch
+from thalweg.workers.backfill import backfill
 from thalweg.workers.history import HistoryWriter
 from thalweg.workers.pairing import HalfSamples
 from thalweg.workers.polling import EngineMemory, Poll, poll
@@ -42,6 +43,8 @@ from thalweg.workers.progress import operation_event
 from thalweg.workers.recording import record_poll
 
 log = structlog.get_logger(__name__)
+GAP_INTERVALS = 2.5
+"""A poll that is later than so many intervals after the last one leaves a gap in history."""
 IDENTITY_RETRY = timedelta(seconds=60)
 OUTAGES = (SQLAlchemyError, psycopg.Error, OSError, SecretKeyError)
 
@@ -58,8 +61,9 @@ class Collector:
         self._outages: set[str] = set()
         self._addresses: dict[str, tuple[str, str]] = {}
         self._halves = HalfSamples()
-        self._history = HistoryWriter(resources)
+        self._history = HistoryWriter(resources, self._history_lost)
         self._history_task: asyncio.Task[None] | None = None
+        self._memories: dict[str, EngineMemory] = {}
         self._advisor = AdvisorWatch(resources)
         self._alerts = AlertWatch(resources, lambda events: self._publish([], events, []))
 
@@ -108,7 +112,7 @@ class Collector:
             self._advisor.start()
 
     async def _watch(self, engine: EngineRow) -> None:
-        memory = EngineMemory()
+        memory = self._memories[engine.id] = EngineMemory()
         while True:
             started = time.monotonic()
             try:
@@ -117,6 +121,7 @@ class Collector:
                     return
                 self._over(f"engine {engine.name}")
             except OUTAGES as error:
+                memory.missed = True
                 self._outage(f"engine {engine.name}", error)
             spent = time.monotonic() - started
             await asyncio.sleep(max(0.05, self._settings.poll_interval - spent))
@@ -127,12 +132,14 @@ class Collector:
     async def _turn(self, engine_id: str, client: EngineClient, memory: EngineMemory) -> bool:
         """Poll, record, publish, reconcile. False when the engine was deleted."""
         answer = await poll(client)
+        memory.note_gap(answer, GAP_INTERVALS * self._settings.poll_interval)
+        await self._catch_up(engine_id, client, answer, memory)
         async with self._resources.sessions() as session:
             outcome = await record_poll(session, engine_id, answer, memory, self._halves, now())
             await session.commit()
         if outcome is None:
             return False
-        self._history.offer(engine_id, outcome.parts)
+        self._offer(engine_id, memory, outcome.parts)
         self._alerts.live.put(outcome.samples, now())
         await self._publish(outcome.samples, outcome.events, outcome.deleted_streams)
         silent_seconds = memory.silent_seconds(answer)
@@ -143,6 +150,31 @@ class Collector:
             await self._reconcile(engine_id, client)
         await self._identify(engine_id, client, answer, memory)
         return True
+
+    async def _catch_up(self, engine_id: str, client: EngineClient, answer: Poll, memory: EngineMemory) -> None:
+        """Gives history what was missed of the engine, before what `answer` tells."""
+        if not memory.missed or answer.status is None or answer.restamped:
+            return
+        try:
+            async with self._resources.sessions() as session:
+                parts = await backfill(session, self._settings, client, engine_id, memory, answer)
+        except EngineFailure as failure:
+            self._outage(f"history of {engine_id}", failure)
+            return
+        self._over(f"history of {engine_id}")
+        memory.missed = False
+        self._offer(engine_id, memory, parts)
+        if parts:
+            log.info("history caught up", engine_id=engine_id, samples=len(parts))
+
+    def _offer(self, engine_id: str, memory: EngineMemory, parts: list[Sample]) -> None:
+        self._history.offer(engine_id, parts)
+        memory.offered |= {part.stream_id: part.at for part in parts}
+
+    def _history_lost(self) -> None:
+        for memory in self._memories.values():
+            memory.missed = True
+            memory.offered.clear()
 
     async def _publish(
         self, samples: list[Sample], events: list[tuple[str, BaseModel]], deleted_streams: list[str]

@@ -1,9 +1,11 @@
 """Writes the history: every second in one batch, every minute the roll-ups and the partitions.
 
-It has a task of its own, so that a slow store holds no poll up. What the store cannot take is given up.
+It has a task of its own, so that a slow store holds no poll up. What the store cannot take is given up,
+and the engines are asked for it again once it can: they keep the last minutes themselves (workers/backfill.py).
 """
 
 import asyncio
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import psycopg
@@ -30,8 +32,10 @@ OUTAGES = (SQLAlchemyError, psycopg.Error, OSError)
 class HistoryWriter:
     """Owner: the collector; `offer` and `run` belong to its event loop."""
 
-    def __init__(self, resources: Resources) -> None:
+    def __init__(self, resources: Resources, lost: Callable[[], None]) -> None:
+        """`lost` is called when samples were given up: what engines still have of them is to be asked for again."""
         self._resources = resources
+        self._lost = lost
         self._settings = resources.settings
         self._waiting: list[tuple[str, Sample]] = []
         self._covered: dict[Tier, partitions.Covered] = {}
@@ -75,6 +79,7 @@ class HistoryWriter:
         self._waiting.clear()
         self._touched = self._maintain_at = None
         self._looked_back = False
+        self._lost()
 
     async def _maintain(self, at: datetime) -> None:
         for tier in TIERS:

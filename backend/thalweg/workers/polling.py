@@ -23,6 +23,8 @@ class Poll:
     status: EngineStatus | None
     stats: EngineStats | None
     failure: EngineFailure | None
+    restamped: bool = False
+    """The engine's clock is wrong: the statistics have this host's time."""
 
 
 async def poll(client: EngineClient) -> Poll:
@@ -35,9 +37,10 @@ async def poll(client: EngineClient) -> Poll:
         told = f"It speaks control API {status.engine.api}, not {API_VERSION}."
         cure = "Run the engine and the control plane in the same version."
         return Poll(asked_at, None, None, EngineFailure("engine_protocol", told, cure, 200))
-    if abs(stats.sampled_at - asked_at) > CLOCKS_APART:
+    restamped = abs(stats.sampled_at - asked_at) > CLOCKS_APART
+    if restamped:
         stats = stats.model_copy(update={"sampled_at": asked_at})
-    return Poll(asked_at, status, stats, None)
+    return Poll(asked_at, status, stats, None, restamped)
 
 
 @dataclass
@@ -50,6 +53,12 @@ class EngineMemory:
     monotonic_ns: int | None = None
     failing_since: datetime | None = None
     identity_tried_at: datetime | None = None
+    offered: dict[str, datetime] = field(default_factory=dict)
+    """The newest sample of each stream that was given to history."""
+    missed: bool = True
+    """There may be samples that history has not got: the engine is asked for them before the next one is added."""
+    sampled_at: datetime | None = None
+    """When the last answer was asked for."""
 
     def cpu_percent(self, stats: EngineStats) -> float | None:
         """Of one core, since the last poll. Call before `samples`."""
@@ -79,6 +88,15 @@ class EngineMemory:
             return 0.0
         self.failing_since = self.failing_since or poll.asked_at
         return (poll.asked_at - self.failing_since).total_seconds()
+
+    def note_gap(self, poll: Poll, longest: float) -> None:
+        """A poll that failed, or one that came later than so many seconds after the last."""
+        if poll.failure is not None:
+            self.missed = True
+            return
+        if self.sampled_at is not None and (poll.asked_at - self.sampled_at).total_seconds() > longest:
+            self.missed = True
+        self.sampled_at = poll.asked_at
 
     def forget(self) -> None:
         """After an outage: a rate over it would be neither the one nor the other."""

@@ -29,6 +29,11 @@ async def lock_streams(session: AsyncSession, engine_id: str) -> dict[str, Strea
     return {row.id: row for row in await session.scalars(query.execution_options(populate_existing=True))}
 
 
+async def streams_of(session: AsyncSession, engine_id: str) -> dict[str, StreamRow]:
+    """The same, without locks."""
+    return {row.id: row for row in await session.scalars(whole_streams().where(runs_on(engine_id)))}
+
+
 async def lock_stream(session: AsyncSession, stream_id: str) -> StreamRow | None:
     """Its engines must be locked before."""
     query = whole_streams().where(StreamRow.id == stream_id).with_for_update(of=StreamRow)

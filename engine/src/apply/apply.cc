@@ -174,6 +174,8 @@ std::array<uint64_t, telemetry::LatencyHistogram::kBucketCount> Apply::latency()
   const State& s = *state_;
   std::array<uint64_t, telemetry::LatencyHistogram::kBucketCount> sum{};
   if (!s.started.load(std::memory_order_acquire)) return sum;
+  const auto& markers = s.coordinator->marker_latency();
+  for (size_t bucket = 0; bucket < sum.size(); ++bucket) sum[bucket] = markers.count(bucket);
   for (int i = 0; i < s.coordinator->applier_count(); ++i) {
     const auto& histogram = s.coordinator->applier(i).latency();
     for (size_t bucket = 0; bucket < sum.size(); ++bucket) sum[bucket] += histogram.count(bucket);
@@ -182,6 +184,25 @@ std::array<uint64_t, telemetry::LatencyHistogram::kBucketCount> Apply::latency()
 }
 
 uint64_t Apply::parked_transactions() const { return state_->shared.parked.load(std::memory_order_relaxed); }
+
+void Apply::add_to(telemetry::MarkerTrail& trail) const {
+  const State& s = *state_;
+  if (!s.started.load(std::memory_order_acquire)) return;
+  const Coordinator& coordinator = *s.coordinator;
+  trail.stages.push_back({.component = "APPLY", .stage = "DEQUEUE", .passages = s.reader->markers().read()});
+  trail.stages.push_back(
+      {.component = "APPLY", .stage = "DISPATCH", .passages = coordinator.markers_dispatched().read()});
+  trail.stages.push_back({.component = "APPLY", .stage = "COMMIT", .passages = coordinator.markers_committed().read()});
+}
+
+telemetry::TransactionSamples Apply::transactions() const {
+  if (!status().running) return {};
+  telemetry::TransactionSamples all = *state_->coordinator->transactions();
+  const auto open = state_->reader->transactions();
+  all.open = open->open;
+  all.shown.insert(all.shown.end(), open->shown.begin(), open->shown.end());
+  return all;
+}
 
 base::Result<std::vector<ParkedTransaction>> Apply::list_errors() const {
   THALWEG_ASSIGN(auto connection,

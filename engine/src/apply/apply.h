@@ -19,7 +19,9 @@
 #include "queue/frame_source.h"
 #include "queue/lcr_queue.h"
 #include "telemetry/agent.h"
+#include "telemetry/marker_log.h"
 #include "telemetry/sample.h"
+#include "telemetry/transaction_sample.h"
 
 // Apply: executes the LCRs of one queue at one destination (architecture, section 4; README.md has the essay).
 
@@ -87,9 +89,14 @@ class Apply {
   // Reader, coordinator and appliers, in that order.
   std::vector<telemetry::ComponentSample> sample() const;
   std::vector<telemetry::TableSample> tables() const;
-  // Destination commit time minus source commit time; counts by LatencyHistogram's buckets, all appliers together.
+  // Destination commit time minus source commit time; counts by LatencyHistogram's buckets, all appliers and markers
+  // together.
   std::array<uint64_t, telemetry::LatencyHistogram::kBucketCount> latency() const;
   uint64_t parked_transactions() const;
+  // Open ones and those that wait or execute, as of a second ago; none once it has ended.
+  telemetry::TransactionSamples transactions() const;
+  // When markers were dequeued, dispatched, and had everything before them committed.
+  void add_to(telemetry::MarkerTrail& trail) const;
 
   // The error queue of a running apply (error_queue.h), over a connection of their own.
   base::Result<std::vector<ParkedTransaction>> list_errors() const;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -24,10 +25,13 @@ struct Transaction {
   base::Lsn end_lsn;  // first byte after the commit record; PROGRESS: the position that it names
   base::UnixMicros commit_time;
   base::Xid xid;
-  FrameBuffer frames;                        // row and truncate frames, aborted subtransactions' included
-  std::unique_ptr<spill::SpillLog> spilled;  // instead of `frames`, for large ones
-  std::unordered_set<uint32_t> aborted;      // subtransactions whose frames do not count; there may be very many
-  uint64_t lcrs = 0;                         // those that count
+  FrameBuffer frames;                           // row and truncate frames, aborted subtransactions' included
+  std::unique_ptr<spill::SpillLog> spilled;     // instead of `frames`, for large ones
+  base::Lsn first_lsn;                          // of its first change
+  std::chrono::steady_clock::time_point begun;  // its first frame came
+  bool streamed = false;                        // came before its commit
+  std::unordered_set<uint32_t> aborted;         // subtransactions whose frames do not count; there may be very many
+  uint64_t lcrs = 0;                            // those that count
   uint64_t bytes = 0;
   metadata::TransactionTables tables;  // of its frames
   // Keys that it writes and, of foreign keys and keyless tables, keys that it needs unchanged. Empty for barriers.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "queue/lcr_queue.h"
+#include "telemetry/marker_log.h"
 #include "telemetry/sample.h"
 
 // Capture: turns a source's WAL into LCR frames and enqueues them (architecture, section 4; README.md has the essay).
@@ -33,6 +35,9 @@ struct CaptureOptions {
   // Writer: apply (release). Reader: capture (acquire). Zero: not known yet. Outlives the capture.
   const std::atomic<uint64_t>* confirmed_lsn = nullptr;
   const base::Clock* clock = nullptr;  // outlives the capture
+  // How often the source commits a marker (telemetry/marker_log.h). Zero: never, and none can be placed; then the
+  // source's logical messages are not asked for.
+  std::chrono::seconds heartbeat_interval{0};
 };
 
 struct CaptureStatus {
@@ -68,6 +73,11 @@ class Capture {
   // Counters lcrs, transactions, bytes (of frames), wal_bytes, batches (of thalweg_output; 0 with pgoutput); gauge
   // latency_us (age of the last commit when enqueued).
   virtual telemetry::ComponentSample sample() const = 0;
+
+  // Has the source commit a marker of this id as soon as it can. Fails with marker_refused.
+  virtual base::Result<void> place_marker(const std::string& id, const std::string& label) = 0;
+  // Markers placed, and when they were captured and enqueued.
+  virtual void add_to(telemetry::MarkerTrail& trail) const = 0;
 
  protected:
   Capture() = default;

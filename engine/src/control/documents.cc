@@ -3,6 +3,8 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace thalweg::control {
 namespace {
 
@@ -67,6 +69,13 @@ json to_json(const DestinationStatus& destination) {
           {"tables", to_json(std::span(destination.tables))}};
 }
 
+json positions_json(const StreamStatus& stream) {
+  return {{"captured", base::to_string(stream.captured)},
+          {"applied", base::to_string(stream.applied)},
+          {"confirmed", base::to_string(stream.confirmed)},
+          {"source_end", base::to_string(stream.source_end)}};
+}
+
 json to_json(const StreamStatus& stream) {
   json destinations = json::array();
   for (const DestinationStatus& destination : stream.destinations) destinations.push_back(to_json(destination));
@@ -76,11 +85,7 @@ json to_json(const StreamStatus& stream) {
           {"mode", stream.mode},
           {"error", stream.error ? control::to_json(*stream.error) : json(nullptr)},
           {"retry_at", optional_time(stream.retry_at)},
-          {"positions",
-           {{"captured", base::to_string(stream.captured)},
-            {"applied", base::to_string(stream.applied)},
-            {"confirmed", base::to_string(stream.confirmed)},
-            {"source_end", base::to_string(stream.source_end)}}},
+          {"positions", positions_json(stream)},
           {"instantiation", stream.instantiation ? to_json(*stream.instantiation) : json(nullptr)},
           {"tables", to_json(std::span(stream.tables))},
           {"destinations", std::move(destinations)}};
@@ -196,6 +201,74 @@ json stats_document(const EngineStats& stats) {
           {"monotonic_ns", stats.monotonic_ns},
           {"process", {{"resident_bytes", stats.resident_bytes}, {"cpu_ns", stats.cpu_ns}}},
           {"streams", std::move(list)}};
+}
+
+json history_sample_document(const EngineStats& stats, std::span<const StreamStatus> streams) {
+  json out = stats_document(stats);
+  for (json& stream : out["streams"]) {
+    const auto found = std::ranges::find(streams, stream["id"].get_ref<const std::string&>(), &StreamStatus::id);
+    const bool known = found != streams.end();
+    stream["status"] = known ? json(found->status) : json(nullptr);
+    stream["phase"] = known ? json(found->phase) : json(nullptr);
+    stream["positions"] = known ? positions_json(*found) : json(nullptr);
+  }
+  return out;
+}
+
+json transactions_document(const telemetry::TransactionSamples& transactions,
+                           std::chrono::steady_clock::time_point now) {
+  const auto or_null = [](bool known, const json& value) { return known ? value : json(nullptr); };
+  json list = json::array();
+  for (const telemetry::TransactionSample& one : transactions.shown) {
+    const auto age = std::chrono::duration_cast<std::chrono::microseconds>(now - one.begun).count();
+    list.push_back({{"xid", one.xid.value},
+                    {"state", one.state},
+                    {"first_lsn", or_null(bool{one.first_lsn}, base::to_string(one.first_lsn))},
+                    {"commit_lsn", or_null(bool{one.commit_lsn}, base::to_string(one.commit_lsn))},
+                    {"age_us", std::max<int64_t>(age, 0)},
+                    {"lcrs", one.lcrs},
+                    {"bytes", one.bytes},
+                    {"spilled_bytes", one.spilled_bytes},
+                    {"streamed", one.streamed},
+                    {"tables", one.tables},
+                    {"applier", or_null(one.applier > 0, one.applier)},
+                    {"waits_for_xid", or_null(bool{one.waits_for}, one.waits_for.value)},
+                    {"destination", or_null(!one.destination.empty(), one.destination)}});
+  }
+  return {{"transactions", std::move(list)},
+          {"open", transactions.open},
+          {"waiting", transactions.waiting},
+          {"executing", transactions.executing},
+          {"queued_lcrs", transactions.queued_lcrs}};
+}
+
+json markers_document(const telemetry::MarkerTrail& trail) {
+  json placed = json::array();
+  for (const telemetry::PlacedMarker& one : trail.placed) {
+    const bool known = bool{one.commit_lsn};
+    placed.push_back({{"id", one.id.empty() ? json(nullptr) : json(one.id)},
+                      {"label", one.label},
+                      {"state", one.state},
+                      {"placed_at", rfc3339(one.placed_at)},
+                      {"commit_lsn", known ? json(base::to_string(one.commit_lsn)) : json(nullptr)},
+                      {"xid", known ? json(one.xid.value) : json(nullptr)},
+                      {"commit_time", known ? json(rfc3339(one.commit_time)) : json(nullptr)},
+                      {"failure", one.failure.empty() ? json(nullptr) : json(one.failure)}});
+  }
+  json stages = json::array();
+  for (const telemetry::MarkerStage& stage : trail.stages) {
+    json passages = json::array();
+    for (const telemetry::MarkerPassage& one : stage.passages) {
+      passages.push_back({{"commit_lsn", base::to_string(one.commit_lsn)},
+                          {"commit_time", rfc3339(one.commit_time)},
+                          {"at", rfc3339(one.at)}});
+    }
+    stages.push_back({{"component", stage.component},
+                      {"stage", stage.stage},
+                      {"destination", stage.destination.empty() ? json(nullptr) : json(stage.destination)},
+                      {"passages", std::move(passages)}});
+  }
+  return {{"placed", std::move(placed)}, {"stages", std::move(stages)}};
 }
 
 json errors_document(std::span<const ParkedTransactionView> errors) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
@@ -15,6 +16,12 @@ std::string rfc3339(base::UnixMicros time);  // UTC, six decimals, "Z"
 nlohmann::json identity_document(const IdentityView& identity);
 nlohmann::json status_document(const EngineStatus& engine, std::span<const StreamStatus> streams);
 nlohmann::json stats_document(const EngineStats& stats);
+// One sample of GET /v1/stats/history: statistics, and of each stream what its status says in brief.
+nlohmann::json history_sample_document(const EngineStats& stats, std::span<const StreamStatus> streams);
+// `now`: ages count to it.
+nlohmann::json transactions_document(const telemetry::TransactionSamples& transactions,
+                                     std::chrono::steady_clock::time_point now);
+nlohmann::json markers_document(const telemetry::MarkerTrail& trail);
 nlohmann::json errors_document(std::span<const ParkedTransactionView> errors);
 nlohmann::json failure_document(const base::Error& error);
 nlohmann::json to_json(const ReportedError& error);

@@ -6,11 +6,13 @@
 
 #include <charconv>
 #include <chrono>
+#include <limits>
 #include <thread>
 
 #include "base/log.h"
 #include "control/documents.h"
 #include "control/metrics.h"
+#include "control/stats_history.h"
 #include "control/strict_json.h"
 #include "control/token_file.h"
 
@@ -24,6 +26,8 @@ using httplib::Response;
 
 constexpr size_t kTargetBytesMax = 256;       // longer ones cannot be ours, and std::regex recurses over them
 constexpr size_t kIdentityNameBytesMax = 63;  // a DNS label
+constexpr size_t kMarkerIdBytesMax = 64;
+constexpr size_t kMarkerLabelBytesMax = 400;
 constexpr size_t kPemBytesMax = 64 * 1024;
 constexpr size_t kWorkers = 8;
 constexpr const char* kJson = "application/json";
@@ -127,12 +131,13 @@ base::Result<std::pair<std::string, int>> parse_listen_address(std::string_view 
 struct HttpServer::Impl {
   ServerOptions options;
   ManagedStreams& streams;
+  StatsHistory stats_history;
   std::unique_ptr<httplib::Server> server;
   int port = 0;
   std::jthread thread;
 
   Impl(ServerOptions the_options, ManagedStreams& the_streams)
-      : options(std::move(the_options)), streams(the_streams) {}
+      : options(std::move(the_options)), streams(the_streams), stats_history(the_streams, options.history) {}
 
   bool needs_token(const Request& request) const {
     if (request.method == "GET" && request.path == "/healthz") return false;
@@ -207,6 +212,41 @@ struct HttpServer::Impl {
   }
 
   // What can be done to a stream, and to one destination of several: `path` has the ids of one or both.
+  void history(const Request& request, Response& response) {
+    int64_t since = std::numeric_limits<int64_t>::min();
+    for (const auto& [name, value] : request.params) {
+      auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), since);
+      if (name != "since" || request.params.size() > 1 || value.empty() || problem != std::errc{} ||
+          end != value.data() + value.size()) {
+        return send_failure(response, ErrorCode::invalid_request,
+                            "The only parameter is since, in whole microseconds since 1970");
+      }
+    }
+    response.set_content(stats_history.answer({since}), kJson);
+  }
+
+  void place_marker(const Request& request, Response& response) {
+    auto body = parse_strict(request.body);
+    if (!body) return send_failure(response, body.error());
+    ObjectReader reader(*body, "");
+    const std::string id = reader.string("id", 1, kMarkerIdBytesMax);
+    const std::string label = reader.string("label", 0, kMarkerLabelBytesMax);
+    if (auto read = reader.finish(); !read) return send_failure(response, read.error());
+    send_done(response, streams.place_marker(request.matches[1].str(), id, label), 202);
+  }
+
+  void markers(const Request& request, Response& response) {
+    auto trail = streams.markers(request.matches[1].str());
+    if (!trail) return send_failure(response, trail.error());
+    send(response, 200, markers_document(*trail));
+  }
+
+  void transactions(const Request& request, Response& response) {
+    auto samples = streams.transactions(request.matches[1].str());
+    if (!samples) return send_failure(response, samples.error());
+    send(response, 200, transactions_document(*samples, std::chrono::steady_clock::now()));
+  }
+
   void route_target(const std::string& path) {
     httplib::Server& http = *server;
     const bool of_destination = path.ends_with(R"(([a-z0-9]{1,16}))");
@@ -256,6 +296,13 @@ struct HttpServer::Impl {
     });
     http.Get("/v1/stats",
              [this](const Request&, Response& response) { send(response, 200, stats_document(streams.stats())); });
+    http.Get("/v1/stats/history", [this](const Request& request, Response& response) { history(request, response); });
+    http.Get(R"(/v1/streams/([a-z0-9]{1,32})/transactions)",
+             [this](const Request& request, Response& response) { transactions(request, response); });
+    http.Get(R"(/v1/streams/([a-z0-9]{1,32})/markers)",
+             [this](const Request& request, Response& response) { markers(request, response); });
+    http.Post(R"(/v1/streams/([a-z0-9]{1,32})/markers)",
+              [this](const Request& request, Response& response) { place_marker(request, response); });
     http.Post("/v1/identity/request",
               [this](const Request& request, Response& response) { request_identity(request, response); });
     http.Put("/v1/identity",

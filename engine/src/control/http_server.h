@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "control/managed_streams.h"
+#include "control/stats_history.h"
 
 // The control API's HTTP server (engine/contract/control-api.md).
 
@@ -16,6 +17,7 @@ struct ServerOptions {
   std::string token;
   std::string tls_certificate;  // PEM files; both or none
   std::string tls_key;
+  StatsHistoryOptions history = {};
 };
 
 // "127.0.0.1:8643", "[::1]:8643" or "localhost:8643". Fails with invalid_request.

@@ -100,6 +100,26 @@ class ExampleStreams final : public ManagedStreams {
                                                .sqlstate = "23505",
                                                .parked_at = "2026-11-21T00:00:00Z"}};
   }
+  base::Result<telemetry::TransactionSamples> transactions(const std::string& stream) override {
+    if (stream != "k3j2h1g4") return base::fail(base::ErrorCode::unknown_stream, "none");
+    telemetry::TransactionSamples out;
+    out.shown.push_back({.xid = {7},
+                         .state = "OPEN",
+                         .first_lsn = {1},
+                         .commit_lsn = {},
+                         .begun = std::chrono::steady_clock::now() - std::chrono::seconds(60)});
+    return out;
+  }
+  base::Result<telemetry::MarkerTrail> markers(const std::string&) override {
+    telemetry::MarkerTrail out;
+    out.placed.push_back({.id = "m1", .label = "l", .state = "WAITING", .placed_at = {1}});
+    out.stages.push_back({.component = "CAPTURE", .stage = "CAPTURE", .passages = {{{1}, {1}, {2}}}});
+    return out;
+  }
+  base::Result<void> place_marker(const std::string&, const std::string& id, const std::string&) override {
+    if (id == "taken") return base::fail(base::ErrorCode::marker_refused, "taken");
+    return {};
+  }
   base::Result<void> execute_error(const StreamTarget& target, int64_t) override { return known(target); }
   base::Result<std::string> request_identity(const std::string& name) override { return "request for " + name; }
   base::Result<IdentityView> install_identity(const std::string& certificate, const std::string&) override {
@@ -237,6 +257,37 @@ TEST_F(HttpServerTest, OneDestinationOfSeveralHasItsOwnActions) {
   expect_failure(client_->Delete(reports + "/errors/404"), 404, "unknown_error_transaction");
   expect_failure(client_->Post("/v1/streams/f4n0u7aa/destinations/nobody/retry"), 404, "unknown_destination");
   expect_failure(client_->Get("/v1/streams/f4n0u7aa/errors"), 409, "destination_required");
+}
+
+TEST_F(HttpServerTest, ShowsTransactions) {
+  const json shown = json::parse(client_->Get("/v1/streams/k3j2h1g4/transactions")->body);
+  EXPECT_EQ(keys_of(shown), keys_of(contract("transactions.example.json")));
+  EXPECT_GE(shown["transactions"][0]["age_us"], 60'000'000);
+  EXPECT_EQ(shown["transactions"][0]["commit_lsn"], nullptr);
+  expect_failure(client_->Get("/v1/streams/unknown1/transactions"), 404, "unknown_stream");
+}
+
+TEST_F(HttpServerTest, PlacesAndShowsMarkers) {
+  const std::string path = "/v1/streams/k3j2h1g4/markers";
+  EXPECT_EQ(keys_of(json::parse(client_->Get(path)->body)), keys_of(contract("markers.example.json")));
+  EXPECT_EQ(client_->Post(path, R"({"id":"m1","label":""})", "application/json")->status, 202);
+  expect_failure(client_->Post(path, R"({"id":"taken","label":"l"})", "application/json"), 409, "marker_refused");
+  expect_failure(client_->Post(path, R"({"id":"","label":"l"})", "application/json"), 400, "invalid_request");
+}
+
+TEST_F(HttpServerTest, HistoryHasTheKeysOfTheContractsExample) {
+  json history;
+  do {
+    history = json::parse(client_->Get("/v1/stats/history")->body);
+  } while (history["samples"].empty());
+  json& streams = history["samples"][0]["streams"];
+  streams.erase(1);
+  EXPECT_EQ(keys_of(streams[0]["components"]), keys_of(contract("stats.example.json")["streams"][0]["components"]));
+  streams[0]["positions"] = contract("stats-history.example.json")["samples"][0]["streams"][0]["positions"];
+  EXPECT_EQ(keys_of(history), keys_of(contract("stats-history.example.json")));
+  for (const char* wrong : {"?since=", "?since=x", "?since=1&since=2", "?until=1", "?since=99999999999999999999"}) {
+    expect_failure(client_->Get(std::string("/v1/stats/history") + wrong), 400, "invalid_request");
+  }
 }
 
 TEST_F(HttpServerTest, NeedsTheToken) {

@@ -11,7 +11,9 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "control/desired_state.h"
+#include "telemetry/marker_log.h"
 #include "telemetry/sample.h"
+#include "telemetry/transaction_sample.h"
 
 // What the control API can see and do of the engine. The daemon implements it; control knows nothing below it.
 
@@ -161,6 +163,13 @@ class ManagedStreams {
   // the stream has several.
   virtual base::Result<void> retry(const StreamTarget& target) = 0;
   virtual base::Result<std::vector<ParkedTransactionView>> errors(const StreamTarget& target) = 0;
+  // Of all destinations, where there are several. Fails with unknown_stream.
+  virtual base::Result<telemetry::TransactionSamples> transactions(const std::string& stream) = 0;
+  // Markers that this engine has placed, and what passed its components. Fails with unknown_stream.
+  virtual base::Result<telemetry::MarkerTrail> markers(const std::string& stream) = 0;
+  // Fails with unknown_stream and marker_refused.
+  virtual base::Result<void> place_marker(const std::string& stream, const std::string& id,
+                                          const std::string& label) = 0;
   virtual base::Result<void> execute_error(const StreamTarget& target, int64_t error_id) = 0;
   virtual base::Result<void> drop_error(const StreamTarget& target, int64_t error_id) = 0;
   // A certificate request, and its answer. Fail with invalid_request and identity_refused.

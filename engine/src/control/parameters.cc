@@ -24,6 +24,7 @@ const std::array kSpecs = {
     ParameterSpec{"spill_limit_mb", true, &P::spill_limit_mb, 16, 16'777'216},
     ParameterSpec{"memory_budget_mb", false, &P::memory_budget_mb, 32, 65'536},
     ParameterSpec{"metadata_cache_mb", false, &P::metadata_cache_mb, 1, 4096},
+    ParameterSpec{"heartbeat_interval", false, &P::heartbeat_interval, 0, 3600},
     ParameterSpec{"source_plugin", false, &P::source_plugin, 0, 0, kSourcePlugins},
     ParameterSpec{"queue_size", false, &P::queue_size, 64, 1'048'576},
     ParameterSpec{"queue_memory_mb", false, &P::queue_memory_mb, 1, 16'384},

@@ -24,6 +24,7 @@ struct StreamParameters {
   int64_t memory_budget_mb = 256;
   int64_t metadata_cache_mb = 16;
   // capture
+  int64_t heartbeat_interval = 10;  // seconds; 0: none
   std::string source_plugin = "auto";
   // queue
   int64_t queue_size = 16'384;  // LCRs

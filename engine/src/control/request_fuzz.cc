@@ -41,6 +41,17 @@ class NoStreams final : public ManagedStreams {
     ++requests;
     return std::vector<ParkedTransactionView>{};
   }
+  base::Result<telemetry::TransactionSamples> transactions(const std::string&) override {
+    ++requests;
+    return telemetry::TransactionSamples{};
+  }
+  base::Result<telemetry::MarkerTrail> markers(const std::string&) override {
+    ++requests;
+    return telemetry::MarkerTrail{};
+  }
+  base::Result<void> place_marker(const std::string&, const std::string&, const std::string&) override {
+    return reached();
+  }
   base::Result<void> execute_error(const StreamTarget&, int64_t) override { return reached(); }
   base::Result<void> drop_error(const StreamTarget&, int64_t) override { return reached(); }
   base::Result<std::string> request_identity(const std::string&) override {

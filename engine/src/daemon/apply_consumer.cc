@@ -55,6 +55,7 @@ class ApplyConsumer final : public QueueConsumer {
     stats.tables = apply_.tables();
     stats.error_queue_transactions = apply_.parked_transactions();
   }
+  void add_to(telemetry::MarkerTrail& trail) const override { apply_.add_to(trail); }
   std::vector<telemetry::TableSample> tables() const override { return apply_.tables(); }
   apply::Apply* apply() override { return &apply_; }
 

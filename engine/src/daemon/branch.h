@@ -83,6 +83,8 @@ class Branch {
 
   control::DestinationStatus status() const;
   void add_to(control::StreamStats& stats) const;
+  void add_to(telemetry::TransactionSamples& transactions) const;
+  void add_to(telemetry::MarkerTrail& trail) const;
 
  private:
   void run();

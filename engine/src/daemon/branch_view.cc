@@ -150,6 +150,31 @@ void Branch::add_to(control::StreamStats& stats) const {
                                 .error_queue_transactions = own.error_queue_transactions});
 }
 
+void Branch::add_to(telemetry::MarkerTrail& trail) const {
+  const size_t first = trail.stages.size();
+  {
+    std::shared_lock lock(session_lock_);
+    if (consumer_) consumer_->add_to(trail);
+  }
+  for (size_t i = first; i < trail.stages.size(); ++i) trail.stages[i].destination = options_.id;
+}
+
+void Branch::add_to(telemetry::TransactionSamples& transactions) const {
+  telemetry::TransactionSamples own;
+  {
+    std::shared_lock lock(session_lock_);
+    if (consumer_ && consumer_->apply() != nullptr) own = consumer_->apply()->transactions();
+  }
+  for (telemetry::TransactionSample& one : own.shown) {
+    one.destination = options_.id;
+    transactions.shown.push_back(std::move(one));
+  }
+  transactions.open += own.open;
+  transactions.waiting += own.waiting;
+  transactions.executing += own.executing;
+  transactions.queued_lcrs += own.queued_lcrs;
+}
+
 base::Result<std::vector<control::ParkedTransactionView>> Branch::errors() const {
   return parked_errors(options_.definition);
 }

@@ -17,7 +17,8 @@ class CaptureProducer final : public QueueProducer {
                  .timeline = identity.timeline,
                  .queue = &queue,
                  .confirmed_lsn = nullptr,
-                 .clock = &clock} {}
+                 .clock = &clock,
+                 .heartbeat_interval = std::chrono::seconds(definition.parameters.heartbeat_interval)} {}
 
   base::Result<void> start(base::Lsn from, const std::atomic<uint64_t>& confirmed) override {
     options_.start = from;
@@ -43,6 +44,10 @@ class CaptureProducer final : public QueueProducer {
   }
   capture::CaptureStatus capture_status() const override { return capture_->status(); }
   telemetry::ComponentSample sample() const override { return capture_->sample(); }
+  void add_to(telemetry::MarkerTrail& trail) const override { capture_->add_to(trail); }
+  base::Result<void> place_marker(const std::string& id, const std::string& label) override {
+    return capture_->place_marker(id, label);
+  }
 
  private:
   capture::CaptureOptions options_;

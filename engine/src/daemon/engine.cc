@@ -222,6 +222,21 @@ base::Result<std::vector<control::ParkedTransactionView>> Engine::errors(const c
   return stream->errors(target.destination);
 }
 
+base::Result<telemetry::TransactionSamples> Engine::transactions(const std::string& stream) {
+  THALWEG_ASSIGN(const std::shared_ptr<Stream> found, find(stream));
+  return found->transactions();
+}
+
+base::Result<telemetry::MarkerTrail> Engine::markers(const std::string& stream) {
+  THALWEG_ASSIGN(const std::shared_ptr<Stream> found, find(stream));
+  return found->markers();
+}
+
+base::Result<void> Engine::place_marker(const std::string& stream, const std::string& id, const std::string& label) {
+  THALWEG_ASSIGN(const std::shared_ptr<Stream> found, find(stream));
+  return found->place_marker(id, label);
+}
+
 base::Result<void> Engine::execute_error(const control::StreamTarget& target, int64_t error_id) {
   THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));
   return stream->execute_error(target.destination, error_id);

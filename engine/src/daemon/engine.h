@@ -35,6 +35,9 @@ class Engine final : public control::ManagedStreams {
   control::EngineStats stats() const override;
   base::Result<void> retry(const control::StreamTarget& target) override;
   base::Result<std::vector<control::ParkedTransactionView>> errors(const control::StreamTarget& target) override;
+  base::Result<telemetry::TransactionSamples> transactions(const std::string& stream) override;
+  base::Result<telemetry::MarkerTrail> markers(const std::string& stream) override;
+  base::Result<void> place_marker(const std::string& stream, const std::string& id, const std::string& label) override;
   base::Result<void> execute_error(const control::StreamTarget& target, int64_t error_id) override;
   base::Result<void> drop_error(const control::StreamTarget& target, int64_t error_id) override;
   base::Result<std::string> request_identity(const std::string& name) override;

@@ -200,4 +200,26 @@ control::StreamStats FanOut::stats() const {
   return stats;
 }
 
+telemetry::MarkerTrail FanOut::markers() const {
+  telemetry::MarkerTrail trail;
+  {
+    std::shared_lock lock(session_lock_);
+    if (producer_) producer_->add_to(trail);
+  }
+  for (const auto& branch : branches_) branch->add_to(trail);
+  return trail;
+}
+
+base::Result<void> FanOut::place_marker(const std::string& id, const std::string& label) {
+  std::shared_lock lock(session_lock_);
+  if (producer_) return producer_->place_marker(id, label);
+  return base::fail(base::ErrorCode::marker_refused, "The capture does not run");
+}
+
+telemetry::TransactionSamples FanOut::transactions() const {
+  telemetry::TransactionSamples all;
+  for (const auto& branch : branches_) branch->add_to(all);
+  return all;
+}
+
 }  // namespace thalweg::daemon

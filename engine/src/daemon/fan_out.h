@@ -52,6 +52,9 @@ class FanOut {
   PipelinePositions positions() const;
   std::vector<control::DestinationStatus> destinations() const;
   control::StreamStats stats() const;
+  telemetry::TransactionSamples transactions() const;
+  telemetry::MarkerTrail markers() const;
+  base::Result<void> place_marker(const std::string& id, const std::string& label);
 
  private:
   base::Result<void> run_session(const SourceSlot& slot);

@@ -96,4 +96,11 @@ control::StreamStats Pipeline::stats() const {
   return stats;
 }
 
+telemetry::MarkerTrail Pipeline::markers() const {
+  telemetry::MarkerTrail trail;
+  producer_->add_to(trail);
+  consumer_->add_to(trail);
+  return trail;
+}
+
 }  // namespace thalweg::daemon

@@ -61,6 +61,10 @@ class Pipeline {
   PipelinePositions positions() const;
   std::vector<telemetry::TableSample> tables() const { return consumer_->tables(); }
   control::StreamStats stats() const;
+  telemetry::MarkerTrail markers() const;
+  base::Result<void> place_marker(const std::string& id, const std::string& label) {
+    return producer_->place_marker(id, label);
+  }
 
   apply::Apply* apply() { return consumer_->apply(); }  // null in the half that sends
 

@@ -37,6 +37,7 @@ class QueueConsumer {
   virtual base::Lsn applied() const = 0;
   // Components behind the queue, latency, tables, error queue.
   virtual void add_to(control::StreamStats& stats) const = 0;
+  virtual void add_to(telemetry::MarkerTrail& trail) const = 0;
   virtual std::vector<telemetry::TableSample> tables() const = 0;
   virtual apply::Apply* apply() = 0;  // null where another engine applies
 };

@@ -49,6 +49,7 @@ class SenderConsumer final : public QueueConsumer {
   const std::atomic<uint64_t>& confirmed() const override { return sender_->durable_lsn(); }
   base::Lsn applied() const override { return sender_->durable(); }
   void add_to(control::StreamStats& stats) const override { stats.components.push_back(sender_->sample()); }
+  void add_to(telemetry::MarkerTrail& trail) const override { sender_->add_to(trail); }
   std::vector<telemetry::TableSample> tables() const override { return {}; }
   apply::Apply* apply() override { return nullptr; }
 

@@ -50,6 +50,9 @@ class Stream {
   const std::string& id() const { return id_; }
   control::StreamStatus status() const;
   control::StreamStats stats() const;
+  telemetry::TransactionSamples transactions() const;  // of all destinations
+  telemetry::MarkerTrail markers() const;
+  base::Result<void> place_marker(const std::string& id, const std::string& label);
   base::Result<std::vector<control::ParkedTransactionView>> errors(const std::string& destination) const;
   base::Result<void> execute_error(const std::string& destination, int64_t error_id);
   base::Result<void> drop_error(const std::string& destination, int64_t error_id);

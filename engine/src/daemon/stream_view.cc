@@ -91,6 +91,26 @@ control::StreamStats Stream::stats() const {
   return none;
 }
 
+telemetry::TransactionSamples Stream::transactions() const {
+  std::shared_lock lock(pipeline_lock_);
+  if (fan_out_) return fan_out_->transactions();
+  if (pipeline_ && pipeline_->apply() != nullptr) return pipeline_->apply()->transactions();
+  return {};
+}
+
+telemetry::MarkerTrail Stream::markers() const {
+  std::shared_lock lock(pipeline_lock_);
+  if (fan_out_) return fan_out_->markers();
+  return pipeline_ ? pipeline_->markers() : telemetry::MarkerTrail{};
+}
+
+base::Result<void> Stream::place_marker(const std::string& id, const std::string& label) {
+  std::shared_lock lock(pipeline_lock_);
+  if (fan_out_) return fan_out_->place_marker(id, label);
+  if (pipeline_) return pipeline_->place_marker(id, label);
+  return base::fail(base::ErrorCode::marker_refused, "The stream does not run");
+}
+
 base::Result<void> Stream::check_destination(const std::string& destination) const {
   const control::StreamDefinition definition = desired();
   if (destination.empty() && !definition.fans_out()) return {};

@@ -182,9 +182,9 @@ base::Result<void> ReplicationStream::start(const std::string& slot, base::Lsn f
                                             StartOptions options) {
   THALWEG_TRY(impl_->connection.script("SET search_path = pg_catalog"));
   const std::string sql = fmt::format(
-      "START_REPLICATION SLOT {} LOGICAL {} (proto_version '2', publication_names {}, binary '{}'{}{})",
+      "START_REPLICATION SLOT {} LOGICAL {} (proto_version '2', publication_names {}, binary '{}'{}{}{})",
       quote_identifier(slot), base::to_string(from), impl_->connection.quote_literal(quote_identifier(publication)),
-      options.binary, options.streaming ? ", streaming 'on'" : "",
+      options.binary, options.streaming ? ", streaming 'on'" : "", options.messages ? ", messages 'true'" : "",
       options.plugin == OutputPlugin::thalweg_output ? ", batch_version '1'" : "");
   bound_window_of_near_source(PQsocket(impl_->conn()));
   THALWEG_TRY(impl_->libpq().ready_for_command());

@@ -67,6 +67,7 @@ class ReplicationStream {
     OutputPlugin plugin = OutputPlugin::pgoutput;  // the slot's
     bool binary = true;                            // false: all values come as text (value_forms.h)
     bool streaming = true;                         // transactions may come before their commit
+    bool messages = false;                         // logical messages (pg_logical_emit_message) come, too
   };
   // START_REPLICATION ... (proto_version '2', publication_names ..., binary ..., streaming ...). Text names objects
   // with their schemas: the session's search_path is pg_catalog.

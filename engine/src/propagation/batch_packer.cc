@@ -109,7 +109,12 @@ void BatchPacker::take_frame(size_t bytes) {
   if (frame_taken_ < frame_bytes_) return;
   const auto frame = lcr::FrameView::trusted(frame_);
   if (lcr::is_change(frame.kind())) shared_.lcrs.add();
-  if (frame.kind() == lcr::FrameKind::commit) last_commit_ = frame.transaction_mark().commit_time;
+  if (frame.kind() == lcr::FrameKind::commit) {
+    const lcr::TransactionMark mark = frame.transaction_mark();
+    last_commit_ = mark.commit_time;
+    if (begun_) shared_.markers.note({mark.commit_lsn, mark.commit_time, options_.clock->unix_now()});
+  }
+  begun_ = frame.kind() == lcr::FrameKind::begin;
   shared_.bytes.add(frame_bytes_);
   options_.frames->dequeue();
   frame_ = nullptr;

@@ -12,6 +12,7 @@
 #include "propagation/send_window.h"
 #include "propagation/sender.h"
 #include "telemetry/agent.h"
+#include "telemetry/marker_log.h"
 
 namespace thalweg::propagation {
 
@@ -24,6 +25,7 @@ struct SenderShared {
   telemetry::Counter latency_us;                          // packer: age of the last commit when packed
   telemetry::Counter bytes_sent, batches_resent, acks;    // link
   telemetry::Counter breaks, round_trip_us, kernel_round_trip_us, peer_free_bytes;  // link
+  telemetry::MarkerLog markers;                                                     // packer
   std::atomic<uint64_t> durable{0};          // link (release), capture and others read (acquire)
   std::atomic<bool> connected{false};        // link (release)
   std::atomic<bool> receiver_paused{false};  // link (relaxed): its last ACK said that its queue is full
@@ -67,6 +69,7 @@ class BatchPacker {
   size_t frame_bytes_ = 0;
   size_t frame_taken_ = 0;  // bytes of it that are in batches: a long frame spans several
   base::UnixMicros last_commit_;
+  bool begun_ = false;  // the frame before was a BEGIN: a COMMIT now is a marker's
   Time last_published_{};
 };
 

@@ -30,7 +30,11 @@ base::Result<void> FrameAssembler::publish() {
   filled_ = 0;
   THALWEG_ASSIGN(const auto frame, lcr::FrameView::decode(frame_));
   if (lcr::is_change(frame.kind())) ++lcrs_;
-  if (frame.kind() == lcr::FrameKind::commit) last_commit_ = frame.transaction_mark().commit_time;
+  if (frame.kind() == lcr::FrameKind::commit) {
+    last_commit_ = frame.transaction_mark().commit_time;
+    if (begun_) marker_ = frame.transaction_mark();
+  }
+  begun_ = frame.kind() == lcr::FrameKind::begin;
   bytes_ += frame_.size();
   queue_.enqueue();
   return {};

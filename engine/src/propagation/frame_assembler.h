@@ -3,10 +3,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <utility>
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "lcr/frame.h"
 #include "queue/lcr_queue.h"
 
 namespace thalweg::propagation {
@@ -28,6 +31,8 @@ class FrameAssembler {
   bool inside_frame() const { return filled_ > 0; }
   uint64_t lcrs() const { return lcrs_; }    // changes enqueued
   uint64_t bytes() const { return bytes_; }  // of frames enqueued
+  // The marker that was enqueued last, once.
+  std::optional<lcr::TransactionMark> take_marker() { return std::exchange(marker_, std::nullopt); }
   base::UnixMicros last_commit() const {
     return last_commit_;
   }  // the source's time of the last COMMIT enqueued; 0: none
@@ -41,6 +46,8 @@ class FrameAssembler {
   uint64_t lcrs_ = 0;
   uint64_t bytes_ = 0;
   base::UnixMicros last_commit_;
+  bool begun_ = false;  // the frame before was a BEGIN: a COMMIT now is a marker's
+  std::optional<lcr::TransactionMark> marker_;
 };
 
 }  // namespace thalweg::propagation

@@ -53,19 +53,25 @@ ReceiverStatus Receiver::status() const {
 
 telemetry::ComponentSample Receiver::sample() const {
   const State& state = *state_;
-  return {.type = "PROPAGATION RECEIVER",
-          .name = "propagation receiver",
-          .sub_component = {},
-          .state = state.text.get(),
-          .time_ns = state.time.sample(),
-          .counters = {{"lcrs", state.lcrs.get()},
-                       {"batches", state.batches.get()},
-                       {"bytes", state.frame_bytes.get()},
-                       {"bytes_received", state.bytes_received.get()},
-                       {"breaks", state.breaks.get()}},
-          .gauges = {{"connected", state.connected.load(std::memory_order_acquire) ? 1 : 0},
-                     {"latency_us", static_cast<int64_t>(state.latency_us.get())},
-                     {"link_latency_us", static_cast<int64_t>(state.last_batch_us.get())}}};
+  telemetry::ComponentSample out{.type = "PROPAGATION RECEIVER",
+                                 .name = "propagation receiver",
+                                 .sub_component = {},
+                                 .state = state.text.get(),
+                                 .time_ns = state.time.sample(),
+                                 .counters = {{"lcrs", state.lcrs.get()},
+                                              {"batches", state.batches.get()},
+                                              {"bytes", state.frame_bytes.get()},
+                                              {"bytes_received", state.bytes_received.get()},
+                                              {"breaks", state.breaks.get()}},
+                                 .gauges = {{"connected", state.connected.load(std::memory_order_acquire) ? 1 : 0},
+                                            {"latency_us", static_cast<int64_t>(state.latency_us.get())},
+                                            {"link_latency_us", static_cast<int64_t>(state.last_batch_us.get())}}};
+  if (const auto latency = state.markers.latency_micros()) out.gauges.emplace_back("marker_latency_us", *latency);
+  return out;
+}
+
+void Receiver::add_to(telemetry::MarkerTrail& trail) const {
+  trail.stages.push_back({.component = "PROPAGATION RECEIVER", .stage = "RECEIVE", .passages = state_->markers.read()});
 }
 
 }  // namespace thalweg::propagation

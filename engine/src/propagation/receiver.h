@@ -13,6 +13,7 @@
 #include "base/ids.h"
 #include "propagation/link.h"
 #include "queue/lcr_queue.h"
+#include "telemetry/marker_log.h"
 #include "telemetry/sample.h"
 
 // The propagation receiver: producer of a queue, which it fills with the LCRs that another engine's sender streams to
@@ -70,6 +71,8 @@ class Receiver {
   ReceiverStatus status() const;
   // Type PROPAGATION RECEIVER. Counters lcrs, batches, bytes (of frames), bytes_received, reconnects; gauge latency_us.
   telemetry::ComponentSample sample() const;
+  // When markers were enqueued.
+  void add_to(telemetry::MarkerTrail& trail) const;
 
  private:
   friend class ReceiverPort;

@@ -229,13 +229,20 @@ base::Result<void> Receiver::State::take_batch(const Batch& batch) {
   const int64_t age = options.clock->unix_now().value - batch.sent.value;
   last_batch_us.set(static_cast<uint64_t>(std::max<int64_t>(age, 0)));
   THALWEG_TRY(assembler.feed(pending, 0us));
-  lcrs.set(assembler.lcrs());
-  frame_bytes.set(assembler.bytes());
+  count_enqueued();
   if (assembler.last_commit().value != 0) {
     const int64_t latency = options.clock->unix_now().value - assembler.last_commit().value;
     latency_us.set(static_cast<uint64_t>(std::max<int64_t>(latency, 0)));
   }
   return {};
+}
+
+void Receiver::State::count_enqueued() {
+  lcrs.set(assembler.lcrs());
+  frame_bytes.set(assembler.bytes());
+  if (const auto marker = assembler.take_marker()) {
+    markers.note({marker->commit_lsn, marker->commit_time, options.clock->unix_now()});
+  }
 }
 
 // Waits a slice for room where something is left of the last batch. True when nothing is left.
@@ -245,8 +252,7 @@ base::Result<bool> Receiver::State::enqueue_pending() {
   time.enter(Activity::flow_control);
   text.set("PAUSED FOR FLOW CONTROL");
   THALWEG_TRY(assembler.feed(pending, kFlowControlSlice));
-  lcrs.set(assembler.lcrs());
-  frame_bytes.set(assembler.bytes());
+  count_enqueued();
   return pending.empty();
 }
 

@@ -15,6 +15,7 @@
 #include "propagation/receiver.h"
 #include "propagation/wake.h"
 #include "telemetry/agent.h"
+#include "telemetry/marker_log.h"
 
 namespace thalweg::propagation {
 
@@ -57,6 +58,7 @@ struct Receiver::State {
   telemetry::TimeAccount time;  // the thread writes, sample() reads; so do all below
   telemetry::StateText text{"INITIALIZING"};
   telemetry::Counter lcrs, batches, frame_bytes, bytes_received, breaks, latency_us, last_batch_us;
+  telemetry::MarkerLog markers;
 
  private:
   using Time = std::chrono::steady_clock::time_point;
@@ -73,6 +75,7 @@ struct Receiver::State {
   void poll_for(bool reading, Time until);
   void lose(const base::Error& why);
   Time now() const { return options.clock->steady_now(); }
+  void count_enqueued();
   bool stopping() const { return stop_requested.load(std::memory_order_acquire); }
 
   FrameAssembler assembler;

@@ -208,6 +208,11 @@ base::Lsn Sender::durable() const { return {state_->shared.durable.load(std::mem
 
 const std::atomic<uint64_t>& Sender::durable_lsn() const { return state_->shared.durable; }
 
+void Sender::add_to(telemetry::MarkerTrail& trail) const {
+  trail.stages.push_back(
+      {.component = "PROPAGATION SENDER", .stage = "SEND", .passages = state_->shared.markers.read()});
+}
+
 telemetry::ComponentSample Sender::sample() const {
   const State& state = *state_;
   const SenderShared& shared = state.shared;
@@ -215,28 +220,31 @@ telemetry::ComponentSample Sender::sample() const {
   const bool running = state.threads_running.load(std::memory_order_acquire) > 0;
   const auto link_time = shared.link_time.sample();
   const auto gauge = [](uint64_t value) { return static_cast<int64_t>(value); };
-  return {.type = "PROPAGATION SENDER",
-          .name = "propagation sender",
-          .sub_component = {},
-          .state = running && !connected ? "CONNECTING" : shared.packer_state.get(),
-          .time_ns = shared.packer_time.sample(),
-          .counters = {{"lcrs", shared.lcrs.get()},
-                       {"batches", shared.batches.get()},
-                       {"bytes", shared.bytes.get()},
-                       {"packed_bytes", shared.packed_bytes.get()},
-                       {"bytes_sent", shared.bytes_sent.get()},
-                       {"batches_resent", shared.batches_resent.get()},
-                       {"acknowledgements", shared.acks.get()},
-                       {"breaks", shared.breaks.get()},
-                       {"link_busy_ns", link_time[static_cast<size_t>(telemetry::Activity::busy)]},
-                       {"link_network_ns", link_time[static_cast<size_t>(telemetry::Activity::network)]}},
-          .gauges = {{"connected", connected ? 1 : 0},
-                     {"window_bytes", gauge(state.window.capacity())},
-                     {"window_used_bytes", gauge(state.window.used())},
-                     {"latency_us", gauge(shared.latency_us.get())},
-                     {"round_trip_us", gauge(shared.round_trip_us.get())},
-                     {"kernel_round_trip_us", gauge(shared.kernel_round_trip_us.get())},
-                     {"peer_free_bytes", gauge(shared.peer_free_bytes.get())}}};
+  telemetry::ComponentSample out{
+      .type = "PROPAGATION SENDER",
+      .name = "propagation sender",
+      .sub_component = {},
+      .state = running && !connected ? "CONNECTING" : shared.packer_state.get(),
+      .time_ns = shared.packer_time.sample(),
+      .counters = {{"lcrs", shared.lcrs.get()},
+                   {"batches", shared.batches.get()},
+                   {"bytes", shared.bytes.get()},
+                   {"packed_bytes", shared.packed_bytes.get()},
+                   {"bytes_sent", shared.bytes_sent.get()},
+                   {"batches_resent", shared.batches_resent.get()},
+                   {"acknowledgements", shared.acks.get()},
+                   {"breaks", shared.breaks.get()},
+                   {"link_busy_ns", link_time[static_cast<size_t>(telemetry::Activity::busy)]},
+                   {"link_network_ns", link_time[static_cast<size_t>(telemetry::Activity::network)]}},
+      .gauges = {{"connected", connected ? 1 : 0},
+                 {"window_bytes", gauge(state.window.capacity())},
+                 {"window_used_bytes", gauge(state.window.used())},
+                 {"latency_us", gauge(shared.latency_us.get())},
+                 {"round_trip_us", gauge(shared.round_trip_us.get())},
+                 {"kernel_round_trip_us", gauge(shared.kernel_round_trip_us.get())},
+                 {"peer_free_bytes", gauge(shared.peer_free_bytes.get())}}};
+  if (const auto latency = shared.markers.latency_micros()) out.gauges.emplace_back("marker_latency_us", *latency);
+  return out;
 }
 
 }  // namespace thalweg::propagation

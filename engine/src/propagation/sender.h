@@ -15,6 +15,7 @@
 #include "propagation/peer_address.h"
 #include "queue/frame_source.h"
 #include "queue/lcr_queue.h"
+#include "telemetry/marker_log.h"
 #include "telemetry/sample.h"
 
 // The propagation sender: consumer of a queue whose LCRs it streams to the receiver of another engine (seed 000, II.C
@@ -100,6 +101,8 @@ class Sender {
   // Type PROPAGATION SENDER. Counters lcrs, batches, bytes (of frames), bytes_sent (on the wire, TLS not counted),
   // batches_resent, reconnects; gauges window_bytes, window_used_bytes, round_trip_us, latency_us, ...
   telemetry::ComponentSample sample() const;
+  // When markers were packed into a batch.
+  void add_to(telemetry::MarkerTrail& trail) const;
 
  private:
   struct State;

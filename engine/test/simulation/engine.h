@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -33,6 +34,7 @@ struct EngineOptions {
   apply::ApplyParameters apply;
   propagation::Compression compression = propagation::Compression::none;
   size_t batch_bytes = 4096;
+  std::chrono::seconds heartbeat_interval{0};
 };
 
 class Pipeline;

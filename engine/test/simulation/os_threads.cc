@@ -20,6 +20,8 @@
 #include "simulation/scheduler.h"
 #include "simulation/system_clock.h"
 
+extern "C" int __real_pthread_mutex_unlock(pthread_mutex_t* mutex);
+
 namespace thalweg::simulation {
 
 namespace {
@@ -37,7 +39,7 @@ Time relative(const timespec* timeout, Time now) {
 bool cond_wait(const void* condition, pthread_mutex_t* mutex, Time deadline) {
   Scheduler& scheduler = *Scheduler::current();
   // The unlocking and the beginning of the wait are one step: nobody can notify in between.
-  pthread_mutex_unlock(mutex);
+  __real_pthread_mutex_unlock(mutex);
   scheduler.wake(mutex);
   const bool woken = scheduler.wait(condition, deadline);
   pthread_mutex_lock(mutex);
@@ -63,7 +65,6 @@ using thalweg::simulation::Time;
 extern "C" {
 
 int __real_pthread_mutex_lock(pthread_mutex_t* mutex);
-int __real_pthread_mutex_unlock(pthread_mutex_t* mutex);
 int __real_nanosleep(const timespec* wanted, timespec* left);
 int __real_sched_yield();
 pthread_t __real_pthread_self();

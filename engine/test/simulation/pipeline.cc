@@ -87,7 +87,8 @@ void Pipeline::start_capture(base::Lsn from, const std::atomic<uint64_t>& confir
                                             .timeline = 1,
                                             .queue = &queue_,
                                             .confirmed_lsn = &confirmed,
-                                            .clock = &system_clock()});
+                                            .clock = &system_clock(),
+                                            .heartbeat_interval = options_.heartbeat_interval});
   capture_->start();
 }
 

@@ -36,6 +36,22 @@ uint64_t Source::write(WalRecord record) {
   return wal_.back().lsn;
 }
 
+// In a transaction of its own, which changes no row: not part of the history.
+uint64_t Source::emit_message(const std::string& prefix, const std::string& content) {
+  const uint32_t xid = next_xid_++;
+  const auto record = [&](WalRecord::Kind kind) {
+    return WalRecord{.kind = kind, .lsn = 0, .end = 0, .xid = xid, .subxid = xid, .changes = {}};
+  };
+  WalRecord message = record(WalRecord::Kind::message);
+  message.prefix = prefix;
+  message.content = content;
+  const uint64_t lsn = write(std::move(message));
+  WalRecord commit = record(WalRecord::Kind::commit);
+  commit.commit_time = wall_now_micros() - base::kPostgresEpochMicros;
+  write(std::move(commit));
+  return lsn;
+}
+
 void Source::run_clients(Process& process) {
   scheduler().spawn(process, [this] {
     std::vector<OpenTransaction> open;

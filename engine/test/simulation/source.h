@@ -72,6 +72,7 @@ class Source final : public Server {
   void undo(OpenTransaction& open, uint32_t subxid);
   void end(OpenTransaction& open, bool commits);
   uint64_t write(WalRecord record);
+  uint64_t emit_message(const std::string& prefix, const std::string& content);
   void check_feedback(uint64_t flushed);
 
   const SourceOptions options_;

@@ -41,7 +41,7 @@ Outcome SourceSession::copy_in(const std::string& sql, const std::string&) {
   return error("42601", "unknown statement");
 }
 
-Outcome SourceSession::execute(const std::string& sql, const std::vector<Parameter>&) {
+Outcome SourceSession::execute(const std::string& sql, const std::vector<Parameter>& parameters) {
   const auto is = [&](const char* beginning) { return sql.starts_with(beginning); };
   if (is("IDENTIFY_SYSTEM")) return rows({{"7000", "1", lsn_text(source_.wal_end_), "postgres"}});
   if (is("SHOW wal_sender_timeout")) return rows({{"10s"}});
@@ -53,6 +53,9 @@ Outcome SourceSession::execute(const std::string& sql, const std::vector<Paramet
           active ? Value(std::to_string(source_.active_pid_)) : Value(), active ? Value(source_.holder_) : Value()}});
   }
   if (is("WITH RECURSIVE part(")) return rows({{"f", "f"}});
+  if (is("SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_logical_emit_message(true, ")) {
+    return rows({{lsn_text(source_.emit_message(*parameters[0].bytes, *parameters[1].bytes))}});
+  }
   if (is("SELECT CASE WHEN pg_is_in_recovery()")) return rows({{lsn_text(source_.wal_end_)}});
   fail("the model of the source does not know this statement: {}", sql);
   return error("42601", "unknown statement");

@@ -65,6 +65,7 @@ void LogicalDecoding::erase(uint32_t xid) {
 void LogicalDecoding::decode(const WalRecord& record) {
   switch (record.kind) {
     case WalRecord::Kind::change:
+    case WalRecord::Kind::message:
       return change(record);
     case WalRecord::Kind::commit:
       return commit(record);
@@ -99,6 +100,12 @@ void LogicalDecoding::put_relation(int table, uint32_t stream_xid, std::vector<i
 
 // `stream_xid`: the subtransaction, in a stream block; else 0.
 void LogicalDecoding::put_change(const WalRecord& record, uint32_t stream_xid, std::vector<int>& described) {
+  if (record.kind == WalRecord::Kind::message) {
+    Bytes out('M');
+    if (stream_xid != 0) out.u32(stream_xid);
+    out.u8(1).u64(record.lsn).text(record.prefix.c_str()).u32(record.content.size()).raw(record.content);
+    return send_(record.lsn, out.get());
+  }
   for (const Change& one : record.changes) put_relation(one.table, stream_xid, described);
   const Change& first = record.changes.front();
   const TableShape& shape = shapes()[static_cast<size_t>(first.table)];

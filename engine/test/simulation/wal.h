@@ -11,7 +11,7 @@ namespace thalweg::simulation {
 
 // A record of the source's WAL.
 struct WalRecord {
-  enum class Kind : uint8_t { change, commit, abort, abort_subtransaction };
+  enum class Kind : uint8_t { change, message, commit, abort, abort_subtransaction };
   Kind kind;
   uint64_t lsn;
   uint64_t end;
@@ -19,6 +19,8 @@ struct WalRecord {
   uint32_t subxid;              // of the subtransaction; the same as xid at top level
   std::vector<Change> changes;  // one, or the tables of a TRUNCATE
   int64_t commit_time = 0;      // microseconds since 2000, as PostgreSQL counts
+  std::string prefix = {};      // of a logical message
+  std::string content = {};
 };
 
 // What it makes of its log: pgoutput's messages, protocol version 2. Buffers transactions until their commit, or

@@ -35,6 +35,7 @@ Plan make_plan(Scheduler& scheduler) {
   Plan plan;
   const auto between = [&](size_t least, size_t most) { return least + scheduler.random(most - least + 1); };
   plan.two_engines = scheduler.chance(2);
+  plan.engine.heartbeat_interval = std::chrono::seconds(scheduler.chance(2) ? 0 : between(1, 3));
   plan.order = scheduler.chance(3) ? Order::full : Order::dependent;
   plan.has_data_layer = scheduler.chance(2);
   plan.faults = scheduler.chance(8) ? 0 : between(1, 10);

@@ -229,7 +229,7 @@ def test_two_streams_of_one_source(scene: Scene) -> None:
 
 def test_statistics_count_what_flowed(scene: Scene) -> None:
     scene.run_at_source(TABLE)
-    scene.start_stream()
+    scene.start_stream(heartbeat_interval=0)  # heartbeats count in the latencies
     for number in range(100, 200):
         scene.at_source(f"INSERT INTO item VALUES ({number}, 'n')")
     scene.at_source("UPDATE item SET body = 'u' WHERE id < 110", "DELETE FROM item WHERE id >= 190")

@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from harness.cluster import wait_for
 from harness.scene import Scene
 from harness.workload import Writers
 
@@ -54,6 +55,14 @@ def reader_counter(scene: Scene, name: str) -> int:
                 if component["sub_component"] == "APPLY READER")
 
 
+def shows_open(scene: Scene, connection: psycopg.Connection[Any]) -> bool:
+    """The engine lists the connection's transaction: what it is, how large, and that it waits on disk."""
+    xid = connection.execute("SELECT pg_current_xact_id_if_assigned()::text::bigint % (1::bigint << 32)").fetchone()
+    shown = [one for one in scene.engine.transactions(scene.stream) if [one["xid"]] == list(xid or ())]
+    return any(one["state"] == "OPEN" and one["streamed"] and one["spilled_bytes"] > 0 and one["commit_lsn"] is None
+               and one["tables"] == ['"public"."big"'] and one["lcrs"] > 1000 for one in shown)
+
+
 @pytest.mark.both_ways
 def test_aborts_and_subtransaction_aborts_are_honoured(streaming_scene: Scene, random_: random.Random) -> None:
     scene = streaming_scene
@@ -76,6 +85,7 @@ def test_large_transaction_spills_and_survives_a_kill(streaming_scene: Scene) ->
         connection.execute("BEGIN")
         insert(connection, 1, 30_000)
         scene.engine.wait_status(scene.stream, lambda _: reader_counter(scene, "spilled_lcrs") > 0, 30, "spilling")
+        wait_for(lambda: shows_open(scene, connection), 10, "the open transaction is listed")
         scene.engine.kill()
         scene.engine.start()
         insert(connection, 1, 10_000)

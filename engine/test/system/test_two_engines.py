@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.cluster import wait_for
-from harness.engine import SECONDS
+from harness.engine import SECONDS, RefusedError
+from harness.markers import passed
 from harness.paths import Authority, EnginePair
 from harness.scene import Scene
 from harness.workload import make_pgbench_tables, strike_under_load
@@ -148,3 +149,16 @@ def test_another_engines_name_is_refused(pair: EnginePair) -> None:
     status = pair.sender.wait_status(scene.stream, lambda found: found["phase"] == "RETRYING" and found["error"],
                                      SECONDS, "the wrong name is refused")
     assert status["error"]["code"] in ("certificate_rejected", "link_refused")
+
+
+def test_marker_passes_two_engines(pair: EnginePair) -> None:
+    scene = pair.scene
+    scene.run_at_source("CREATE TABLE item (id integer PRIMARY KEY)")
+    pair.start_stream(heartbeat_interval=1)
+    engines = [pair.sender, pair.receiver]
+    pair.sender.request("POST", f"/v1/streams/{scene.stream}/markers", {"id": "m", "label": ""})
+    stages = ["CAPTURE", "ENQUEUE", "SEND", "RECEIVE", "DEQUEUE", "DISPATCH", "COMMIT"]
+    wait_for(lambda: passed(engines, scene.stream, "m", stages), 20, "the marker has passed both engines")
+    with pytest.raises(RefusedError):
+        pair.receiver.request("POST", f"/v1/streams/{scene.stream}/markers", {"id": "n", "label": ""})
+    pair.drop_stream()

@@ -15,6 +15,19 @@ def waited(scene: Scene, state: str, activity: str) -> bool:
                for component in scene.engine.components(scene.stream) if component["sub_component"] == "APPLY SERVER")
 
 
+def shows_waits(scene: Scene) -> bool:
+    """The first executes; the second has executed and waits for its turn; the third waits for the first."""
+    shown = {one["state"]: one for one in scene.engine.transactions(scene.stream)}
+    if shown.keys() != {"EXECUTE TRANSACTION", "WAIT COMMIT", "WAIT DEPENDENCY"}:
+        return False
+    first = shown["EXECUTE TRANSACTION"]
+    assert first["tables"] == ['"public"."item"'] and first["lcrs"] == 1 and first["applier"]
+    assert shown["WAIT COMMIT"]["applier"] not in (None, first["applier"])
+    assert shown["WAIT COMMIT"]["waits_for_xid"] == shown["WAIT DEPENDENCY"]["waits_for_xid"] == first["xid"]
+    assert shown["WAIT DEPENDENCY"]["applier"] is None
+    return True
+
+
 def seconds_in_metrics(scene: Scene, activity: str) -> float:
     return sum(float(line.rsplit(" ", 1)[1]) for line in scene.engine.request("GET", "/metrics").splitlines()
                if line.startswith("thalweg_component_time_seconds_total{") and f'stream="{scene.stream}"' in line
@@ -34,6 +47,7 @@ def test_dependency_and_commit_order_are_accounted(scene: Scene) -> None:
         wait_for(lambda: waited(scene, "WAIT COMMIT", "commit_order"), 30, "the second transaction waits for its turn")
         wait_for(lambda: waited(scene, "WAIT DEPENDENCY", "dependency"), 30, "the third waits for the first")
         assert scene.at_destination("SELECT body FROM item ORDER BY id") == [("one",), ("two",)]
+        wait_for(lambda: shows_waits(scene), 10, "the transactions are listed with what they wait for")
     scene.wait_applied()
     scene.assert_same()
     assert seconds_in_metrics(scene, "commit_order") > 0

@@ -1,9 +1,10 @@
 """Charts of the past over HTTP."""
 
+import re
 from typing import Annotated
 
 from fastapi import APIRouter, Query
-from pydantic import AwareDatetime, StringConstraints
+from pydantic import AwareDatetime, BeforeValidator, StringConstraints
 
 from thalweg.features.history import service
 from thalweg.features.history.schemas import History, HistorySamples, HistoryStatistics, StreamHistory
@@ -12,8 +13,19 @@ from thalweg.kernel.models import IdPath
 
 router = APIRouter(route_class=TransactionalRoute, tags=["history"])
 
-Since = Annotated[AwareDatetime | None, Query(description="The range's begin; an hour before its end when left out.")]
-Until = Annotated[AwareDatetime | None, Query(description="The range's end, excluded; now when left out.")]
+RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.IGNORECASE)
+
+
+def _strict(value: object) -> object:
+    """Numbers and dates alone are no times: the document promises RFC 3339."""
+    if value is not None and not (isinstance(value, str) and RFC3339.fullmatch(value)):
+        raise ValueError("must be a time of RFC 3339 with its offset, such as 2026-11-21T14:03:00Z")
+    return value
+
+
+Moment = Annotated[AwareDatetime, BeforeValidator(_strict)]
+Since = Annotated[Moment | None, Query(description="The range's begin; an hour before its end when left out.")]
+Until = Annotated[Moment | None, Query(description="The range's end, excluded; now when left out.")]
 Statistics = Annotated[
     list[Annotated[str, StringConstraints(min_length=1, max_length=120)]] | None,
     Query(

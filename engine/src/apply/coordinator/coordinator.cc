@@ -26,6 +26,7 @@ constexpr std::chrono::milliseconds kFlowWindow{20};   // measured over this tim
 constexpr std::chrono::microseconds kHoldWaitMax{1000};
 constexpr std::chrono::milliseconds kIdleWait{100};
 constexpr std::chrono::milliseconds kWatchPause{20};
+constexpr size_t kMarkersMax = 1024;
 
 }  // namespace
 
@@ -98,6 +99,7 @@ Coordinator::Clock::duration Coordinator::patience(const Group& group) const {
 
 void Coordinator::measure_flow() {
   const auto now = Clock::now();
+  show_transactions(now);
   const auto elapsed = now - flow_since_;
   if (elapsed < kFlowWindow) return;
   const uint64_t lcrs = in_.pushed_lcrs();
@@ -213,6 +215,7 @@ void Coordinator::advance() {
                             std::memory_order_relaxed);
   if (committed == 0) return;
   shared_.low_watermark.store(low_watermark, std::memory_order_release);
+  finish_markers();
   shared_.commits.store(shared_.commits.load(std::memory_order_relaxed) + committed, std::memory_order_release);
   shared_.committed_through.store(committed_through_, std::memory_order_release);
   for (int i = 0; i < applier_count(); ++i) {
@@ -229,6 +232,23 @@ void Coordinator::skip_empty() {
     } else if (transaction->end_lsn.value > shared_.low_watermark.load(std::memory_order_relaxed)) {
       shared_.low_watermark.store(transaction->end_lsn.value, std::memory_order_release);
     }
+    if (transaction->commit_time.value == 0) continue;  // PROGRESS
+    markers_dispatched_.note({transaction->commit_lsn, transaction->commit_time, shared_.clock->unix_now()});
+    if (markers_.size() < kMarkersMax) {
+      markers_.push_back({transaction->commit_lsn, transaction->end_lsn, transaction->commit_time});
+    }
+    finish_markers();
+  }
+}
+
+void Coordinator::finish_markers() {
+  const uint64_t low_watermark = shared_.low_watermark.load(std::memory_order_relaxed);
+  while (!markers_.empty() && markers_.front().end_lsn.value <= low_watermark) {
+    const Marker& marker = markers_.front();
+    const base::UnixMicros now = shared_.clock->unix_now();
+    markers_committed_.note({marker.commit_lsn, marker.commit_time, now});
+    marker_latency_.record(std::chrono::microseconds(std::max<int64_t>(0, now.value - marker.commit_time.value)));
+    markers_.pop_front();
   }
 }
 
@@ -420,18 +440,21 @@ void Coordinator::tell_idle_appliers() {
 telemetry::ComponentSample Coordinator::sample() const {
   const int64_t oldest = oldest_commit_time_.load(std::memory_order_relaxed);
   const int64_t lag = oldest == 0 ? 0 : std::max<int64_t>(0, shared_.clock->unix_now().value - oldest);
-  return {.type = "APPLY",
-          .name = "apply",
-          .sub_component = "APPLY COORDINATOR",
-          .server = 0,
-          .state = state_.get(),
-          .time_ns = time_.sample(),
-          .counters = {{"transactions", transactions_.get()},
-                       {"groups", groups_.get()},
-                       {"dependent_groups", dependent_groups_.get()},
-                       {"retried_groups", retried_groups_.get()},
-                       {"errors", errors_.get()}},
-          .gauges = {{"waiting_groups", static_cast<int64_t>(waiting_groups_.get())}, {"low_watermark_lag_us", lag}}};
+  telemetry::ComponentSample out{
+      .type = "APPLY",
+      .name = "apply",
+      .sub_component = "APPLY COORDINATOR",
+      .server = 0,
+      .state = state_.get(),
+      .time_ns = time_.sample(),
+      .counters = {{"transactions", transactions_.get()},
+                   {"groups", groups_.get()},
+                   {"dependent_groups", dependent_groups_.get()},
+                   {"retried_groups", retried_groups_.get()},
+                   {"errors", errors_.get()}},
+      .gauges = {{"waiting_groups", static_cast<int64_t>(waiting_groups_.get())}, {"low_watermark_lag_us", lag}}};
+  if (const auto latency = markers_committed_.latency_micros()) out.gauges.emplace_back("marker_latency_us", *latency);
+  return out;
 }
 
 }  // namespace thalweg::apply

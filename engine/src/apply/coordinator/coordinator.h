@@ -14,7 +14,10 @@
 #include "apply/reader/transaction_queue.h"
 #include "apply/shared_state.h"
 #include "telemetry/agent.h"
+#include "telemetry/marker_log.h"
 #include "telemetry/sample.h"
+#include "telemetry/snapshot.h"
+#include "telemetry/transaction_sample.h"
 
 // Groups transactions, orders the groups, hands them to appliers, and moves the low watermark.
 
@@ -36,6 +39,12 @@ class Coordinator {
   int applier_count() const { return applier_count_.load(std::memory_order_acquire); }
   const Applier& applier(int index) const { return *appliers_[static_cast<size_t>(index)]; }
   telemetry::ComponentSample sample() const;
+  const telemetry::MarkerLog& markers_dispatched() const { return markers_dispatched_; }
+  const telemetry::MarkerLog& markers_committed() const { return markers_committed_; }
+  // Of markers: from their commit at the source until everything before them had committed here.
+  const telemetry::LatencyHistogram& marker_latency() const { return marker_latency_; }
+  // Complete transactions that have not committed here, as of a second ago.
+  std::shared_ptr<const telemetry::TransactionSamples> transactions() const { return shown_.read(); }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -50,6 +59,7 @@ class Coordinator {
   void begin_group();
   void add(Group& group, std::unique_ptr<Transaction> transaction);
   void skip_empty();
+  void finish_markers();
   bool dispatch();
   bool is_ready(const Group& group) const;
   Clock::duration hold_left(const Group& group) const;
@@ -61,6 +71,7 @@ class Coordinator {
   void resolve_commit_order_deadlock();
   void give_locks_back(const Applier& blocked);
   void tell_idle_appliers();
+  void show_transactions(Clock::time_point now);
   Group* tail();
   int idle_appliers() const;
 
@@ -82,6 +93,19 @@ class Coordinator {
   bool in_steady_flow_ = false;
   Clock::time_point watched_at_;
   std::optional<pg::Connection> watch_;  // looks for blocked backends; opened when it is needed
+
+  struct Marker {
+    base::Lsn commit_lsn;
+    base::Lsn end_lsn;
+    base::UnixMicros commit_time;
+  };
+  std::deque<Marker> markers_;  // that have not all before them committed; kMarkersMax at most
+  telemetry::MarkerLog markers_dispatched_;
+  telemetry::MarkerLog markers_committed_;
+  telemetry::LatencyHistogram marker_latency_;
+  telemetry::Snapshot<telemetry::TransactionSamples> shown_;
+  Clock::time_point shown_at_;
+  bool shown_any_ = false;
 
   telemetry::StateText state_{"INITIALIZING"};
   telemetry::TimeAccount time_;

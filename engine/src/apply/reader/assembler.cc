@@ -1,5 +1,6 @@
 #include "apply/reader/assembler.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,6 +10,10 @@ namespace thalweg::apply {
 using base::ErrorCode;
 using lcr::FrameKind;
 
+namespace {
+constexpr size_t kTablesShownMax = 16;
+}
+
 Assembler::Assembler(SharedState& shared, BlockPool& pool, spill::SpillSpace& spill, telemetry::TimeAccount& time,
                      TableWriter& tables, Counters& counters, std::function<bool()> await_space)
     : shared_(shared),
@@ -17,6 +22,7 @@ Assembler::Assembler(SharedState& shared, BlockPool& pool, spill::SpillSpace& sp
       time_(time),
       counters_(counters),
       await_space_(std::move(await_space)),
+      tables_(tables),
       write_sets_(tables) {}
 
 Assembler::~Assembler() {
@@ -44,8 +50,10 @@ base::Result<std::unique_ptr<Transaction>> Assembler::add(const lcr::FrameView& 
       if (whole_.transaction) return base::fail(ErrorCode::corrupt_frame, "BEGIN within a transaction");
       whole_.transaction = std::make_unique<Transaction>();
       whole_.transaction->xid = frame.xid();
+      whole_.transaction->begun = shared_.clock->steady_now();
       whole_.frames = 0;
-      whole_.begun = shared_.clock->steady_now();
+      whole_.last_relation = {};
+      whole_.relations.clear();
       return nullptr;
     case FrameKind::insert:
     case FrameKind::update:
@@ -61,7 +69,8 @@ base::Result<std::unique_ptr<Transaction>> Assembler::add(const lcr::FrameView& 
           open.transaction = std::make_unique<Transaction>();
           open.transaction->xid = frame.xid();
           open.streamed = true;
-          open.begun = shared_.clock->steady_now();
+          open.transaction->streamed = true;
+          open.transaction->begun = shared_.clock->steady_now();
           counters_.open_transactions.set(streamed_.size());
         }
         THALWEG_TRY(append(open, frame, spill_above));
@@ -107,6 +116,7 @@ base::Result<void> Assembler::with_space(const std::function<base::Result<void>(
 base::Result<void> Assembler::append(Open& open, const lcr::FrameView& frame, size_t spill_above) {
   Transaction& transaction = *open.transaction;
   ++open.frames;
+  if (!(frame.relation() == open.last_relation) || open.frames == 1) note(open, frame);
   if (!transaction.spilled && open.frames > spill_above) THALWEG_TRY(spill(open));
   if (!transaction.spilled) {
     transaction.frames.append(pool_, open.streamed ? open.fill : fill_, frame.bytes());
@@ -114,6 +124,41 @@ base::Result<void> Assembler::append(Open& open, const lcr::FrameView& frame, si
   }
   THALWEG_TRY(write_sets_.note_table(transaction, frame));
   return append_spilled(open, frame);
+}
+
+void Assembler::note(Open& open, const lcr::FrameView& frame) {
+  if (open.frames == 1) open.transaction->first_lsn = frame.lsn();
+  open.last_relation = frame.relation();
+  const auto add = [&](base::RelationId relation) {
+    if (open.relations.size() >= kTablesShownMax) return;
+    if (std::ranges::find(open.relations, relation) == open.relations.end()) open.relations.push_back(relation);
+  };
+  if (frame.kind() != FrameKind::truncate) return add(frame.relation());
+  for (const base::RelationId relation : frame.truncated_relations()) add(relation);
+}
+
+void Assembler::show(const Open& open, std::vector<telemetry::TransactionSample>& out) const {
+  const Transaction& transaction = *open.transaction;
+  telemetry::TransactionSample one{.xid = transaction.xid,
+                                   .state = "OPEN",
+                                   .first_lsn = transaction.first_lsn,
+                                   .commit_lsn = {},
+                                   .begun = transaction.begun,
+                                   .lcrs = open.frames,
+                                   .bytes = transaction.frames.bytes(),
+                                   .streamed = open.streamed};
+  if (transaction.spilled) one.bytes = one.spilled_bytes = transaction.spilled->bytes();
+  for (const base::RelationId relation : open.relations) one.tables.push_back(tables_.name_of(relation));
+  out.push_back(std::move(one));
+}
+
+telemetry::TransactionSamples Assembler::sample() const {
+  telemetry::TransactionSamples out;
+  if (whole_.transaction) show(whole_, out.shown);
+  for (const auto& [xid, open] : streamed_) show(open, out.shown);
+  out.open = out.shown.size();
+  telemetry::keep_notable(out.shown);
+  return out;
 }
 
 base::Result<void> Assembler::spill(Open& open) {
@@ -135,7 +180,8 @@ base::Result<void> Assembler::spill(Open& open) {
 
 base::Result<void> Assembler::spill_begun_before(std::chrono::steady_clock::time_point then) {
   const auto is_old = [&](const Open& open) {
-    return open.transaction && !open.transaction->spilled && !open.transaction->frames.empty() && open.begun < then;
+    return open.transaction && !open.transaction->spilled && !open.transaction->frames.empty() &&
+           open.transaction->begun < then;
   };
   if (is_old(whole_)) THALWEG_TRY(spill(whole_));
   for (auto& [xid, open] : streamed_) {
@@ -208,6 +254,8 @@ base::Result<std::unique_ptr<Transaction>> Assembler::finish(const lcr::FrameVie
     } else {
       transaction = std::make_unique<Transaction>();  // all of its changes were other tables'
       transaction->xid = frame.xid();
+      transaction->streamed = true;
+      transaction->begun = shared_.clock->steady_now();
     }
   } else {
     if (!whole_.transaction) return base::fail(ErrorCode::corrupt_frame, "COMMIT without BEGIN");

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
 #include "apply/frame_blocks.h"
 #include "apply/reader/table_writer.h"
@@ -12,6 +13,7 @@
 #include "apply/transaction.h"
 #include "spill/spill_space.h"
 #include "telemetry/agent.h"
+#include "telemetry/transaction_sample.h"
 
 // Puts the queue's interleaved frames together to transactions.
 
@@ -45,6 +47,8 @@ class Assembler {
   bool is_spilling() const { return spilling_; }
   // Segments of open transactions: only their commit or abort gives them back.
   uint64_t open_disk_bytes() const;
+  // Transactions whose commit or abort has not come: all of them count, the oldest and largest are shown.
+  telemetry::TransactionSamples sample() const;
   // Gives the block up that is being filled, so that its memory can come back.
   void rest();
 
@@ -53,9 +57,12 @@ class Assembler {
     std::unique_ptr<Transaction> transaction;
     Block* fill = nullptr;  // streamed transactions fill blocks of their own
     uint64_t frames = 0;
-    std::chrono::steady_clock::time_point begun;  // its first frame came
     bool streamed = false;
+    base::RelationId last_relation;           // whose row came last
+    std::vector<base::RelationId> relations;  // the first kTablesShownMax that had rows
   };
+  static void note(Open& open, const lcr::FrameView& frame);
+  void show(const Open& open, std::vector<telemetry::TransactionSample>& out) const;
   base::Result<void> append(Open& open, const lcr::FrameView& frame, size_t spill_above);
   base::Result<void> spill(Open& open);
   base::Result<void> append_spilled(Open& open, const lcr::FrameView& frame);
@@ -72,6 +79,7 @@ class Assembler {
   Counters& counters_;
   const std::function<bool()> await_space_;
   bool spilling_ = false;
+  const TableWriter& tables_;
   WriteSetBuilder write_sets_;
   Block* fill_ = nullptr;  // shared by transactions that come whole, one after the other
   Open whole_;             // between BEGIN and COMMIT

@@ -14,6 +14,7 @@ namespace {
 constexpr std::chrono::milliseconds kQueueWait{100};
 constexpr std::chrono::milliseconds kFlowControlWait{10};
 constexpr std::chrono::seconds kAgesLook{1};
+constexpr std::chrono::seconds kShowPause{1};
 constexpr size_t kFramesPerLook = 256;  // between looks at stop and at the memory budget
 }  // namespace
 
@@ -106,6 +107,9 @@ base::Result<std::unique_ptr<Transaction>> Reader::handle(const lcr::FrameView& 
     duplicates_.add();
     return nullptr;
   }
+  if (transaction->empty()) {
+    markers_.note({transaction->commit_lsn, transaction->commit_time, shared_.clock->unix_now()});
+  }
   transaction->barrier = tables_.take_keys_changed() || transaction->barrier;
   tables_.hand_over(transaction->commit_lsn);
   return transaction;
@@ -117,8 +121,18 @@ bool Reader::is_duplicate(base::Lsn commit_lsn) const {
 
 // Frees metadata that nobody can use any more, and looks whether the destination's tables are what they were.
 base::Result<void> Reader::tend_tables() {
+  show_transactions();
   tables_.purge({shared_.low_watermark.load(std::memory_order_acquire)}, assembler_.any_open());
   return tables_.watch_destination(shared_.clock->steady_now());
+}
+
+void Reader::show_transactions() {
+  const auto now = shared_.clock->steady_now();
+  if (now - shown_at_ < kShowPause) return;
+  shown_at_ = now;
+  const bool any = assembler_.any_open();
+  if (any || shown_any_) shown_.publish(assembler_.sample());
+  shown_any_ = any;
 }
 
 base::Result<void> Reader::hand_over(std::unique_ptr<Transaction> transaction) {
@@ -179,6 +193,7 @@ bool Reader::await_spill_space() {
   if (shared_.ending() || spill_.use().bytes <= assembler_.open_disk_bytes()) return false;
   state_.set("PAUSED FOR FLOW CONTROL");
   const ActivityScope waiting(time_, Activity::flow_control);
+  show_transactions();
   shared_.reader_bell.wait(shared_.reader_bell.ticket(), kFlowControlWait);
   return true;
 }
@@ -186,33 +201,36 @@ bool Reader::await_spill_space() {
 telemetry::ComponentSample Reader::sample() const {
   const spill::SpillUse spill = spill_.use();
   const metadata::MetadataCache::Counts tables = cache_.counts();
-  return {.type = "APPLY",
-          .name = "apply",
-          .sub_component = "APPLY READER",
-          .server = 0,
-          .state = state_.get(),
-          .time_ns = time_.sample(),
-          .counters = {{"lcrs", lcrs_.get()},
-                       {"transactions", transactions_.get()},
-                       {"bytes", bytes_.get()},
-                       {"aborted_transactions", counters_.aborted_transactions.get()},
-                       {"duplicate_transactions", duplicates_.get()},
-                       {"spilled_lcrs", counters_.spilled_lcrs.get()},
-                       {"spilled_transactions", counters_.spilled_transactions.get()},
-                       {"spilled_bytes", counters_.spilled_bytes.get()},
-                       {"metadata_hits", tables.hits},
-                       {"metadata_misses", tables.misses},
-                       {"metadata_loads", tables.loads},
-                       {"metadata_invalidations", tables.invalidations},
-                       {"metadata_purged", tables.purged},
-                       {"metadata_replaced", tables.replaced}},
-          .gauges = {{"open_transactions", static_cast<int64_t>(counters_.open_transactions.get())},
-                     {"held_bytes", static_cast<int64_t>(pool_.held_bytes())},
-                     {"spill_transactions", static_cast<int64_t>(spill.logs)},
-                     {"spill_bytes", static_cast<int64_t>(spill.bytes)},
-                     {"spill_age_us", spill.age.count()},
-                     {"metadata_bytes", static_cast<int64_t>(tables.bytes)},
-                     {"metadata_tables", static_cast<int64_t>(tables.tables)}}};
+  telemetry::ComponentSample out{
+      .type = "APPLY",
+      .name = "apply",
+      .sub_component = "APPLY READER",
+      .server = 0,
+      .state = state_.get(),
+      .time_ns = time_.sample(),
+      .counters = {{"lcrs", lcrs_.get()},
+                   {"transactions", transactions_.get()},
+                   {"bytes", bytes_.get()},
+                   {"aborted_transactions", counters_.aborted_transactions.get()},
+                   {"duplicate_transactions", duplicates_.get()},
+                   {"spilled_lcrs", counters_.spilled_lcrs.get()},
+                   {"spilled_transactions", counters_.spilled_transactions.get()},
+                   {"spilled_bytes", counters_.spilled_bytes.get()},
+                   {"metadata_hits", tables.hits},
+                   {"metadata_misses", tables.misses},
+                   {"metadata_loads", tables.loads},
+                   {"metadata_invalidations", tables.invalidations},
+                   {"metadata_purged", tables.purged},
+                   {"metadata_replaced", tables.replaced}},
+      .gauges = {{"open_transactions", static_cast<int64_t>(counters_.open_transactions.get())},
+                 {"held_bytes", static_cast<int64_t>(pool_.held_bytes())},
+                 {"spill_transactions", static_cast<int64_t>(spill.logs)},
+                 {"spill_bytes", static_cast<int64_t>(spill.bytes)},
+                 {"spill_age_us", spill.age.count()},
+                 {"metadata_bytes", static_cast<int64_t>(tables.bytes)},
+                 {"metadata_tables", static_cast<int64_t>(tables.tables)}}};
+  if (const auto latency = markers_.latency_micros()) out.gauges.emplace_back("marker_latency_us", *latency);
+  return out;
 }
 
 }  // namespace thalweg::apply

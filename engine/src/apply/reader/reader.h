@@ -16,6 +16,9 @@
 #include "metadata/metadata_cache.h"
 #include "queue/frame_source.h"
 #include "telemetry/agent.h"
+#include "telemetry/marker_log.h"
+#include "telemetry/snapshot.h"
+#include "telemetry/transaction_sample.h"
 
 // Browses the queue, assembles transactions, suppresses what is already at the destination.
 
@@ -32,6 +35,9 @@ class Reader {
   Reader& operator=(const Reader&) = delete;
 
   telemetry::ComponentSample sample() const;
+  const telemetry::MarkerLog& markers() const { return markers_; }
+  // Open transactions, as of a second ago.
+  std::shared_ptr<const telemetry::TransactionSamples> transactions() const { return shown_.read(); }
 
  private:
   void run();
@@ -42,6 +48,7 @@ class Reader {
   base::Result<void> keep_within_budget();
   base::Result<void> spill_old();
   base::Result<void> tend_tables();
+  void show_transactions();
   bool await_spill_space();
   bool is_duplicate(base::Lsn commit_lsn) const;
 
@@ -61,6 +68,10 @@ class Reader {
   Assembler::Counters counters_;
   std::chrono::steady_clock::time_point ages_seen_at_;
   Assembler assembler_;
+  telemetry::MarkerLog markers_;
+  telemetry::Snapshot<telemetry::TransactionSamples> shown_;
+  std::chrono::steady_clock::time_point shown_at_;
+  bool shown_any_ = false;
   std::thread thread_;
 };
 

@@ -57,6 +57,11 @@ base::Result<void> TableWriter::describe(const lcr::FrameView& frame) {
   return {};
 }
 
+std::string TableWriter::name_of(base::RelationId relation) const {
+  const auto found = latest_.find(relation);
+  return found == latest_.end() || !found->second ? std::string() : found->second->quoted_name;
+}
+
 base::Result<const TableMetadata*> TableWriter::load(const SourcePointer& source) {
   const ActivityScope network(time_, Activity::network);
   look_again();

@@ -35,6 +35,8 @@ class TableWriter {
   // TableLoader::load.
   base::Result<Table> find(base::RelationId relation, uint32_t version);
   base::Result<Table> latest(base::RelationId relation);
+  // Quoted, with its schema; empty where no TABLE frame came.
+  std::string name_of(base::RelationId relation) const;
   // The next find asks the cache, which knows what appliers have noticed.
   void look_again() { last_ = {}; }
 

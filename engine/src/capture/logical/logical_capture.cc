@@ -56,7 +56,9 @@ std::unique_ptr<Capture> make_logical_capture(CaptureOptions options) {
 }
 
 LogicalCapture::LogicalCapture(CaptureOptions options)
-    : options_(std::move(options)), application_name_(capture_application_name(options_.stream_id)) {}
+    : options_(std::move(options)),
+      application_name_(capture_application_name(options_.stream_id)),
+      markers_(*options_.clock) {}
 
 LogicalCapture::~LogicalCapture() {
   request_stop();
@@ -96,21 +98,39 @@ CaptureStatus LogicalCapture::status() const {
   return status;
 }
 
+base::Result<void> LogicalCapture::place_marker(const std::string& id, const std::string& label) {
+  if (options_.heartbeat_interval.count() == 0) {
+    return base::fail(ErrorCode::marker_refused, "The stream's heartbeat_interval is 0");
+  }
+  if (!running_.load(std::memory_order_acquire)) {
+    return base::fail(ErrorCode::marker_refused, "The capture does not run");
+  }
+  return markers_.place(id, label);
+}
+
+void LogicalCapture::add_to(telemetry::MarkerTrail& trail) const {
+  trail.placed = markers_.read();
+  trail.stages.push_back({.component = "CAPTURE", .stage = "CAPTURE", .passages = markers_captured_.read()});
+  trail.stages.push_back({.component = "QUEUE", .stage = "ENQUEUE", .passages = markers_enqueued_.read()});
+}
+
 telemetry::ComponentSample LogicalCapture::sample() const {
   const uint64_t captured = captured_.load(std::memory_order_relaxed);
   const uint64_t first = first_position_.load(std::memory_order_relaxed);
-  return {.type = "CAPTURE",
-          .name = "capture",
-          .sub_component = {},
-          .server = 0,
-          .state = state_.get(),
-          .time_ns = time_.sample(),
-          .counters = {{"lcrs", lcrs_.get()},
-                       {"transactions", transactions_.get()},
-                       {"bytes", bytes_.get()},
-                       {"wal_bytes", captured > first ? captured - first : 0},
-                       {"batches", batches_.get()}},
-          .gauges = {{"latency_us", latency_us_.load(std::memory_order_relaxed)}}};
+  telemetry::ComponentSample out{.type = "CAPTURE",
+                                 .name = "capture",
+                                 .sub_component = {},
+                                 .server = 0,
+                                 .state = state_.get(),
+                                 .time_ns = time_.sample(),
+                                 .counters = {{"lcrs", lcrs_.get()},
+                                              {"transactions", transactions_.get()},
+                                              {"bytes", bytes_.get()},
+                                              {"wal_bytes", captured > first ? captured - first : 0},
+                                              {"batches", batches_.get()}},
+                                 .gauges = {{"latency_us", latency_us_.load(std::memory_order_relaxed)}}};
+  if (const auto latency = markers_enqueued_.latency_micros()) out.gauges.emplace_back("marker_latency_us", *latency);
+  return out;
 }
 
 // --- the agent's side
@@ -179,11 +199,16 @@ base::Result<void> LogicalCapture::connect() {
         base::LogLevel::info, "capture_in_text",
         {{"stream", options_.stream_id}, {"reason", "a published column's type has no usable binary form"}});
   }
-  THALWEG_TRY(
-      stream_->start(options_.slot, from, options_.publication, {.plugin = plugin_, .binary = !forms.needs_text}));
+  THALWEG_TRY(stream_->start(
+      options_.slot, from, options_.publication,
+      {.plugin = plugin_, .binary = !forms.needs_text, .messages = options_.heartbeat_interval.count() > 0}));
   feedback_.emplace(options_.clock->steady_now(), interval);
   feedback_->request();
-  probe_.emplace(options_.source_conninfo, application_name_);
+  probe_.emplace(options_.source_conninfo, application_name_,
+                 SourceEndProbe::Heartbeats{.board = &markers_,
+                                            .prefix = options_.slot,
+                                            .interval = options_.heartbeat_interval,
+                                            .clock = options_.clock});
   return {};
 }
 
@@ -251,6 +276,7 @@ base::Result<void> LogicalCapture::take(const pg::StreamMessage& message) {
 base::Result<void> LogicalCapture::take_one(std::span<const std::byte> bytes, base::Lsn lsn, base::UnixMicros sent) {
   ++messages_;
   THALWEG_ASSIGN(const PgoutputMessage* parsed, parser_.parse(bytes));
+  if (parsed->kind == MessageKind::message) note_marker(*parsed);
   THALWEG_ASSIGN(const bool taken, translator_.translate(*parsed, parser_, lsn));
   if (!taken) {
     if (sink_error_) return std::unexpected(*sink_error_);
@@ -260,8 +286,22 @@ base::Result<void> LogicalCapture::take_one(std::span<const std::byte> bytes, ba
     last_commit_time_ = parsed->commit_time;
     send_delay_ = std::chrono::microseconds{sent.value - parsed->commit_time.value};
     captured_.store(parsed->end_lsn.value, std::memory_order_relaxed);
+    if (marker_.xid && marker_.xid == parsed->xid) {
+      markers_.captured(marker_.content, parsed->xid, parsed->commit_lsn, parsed->commit_time);
+      markers_captured_.note({parsed->commit_lsn, parsed->commit_time, marker_.at});
+      markers_enqueued_.note({parsed->commit_lsn, parsed->commit_time, options_.clock->unix_now()});
+      marker_.xid = {};
+    }
   }
   return {};
+}
+
+// Other messages are other applications': nothing is made of them.
+void LogicalCapture::note_marker(const PgoutputMessage& message) {
+  if (message.prefix != options_.slot || !parser_.in_transaction()) return;
+  marker_.content = message.content;
+  marker_.xid = parser_.open_xid();
+  marker_.at = options_.clock->unix_now();
 }
 
 base::Result<void> LogicalCapture::take_keepalive(const pg::StreamMessage& message) {

@@ -15,6 +15,7 @@
 #include "capture/logical/receive_pace.h"
 #include "capture/logical/silence_watch.h"
 #include "capture/logical/source_end_probe.h"
+#include "capture/marker_board.h"
 #include "pg/replication_stream.h"
 #include "telemetry/agent.h"
 
@@ -35,6 +36,8 @@ class LogicalCapture final : public Capture, private FrameSink {
   void join() override;
   CaptureStatus status() const override;
   telemetry::ComponentSample sample() const override;
+  base::Result<void> place_marker(const std::string& id, const std::string& label) override;
+  void add_to(telemetry::MarkerTrail& trail) const override;
 
  private:
   using Duration = std::chrono::steady_clock::duration;
@@ -60,6 +63,7 @@ class LogicalCapture final : public Capture, private FrameSink {
   void publish_counters();
   base::Lsn confirmed() const { return {options_.confirmed_lsn->load(std::memory_order_acquire)}; }
   bool caught_up() const;
+  void note_marker(const PgoutputMessage& message);
   void fail(base::Error error);
 
   // FrameSink
@@ -70,6 +74,15 @@ class LogicalCapture final : public Capture, private FrameSink {
   const std::string application_name_;
 
   std::optional<pg::ReplicationStream> stream_;
+  MarkerBoard markers_;
+  telemetry::MarkerLog markers_captured_;
+  telemetry::MarkerLog markers_enqueued_;
+  // The marker that came last, until the commit of its transaction.
+  struct {
+    std::string content;
+    base::Xid xid;  // zero: none
+    base::UnixMicros at;
+  } marker_;
   std::optional<SourceEndProbe> probe_;
   std::optional<FeedbackSchedule> feedback_;
   PgoutputParser parser_;

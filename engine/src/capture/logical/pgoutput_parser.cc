@@ -136,11 +136,12 @@ bool read_truncate(Fields& in, PgoutputMessage& out) {
   return true;
 }
 
-void read_logical_message(Fields& in) {
-  in.u8();
+void read_logical_message(Fields& in, PgoutputMessage& out) {
+  in.u8();  // whether it belongs to the transaction
   in.lsn();
-  in.text();
-  in.take(in.u32());
+  out.prefix = in.text();
+  const auto content = in.take(in.u32());
+  out.content = {reinterpret_cast<const char*>(content.data()), content.size()};
 }
 
 void read_commit(Fields& in, PgoutputMessage& out) {
@@ -196,7 +197,7 @@ base::Result<const PgoutputMessage*> PgoutputParser::parse(std::span<const std::
       break;
     case MessageKind::message:
       if (place_ == Place::stream) in.xid();
-      read_logical_message(in);
+      read_logical_message(in, out);
       break;
     case MessageKind::begin:
       valid = place_ == Place::outside;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -47,6 +48,8 @@ struct PgoutputMessage {
   uint16_t truncate_flags = 0;              // truncate: lcr::kCascade, lcr::kRestartIdentity
   std::vector<base::RelationId> truncated;  // truncate
   lcr::TableDescription table;              // relation; version 0
+  std::string_view prefix;                  // message: whose it is, inside the parsed bytes
+  std::string_view content;                 // message
 };
 
 // Total: any bytes give a message or protocol_violation, and no read leaves them. Knows where in the stream it is, so a

@@ -1,10 +1,8 @@
 #include "capture/logical/source_end_probe.h"
 
-#include <optional>
+#include <utility>
 
 #include <spdlog/spdlog.h>
-
-#include "pg/connection.h"
 
 namespace thalweg::capture {
 
@@ -14,35 +12,66 @@ constexpr std::chrono::seconds kInterval{1};
 constexpr const char* kQuery =
     "SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END";
 
-base::Result<base::Lsn> ask(std::optional<pg::Connection>& connection, const std::string& conninfo,
-                            const std::string& application_name) {
-  if (!connection || connection->broken()) {
-    connection.reset();
-    THALWEG_ASSIGN(connection, pg::Connection::open(conninfo, {.application_name = application_name}));
-  }
-  THALWEG_ASSIGN(const pg::Rows rows, connection->query(kQuery));
-  return base::parse_lsn(rows.text(0, 0)).value_or(base::Lsn{});
-}
+// A standby cannot commit anything.
+constexpr const char* kEmit =
+    "SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_logical_emit_message(true, $1::text, $2::text) END";
 
 }  // namespace
 
-SourceEndProbe::SourceEndProbe(std::string conninfo, std::string application_name)
+SourceEndProbe::SourceEndProbe(std::string conninfo, std::string application_name, Heartbeats heartbeats)
     : conninfo_(std::move(conninfo)),
       application_name_(std::move(application_name)),
+      heartbeats_(std::move(heartbeats)),
       thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
 SourceEndProbe::~SourceEndProbe() = default;  // jthread asks its thread to stop, which ends the wait
 
-void SourceEndProbe::run(const std::stop_token& stop) {
-  std::optional<pg::Connection> connection;
-  while (!stop.stop_requested()) {
-    if (const auto end = ask(connection, conninfo_, application_name_)) {
-      position_.store(end->value, std::memory_order_relaxed);
-    } else {
-      spdlog::debug("the source's WAL position is unknown: {}", end.error().message);
+base::Result<void> SourceEndProbe::connect() {
+  if (connection_ && !connection_->broken()) return {};
+  connection_.reset();
+  THALWEG_ASSIGN(connection_, pg::Connection::open(conninfo_, {.application_name = application_name_}));
+  return {};
+}
+
+base::Result<void> SourceEndProbe::ask() {
+  THALWEG_TRY(connect());
+  THALWEG_ASSIGN(const pg::Rows rows, connection_->query(kQuery));
+  position_.store(base::parse_lsn(rows.text(0, 0)).value_or(base::Lsn{}).value, std::memory_order_relaxed);
+  return {};
+}
+
+base::Result<void> SourceEndProbe::place_markers() {
+  while (const auto content = heartbeats_.board->next()) {
+    auto answer = [&]() -> base::Result<pg::Rows> {
+      THALWEG_TRY(connect());
+      return connection_->query(kEmit, {heartbeats_.prefix, *content});
+    }();
+    if (!answer) {
+      heartbeats_.board->failed(*content, answer.error().message);
+      return std::unexpected(answer.error());
     }
-    std::unique_lock lock(mutex_);
-    wake_.wait_for(lock, stop, kInterval, [] { return false; });
+    if (answer->is_null(0, 0)) {
+      heartbeats_.board->failed(*content, "The source is a standby: nothing can be committed there");
+    } else {
+      heartbeats_.board->placed(*content);
+    }
+  }
+  return {};
+}
+
+void SourceEndProbe::run(const std::stop_token& stop) {
+  // The first one comes an interval after the start.
+  beat_at_ = heartbeats_.clock->steady_now();
+  while (!stop.stop_requested()) {
+    const auto now = heartbeats_.clock->steady_now();
+    if (heartbeats_.interval.count() > 0 && now - beat_at_ >= heartbeats_.interval) {
+      beat_at_ = now;
+      heartbeats_.board->place_heartbeat();
+    }
+    auto done = place_markers();
+    if (done) done = ask();
+    if (!done) spdlog::debug("the source's WAL position is unknown: {}", done.error().message);
+    heartbeats_.board->await(stop, kInterval);
   }
 }
 

@@ -1,21 +1,31 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
+#include <chrono>
+#include <optional>
 #include <string>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/ids.h"
+#include "capture/marker_board.h"
+#include "pg/connection.h"
 
 namespace thalweg::capture {
 
 // Asks the source once a second how far its WAL reaches: the replication protocol does not say it while changes flow.
-// Backlogs are shown against it. A source that does not answer only leaves the position old: the capture's own
-// connection reports the trouble. Thread-safe.
+// Backlogs are shown against it. And it has the source commit markers: heartbeats, and those that wait on the board. A
+// source that does not answer only leaves the position old: the capture's own connection reports the trouble.
+// Thread-safe.
 class SourceEndProbe {
  public:
-  SourceEndProbe(std::string conninfo, std::string application_name);
+  struct Heartbeats {
+    MarkerBoard* board = nullptr;      // outlives the probe
+    std::string prefix;                // of the logical messages
+    std::chrono::seconds interval{0};  // zero: no markers
+    const base::Clock* clock = nullptr;
+  };
+  SourceEndProbe(std::string conninfo, std::string application_name, Heartbeats heartbeats);
   ~SourceEndProbe();
   SourceEndProbe(const SourceEndProbe&) = delete;
   SourceEndProbe& operator=(const SourceEndProbe&) = delete;
@@ -25,13 +35,17 @@ class SourceEndProbe {
 
  private:
   void run(const std::stop_token& stop);
+  base::Result<void> connect();
+  base::Result<void> ask();
+  base::Result<void> place_markers();
 
   const std::string conninfo_;
   const std::string application_name_;
   // Writer: the probe's thread. Readers: anybody. Relaxed: it stands for itself.
   std::atomic<uint64_t> position_{0};
-  std::mutex mutex_;
-  std::condition_variable_any wake_;
+  const Heartbeats heartbeats_;
+  std::optional<pg::Connection> connection_;         // the thread's
+  std::chrono::steady_clock::time_point beat_at_{};  // the thread's: the last heartbeat
   std::jthread thread_;
 };
 

@@ -150,6 +150,10 @@ class Engine:
                 return list(found["components"])
         return []
 
+    def transactions(self, stream: str) -> list[dict[str, Any]]:
+        """Those on their way, as of a second ago."""
+        return list(self.request("GET", f"/v1/streams/{stream}/transactions")["transactions"])
+
     def component_states(self, stream: str) -> set[str]:
         return {str(component["state"]) for component in self.components(stream)}
 

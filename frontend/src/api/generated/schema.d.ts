@@ -791,6 +791,70 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/streams/{stream_id}/transactions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Transactions
+         * @description Transactions that are open, wait or execute, as of a second ago, read from the stream's engines.
+         */
+        get: operations["stream_transactions_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/streams/{stream_id}/markers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Markers
+         * @description Heartbeats and tracked markers with their way through the path, component by component.
+         */
+        get: operations["stream_markers_list"];
+        put?: never;
+        /**
+         * Create Marker
+         * @description Have the source commit a marker as soon as it can. It is behind everything that has committed there before.
+         */
+        post: operations["stream_markers_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/streams/{stream_id}/markers/{marker_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Marker
+         * @description One tracked marker: ask again until its state is ARRIVED.
+         */
+        get: operations["stream_markers_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/operations": {
         parameters: {
             query?: never;
@@ -3378,7 +3442,8 @@ export interface components {
         };
         /**
          * LatencySample
-         * @description Latency from the commit at the source to the commit at the destination, of the interval's transactions.
+         * @description Latency from the commit at the source to the commit at the destination, of the interval's transactions and
+         *     heartbeats.
          */
         LatencySample: {
             /** P50 Ms */
@@ -3452,6 +3517,104 @@ export interface components {
          * @enum {string}
          */
         MailSecurity: "starttls" | "tls" | "plain";
+        /**
+         * Marker
+         * @description A transaction without changes that goes the way of every commit, and is seen at every place of it.
+         */
+        Marker: {
+            /**
+             * Id
+             * @description Null for a heartbeat.
+             */
+            id: string | null;
+            kind: components["schemas"]["MarkerKind"];
+            /** Label */
+            label: string;
+            /**
+             * State
+             * @description WAITING for the source; PLACED: committed there; CAPTURED; ARRIVED at every destination; FAILED.
+             */
+            state: string;
+            /**
+             * Placed At
+             * Format: date-time
+             */
+            placed_at: string;
+            /** Commit Lsn */
+            commit_lsn: string | null;
+            /** Xid */
+            xid: number | null;
+            /**
+             * Committed At
+             * @description At the source, by its clock.
+             */
+            committed_at: string | null;
+            /** Failure */
+            failure: string | null;
+            /**
+             * Latency Ms
+             * @description To the last commit at a destination; null until it has arrived.
+             */
+            latency_ms: number | null;
+            /**
+             * Hops
+             * @description In the path's order.
+             */
+            hops: components["schemas"]["MarkerHop"][];
+        };
+        /** MarkerCreate */
+        MarkerCreate: {
+            /**
+             * Label
+             * @description What you call it.
+             * @default
+             */
+            label: string;
+        };
+        /**
+         * MarkerHop
+         * @description One place of the path. Times are of the engine that noted them: over several hosts their clocks count.
+         */
+        MarkerHop: {
+            /**
+             * Stage
+             * @description CAPTURE: read. ENQUEUE. SEND: packed into a batch. RECEIVE: in the other engine's queue. DEQUEUE. DISPATCH: the coordinator took it. COMMIT: everything before it has committed at the destination.
+             */
+            stage: string;
+            /**
+             * Component
+             * @description CAPTURE, QUEUE, PROPAGATION SENDER, PROPAGATION RECEIVER or APPLY.
+             */
+            component: string;
+            /** Engine Id */
+            engine_id: string;
+            /**
+             * Destination Id
+             * @description Of several destinations, its.
+             */
+            destination_id: string | null;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /**
+             * Latency Ms
+             * @description Since the commit at the source.
+             */
+            latency_ms: number;
+            /**
+             * Step Ms
+             * @description Since the stage before, on the way to the same destination.
+             */
+            step_ms: number;
+        };
+        /**
+         * MarkerKind
+         * @description HEARTBEAT: placed by the engine, every heartbeat_interval. TRACKED: placed by a user.
+         * @enum {string}
+         */
+        MarkerKind: "HEARTBEAT" | "TRACKED";
         /**
          * NodeKind
          * @enum {string}
@@ -4712,6 +4875,16 @@ export interface components {
             /** Series */
             series: components["schemas"]["HistorySeries"][];
         };
+        /** StreamMarkers */
+        StreamMarkers: {
+            /** Stream Id */
+            stream_id: string;
+            /**
+             * Markers
+             * @description Newest first; engines remember the last 128.
+             */
+            markers: components["schemas"]["Marker"][];
+        };
         /**
          * StreamMode
          * @description COMBINED: one engine captures and applies. PROPAGATION: one captures and sends, another receives and applies.
@@ -4851,6 +5024,35 @@ export interface components {
             deletes: number | null;
             /** Truncates */
             truncates: number | null;
+        };
+        /** StreamTransactions */
+        StreamTransactions: {
+            /** Stream Id */
+            stream_id: string;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /**
+             * Transactions
+             * @description The oldest first; the largest and oldest when there are many.
+             */
+            transactions: components["schemas"]["Transaction"][];
+            /**
+             * Open
+             * @description How many there are, also those that are not listed.
+             */
+            open: number;
+            /** Waiting */
+            waiting: number;
+            /** Executing */
+            executing: number;
+            /**
+             * Queued Lcrs
+             * @description Of complete transactions that are in no group yet.
+             */
+            queued_lcrs: number;
         };
         /** StreamUpdate */
         StreamUpdate: {
@@ -5130,6 +5332,73 @@ export interface components {
             engine: string | null;
             /** Database Id */
             database_id: string | null;
+        };
+        /**
+         * Transaction
+         * @description A transaction of the source that has not committed at the destination.
+         */
+        Transaction: {
+            /**
+             * Xid
+             * @description At the source.
+             */
+            xid: number;
+            /**
+             * State
+             * @description OPEN: commit or abort has not come. WAIT DEPENDENCY: another one has to commit first. READY: no applier is free, or its group still grows. EXECUTE TRANSACTION. WAIT COMMIT: its turn has not come.
+             */
+            state: string;
+            /**
+             * First Lsn
+             * @description The position of its first change that came.
+             */
+            first_lsn: string | null;
+            /**
+             * Commit Lsn
+             * @description Null while it is open.
+             */
+            commit_lsn: string | null;
+            /**
+             * Age Seconds
+             * @description Since its first change came.
+             */
+            age_seconds: number;
+            /** Lcrs */
+            lcrs: number;
+            /**
+             * Bytes
+             * @description Of its LCRs.
+             */
+            bytes: number;
+            /**
+             * Spilled Bytes
+             * @description Of these, on the engine's disk.
+             */
+            spilled_bytes: number;
+            /**
+             * Streamed
+             * @description It came before its commit.
+             */
+            streamed: boolean;
+            /**
+             * Tables
+             * @description Quoted, with their schema; 16 at most.
+             */
+            tables: string[];
+            /**
+             * Applier
+             * @description The number of the applier that executes it.
+             */
+            applier: number | null;
+            /** Waits For Xid */
+            waits_for_xid: number | null;
+            /**
+             * Destination Id
+             * @description Of several destinations, its.
+             */
+            destination_id: string | null;
+            /** Engine Id */
+            engine_id: string;
         };
         /**
          * Unit
@@ -9855,6 +10124,369 @@ export interface operations {
             };
             /** @description Not valid */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    stream_transactions_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                stream_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StreamTransactions"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The engine refused */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    stream_markers_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                stream_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StreamMarkers"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The engine refused */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    stream_markers_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                stream_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MarkerCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Marker"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The engine refused */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    stream_markers_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                stream_id: string;
+                marker_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Marker"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The engine refused */
+            502: {
                 headers: {
                     [name: string]: unknown;
                 };

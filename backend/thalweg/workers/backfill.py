@@ -1,0 +1,84 @@
+"""What a collector has missed of an engine, from the engine itself: it keeps the statistics of its last minutes.
+
+Asked for after every gap: a start, an outage of the engine, of the network, or of the store. Each sample is stored once
+and in its order: those between the last one that is stored and the first live one.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from thalweg.engine_client.client import EngineClient, EngineFailure
+from thalweg.engine_client.documents import EngineStats, HistorySample, StreamStatus
+from thalweg.history import repository as history
+from thalweg.kernel.settings import Settings
+from thalweg.live.rates import Reading, sample_of
+from thalweg.live.schemas import Sample
+from thalweg.workers import repository
+from thalweg.workers.pairing import part_of
+from thalweg.workers.polling import EngineMemory, Poll
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+BEFORE = timedelta(seconds=3)
+"""A rate needs a sample before: so much earlier than what is missing."""
+
+
+async def backfill(
+    session: AsyncSession, settings: Settings, client: EngineClient, engine_id: str, memory: EngineMemory, poll: Poll
+) -> list[Sample]:
+    """Parts to store before those of `poll`, in their order. Afterwards `memory` has what rates of `poll` need.
+
+    Fails as the client does; an engine of an older version has none."""
+    assert poll.status is not None and poll.stats is not None  # noqa: S101
+    kept = timedelta(seconds=settings.history_second_kept)
+    known = await history.newest(session, engine_id, poll.asked_at - kept)
+    known |= {stream_id: at for stream_id, at in memory.offered.items() if at > known.get(stream_id, EPOCH)}
+    streams = [stream.id for stream in poll.stats.streams]
+    since = min((known.get(stream_id, EPOCH) for stream_id in streams), default=EPOCH)
+    readings: dict[str, Reading] = {}
+    parts: list[Sample] = []
+    last: EngineStats | None = None
+    more, asked = bool(streams), max(EPOCH, since - BEFORE)
+    while more:
+        try:
+            page = await client.stats_history((asked - EPOCH) // timedelta(microseconds=1))
+        except EngineFailure as failure:
+            if failure.status == 404:
+                return []
+            raise
+        if page.engine.started_at != poll.status.engine.started_at:
+            return []  # It restarts: the next poll sees another process.
+        taken = [sample for sample in page.samples if sample.sampled_at < poll.stats.sampled_at]
+        parts += await asyncio.to_thread(_parts, taken, engine_id, readings, known)
+        more = page.more and len(taken) == len(page.samples)
+        if taken:
+            asked, last = page.samples[-1].sampled_at, taken[-1]
+    if last is not None:
+        memory.process_started_at = poll.status.engine.started_at
+        memory.readings, memory.cpu_ns, memory.monotonic_ns = readings, last.process.cpu_ns, last.monotonic_ns
+    rows = await repository.streams_of(session, engine_id)
+    return [part_of(rows[part.stream_id], engine_id, part) for part in parts if part.stream_id in rows]
+
+
+def _parts(
+    samples: Iterable[HistorySample], engine_id: str, readings: dict[str, Reading], known: dict[str, datetime]
+) -> list[Sample]:
+    """`readings` go on from page to page: the last one of each stream."""
+    parts = []
+    for sample in samples:
+        current = {}
+        for stream in sample.streams:
+            if stream.status is None or stream.phase is None:
+                continue
+            status = StreamStatus.model_validate(
+                {"id": stream.id, "status": stream.status, "phase": stream.phase, "positions": stream.positions,
+                 "error": None, "retry_at": None, "instantiation": None, "tables": []}
+            )  # fmt: skip
+            reading = current[stream.id] = Reading(sample.sampled_at, sample.monotonic_ns, stream, status)
+            if sample.sampled_at > known.get(stream.id, EPOCH):
+                parts.append(sample_of(stream.id, readings.get(stream.id), reading, engine_id))
+        readings.clear()
+        readings.update(current)
+    return parts

@@ -1,0 +1,74 @@
+#include <algorithm>
+
+#include "apply/coordinator/coordinator.h"
+
+// What the coordinator shows of the transactions in its groups.
+
+namespace thalweg::apply {
+
+namespace {
+
+constexpr std::chrono::seconds kShowPause{1};
+constexpr size_t kLookedAtMax = 4096;  // of all groups
+constexpr size_t kTablesShownMax = 16;
+
+telemetry::TransactionSample sample_of(const Transaction& transaction) {
+  telemetry::TransactionSample one{.xid = transaction.xid,
+                                   .state = "READY",
+                                   .first_lsn = transaction.first_lsn,
+                                   .commit_lsn = transaction.commit_lsn,
+                                   .begun = transaction.begun,
+                                   .lcrs = transaction.lcrs,
+                                   .bytes = transaction.bytes,
+                                   .spilled_bytes = transaction.spilled ? transaction.bytes : 0,
+                                   .streamed = transaction.streamed};
+  for (const auto& table : transaction.tables.all()) {
+    if (one.tables.size() >= kTablesShownMax) break;
+    if (std::ranges::find(one.tables, table->quoted_name) == one.tables.end()) one.tables.push_back(table->quoted_name);
+  }
+  return one;
+}
+
+}  // namespace
+
+void Coordinator::show_transactions(Clock::time_point now) {
+  if (now - shown_at_ < kShowPause) return;
+  shown_at_ = now;
+  const bool any = !window_.empty() || in_.peek() != nullptr;
+  if (!any && !shown_any_) return;
+  shown_any_ = any;
+  telemetry::TransactionSamples out;
+  out.queued_lcrs = in_.waiting_lcrs();
+  for (const auto& group : window_) {
+    if (group->state == GroupState::committed) continue;
+    const bool runs = group->state == GroupState::running;
+    (runs ? out.executing : out.waiting) += group->transactions.size();
+    std::string_view state = "READY";
+    int number = 0;
+    base::Xid waits_for;
+    if (runs) {
+      const auto at = std::ranges::find(busy_with_, group.get());
+      number = static_cast<int>(at - busy_with_.begin()) + 1;
+      const bool turn = appliers_[static_cast<size_t>(number - 1)]->waits_for_turn();
+      state = turn ? "WAIT COMMIT" : "EXECUTE TRANSACTION";
+      if (turn) waits_for = window_.front()->transactions.front()->xid;
+    } else if (!is_ready(*group)) {
+      state = "WAIT DEPENDENCY";
+      const auto open = std::ranges::find_if_not(group->predecessors, [this](uint64_t n) { return has_committed(n); });
+      const uint64_t first = open == group->predecessors.end() ? committed_through_ + 1 : *open;
+      waits_for = window_[first - committed_through_ - 1]->transactions.front()->xid;
+    }
+    // A group that has more has small ones.
+    const size_t looked_at = std::min(group->transactions.size(), 1 + kLookedAtMax / window_.size());
+    for (size_t i = 0; i < looked_at; ++i) {
+      telemetry::TransactionSample& one = out.shown.emplace_back(sample_of(*group->transactions[i]));
+      one.state = state;
+      one.applier = number;
+      one.waits_for = waits_for;
+    }
+  }
+  telemetry::keep_notable(out.shown);
+  shown_.publish(std::move(out));
+}
+
+}  // namespace thalweg::apply
