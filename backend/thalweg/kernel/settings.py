@@ -43,7 +43,7 @@ class Settings(BaseSettings):
         default=3600, ge=900, le=7 * 86400, description="How long samples of every second are kept."
     )
     history_minute_kept_days: int = Field(
-        default=90, ge=1, le=3660, description="How long roll-ups to minutes are kept. About 1 MB a day and stream."
+        default=90, ge=1, le=3660, description="How long roll-ups to minutes are kept. Up to 2.6 MB a day and stream."
     )
     history_hour_kept_days: int = Field(default=90, ge=1, le=3660, description="How long roll-ups to hours are kept.")
     events_heartbeat: float = Field(
