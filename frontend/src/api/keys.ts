@@ -29,6 +29,8 @@ export const keys = {
   advisorSchedules: ["advisor-schedules"] as const,
   advisorPolicy: ["advisor-policy"] as const,
   advisorAnalysis: (scope: unknown) => ["advisor-analysis", scope] as const,
+  transactions: (id: string) => ["streams", id, "transactions"] as const,
+  markers: (id: string) => ["streams", id, "markers"] as const,
   historyStatistics: (id: string) => ["history", id, "statistics"] as const,
   history: (id: string, range: unknown) => ["history", id, range] as const,
   alertCounts: ["alerts", "counts"] as const,

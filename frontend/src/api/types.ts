@@ -53,6 +53,11 @@ export type StreamHistory = Schemas["StreamHistory"];
 export type StatisticName = Schemas["StatisticName"];
 export type HistorySeries = Schemas["HistorySeries"];
 
+export type Transaction = Schemas["Transaction"];
+export type StreamTransactions = Schemas["StreamTransactions"];
+export type Marker = Schemas["Marker"];
+export type MarkerHop = Schemas["MarkerHop"];
+
 export type AdvisorAnalysis = Schemas["Analysis"];
 export type AdvisorPath = Schemas["AdvisorPath"];
 export type AdvisorComponent = Schemas["AdvisorComponent"];

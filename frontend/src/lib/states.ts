@@ -46,6 +46,12 @@ const states: Record<string, [Tone, string]> = {
   "IN MEMORY": ["good", "What the destination has not taken yet lies in the queue."],
   "ON DISK": ["warning", "The destination is away or slow: what it has not taken lies on the engine's disk."],
   FULL: ["bad", "The backlog has reached its limit: the destination holds the source's WAL."],
+  // transactions and markers on their way
+  OPEN: ["busy", "Its changes come; neither commit nor abort has come yet."],
+  READY: ["quiet", "Complete. It waits for a free applier, or its group still grows."],
+  PLACED: ["busy", "Committed at the source; capture has not read it yet."],
+  CAPTURED: ["busy", "On its way."],
+  ARRIVED: ["good", "Everything before it is committed at every destination."],
   // status of streams and operations
   ENABLED: ["good", "Switched on."],
   DISABLED: ["quiet", "Switched off. The source keeps the WAL that is still needed."],

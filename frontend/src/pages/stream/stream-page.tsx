@@ -24,8 +24,10 @@ import { Panel } from "@/ui/panel";
 import { QueryFaces } from "@/ui/query-faces";
 import { HealthBadge, StateBadge } from "@/ui/tone";
 import { StreamHistory } from "./stream-history";
+import { StreamLatency } from "./stream-latency";
 import { StreamNow } from "./stream-now";
 import { StreamPath } from "./stream-path";
+import { StreamTransactionsTab } from "./stream-transactions";
 
 const route = getRouteApi("/shell/streams/$streamId");
 
@@ -94,6 +96,8 @@ function StreamView({ stream }: { stream: Stream }) {
           <Tabs.Tab value="now">Now</Tabs.Tab>
           <Tabs.Tab value="path">Path</Tabs.Tab>
           <Tabs.Tab value="history">History</Tabs.Tab>
+          <Tabs.Tab value="transactions">Transactions</Tabs.Tab>
+          <Tabs.Tab value="latency">Latency</Tabs.Tab>
           <Tabs.Tab value="tables">Tables ({stream.tables.length || stream.table_count})</Tabs.Tab>
           <Tabs.Tab value="parameters">Parameters</Tabs.Tab>
           <Tabs.Tab value="errors" rightSection={parked > 0 ? <Badge size="sm">{parked}</Badge> : null}>
@@ -119,6 +123,12 @@ function StreamView({ stream }: { stream: Stream }) {
             onSearch={(change) => navigate({ search: (now) => ({ ...now, ...change }), replace: true })}
             mayAct={mayAct}
           />
+        </Tabs.Panel>
+        <Tabs.Panel value="transactions">
+          <StreamTransactionsTab streamId={stream.id} />
+        </Tabs.Panel>
+        <Tabs.Panel value="latency">
+          <StreamLatency stream={stream} mayAct={mayAct} />
         </Tabs.Panel>
         <Tabs.Panel value="tables">
           <Stack gap="sm">

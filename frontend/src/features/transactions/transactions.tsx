@@ -1,0 +1,147 @@
+import { Group, SegmentedControl, Stack, Text } from "@mantine/core";
+import { IconArrowsExchange } from "@tabler/icons-react";
+import { useState } from "react";
+import type { StreamTransactions, Transaction } from "@/api/types";
+import { asText, bytes, compactCount, duration } from "@/lib/format";
+import { type Column, DataTable } from "@/ui/data-table";
+import { Empty } from "@/ui/faces";
+import { Panel } from "@/ui/panel";
+import { Quantity } from "@/ui/quantity";
+import { StateBadge } from "@/ui/tone";
+import { type Kind, kinds, ofKind } from "./sums";
+
+/** Transactions of the source that are not committed at the destination yet. */
+export function Transactions({ now }: { now: StreamTransactions }) {
+  const [kind, setKind] = useState<Kind>("all");
+  const rows = ofKind(now.transactions, kind);
+  const total = now.open + now.waiting + now.executing;
+  const several = now.transactions.some(({ destination_id }) => destination_id !== null);
+  return (
+    <Stack gap="sm">
+      <Group justify="space-between">
+        <SegmentedControl
+          size="xs"
+          aria-label="Transactions to show"
+          value={kind}
+          onChange={(value) => setKind(value as Kind)}
+          data={kinds.map((one) => ({
+            value: one.kind,
+            label: `${one.label} (${ofKind(now.transactions, one.kind).length})`,
+          }))}
+        />
+        <Text size="xs" c="dimmed">
+          {now.open} open, {now.waiting} waiting, {now.executing} executing,{" "}
+          {asText(compactCount(now.queued_lcrs, "LCR"))} not grouped yet
+        </Text>
+      </Group>
+      <Panel flush>
+        {now.transactions.length === 0 ? (
+          <Empty icon={<IconArrowsExchange size={36} stroke={1.5} />} title="Nothing is on its way">
+            Every transaction that came is committed at the destination.
+          </Empty>
+        ) : (
+          <DataTable
+            label="Transactions"
+            columns={columns(several)}
+            rows={rows}
+            rowKey={({ destination_id, xid }) => `${destination_id} ${xid}`}
+            initialSort={{ key: "age", descending: true }}
+            empty="None of this kind."
+            maxHeight={560}
+          />
+        )}
+      </Panel>
+      {total > now.transactions.length && (
+        <Text size="xs" c="dimmed">
+          The largest and oldest {now.transactions.length} of {total} are listed.
+        </Text>
+      )}
+    </Stack>
+  );
+}
+
+function columns(several: boolean): Column<Transaction>[] {
+  const all: (Column<Transaction> | false)[] = [
+    {
+      key: "xid",
+      header: "Transaction",
+      definition: "Its number at the source.",
+      sortBy: ({ xid }) => xid,
+      cell: ({ xid }) => <Text size="sm">{xid}</Text>,
+    },
+    several && {
+      key: "destination",
+      header: "Destination",
+      sortBy: ({ destination_id }) => destination_id,
+      cell: ({ destination_id }) => destination_id ?? "all",
+    },
+    {
+      key: "state",
+      header: "State",
+      sortBy: ({ state }) => state,
+      cell: ({ state, waits_for_xid }) => (
+        <Group gap={6} wrap="nowrap">
+          <StateBadge state={state} compact />
+          {waits_for_xid !== null && (
+            <Text size="xs" c="dimmed">
+              for {waits_for_xid}
+            </Text>
+          )}
+        </Group>
+      ),
+    },
+    {
+      key: "age",
+      header: "Age",
+      definition: "Since its first change came.",
+      align: "right",
+      sortBy: ({ age_seconds }) => age_seconds,
+      cell: ({ age_seconds }) => <Quantity quantity={duration(age_seconds)} />,
+    },
+    {
+      key: "lcrs",
+      header: "Changes",
+      align: "right",
+      sortBy: ({ lcrs }) => lcrs,
+      cell: ({ lcrs }) => <Quantity quantity={compactCount(lcrs, "LCR")} />,
+    },
+    {
+      key: "size",
+      header: "Size",
+      align: "right",
+      sortBy: (one) => one.bytes,
+      cell: (one) => <Quantity quantity={bytes(one.bytes)} />,
+    },
+    {
+      key: "spilled",
+      header: "Spilled",
+      definition: "Of its size, on the engine's disk.",
+      align: "right",
+      sortBy: ({ spilled_bytes }) => spilled_bytes,
+      cell: ({ spilled_bytes }) => (spilled_bytes > 0 ? <Quantity quantity={bytes(spilled_bytes)} /> : ""),
+    },
+    {
+      key: "streamed",
+      header: "Streaming",
+      definition: "The source sends it before its commit.",
+      cell: ({ streamed }) => (streamed ? "yes" : ""),
+    },
+    {
+      key: "tables",
+      header: "Tables",
+      cell: ({ tables }) => (
+        <Text size="xs" lineClamp={2} maw={260} title={tables.join(", ")}>
+          {tables.join(", ")}
+        </Text>
+      ),
+    },
+    {
+      key: "applier",
+      header: "Applier",
+      align: "right",
+      sortBy: ({ applier }) => applier,
+      cell: ({ applier }) => applier ?? "–",
+    },
+  ];
+  return all.filter((column) => column !== false);
+}
