@@ -17,7 +17,16 @@ export class Shell {
   }
 
   async open(
-    entry: "Overview" | "Topology" | "Alerts" | "Databases" | "Engines" | "Operations" | "Audit" | "Settings",
+    entry:
+      | "Overview"
+      | "Topology"
+      | "Advisor"
+      | "Alerts"
+      | "Databases"
+      | "Engines"
+      | "Operations"
+      | "Audit"
+      | "Settings",
   ) {
     await this.navigation.getByRole("link", { name: entry }).click();
     await expect(this.heading(entry)).toBeVisible();

@@ -1,0 +1,63 @@
+// A destination that is really slow: a trigger there sleeps for every change. The advisor names it, with the cure.
+import { expect, test } from "@playwright/test";
+import { sql } from "../../environment/postgres.ts";
+import { RUN, stack } from "../../environment/stack.ts";
+import { AdvisorScreen } from "../../screens/advisor-screen.ts";
+import { StreamScreen } from "../../screens/stream-screen.ts";
+
+test.setTimeout(150_000);
+
+const atDestination = (text: string) => sql(stack.destination, "demo", text);
+
+test.afterAll(async () => {
+  await atDestination("DROP FUNCTION IF EXISTS audit_slowly() CASCADE");
+});
+
+test("a slow trigger is named as the bottleneck; its cure is applied, checked and exported", async ({
+  page,
+}) => {
+  const advisor = new AdvisorScreen(page);
+  const stream = new StreamScreen(page);
+  const [before, after] = [`slow ${RUN}`, `cured ${RUN}`];
+  await atDestination(`
+    CREATE FUNCTION audit_slowly() RETURNS trigger LANGUAGE plpgsql AS
+      'BEGIN PERFORM pg_sleep(0.05); RETURN NEW; END';
+    CREATE TRIGGER audit_slowly BEFORE UPDATE ON pgbench_accounts FOR EACH ROW EXECUTE FUNCTION audit_slowly();
+    ALTER TABLE pgbench_accounts ENABLE ALWAYS TRIGGER audit_slowly`);
+
+  await stream.open(stack.demo.stream);
+  await stream.tab(/^Path/);
+  await expect(advisor.stage("Appliers")).toContainText("Bottleneck", { timeout: 45_000 });
+  await expect(advisor.verdict).toContainText("statements at the destination");
+
+  const first = await advisor.takeSnapshot(before, 10);
+  await expect(advisor.stage("Appliers")).toContainText("Bottleneck");
+  const finding = advisor.finding(/trigger fires for every change/);
+  await expect(finding).toContainText("pgbench_accounts");
+  await expect(finding.getByRole("table", { name: /^Evidence/ })).toContainText("EVENT: EXECUTE");
+  const cure = await finding.getByRole("region", { name: /^SQL to run at/ }).innerText();
+  expect(cure).toContain("audit_slowly");
+  await atDestination(cure);
+
+  await stream.open(stack.demo.stream);
+  await stream.tab(/^Path/);
+  await expect(advisor.verdict).toContainText("Nothing limits it", { timeout: 60_000 });
+  const second = await advisor.takeSnapshot(after, 5);
+  await expect(advisor.verdict).toContainText("Nothing limits it");
+
+  await page.goto("/advisor");
+  for (const name of [before, after]) await page.getByRole("checkbox", { name: `Compare ${name}` }).check();
+  await page.getByRole("button", { name: "Compare the marked runs" }).click();
+  await expect(page).toHaveURL(`/advisor/compare?before=${first}&after=${second}`);
+  await expect(page.getByRole("region", { name: "Bottlenecks" })).toContainText(
+    "Appliers, on statements at the destination",
+  );
+  const rate = page
+    .getByRole("table", { name: "Statistics of both runs" })
+    .getByRole("row", { name: /\bMESSAGE RATE/ });
+  await expect(rate).toContainText("better");
+
+  await page.goto(`/advisor/runs/${first}`);
+  expect(await advisor.export(/six tables/)).toMatch(/APPLY SERVER/);
+  expect(await advisor.export(/HTML/)).toContain("APPLY SERVER");
+});
