@@ -27,6 +27,9 @@ namespace {
 // A server process of an engine that has just died lets go of its lock when it notices.
 constexpr int kLockTries = 50;
 constexpr std::chrono::milliseconds kLockPause{100};
+// So long the agents' last statements may take.
+constexpr std::chrono::seconds kEndPatience{3};
+constexpr std::chrono::milliseconds kEndLook{5};
 
 base::Result<void> take_lock(pg::Connection& connection, const std::string& stream_id) {
   for (int tries = 0; tries < kLockTries; ++tries) {
@@ -58,12 +61,6 @@ struct Apply::State {
     shared.parameters.set(options.parameters);
   }
 
-  pg::ConnectOptions connect_options(const char* part) const {
-    pg::ConnectOptions connect;
-    connect.application_name = fmt::format("thalweg {} {}", options.stream_id, part);
-    return connect;
-  }
-
   ApplyOptions options;
   std::optional<queue::QueueFrames> queue_frames;
   SharedState shared;
@@ -89,14 +86,16 @@ Apply::~Apply() {
 
 base::Result<base::Lsn> Apply::start() {
   State& s = *state_;
-  THALWEG_ASSIGN(auto progress, pg::Connection::open(s.options.destination_conninfo, s.connect_options("progress")));
+  THALWEG_ASSIGN(auto progress,
+                 pg::Connection::open(s.options.destination_conninfo, s.shared.connect_options("progress")));
   THALWEG_TRY(progress.script("SET synchronous_commit = on; SET statement_timeout = 0; SET search_path = pg_catalog"));
   THALWEG_TRY(ensure_schema(progress));
   THALWEG_TRY(take_lock(progress, s.options.stream_id));
   THALWEG_ASSIGN(const Recovered recovered, recover_progress(progress, s.options.stream_id));
   uint64_t parked_count = 0;
   THALWEG_ASSIGN(ParkedSet parked, load_parked(progress, s.options.stream_id, parked_count));
-  THALWEG_ASSIGN(auto catalog, pg::Connection::open(s.options.destination_conninfo, s.connect_options("reader")));
+  THALWEG_ASSIGN(auto catalog,
+                 pg::Connection::open(s.options.destination_conninfo, s.shared.connect_options("reader")));
   THALWEG_TRY(s.spill.clear());
 
   s.shared.epoch = recovered.epoch;
@@ -123,9 +122,25 @@ void Apply::request_stop(bool drain) {
   }
 }
 
+// A statement may wait for somebody's lock at the destination, or for a link that has fallen silent, for longer than
+// whoever waits here can: another destination of the stream, say. It is then as if the engine had been killed.
+void Apply::give_up_if_need_be() {
+  State& s = *state_;
+  const auto deadline = std::chrono::steady_clock::now() + kEndPatience;
+  while (s.shared.ending() && !s.recorder->ended()) {
+    if (std::chrono::steady_clock::now() >= deadline) {
+      base::log_event(base::LogLevel::warning, "apply_abandoned", {{"stream", s.options.stream_id}});
+      s.shared.abandon.store(true, std::memory_order_relaxed);
+      return;
+    }
+    std::this_thread::sleep_for(kEndLook);
+  }
+}
+
 void Apply::join() {
   State& s = *state_;
   if (!s.started.load(std::memory_order_acquire) || s.joined.load(std::memory_order_acquire)) return;
+  give_up_if_need_be();
   // Each one's end lets the next one end; the coordinator takes its appliers along, and the recorder has the last word.
   // Samples may still be taken: the agents' objects stay until this object goes.
   s.reader->join();
@@ -206,13 +221,13 @@ telemetry::TransactionSamples Apply::transactions() const {
 
 base::Result<std::vector<ParkedTransaction>> Apply::list_errors() const {
   THALWEG_ASSIGN(auto connection,
-                 pg::Connection::open(state_->options.destination_conninfo, state_->connect_options("errors")));
+                 pg::Connection::open(state_->options.destination_conninfo, state_->shared.connect_options("errors")));
   return list_parked(connection, state_->options.stream_id);
 }
 
 base::Result<void> Apply::remove_error(int64_t id) {
   THALWEG_ASSIGN(auto connection,
-                 pg::Connection::open(state_->options.destination_conninfo, state_->connect_options("errors")));
+                 pg::Connection::open(state_->options.destination_conninfo, state_->shared.connect_options("errors")));
   const auto removed = remove_parked(connection, state_->options.stream_id, id);
   state_->shared.reload_parked.store(true, std::memory_order_release);
   state_->shared.coordinator_bell.ring();
@@ -221,7 +236,7 @@ base::Result<void> Apply::remove_error(int64_t id) {
 
 base::Result<void> Apply::execute_error(int64_t id) {
   THALWEG_ASSIGN(auto connection,
-                 pg::Connection::open(state_->options.destination_conninfo, state_->connect_options("errors")));
+                 pg::Connection::open(state_->options.destination_conninfo, state_->shared.connect_options("errors")));
   const auto executed = execute_parked(std::move(connection), state_->options.stream_id, id);
   // Even after a failure: some of the transactions behind it may have gone through.
   state_->shared.reload_parked.store(true, std::memory_order_release);

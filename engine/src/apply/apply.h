@@ -76,6 +76,7 @@ class Apply {
   // drain: apply everything that the queue holds first (the producer has stopped). Otherwise running groups end and
   // the rest is left to the next start.
   void request_stop(bool drain);
+  // Within some seconds: what still waits for the destination then is given up.
   void join();
 
   // Parallelism, serialization, error handling, group size and the spill's thresholds and limit change while running.
@@ -104,6 +105,8 @@ class Apply {
   base::Result<void> execute_error(int64_t id);
 
  private:
+  void give_up_if_need_be();
+
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -308,6 +308,31 @@ TEST(DataLayer, GoesOnInSqlWhenTheExtensionGoes) {
   EXPECT_FALSE(h.finish());
 }
 
+// The same SQLSTATEs as when the extension has gone, but raised within a call.
+TEST(DataLayer, StaysWhenATriggerLacksSomething) {
+  ApplyHarness h;
+  h.parameters.parallelism = 1;
+  h.parameters.disable_on_error = false;
+  h.run(kExtension);
+  h.run(kItems);
+  h.run(
+      "CREATE FUNCTION broken() RETURNS trigger LANGUAGE plpgsql AS "
+      "$$ BEGIN IF NEW.amount = 1 THEN PERFORM FROM no_such_table; END IF; RETURN NEW; END $$");
+  h.run("CREATE TRIGGER broken BEFORE INSERT ON items FOR EACH ROW EXECUTE FUNCTION broken()");
+  h.run("ALTER TABLE items ENABLE REPLICA TRIGGER broken");
+  h.describe("items");
+  ASSERT_TRUE(h.start());
+  for (int i = 1; i <= 5; ++i) {
+    h.insert_one("items", {i, "x", i == 2 ? 1 : 0});
+    h.feed();
+    ASSERT_TRUE(h.wait_until_applied(h.end()));
+  }
+  EXPECT_EQ(h.select("SELECT sqlstate FROM thalweg.error_queue"), "42P01");
+  EXPECT_EQ(h.select("SELECT count(*) FROM items"), "4");
+  EXPECT_EQ(calls(h), 5U) << "the data layer was given up";
+  EXPECT_FALSE(h.finish());
+}
+
 TEST(DataLayer, ATableThatItRefusesIsWrittenInSql) {
   ApplyHarness h;
   h.run(kExtension);

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <random>
+#include <thread>
 
 #include "apply/apply.h"
 #include "apply/apply_harness.h"
@@ -340,6 +342,36 @@ TEST(Progress, FollowsAnIdleSource) {
   const auto record = find_stream(h.connection(), "teststream");
   ASSERT_TRUE(record && *record);
   EXPECT_EQ((*record)->low_watermark, h.end());
+}
+
+// A lock that somebody holds at the destination holds up no end: the session is given up, as if the engine had been
+// killed, and its server process ends instead of waiting on.
+TEST(Recovery, EndsAlthoughItsStatementWaitsForALock) {
+  ApplyHarness h;
+  h.run(kItems);
+  h.describe("items");
+  h.insert_one("items", {1, "x", 1});
+  auto blocker = pg::Connection::open(h.conninfo(), {});
+  ASSERT_TRUE(blocker);
+  ASSERT_TRUE(blocker->script("BEGIN; LOCK TABLE items IN ACCESS EXCLUSIVE MODE"));
+  ASSERT_TRUE(h.start());
+  h.feed();
+  const std::string waiting =
+      "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
+  const auto becomes = [&](const char* value) {
+    for (int i = 0; i < 3000 && h.select(waiting) != value; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    return h.select(waiting) == value;
+  };
+  ASSERT_TRUE(becomes("t"));
+  h.stop_abruptly();
+  ASSERT_TRUE(becomes("f"));
+  ASSERT_TRUE(blocker->script("ROLLBACK"));
+  EXPECT_EQ(h.select("SELECT count(*) FROM items"), "0");
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT * FROM items"), "1|x|1");
 }
 
 }  // namespace

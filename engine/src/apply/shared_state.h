@@ -5,13 +5,17 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "apply/parameters.h"
 #include "base/clock.h"
 #include "base/doorbell.h"
 #include "base/error.h"
 #include "base/ids.h"
+#include "pg/connection.h"
 
 // The few things that several agents of one apply look at.
 
@@ -90,6 +94,17 @@ struct SharedState {
   base::Doorbell reader_bell;
   base::Doorbell recorder_bell;
 
+  // Connections are given up, whatever they wait for. Writer: Apply::join. Readers: the agents' waits (relaxed: it says
+  // nothing but itself).
+  std::atomic<bool> abandon{false};
+
+  // Of every connection of an agent. The part shows in pg_stat_activity.
+  pg::ConnectOptions connect_options(std::string_view part) const {
+    pg::ConnectOptions options;
+    options.application_name = fmt::format("thalweg {} {}", stream_id, part);
+    options.abandon = &abandon;
+    return options;
+  }
   // Thread-safe: wakes everybody who looks at ending().
   void stop() {
     stop_now.store(true, std::memory_order_release);

@@ -19,6 +19,7 @@ namespace {
 using base::ErrorCode;
 
 constexpr int kServerVersionMin = 140'000;
+constexpr std::chrono::milliseconds kConnectSlice{1000};  // between two looks at whether it is still wanted
 
 // Values come and go in one form whatever the database's or the role's settings say, and nothing but the engine
 // decides how long a statement may take. A session whose engine has vanished without a word ends, with what it holds
@@ -70,12 +71,14 @@ base::Result<void> check_conninfo(const std::string& conninfo) {
   return base::fail(ErrorCode::invalid_request, "The connection string is not valid.");
 }
 
-base::Result<void> wait_until_connected(PGconn* conn, std::chrono::seconds timeout) {
+base::Result<void> wait_until_connected(PGconn* conn, const ConnectOptions& options) {
+  const auto timeout = options.connect_timeout;
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   PostgresPollingStatusType status = PGRES_POLLING_WRITING;
   while (status != PGRES_POLLING_OK) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-    if (left.count() <= 0) {
+    const bool abandoned = options.abandon != nullptr && options.abandon->load(std::memory_order_relaxed);
+    if (left.count() <= 0 || abandoned) {
       return base::fail(ErrorCode::database_unreachable,
                         fmt::format("The server at {} port {} did not answer within {} s.",
                                     PQhost(conn) == nullptr ? "?" : PQhost(conn), PQport(conn), timeout.count()));
@@ -84,7 +87,7 @@ base::Result<void> wait_until_connected(PGconn* conn, std::chrono::seconds timeo
                  .events = static_cast<short>(status == PGRES_POLLING_READING ? POLLIN : POLLOUT),
                  .revents = 0};
     if (entry.fd < 0) return std::unexpected(connect_error(conn));
-    if (::poll(&entry, 1, static_cast<int>(left.count())) <= 0) continue;
+    if (::poll(&entry, 1, static_cast<int>(std::min(left, kConnectSlice).count())) <= 0) continue;
     status = PQconnectPoll(conn);
     if (status == PGRES_POLLING_FAILED) return std::unexpected(connect_error(conn));
   }
@@ -156,12 +159,13 @@ base::Result<Connection> Connection::open(const std::string& conninfo, const Con
                                            replication ? "database" : nullptr,
                                            nullptr};
   auto impl = std::make_unique<Impl>();
+  impl->abandon = options.abandon;
   impl->conn = PQconnectStartParams(keywords.data(), values.data(), 1);
   if (impl->conn == nullptr) return base::fail(ErrorCode::database_unreachable, "out of memory");
   PQsetNoticeReceiver(impl->conn, log_notice, nullptr);
   PQsetErrorVerbosity(impl->conn, PQERRORS_VERBOSE);  // the only way to a SQLSTATE before the session exists
   if (PQstatus(impl->conn) == CONNECTION_BAD) return std::unexpected(connect_error(impl->conn));
-  THALWEG_TRY(wait_until_connected(impl->conn, options.connect_timeout));
+  THALWEG_TRY(wait_until_connected(impl->conn, options));
   PQsetErrorVerbosity(impl->conn, PQERRORS_DEFAULT);
   if (PQserverVersion(impl->conn) < kServerVersionMin) {
     return base::fail(ErrorCode::unsupported_version,
@@ -221,7 +225,9 @@ std::string Connection::quote_literal(std::string_view text) const {
 
 int Connection::server_version() const { return PQserverVersion(impl_->conn); }
 int Connection::backend_pid() const { return PQbackendPID(impl_->conn); }
-bool Connection::broken() const { return impl_ == nullptr || PQstatus(impl_->conn) == CONNECTION_BAD; }
+bool Connection::broken() const {
+  return impl_ == nullptr || impl_->abandoned || PQstatus(impl_->conn) == CONNECTION_BAD;
+}
 
 // --- Canceller
 

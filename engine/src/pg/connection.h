@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -54,6 +55,9 @@ struct ConnectOptions {
   std::string application_name = "thalweg";
   Replication replication = Replication::off;
   std::chrono::seconds connect_timeout{10};
+  // Once it is set, by anybody, waiting for the server ends within two seconds: the connection is given up. It outlives
+  // the connection. Null: waits as long as it takes.
+  const std::atomic<bool>* abandon = nullptr;
 };
 
 // Owner: one thread at a time. Moves; closes on destruction. Every connection sets client_encoding to UTF8,

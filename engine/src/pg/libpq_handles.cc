@@ -109,6 +109,10 @@ void ParameterArrays::fill(std::span<const Parameter> parameters) {
 base::Result<short> Connection::Impl::wait(short events, std::chrono::milliseconds timeout) {
   const int socket = PQsocket(conn);
   if (socket < 0) return std::unexpected(connection_lost(conn));
+  if (abandon != nullptr && abandon->load(std::memory_order_relaxed)) {
+    abandoned = true;
+    return base::fail(base::ErrorCode::connection_lost, "the session was given up while the server was working");
+  }
   pollfd entry{.fd = socket, .events = events, .revents = 0};
   const int ready = ::poll(&entry, 1, static_cast<int>(timeout.count()));
   if (ready < 0 && errno != EINTR) {
@@ -164,7 +168,7 @@ base::Result<ResultPtr> Connection::Impl::finish_command() {
 }
 
 base::Result<void> Connection::Impl::ready_for_command() const {
-  if (PQstatus(conn) == CONNECTION_BAD) return std::unexpected(connection_lost(conn));
+  if (abandoned || PQstatus(conn) == CONNECTION_BAD) return std::unexpected(connection_lost(conn));
   if (PQpipelineStatus(conn) != PQ_PIPELINE_OFF) {
     return base::fail(base::ErrorCode::invalid_request, "a pipeline is open on this connection");
   }

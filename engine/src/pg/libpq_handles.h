@@ -64,6 +64,8 @@ struct Connection::Impl {
   ParameterArrays parameters;
   BytesPtr copy_buffer;       // what copy_out_next handed out last
   size_t copy_unflushed = 0;  // bytes given to libpq since the last flush
+  const std::atomic<bool>* abandon = nullptr;
+  bool abandoned = false;  // what is on its way is nobody's
 
   Impl() = default;
   Impl(const Impl&) = delete;
@@ -73,7 +75,7 @@ struct Connection::Impl {
     if (conn != nullptr) PQfinish(conn);
   }
 
-  // Polls the socket for at most `timeout`; the events that came, 0 when none did.
+  // Polls the socket for at most `timeout`; the events that came, 0 when none did. connection_lost once abandoned.
   base::Result<short> wait(short events, std::chrono::milliseconds timeout);
   base::Result<void> consume_input();
   // Sends all that libpq holds, reading meanwhile whatever the server says, so that neither side stalls.

@@ -40,8 +40,8 @@ LsnRange range_of(const Transaction& transaction) {
 Applier::Applier(SharedState& shared, metadata::MetadataCache& cache, int number)
     : shared_(shared),
       number_(number),
-      metadata_(cache, shared.destination_conninfo,
-                fmt::format("thalweg {} applier {} catalog", shared.stream_id, number), number),
+      metadata_(cache, shared.destination_conninfo, shared.connect_options(fmt::format("applier {} catalog", number)),
+                number),
       progress_(shared, number) {
   thread_ = std::thread([this] { run(); });
 }
@@ -88,9 +88,8 @@ void Applier::set_dependency_wait(bool waits) {
 }
 
 base::Result<void> Applier::connect() {
-  THALWEG_ASSIGN(auto session,
-                 DestinationSession::open(shared_.destination_conninfo,
-                                          fmt::format("thalweg {} applier {}", shared_.stream_id, number_)));
+  THALWEG_ASSIGN(auto session, DestinationSession::open(shared_.destination_conninfo,
+                                                        shared_.connect_options(fmt::format("applier {}", number_))));
   session_.emplace(std::move(session));
   executor_.emplace(*session_, metadata_, sets_, data_layer_calls_, merged_updates_);
   THALWEG_ASSIGN(has_data_layer_, has_data_layer(session_->connection()));
@@ -198,14 +197,21 @@ void Applier::refuse_group(Group& group, base::Error error) {
   group.error = std::move(error);
 }
 
-void Applier::leave_data_layer(StatementFailure& failure) {
-  if (failure.error.code == ErrorCode::database_busy) return;  // comes again as it is
-  if (is_data_layer_unusable(failure.error.sqlstate)) {
+base::Result<void> Applier::leave_data_layer(StatementFailure& failure) {
+  if (failure.error.code == ErrorCode::database_busy) return {};  // comes again as it is
+  const std::string_view sqlstate = failure.error.sqlstate;
+  bool leaves = is_refused(sqlstate);
+  if (!leaves && may_be_gone(sqlstate)) {
+    THALWEG_ASSIGN(const bool answers, answers_calls(*session_));
+    leaves = !answers;
+  }
+  if (leaves) {
     has_data_layer_ = false;
     base::log_event(base::LogLevel::warning, "data_layer_unusable",
                     {{"stream", shared_.stream_id}, {"applier", int64_t{number_}}, {"reason", failure.error.message}});
   }
   failure.error.code = ErrorCode::apply_failed;
+  return {};
 }
 
 base::Result<bool> Applier::is_outdated(const base::Error& error) {
@@ -254,7 +260,7 @@ base::Result<void> Applier::execute_together(Group& group) {
   if (refusal->below_sql && outdated) {
     refusal->error.code = ErrorCode::apply_failed;
   } else if (refusal->below_sql) {
-    leave_data_layer(*refusal);
+    THALWEG_TRY(leave_data_layer(*refusal));
   }
   refuse_group(group, final_error(*refusal, *group.transactions.front()));
   return {};

@@ -68,7 +68,7 @@ class Applier {
   void refuse_group(Group& group, base::Error error);
   void count_deadlock(const base::Error& error);
   // SQL decides what such a refusal means.
-  void leave_data_layer(StatementFailure& failure);
+  base::Result<void> leave_data_layer(StatementFailure& failure);
   // Whether `error` comes of a table that has changed at the destination: worth another try, with its new metadata.
   base::Result<bool> is_outdated(const base::Error& error);
 

@@ -10,12 +10,11 @@ namespace thalweg::apply {
 using metadata::SourceTable;
 using metadata::TableMetadata;
 
-CachedTables::CachedTables(metadata::MetadataCache& cache, std::string conninfo, std::string application_name,
-                           int number)
+CachedTables::CachedTables(metadata::MetadataCache& cache, std::string conninfo, pg::ConnectOptions options, int number)
     : cache_(cache),
       counts_(cache.reader_counts(static_cast<size_t>(number - 1))),
       conninfo_(std::move(conninfo)),
-      application_name_(std::move(application_name)),
+      options_(std::move(options)),
       loader_(cache.generations()) {}
 
 base::Result<const TableMetadata*> CachedTables::find(const SourceTable& source) {
@@ -38,9 +37,7 @@ void CachedTables::release() {
 
 base::Result<void> CachedTables::connect() {
   if (connection_ && !connection_->broken()) return {};
-  pg::ConnectOptions options;
-  options.application_name = application_name_;
-  THALWEG_ASSIGN(auto opened, pg::Connection::open(conninfo_, options));
+  THALWEG_ASSIGN(auto opened, pg::Connection::open(conninfo_, options_));
   connection_.emplace(std::move(opened));
   return {};
 }

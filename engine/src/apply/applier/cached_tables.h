@@ -18,7 +18,7 @@ namespace thalweg::apply {
 class CachedTables final : public TableFinder {
  public:
   // `number`: the applier's, from 1.
-  CachedTables(metadata::MetadataCache& cache, std::string conninfo, std::string application_name, int number);
+  CachedTables(metadata::MetadataCache& cache, std::string conninfo, pg::ConnectOptions options, int number);
 
   // From the cache without a latch. What is not there, or has changed, is loaded from the destination over a
   // connection of its own (the applier's may be in the middle of a transaction) and kept until release().
@@ -36,7 +36,7 @@ class CachedTables final : public TableFinder {
   metadata::MetadataCache& cache_;
   metadata::MetadataCache::ReaderCounts& counts_;
   const std::string conninfo_;
-  const std::string application_name_;
+  const pg::ConnectOptions options_;
   std::optional<pg::Connection> connection_;  // opened when it is needed
   metadata::TableLoader loader_;
   // By SourceTable::id, since the last release(): within a group a table must not turn into another.

@@ -63,11 +63,22 @@ base::Result<bool> has_data_layer(pg::Connection& connection) {
   return rows.size() == 1;
 }
 
-bool is_data_layer_unusable(std::string_view sqlstate) {
+bool is_refused(std::string_view sqlstate) { return sqlstate == kRefused || sqlstate == kMalformed; }
+
+bool may_be_gone(std::string_view sqlstate) {
   // 42: no such function, or no privilege; 3F: no such schema; 58: its library is gone; 0A: not supported.
   constexpr std::array<std::string_view, 4> kClasses{"42", "3F", "58", "0A"};
-  return sqlstate == kRefused || sqlstate == kMalformed ||
-         std::ranges::find(kClasses, sqlstate.substr(0, 2)) != kClasses.end();
+  return std::ranges::find(kClasses, sqlstate.substr(0, 2)) != kClasses.end();
+}
+
+base::Result<bool> answers_calls(DestinationSession& session) {
+  constexpr std::array<std::byte, kHeaderBytes> kNoTables{kFormat};
+  const std::array parameters{pg::Parameter{.bytes = kNoTables, .type = {}, .is_null = false, .is_binary = true},
+                              pg::Parameter{.bytes = {}, .type = {}, .is_null = false, .is_binary = true}};
+  THALWEG_TRY(session.run(session.prepared(kCall, kTypes), parameters, {.any = true}));
+  THALWEG_ASSIGN(const auto refusal, session.sync());
+  if (refusal && session.broken()) return std::unexpected(refusal->error);
+  return !refusal;
 }
 
 bool DataLayer::takes(const metadata::TableMetadata& table, lcr::FrameKind kind) {

@@ -19,9 +19,14 @@ namespace thalweg::apply {
 // Whether the destination has the extension, in the version that we know.
 base::Result<bool> has_data_layer(pg::Connection& connection);
 
-// What a call failed with says that the next ones will fail as well: it is not there, it may not be used, or it does
-// not take one of the tables. What SQL can still do is found out by SQL.
-bool is_data_layer_unusable(std::string_view sqlstate);
+// What a call failed with says that the next ones may fail as well: the extension does not take one of the tables, or
+// is perhaps not there any more.
+bool is_refused(std::string_view sqlstate);
+bool may_be_gone(std::string_view sqlstate);
+
+// Whether a call without rows works: the function is there, has its library, and may be called. What failed was
+// something within the call then, in a trigger say. No transaction may be open, nothing on its way.
+base::Result<bool> answers_calls(DestinationSession& session);
 
 // Collects frames in their order and sends them in calls of bounded size. Owner: the session's owner. Sends only;
 // sync() is the caller's.

@@ -14,7 +14,11 @@ constexpr const char* kSettings =
     "SET session_replication_role = replica; SET synchronous_commit = off; SET enable_seqscan = off; "
     "SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; SET plan_cache_mode = force_generic_plan; "
     "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; SET row_security = off; "
-    "SET search_path = pg_catalog";
+    "SET search_path = pg_catalog; "
+    // A session that was given up, or whose engine died, is not to wait for a lock, and to hold others, for ever.
+    // Servers on other systems refuse this.
+    "SELECT pg_catalog.set_config('client_connection_check_interval', '2s', false) "
+    "WHERE pg_catalog.version() LIKE '%linux%'";
 
 constexpr std::string_view kDivisionByZero = "22012";
 
@@ -23,9 +27,7 @@ constexpr std::string_view kDivisionByZero = "22012";
 DestinationSession::DestinationSession(pg::Connection connection) : connection_(std::move(connection)) {}
 
 base::Result<DestinationSession> DestinationSession::open(const std::string& conninfo,
-                                                          const std::string& application_name) {
-  pg::ConnectOptions options;
-  options.application_name = application_name;
+                                                          const pg::ConnectOptions& options) {
   THALWEG_ASSIGN(pg::Connection connection, pg::Connection::open(conninfo, options));
   return adopt(std::move(connection));
 }

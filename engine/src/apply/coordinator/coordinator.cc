@@ -362,7 +362,7 @@ void Coordinator::reload_parked() {
   if (running_ > 0) return;
   const ActivityScope network(time_, Activity::network);
   uint64_t count = 0;
-  auto connection = pg::Connection::open(shared_.destination_conninfo, {});
+  auto connection = pg::Connection::open(shared_.destination_conninfo, shared_.connect_options("coordinator"));
   auto loaded = connection ? load_parked(*connection, shared_.stream_id, count)
                            : base::Result<ParkedSet>(std::unexpected(connection.error()));
   shared_.reload_parked.store(false, std::memory_order_release);
@@ -408,7 +408,7 @@ void Coordinator::give_locks_back(const Applier& blocked) {
   if (std::ranges::none_of(std::views::iota(0, count), waits)) return;
   const ActivityScope network(time_, Activity::network);
   if (!watch_ || watch_->broken()) {
-    auto opened = pg::Connection::open(shared_.destination_conninfo, {});
+    auto opened = pg::Connection::open(shared_.destination_conninfo, shared_.connect_options("coordinator"));
     if (!opened) return;  // the appliers will notice a destination that is gone
     watch_.emplace(std::move(*opened));
   }
