@@ -1,7 +1,7 @@
 # Every verb is a script under scripts/, so that containers and other machines run the same.
 .DEFAULT_GOAL := help
 SUITES := lint engine sanitizers fuzz backend frontend system e2e
-.PHONY: help up down status test fmt lint bench docs clean admin-password $(addprefix test-,$(SUITES))
+.PHONY: help up down status test fmt lint bench advisor-rig docs clean admin-password $(addprefix test-,$(SUITES))
 
 help: ## print the verbs
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ lint: ## check layers, formats, types and names
 
 bench: ## run a benchmark: SCENARIO=staged, staged1, bigtx, drain, latency, wan, fanout, spill, hotkeys, queue, metadata or all
 	@scripts/bench.sh $(or $(SCENARIO),staged)
+
+advisor-rig: ## make each stage slow by a real cause: does the advisor name it? CAUSES='trigger or index' for some
+	@scripts/advisor_rig.sh
 
 docs: ## write the generated reference pages
 	@scripts/docs.sh

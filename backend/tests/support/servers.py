@@ -31,10 +31,10 @@ def postgres_binaries() -> Path:
     return Path(on_path).parent
 
 
-def _unprivileged(command: list[str]) -> None:
+def unprivileged(command: list[str], environment: dict[str, str] | None = None) -> None:
     """PostgreSQL refuses to run as root: then as its own user."""
     prefix = ["runuser", "-u", POSTGRES_USER, "--"] if os.geteuid() == 0 else []
-    done = subprocess.run([*prefix, *command], capture_output=True, text=True, cwd="/", check=False)
+    done = subprocess.run([*prefix, *command], capture_output=True, text=True, cwd="/", check=False, env=environment)
     if done.returncode != 0:
         raise RuntimeError(f"{command[0]} failed: {done.stdout}{done.stderr}")
 
@@ -55,7 +55,7 @@ class Cluster:
                 connection.execute(statement.encode())
 
     def stop(self) -> None:
-        _unprivileged([f"{postgres_binaries()}/pg_ctl", "-D", f"{self.directory}/data", "-m", "immediate", "stop"])
+        unprivileged([f"{postgres_binaries()}/pg_ctl", "-D", f"{self.directory}/data", "-m", "immediate", "stop"])
         shutil.rmtree(self.directory)
 
 
@@ -66,7 +66,7 @@ def start_cluster(**settings: str | int) -> Cluster:
         shutil.chown(directory, POSTGRES_USER)
     cluster = Cluster(directory, free_port())
     binaries, data = postgres_binaries(), f"{directory}/data"
-    _unprivileged(
+    unprivileged(
         [f"{binaries}/initdb", "-D", data, "-U", POSTGRES_USER, "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C"]
     )
     options = {
@@ -81,7 +81,7 @@ def start_cluster(**settings: str | int) -> Cluster:
         "host all outsider 127.0.0.1/32 reject\n"
         "host all all 127.0.0.1/32 scram-sha-256\n"
     )
-    _unprivileged([f"{binaries}/pg_ctl", "-D", data, "-w", "-l", f"{directory}/log", "start"])
+    unprivileged([f"{binaries}/pg_ctl", "-D", data, "-w", "-l", f"{directory}/log", "start"])
     return cluster
 
 

@@ -8,6 +8,7 @@ And what keeps a path from working at all is a verdict of its own, not a bottlen
 
 import re
 
+from thalweg.advisor.load import rate_of
 from thalweg.advisor.schemas import PathBottleneck, Thresholds, Verdict
 from thalweg.advisor.shape import Path
 from thalweg.advisor.stages import Stage, Thread
@@ -127,9 +128,11 @@ def _named(path: Path, stage: Stage, thread: Thread, thresholds: Thresholds) -> 
 
 def _unlimited(path: Path, stages: list[Stage]) -> PathBottleneck:
     capture = next((stage for stage in stages if stage.component.component_type is ComponentType.CAPTURE), None)
-    rate = capture.loads[0].rates.get("lcrs") if capture is not None else None
+    rates = [stage.loads[0].rates.get("lcrs") for stage in stages if stage is capture]
+    rates += [rate_of(stage.loads, "lcrs") for stage in stages if stage.sub_component == "APPLY SERVER"]
     backlog = path.stream.samples[-1].backlog.bytes
-    if rate is not None and rate < IDLE_LCRS_PER_SECOND and (backlog or 0) < SOURCE_IDLE_BACKLOG_BYTES:
+    still = rates and all(rate is not None and rate < IDLE_LCRS_PER_SECOND for rate in rates)
+    if still and (backlog or 0) < SOURCE_IDLE_BACKLOG_BYTES:
         return _none(path, Verdict.SOURCE_IDLE, "The source has no changes of these tables.")
     least = min((stage for stage in stages if stage.mean), key=lambda stage: stage.mean.idle if stage.mean else 100)
     assert least.mean is not None  # noqa: S101

@@ -33,6 +33,14 @@ SELECT schemaname AS schema, relname AS "table", seq_scan, seq_tup_read, coalesc
        n_tup_ins AS inserts, n_tup_upd AS updates, n_tup_del AS deletes, n_live_tup AS rows
   FROM pg_stat_user_tables
 """
+UNIQUE_COLUMNS = """
+SELECT s.schemaname AS schema, s.tablename AS "table", array_agg(s.attname::text ORDER BY a.attnum) AS columns
+  FROM pg_stats s
+  JOIN pg_attribute a ON a.attrelid = format('%%I.%%I', s.schemaname, s.tablename)::regclass AND a.attname = s.attname
+ WHERE s.n_distinct = -1 AND a.attnotnull AND s.schemaname = ANY(%(schemas)s)
+ GROUP BY s.schemaname, s.tablename
+"""
+"""Columns whose values all differ, as the planner's statistics have it: what could be a key."""
 WAL = "SELECT wal_sync, wal_sync_time, wal_buffers_full FROM pg_stat_wal"
 SLOT = """
 SELECT s.active, s.wal_status, s.plugin::text AS plugin,
@@ -92,6 +100,8 @@ class SourceFacts(Facts):
 class DestinationFacts(Facts):
     keyless: list[Name] = field(default_factory=list)
     """Tables without a primary key or a usable unique index."""
+    candidates: dict[Name, list[str]] = field(default_factory=dict)
+    """Of tables without a key, columns that could be one."""
     triggers: list[Trigger] = field(default_factory=list)
     before: dict[Name, Activity] = field(default_factory=dict)
     after: dict[Name, Activity] = field(default_factory=dict)
@@ -153,6 +163,11 @@ async def _settings(connection: Connection) -> dict[str, str]:
 async def _read_tables(connection: Connection, facts: DestinationFacts, wanted: set[Name]) -> None:
     found: list[Table] = [table for table in await read_tables(connection) if table.name in wanted]
     facts.keyless = [table.name for table in found if not table.facts["primary_key"] and not table.facts["has_unique"]]
+    if facts.keyless:
+        schemas = sorted({schema for schema, _ in facts.keyless})
+        for row in await read_all(connection, UNIQUE_COLUMNS, {"schemas": schemas}):
+            if (row["schema"], row["table"]) in facts.keyless:
+                facts.candidates[row["schema"], row["table"]] = row["columns"][:1]
     facts.triggers = [
         Trigger((row["schema"], row["table"]), row["name"], row["function"], row["mode"])
         for row in await read_all(connection, TRIGGERS)

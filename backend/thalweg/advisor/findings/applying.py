@@ -113,8 +113,10 @@ def _missing_index(clues: Clues, stage: Stage, facts: DestinationFacts, name: Na
 
 
 def _keys(clues: Clues, name: Name) -> list[str]:
-    source = clues.facts.source
-    return source.keys.get(name, []) if source is not None else []
+    """The source's key; where that has none, a column whose values all differ."""
+    source, destination = clues.facts.source, clues.facts.destination
+    keys = source.keys.get(name, []) if source is not None else []
+    return keys or (destination.candidates.get(name, []) if destination is not None else [])
 
 
 def _triggers(clues: Clues, stage: Stage) -> Iterator[Finding]:

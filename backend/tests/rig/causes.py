@@ -1,0 +1,103 @@
+"""What is done to a path so that one stage of it is slow, and what the advisor must then say."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.rig import trouble
+from tests.rig.bench import Bench
+
+Meanwhile = Callable[[Bench], AbstractContextManager[None]]
+
+
+def nothing(_: Bench) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+@dataclass(frozen=True)
+class Cause:
+    """`prepare` comes before the stream; `backlog` is written while it is stopped; `meanwhile` lasts while it is
+    analysed. `stage` and `code` are what the advisor must name; a stage of None: no bottleneck."""
+
+    name: str
+    stage: str | None
+    code: str
+    told: str
+    """How it is made, for the table."""
+    verdict: str = "BOTTLENECK"
+    parameters: dict[str, Any] = field(default_factory=dict)
+    prepare: Callable[[Bench], None] = lambda _: None
+    backlog: Callable[[Bench], None] | None = None
+    meanwhile: Meanwhile = nothing
+    two_engines: bool = False
+    bytes_per_second: int | None = None
+    """Of the link between two engines."""
+    seconds: float = 6.0
+    """Under the trouble before it is analysed."""
+
+
+APPLY, READER, COORDINATOR = "APPLY SERVER", "APPLY READER", "APPLY COORDINATOR"
+
+CAUSES = [
+    Cause(
+        "missing index", APPLY, "apply_missing_index",
+        "a table of 150 000 rows without a key (replica identity full) and without an index at the destination",
+        backlog=trouble.updates(rows=200_000, per_transaction=10),
+        prepare=trouble.rows_without_key(150_000), meanwhile=trouble.without_index,
+    ),
+    Cause(
+        "trigger", APPLY, "apply_trigger", "a row trigger ENABLE ALWAYS that computes for about 0.5 ms",
+        backlog=trouble.updates(rows=60_000, per_transaction=10),
+        prepare=trouble.rows(60_000), meanwhile=trouble.with_trigger,
+    ),
+    Cause(
+        "lock contention", APPLY, "apply_lock_contention", "another session has updated a row and does not commit",
+        backlog=trouble.updates(rows=60_000, per_transaction=10),
+        prepare=trouble.rows(60_000), meanwhile=trouble.with_open_transaction,
+    ),
+    Cause(
+        "hot row", APPLY, "apply_dependency_chain",
+        "150 000 transactions update one row, each executed by itself (group_size 1), four appliers",
+        parameters={"group_size": 1, "parallelism": 4}, prepare=trouble.rows(1000), backlog=trouble.hot_row(150_000),
+    ),
+    Cause(
+        "commit order", APPLY, "apply_commit_order",
+        "commit_serialization full; each third transaction updates a row with a slow trigger",
+        parameters={"group_size": 1, "parallelism": 4, "commit_serialization": "full"}, prepare=trouble.rows(60_000),
+        backlog=trouble.updates(rows=60_000, per_transaction=1), meanwhile=trouble.with_uneven_trigger,
+    ),
+    Cause(
+        "tiny transactions", COORDINATOR, "apply_tiny_transactions", "400 000 transactions of one row each",
+        parameters={"parallelism": 8, "group_size": 20}, prepare=trouble.rows(60_000),
+        backlog=trouble.updates(rows=400_000, per_transaction=1), seconds=3,
+    ),
+    Cause(
+        "spilling", READER, "apply_spill", "transactions of 400 000 rows, txn_lcr_spill_threshold 100",
+        parameters={"txn_lcr_spill_threshold": 100}, prepare=trouble.rows(1000),
+        backlog=trouble.large_transactions(4, 400_000), seconds=3,
+    ),
+    Cause(
+        "slow fsync", APPLY, "apply_slow_flush", "fsync and fdatasync of the destination take 1 s more",
+        parameters={"group_size": 100}, prepare=trouble.rows(60_000),
+        backlog=trouble.updates(rows=600_000, per_transaction=10), meanwhile=trouble.with_slow_fsync,
+    ),
+    Cause(
+        "expensive decode", "CAPTURE", "capture_decode",
+        "the source decodes 3 000 000 changes of a table that nobody wants, with logical_decoding_work_mem 64 kB",
+        prepare=trouble.unwanted_table, backlog=trouble.unwanted_changes(3_000_000), seconds=3,
+    ),
+    Cause(
+        "network limit", "PROPAGATION SENDER", "network_limit", "a link of 1 MB/s between the two engines",
+        prepare=trouble.rows(1000), backlog=trouble.large_transactions(200, 2000), two_engines=True,
+        bytes_per_second=1_000_000,
+    ),
+    Cause(
+        "idle source", None, "source_idle", "nothing is written at the source", verdict="SOURCE IDLE",
+        prepare=trouble.rows(1000),
+    ),
+    Cause(
+        "destination down", None, "destination_down", "the destination's server is stopped",
+        verdict="DESTINATION DOWN", prepare=trouble.rows(1000), meanwhile=trouble.with_destination_down,
+    ),
+]  # fmt: skip

@@ -1,0 +1,51 @@
+"""docs/results/advisor.md from what the rig said: one row for each cause. usage: python -m tests.rig.results LINES"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.rig.causes import CAUSES
+
+TARGET = Path(__file__).resolve().parents[3] / "docs" / "results" / "advisor.md"
+HEAD = """<!-- Written by backend/tests/rig/results.py from a run of `make advisor-rig`. Do not edit. -->
+
+# Does the advisor name the cause?
+
+`make advisor-rig` makes each stage of a path slow by a real cause, on real clusters and engines, takes an advisor run of the last 4 s and
+compares what it says with what was done. A hit is the right stage **and** the right finding in the first place.
+
+| cause | how it is made | stage | first finding | LCR/s | |
+|---|---|---|---|---|---|
+"""
+TAIL = """
+Not made: rule evaluation (table rules are evaluated by the source's publication, so that no stage of the engine evaluates any) and a slow
+receiver (its one thread did not limit a path that its neighbours did not limit first).
+"""
+
+
+def main(path: str) -> int:
+    said: dict[str, dict[str, Any]] = {}
+    for text in Path(path).read_text().splitlines():
+        line = json.loads(text)
+        said[line["cause"]] = line
+    rows = [_row(cause.told, said[cause.name]) for cause in CAUSES if cause.name in said]
+    hits = sum(said[cause.name]["hit"] for cause in CAUSES if cause.name in said)
+    total = f"\n{hits} of {len(rows)} causes were named.\n"
+    TARGET.parent.mkdir(parents=True, exist_ok=True)
+    TARGET.write_text(HEAD + "\n".join(rows) + "\n" + total + TAIL)
+    print(f"{hits} of {len(rows)} causes were named: wrote {TARGET.name}")
+    return 0
+
+
+def _row(told: str, line: dict[str, Any]) -> str:
+    verdict, stage, code = line["said"]
+    rate = "" if line["rate"] is None else f"{line['rate']:,.0f}"
+    mark = (
+        "hit" if line["hit"] else f"miss: expected {line['expected'][1] or line['expected'][0]}, {line['expected'][2]}"
+    )
+    return f"| {line['cause']} | {told} | {stage or verdict} | {line['title'] or '–'} (`{code}`) | {rate} | {mark} |"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,217 @@
+"""Makes each stage of a path slow by a real cause and asks the advisor for stage and cause. `make advisor-rig` runs it.
+
+Each cause has databases, engines and a control plane of its own. A backlog is written while the stream is stopped, so
+that the path has work for as long as it is looked at. THALWEG_RIG_RESULTS names a file for what was said: JSON lines.
+"""
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncGenerator, Generator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from tests.conftest import Users, make_client
+from tests.features.test_streams import STREAMS
+from tests.rig.bench import Bench, Server, build_slow_disk
+from tests.rig.causes import CAUSES, Cause
+from tests.rig.narrow_link import NarrowLink
+from tests.support.real_engine import RealEngine
+from tests.support.servers import start_cluster
+from tests.support.serving import eventually
+from tests.test_collector import wait_for
+from thalweg.composition import close_resources, make_resources
+from thalweg.kernel.principal import Role
+from thalweg.kernel.settings import Settings
+from thalweg.kernel.tasks import stop_task
+from thalweg.workers.collector import Collector
+
+ADVISOR = "/api/v1/advisor"
+WINDOW_SECONDS = 4
+SAMPLES_KEPT = 4
+MEMORY = {"shared_buffers": "256MB", "max_wal_size": "4GB", "autovacuum": "off"}
+
+
+@pytest.fixture(scope="session")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[Any, Server], None, None]:
+    directory = tmp_path_factory.mktemp("disk")
+    for path in [directory, *directory.parents[:3]]:
+        path.chmod(0o755)
+    library, seconds = build_slow_disk(directory), directory / "seconds"
+    seconds.write_text("0\n")
+    source, destination = start_cluster(**MEMORY), Server(start_cluster(fsync="on", **MEMORY), library, seconds)
+    destination.stop_server()
+    destination.start_server()
+    yield source, destination
+    source.stop()
+    destination.cluster.stop()
+
+
+@pytest.fixture
+def bench(servers: tuple[Any, Server], request: pytest.FixtureRequest) -> Generator[Bench, None, None]:
+    name = "rig_" + request.node.callspec.id.replace(" ", "_")
+    made = Bench(*servers, name)
+    for cluster in (made.source, made.destination.cluster):
+        cluster.execute(f"CREATE DATABASE {name} STRATEGY file_copy")
+    yield made
+    made.execute_source("ALTER SYSTEM RESET ALL", "SELECT pg_reload_conf()")
+    made.execute_source(
+        "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE active_pid IS NOT NULL",
+        "SELECT pg_sleep(0.5)", "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots",
+    )  # fmt: skip
+    for cluster in (made.source, made.destination.cluster):
+        cluster.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    return settings.model_copy(update={"poll_interval": 0.5, "engine_timeout": 5})
+
+
+@pytest.fixture
+async def api(app: FastAPI, users: Users, settings: Settings) -> AsyncGenerator[httpx.AsyncClient, None]:
+    """The API as an admin, with a collector."""
+    resources = make_resources(settings, "thalweg collector")
+    task = asyncio.create_task(Collector(resources).run())
+    async with make_client(app, {"Authorization": f"Bearer {users.tokens[Role.ADMIN]}"}) as client:
+        client.timeout = httpx.Timeout(60)
+        yield client
+    await stop_task(task)
+    await close_resources(resources)
+
+
+async def enrol(api: httpx.AsyncClient, engine: RealEngine, name: str) -> str:
+    token = (await api.post("/api/v1/engines/enrolments", json={})).json()["token"]
+    body = {"token": token, "name": name, "url": engine.url, "control_token": engine.token}
+    answer = await api.post("/api/v1/engines/enrol", json=body)
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["id"])
+
+
+async def register(api: httpx.AsyncClient, bench: Bench) -> dict[str, str]:
+    ids = {}
+    for side, port in (("source", bench.source.port), ("destination", bench.destination.cluster.port)):
+        body = {"name": side, "host": "127.0.0.1", "port": port, "dbname": bench.dbname, "user": "postgres",
+                "password": "", "sslmode": "disable"}  # fmt: skip
+        answer = await api.post("/api/v1/databases", json=body)
+        assert answer.status_code == 201, answer.text
+        ids[f"{side}_id"] = answer.json()["id"]
+    return ids
+
+
+@pytest.fixture
+async def engines(tmp_path: Path) -> AsyncGenerator[list[RealEngine], None]:
+    made = [RealEngine(tmp_path / name) for name in ("near", "far")]
+    yield made
+    for engine in made:
+        engine.stop()
+
+
+async def place(api: httpx.AsyncClient, engines: list[RealEngine], cause: Cause) -> tuple[dict[str, str], list[Any]]:
+    engines[0].start()
+    near = await enrol(api, engines[0], "near")
+    if not cause.two_engines:
+        return {"engine_id": near}, []
+    engines[1].start()
+    far = await enrol(api, engines[1], "far")
+
+    async def identified() -> bool:
+        shown = [(await api.get(f"/api/v1/engines/{name}")).json() for name in (near, far)]
+        return all(engine["identity"] for engine in shown)
+
+    await eventually(identified, 30)
+    link = NarrowLink(engines[1].propagation_port, cause.bytes_per_second or 10**9)
+    change = await api.patch(
+        f"/api/v1/engines/{far}", json={"propagation_address": f"127.0.0.1:{link.port}"}, headers={"If-Match": "*"}
+    )
+    assert change.status_code == 200, change.text
+    return {"capture_engine_id": near, "apply_engine_id": far}, [link]
+
+
+async def act(api: httpx.AsyncClient, path: str, action: str, status: str) -> None:
+    answer = await api.post(f"{path}:{action}")
+    assert answer.status_code == 202, answer.text
+    try:
+        await wait_for(api, path, seconds=20, status=status)
+    except AssertionError as error:
+        raise AssertionError((await api.get(path)).json()["health"]) from error
+
+
+@pytest.mark.parametrize("cause", CAUSES, ids=[cause.name for cause in CAUSES])
+async def test_cause(
+    cause: Cause, bench: Bench, api: httpx.AsyncClient, engines: list[RealEngine]
+) -> None:  # fmt: skip
+    cause.prepare(bench)
+    placed, links = await place(api, engines, cause)
+    body = {
+        "name": cause.name, **(await register(api, bench)), **placed, "parameters": cause.parameters,
+        "rules": {"include": [{"schema": "public", "table": "item"}]},
+    }  # fmt: skip
+    answer = await api.post(STREAMS, json=body)
+    assert answer.status_code == 202, answer.text
+    path = f"{STREAMS}/{answer.json()['stream_id']}"
+    await wait_for(api, path, seconds=60, phase="REPLICATING")
+    if cause.backlog is not None:
+        await act(api, path, "stop", "DISABLED")
+        await asyncio.to_thread(cause.backlog, bench)
+    with cause.meanwhile(bench):
+        if cause.backlog is not None:
+            await act(api, path, "start", "ENABLED")
+        await asyncio.sleep(cause.seconds)
+        run = (await api.post(f"{ADVISOR}/runs", json={"window_seconds": WINDOW_SECONDS})).json()
+        samples = (await api.get(f"{path}/samples", params={"seconds": WINDOW_SECONDS})).json()["samples"]
+    for link in links:
+        link.close()
+    keep(cause, samples)
+    said = verdict_of(run)
+    report(cause, run, said)
+    assert said == (cause.verdict, cause.stage, cause.code), json.dumps(told(run), indent=1)
+
+
+def verdict_of(run: dict[str, Any]) -> tuple[str, str | None, str | None]:
+    (row,) = run["analysis"]["path_bottlenecks"]
+    first = run["findings_ranked"][0]["code"] if run["findings_ranked"] else None
+    return row["verdict"], row["sub_component_type"] or row["component_type"], first
+
+
+def keep(cause: Cause, samples: list[dict[str, Any]]) -> None:
+    """For the tests of the analysis, which run on what was recorded here."""
+    directory = os.environ.get("THALWEG_RIG_RECORDINGS")
+    if directory:
+        text = json.dumps(samples[-SAMPLES_KEPT:], separators=(",", ":"))
+        (Path(directory) / f"{cause.name.replace(' ', '_')}.json").write_text(text + "\n")
+
+
+def told(run: dict[str, Any]) -> dict[str, Any]:
+    """What one needs to see why it said so."""
+    shares = [
+        f"{row['component_type']} {row['sub_component_type'] or ''} {row['statistic_name']} {row['statistic_value']}"
+        for row in run["analysis"]["component_statistics"]
+        if row["statistic_unit"] == "PERCENT" and row["thread"] is None
+    ]
+    findings = [(item["code"], item["is_cause"], item["gain_percent"]) for item in run["findings_ranked"]]
+    facts = [
+        f"{item['side']}: {item['name']} = {item['value']}" for sheet in run["fact_sheets"] for item in sheet["facts"]
+    ]
+    line = {name: value for name, value in run["paths"][0].items() if name.endswith(("seconds", "second", "bytes"))}
+    return {"bottleneck": run["analysis"]["path_bottlenecks"], "shares": shares, "findings": findings, "facts": facts,
+            "errors": [sheet["error"] for sheet in run["fact_sheets"]], "path": line}  # fmt: skip
+
+
+def report(cause: Cause, run: dict[str, Any], said: tuple[str, str | None, str | None]) -> None:
+    expected = (cause.verdict, cause.stage, cause.code)
+    (row,) = run["analysis"]["path_bottlenecks"]
+    line = {
+        "cause": cause.name, "told": cause.told, "expected": expected, "said": said, "hit": said == expected,
+        "explanation": row["explanation"], "rate": run["paths"][0]["messages_per_second"],
+        "title": run["findings_ranked"][0]["title"] if run["findings_ranked"] else None,
+    }  # fmt: skip
+    print("HIT " if line["hit"] else "MISS", cause.name, said, row["explanation"])
+    target = os.environ.get("THALWEG_RIG_RESULTS")
+    if target:
+        with Path(target).open("a") as file:
+            file.write(json.dumps(line) + "\n")

@@ -1,0 +1,114 @@
+"""The analysis on samples that the rig recorded of real paths, each slowed by a real cause, and on changed copies."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from thalweg.advisor.analysis import PathView, analyse
+from thalweg.advisor.schemas import Analysis, Thresholds, Verdict
+from thalweg.advisor.streams import Condition, DatabaseFacts, StreamInput
+from thalweg.kernel.clock import now
+from thalweg.live.schemas import Sample
+
+RECORDINGS = Path(__file__).parent / "recordings"
+RUNNING = Condition("ENABLED", "ENABLED", "REPLICATING")
+
+
+def recorded(name: str) -> list[Sample]:
+    return [Sample.model_validate(item) for item in json.loads((RECORDINGS / f"{name}.json").read_text())]
+
+
+def analysed(
+    samples: list[Sample], condition: Condition = RUNNING, thresholds: Thresholds | None = None
+) -> tuple[Analysis, PathView]:
+    stream = StreamInput(
+        "k3j2h1g4", "orders", samples, DatabaseFacts("shop", "a:1/shop", "15.1"),
+        {None: DatabaseFacts("warehouse", "b:1/warehouse", "15.1")}, {}, condition,
+    )  # fmt: skip
+    analysis, (view,) = analyse([stream], thresholds or Thresholds(), now())
+    return analysis, view
+
+
+@pytest.mark.parametrize(
+    ("name", "stage", "event"),
+    [
+        ("missing_index", "APPLY SERVER", None),
+        ("trigger", "APPLY SERVER", "EXECUTE"),
+        ("lock_contention", "APPLY SERVER", "EXECUTE"),
+        ("hot_row", "APPLY SERVER", "DEPENDENCY"),
+        ("commit_order", "APPLY SERVER", "COMMIT ORDER"),
+        ("expensive_decode", "CAPTURE", "SOURCE"),
+        ("network_limit", "PROPAGATION SENDER", "NETWORK"),
+    ],
+)
+def test_bottleneck_of_recorded_paths(name: str, stage: str, event: str | None) -> None:
+    _, view = analysed(recorded(name))
+    row = view.bottleneck
+    assert (row.sub_component_type or row.component_type, row.bottleneck_identified) == (stage, True), row.explanation
+    assert row.advisor_run_reason is None
+    if event is not None:
+        assert row.top_event == event
+
+
+def test_idle_path_has_no_bottleneck() -> None:
+    _, view = analysed(recorded("idle_source"))
+    assert (view.bottleneck.verdict, view.bottleneck.advisor_run_reason) == (
+        Verdict.SOURCE_IDLE, "NO BOTTLENECK IDENTIFIED",
+    )  # fmt: skip
+
+
+def test_paths_over_two_engines_have_six_components_in_the_order_of_the_flow() -> None:
+    analysis, _ = analysed(recorded("network_limit"))
+    assert [part.component_id for part in analysis.components] == [
+        f"k3j2h1g4:{name}" for name in ("capture", "queue", "sender", "receiver", "apply-queue", "apply")
+    ]
+    assert [link.position for link in analysis.component_links] == [1, 2, 3, 4, 5]
+    assert analysis.component_links[0].back_pressured is True, "the source's queue is full"
+    assert analysis.component_links[4].back_pressured is False
+    assert [part.component_name for part in analysis.components][2] == '"orders.queue"=>"orders.apply-queue"@warehouse'
+
+
+def test_percentages_are_normalised_per_thread_and_sum_to_a_hundred() -> None:
+    analysis, view = analysed(recorded("trigger"))
+    servers = next(stage for stage in view.stages if stage.sub_component == "APPLY SERVER")
+    assert len(servers.threads) == 4
+    for thread in servers.threads:
+        total = thread.occupancy.idle + thread.occupancy.flow_control + sum(thread.occupancy.events.values())
+        assert total == pytest.approx(100, abs=0.1)
+    idle = [row for row in analysis.component_statistics
+            if (row.sub_component_type, row.statistic_name) == ("APPLY SERVER", "IDLE")]  # fmt: skip
+    mean, *each = [row.statistic_value or 0.0 for row in sorted(idle, key=lambda row: row.thread or 0)]
+    assert mean == pytest.approx(sum(each) / 4)
+
+
+def test_first_sample_makes_everything_unknown_and_nothing_zero() -> None:
+    first = recorded("hot_row")[0]
+    parts = [part.model_copy(update={"counter_rates": None, "time_percent": None}) for part in first.components]
+    analysis, view = analysed([first.model_copy(update={"interval_seconds": None, "components": parts})])
+    assert view.bottleneck.verdict is Verdict.UNKNOWN
+    rates = [row.statistic_value for row in analysis.component_statistics if "RATE" in row.statistic_name]
+    assert rates
+    assert set(rates) == {None}
+
+
+def test_thresholds_can_be_set() -> None:
+    _, view = analysed(recorded("trigger"), thresholds=Thresholds(idle=-1))
+    assert view.bottleneck.verdict is Verdict.NONE
+
+
+@pytest.mark.parametrize(
+    ("condition", "verdict"),
+    [
+        (Condition("ENABLED", "ENABLED", "RETRYING", "connection_lost", 'Destination "w": gone'), "DESTINATION DOWN"),
+        (Condition("ENABLED", "ENABLED", "RETRYING", "connection_lost", 'Source "s": gone'), "SOURCE DOWN"),
+        (Condition("ENABLED", "ENABLED", "RETRYING", "engine_unreachable", "no way"), "LINK DOWN"),
+        (Condition("ENABLED", "ABORTED", "STOPPED", "apply_failed", "no"), "ABORTED"),
+        (Condition("DISABLED", "DISABLED", "STOPPED"), "STOPPED"),
+        (Condition("ENABLED", "ENABLED", "INSTANTIATING"), "COPYING"),
+        (Condition("ENABLED", "ENABLED", "REPLICATING", engine_silent="alpha"), "ENGINE DOWN"),
+    ],
+)
+def test_broken_paths_have_a_verdict_instead_of_a_bottleneck(condition: Condition, verdict: str) -> None:
+    _, view = analysed(recorded("trigger"), condition)
+    assert (view.bottleneck.verdict.value, view.bottleneck.component_id) == (verdict, None)
