@@ -78,9 +78,9 @@ CAUSES = [
         backlog=trouble.large_transactions(4, 400_000), seconds=3,
     ),
     Cause(
-        "slow fsync", APPLY, "apply_slow_flush", "fsync and fdatasync of the destination take 1 s more",
+        "slow fsync", APPLY, "apply_slow_flush", "fsync and fdatasync of the destination take 50 ms more",
         parameters={"group_size": 100}, prepare=trouble.rows(60_000),
-        backlog=trouble.updates(rows=600_000, per_transaction=10), meanwhile=trouble.with_slow_fsync,
+        backlog=trouble.updates(rows=400_000, per_transaction=10), meanwhile=trouble.with_slow_fsync,
     ),
     Cause(
         "expensive decode", "CAPTURE", "capture_decode",

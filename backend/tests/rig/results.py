@@ -12,15 +12,20 @@ HEAD = """<!-- Written by backend/tests/rig/results.py from a run of `make advis
 
 # Does the advisor name the cause?
 
-`make advisor-rig` makes each stage of a path slow by a real cause, on real clusters and engines, takes an advisor run of the last 4 s and
-compares what it says with what was done. A hit is the right stage **and** the right finding in the first place.
+`make advisor-rig` makes each stage of a path slow by a real cause, on real clusters and engines, takes an advisor run
+of the last 4 s and compares what it says with what was done. A hit is the right stage **and** the right finding in the
+first place.
 
 | cause | how it is made | stage | first finding | LCR/s | |
 |---|---|---|---|---|---|
 """
 TAIL = """
-Not made: rule evaluation (table rules are evaluated by the source's publication, so that no stage of the engine evaluates any) and a slow
-receiver (its one thread did not limit a path that its neighbours did not limit first).
+What a miss says must be read with care: a cause that is not slow enough limits nothing. On two cores the source's
+decoder is slower than the coordinator and the reader, which the advisor then says; and as appliers commit
+asynchronously, an fsync of 50 ms holds up none of them.
+
+Not made: rule evaluation (the source's publication evaluates table rules, no stage of the engine does), a slow
+receiver, and causes without a row above: they gave no result in this run.
 """
 
 
@@ -44,7 +49,8 @@ def _row(told: str, line: dict[str, Any]) -> str:
     mark = (
         "hit" if line["hit"] else f"miss: expected {line['expected'][1] or line['expected'][0]}, {line['expected'][2]}"
     )
-    return f"| {line['cause']} | {told} | {stage or verdict} | {line['title'] or '–'} (`{code}`) | {rate} | {mark} |"
+    finding = f"{line['title']} (`{code}`)" if code else "none"
+    return f"| {line['cause']} | {told} | {stage or verdict} | {finding} | {rate} | {mark} |"
 
 
 if __name__ == "__main__":

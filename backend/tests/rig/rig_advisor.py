@@ -99,7 +99,7 @@ async def register(api: httpx.AsyncClient, bench: Bench) -> dict[str, str]:
                 "password": "", "sslmode": "disable"}  # fmt: skip
         answer = await api.post("/api/v1/databases", json=body)
         assert answer.status_code == 201, answer.text
-        ids[f"{side}_id"] = answer.json()["id"]
+        ids[side] = answer.json()["id"]
     return ids
 
 
@@ -115,7 +115,7 @@ async def place(api: httpx.AsyncClient, engines: list[RealEngine], cause: Cause)
     engines[0].start()
     near = await enrol(api, engines[0], "near")
     if not cause.two_engines:
-        return {"engine_id": near}, []
+        return {"capture": near, "apply": near}, []
     engines[1].start()
     far = await enrol(api, engines[1], "far")
 
@@ -129,7 +129,7 @@ async def place(api: httpx.AsyncClient, engines: list[RealEngine], cause: Cause)
         f"/api/v1/engines/{far}", json={"propagation_address": f"127.0.0.1:{link.port}"}, headers={"If-Match": "*"}
     )
     assert change.status_code == 200, change.text
-    return {"capture_engine_id": near, "apply_engine_id": far}, [link]
+    return {"capture": near, "apply": far}, [link]
 
 
 async def act(api: httpx.AsyncClient, path: str, action: str, status: str) -> None:
@@ -147,9 +147,11 @@ async def test_cause(
 ) -> None:  # fmt: skip
     cause.prepare(bench)
     placed, links = await place(api, engines, cause)
+    ids = await register(api, bench)
     body = {
-        "name": cause.name, **(await register(api, bench)), **placed, "parameters": cause.parameters,
-        "rules": {"include": [{"schema": "public", "table": "item"}]},
+        "name": cause.name, "source_id": ids["source"], "capture_engine_id": placed["capture"],
+        "destinations": [{"database_id": ids["destination"], "engine_id": placed["apply"]}],
+        "parameters": cause.parameters, "rules": {"include": [{"schema": "public", "table": "item"}]},
     }  # fmt: skip
     answer = await api.post(STREAMS, json=body)
     assert answer.status_code == 202, answer.text

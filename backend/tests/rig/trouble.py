@@ -129,7 +129,7 @@ def with_open_transaction(bench: Bench) -> Iterator[None]:
 
 @contextmanager
 def with_slow_fsync(bench: Bench) -> Iterator[None]:
-    bench.slow_disk(1)
+    bench.slow_disk(0.05)
     try:
         yield
     finally:

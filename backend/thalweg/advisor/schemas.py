@@ -129,10 +129,10 @@ class PathBottleneck(Resource):
 class AdvisorPath(Resource):
     """A path: from one capture to one apply."""
 
-    path_id: str = Field(description="`<stream id>`, or `<stream id>:<destination>` where a stream has several.")
+    path_id: str = Field(description="`<stream id>`, or `<stream id>:<destination>` where a stream fans out.")
     stream_id: str
     stream_name: str
-    destination_id: str | None = Field(description="Null where the stream has one destination.")
+    destination_id: str | None = Field(description="Null where the stream does not fan out.")
     source_db: str
     destination_db: str
     component_ids: list[str] = Field(description="In the direction of the flow.")

@@ -52,17 +52,17 @@ def _slot(component: ComponentSample) -> tuple[int, str] | None:
 def paths_of(stream: StreamInput, loads: dict[str, Load]) -> list[Path]:
     """One for each destination. A stream that has never been sampled has paths without components."""
     destinations = list(stream.destinations)
-    return [_path(stream, loads, destination, len(destinations) > 1) for destination in destinations]
+    return [_path(stream, loads, destination) for destination in destinations]
 
 
-def _path(stream: StreamInput, loads: dict[str, Load], destination: str | None, several: bool) -> Path:
+def _path(stream: StreamInput, loads: dict[str, Load], destination: str | None) -> Path:
     places: dict[tuple[int, str], list[Load]] = {}
     for load in loads.values():
         slot = _slot(load.last)
         if slot is not None and load.last.destination_id in (None, destination):
             places.setdefault(slot, []).append(load)
     parts = [_part(stream, name, found, destination) for (_, name), found in sorted(places.items(), key=_in_flow)]
-    suffix = f":{destination}" if destination is not None and several else ""
+    suffix = "" if destination is None else f":{destination}"
     path = AdvisorPath(
         path_id=stream.stream_id + suffix, stream_id=stream.stream_id, stream_name=stream.name,
         destination_id=destination, source_db=stream.source.name,

@@ -228,7 +228,7 @@ class CureApply(Body):
     finding_id: str = Field(min_length=1, max_length=300, pattern=NO_CONTROL_CHARACTERS)
     cure_index: int = Field(default=0, ge=0, le=20, description="Which of the finding's cures.")
     measure_after_seconds: int = Field(
-        default=30, ge=5, le=3600, description="How long the path runs with the change before it is judged."
+        default=30, ge=2, le=3600, description="How long the path runs with the change before it is judged."
     )
 
 

@@ -1821,7 +1821,7 @@ export interface components {
         AdvisorPath: {
             /**
              * Path Id
-             * @description `<stream id>`, or `<stream id>:<destination>` where a stream has several.
+             * @description `<stream id>`, or `<stream id>:<destination>` where a stream fans out.
              */
             path_id: string;
             /** Stream Id */
@@ -1830,7 +1830,7 @@ export interface components {
             stream_name: string;
             /**
              * Destination Id
-             * @description Null where the stream has one destination.
+             * @description Null where the stream does not fan out.
              */
             destination_id: string | null;
             /** Source Db */
