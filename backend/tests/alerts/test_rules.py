@@ -9,7 +9,7 @@ import pytest
 from thalweg.alerting.catalogue import RULES, RuleId, Severity, SubjectType
 from thalweg.alerting.conditions import CONDITIONS, Key
 from thalweg.alerting.evaluation import Change, evaluate
-from thalweg.alerting.facts import Disk, EngineFacts, Expiry, Facts, Slot, Spill, StreamFacts
+from thalweg.alerting.facts import Branch, Disk, EngineFacts, Expiry, Facts, Slot, Spill, StreamFacts
 from thalweg.alerting.lifecycle import AlertState, OpenAlert, Step
 from thalweg.alerting.policy import Override, Policy, Silence, effective
 from thalweg.alerting.trend import Memory
@@ -305,6 +305,18 @@ def test_spill_disk_by_share_and_by_time() -> None:
     for second in range(0, 60, 5):
         growing.at(second, engines=[replace(ENGINE, disk=Disk(100 * GIB, 50 * GIB - second * 100 * MIB))])
     assert growing.firing() == {RuleId.SPILL_DISK}, "500 s to full"
+
+
+def test_one_destination_of_several_that_stops() -> None:
+    clock = Clock()
+    both = (Branch("warehouse", "ENABLED", None), Branch("reports", "ABORTED", "A row is in the way."))
+    (begun, _) = clock.at(0, replace(SOUND, branches=both))
+    assert (begun.key[0], begun.key[3]) == (RuleId.COMPONENT_ABORTED, "reports")
+    assert begun.finding is not None and begun.finding.message.endswith("A row is in the way.")
+    for second in (1, 6):
+        changes = clock.at(second, replace(SOUND, branches=(both[0], Branch("reports", "ENABLED", None))))
+    assert [change.finding is not None for change in changes] == [True], "cleared, not gone"
+    assert clock.alerts == {}
 
 
 def test_silent_engine_is_one_alert_and_its_streams_keep_theirs() -> None:

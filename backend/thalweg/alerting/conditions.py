@@ -244,6 +244,19 @@ def component_aborted(view: View) -> Iterator[Finding]:
         told = stream.error or "It has stopped with an error."
         yield Finding(rule, subject, stream.status == "ABORTED", f"{stream.name} has stopped. {told}",
                       evidence={"status": stream.status, "error": stream.error})  # fmt: skip
+        yield from _aborted_branches(stream, subject)
+
+
+def _aborted_branches(stream: StreamFacts, subject: Subject) -> Iterator[Finding]:
+    """Of several destinations one may stop alone."""
+    for branch in stream.branches if stream.status != "ABORTED" else ():
+        own = Subject(subject.type, subject.id, subject.name, branch.id)
+        told = branch.error or "It has stopped with an error."
+        yield Finding(
+            RuleId.COMPONENT_ABORTED, own, branch.status == "ABORTED",
+            f"One destination of {stream.name} has stopped; the others go on. {told}",
+            evidence={"destination_id": branch.id, "status": branch.status, "error": branch.error},
+        )  # fmt: skip
 
 
 def error_queue(view: View) -> Iterator[Finding]:

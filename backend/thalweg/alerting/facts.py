@@ -32,6 +32,15 @@ class Spill:
 
 
 @dataclass(frozen=True)
+class Branch:
+    """One destination of several, which may stop while the others go on."""
+
+    id: str
+    status: str
+    error: str | None
+
+
+@dataclass(frozen=True)
 class StreamFacts:
     """`seen`: its engine answers and the observation is fresh; else what was observed says nothing of now."""
 
@@ -53,6 +62,7 @@ class StreamFacts:
     parked: int | None = None
     spills: tuple[Spill, ...] = ()
     slot: Slot | None = None
+    branches: tuple[Branch, ...] = ()
 
 
 @dataclass(frozen=True)

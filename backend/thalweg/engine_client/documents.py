@@ -182,8 +182,12 @@ class StreamStats(Document):
 
 
 class ProcessStats(Document):
+    """The disk is the one that holds the engine's spills; 0: it cannot be asked, or the engine's version does not."""
+
     resident_bytes: int
     cpu_ns: int
+    disk_total_bytes: int = 0
+    disk_free_bytes: int = 0
 
 
 class EngineStats(Document):

@@ -36,11 +36,15 @@ class Subscription:
         except asyncio.QueueFull:
             self._overflown = True
 
-    async def next(self) -> Event:
+    async def take(self) -> list[Event]:
+        """All that wait, in order; waits for the first."""
         if self._overflown and self._queue.empty():
             self._overflown = False
-            return RESET
-        return await self._queue.get()
+            return [RESET]
+        events = [await self._queue.get()]
+        while not self._queue.empty():
+            events.append(self._queue.get_nowait())
+        return events
 
 
 class EventHub:

@@ -141,6 +141,8 @@ class Collector:
             return False
         self._offer(engine_id, memory, outcome.parts)
         self._alerts.live.put(outcome.samples, now())
+        if answer.stats is not None:
+            self._alerts.live.put_disk(engine_id, answer.stats.process)
         await self._publish(outcome.samples, outcome.events, outcome.deleted_streams)
         silent_seconds = memory.silent_seconds(answer)
         if silent_seconds > self._settings.engine_lost_after:

@@ -199,7 +199,11 @@ json stats_document(const EngineStats& stats) {
   for (const StreamStats& stream : stats.streams) list.push_back(to_json(stream));
   return {{"sampled_at", rfc3339(stats.sampled_at)},
           {"monotonic_ns", stats.monotonic_ns},
-          {"process", {{"resident_bytes", stats.resident_bytes}, {"cpu_ns", stats.cpu_ns}}},
+          {"process",
+           {{"resident_bytes", stats.resident_bytes},
+            {"cpu_ns", stats.cpu_ns},
+            {"disk_total_bytes", stats.disk_total_bytes},
+            {"disk_free_bytes", stats.disk_free_bytes}}},
           {"streams", std::move(list)}};
 }
 

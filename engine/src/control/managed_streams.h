@@ -127,6 +127,9 @@ struct EngineStats {
   uint64_t monotonic_ns = 0;
   uint64_t resident_bytes = 0;
   uint64_t cpu_ns = 0;
+  // Of the file system that holds the state directory, and so all spills; both 0 when it cannot be asked.
+  uint64_t disk_total_bytes = 0;
+  uint64_t disk_free_bytes = 0;
   std::vector<StreamStats> streams;
 };
 

@@ -157,6 +157,8 @@ constexpr auto kMetrics = std::to_array<SampleMetric>({
     {"", {"thalweg_desired_revision", "gauge", "", "", "Revision of the desired state that the engine holds."}},
     {"", {"thalweg_process_resident_bytes", "gauge", "bytes", "", "Resident memory of the engine."}},
     {"", {"thalweg_process_cpu_seconds_total", "counter", "seconds", "", "Processor time of the engine."}},
+    {"", {"thalweg_disk_bytes", "gauge", "bytes", "", "Size of the file system that holds the engine's spills."}},
+    {"", {"thalweg_disk_free_bytes", "gauge", "bytes", "", "What is free of it for the engine."}},
 });
 
 constexpr auto kSpecs = [] {
@@ -324,6 +326,8 @@ std::string metrics_text(const EngineStatus& engine, std::span<const StreamStatu
   out.add("thalweg_desired_revision", "", static_cast<double>(engine.desired_revision));
   out.add("thalweg_process_resident_bytes", "", static_cast<double>(stats.resident_bytes));
   out.add("thalweg_process_cpu_seconds_total", "", static_cast<double>(stats.cpu_ns) * 1e-9);
+  out.add("thalweg_disk_bytes", "", static_cast<double>(stats.disk_total_bytes));
+  out.add("thalweg_disk_free_bytes", "", static_cast<double>(stats.disk_free_bytes));
   for (const StreamStatus& status : streams) add_status(out, status);
   for (const StreamStats& stream : stats.streams) add_stats(out, stream);
   return out.text();

@@ -199,6 +199,12 @@ control::EngineStats Engine::stats() const {
   out.monotonic_ns = clock_nanos(CLOCK_MONOTONIC);
   out.resident_bytes = resident_bytes();
   out.cpu_ns = clock_nanos(CLOCK_PROCESS_CPUTIME_ID);
+  std::error_code error;
+  const fs::space_info disk = fs::space(state_directory_, error);
+  if (!error) {
+    out.disk_total_bytes = disk.capacity;
+    out.disk_free_bytes = disk.available;
+  }
   for (const auto& stream : all()) out.streams.push_back(stream->stats());
   return out;
 }

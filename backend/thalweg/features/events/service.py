@@ -7,17 +7,14 @@ from collections.abc import AsyncGenerator
 import psycopg
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
-from sse_starlette import EventSourceResponse, ServerSentEvent
+from sse_starlette import EventSourceResponse
 
 from thalweg.kernel.context import Context
 from thalweg.live.bus import Event
 from thalweg.live.hub import RESET, EventHub, missed_events
 
+HELLO = Event("", "hello", "{}")
 EVENT_ID = re.compile(r"^[0-9]{1,18}-[0-9]{1,18}$")
-
-
-def _sse(event: Event) -> ServerSentEvent:
-    return ServerSentEvent(event.data, event=event.name, id=event.id or None)
 
 
 async def _may_go_on(context: Context) -> bool:
@@ -34,7 +31,7 @@ async def subscribe(context: Context, hub: EventHub, last_event_id: str | None) 
     resources = context.resources
     heartbeat = resources.settings.events_heartbeat
 
-    async def events() -> AsyncGenerator[ServerSentEvent, None]:
+    async def events() -> AsyncGenerator[bytes, None]:
         with hub.subscription() as subscription:
             # Subscribed first, then caught up: an event in between comes twice and is left out by its id.
             missed: list[Event] = []
@@ -45,10 +42,10 @@ async def subscribe(context: Context, hub: EventHub, last_event_id: str | None) 
                         missed = await missed_events(resources.redis, last_event_id)
                     except (RedisError, OSError):
                         missed = [RESET]
-            yield ServerSentEvent("{}", event="hello")
+            yield HELLO.wire
             sent = {event.id for event in missed}
-            for event in missed:
-                yield _sse(event)
+            if missed:
+                yield b"".join(event.wire for event in missed)
             clock = asyncio.get_running_loop()
             check_at = clock.time() + heartbeat
             while True:
@@ -59,13 +56,13 @@ async def subscribe(context: Context, hub: EventHub, last_event_id: str | None) 
                     check_at = clock.time() + heartbeat
                 try:
                     async with asyncio.timeout_at(check_at):
-                        event = await subscription.next()
+                        waiting = await subscription.take()
                 except TimeoutError:
                     continue
-                if event.id and event.id in sent:
-                    continue
-                sent.clear()
-                yield _sse(event)
+                fresh = [event for event in waiting if not event.id or event.id not in sent]
+                if fresh:
+                    sent.clear()
+                    yield b"".join(event.wire for event in fresh)
 
     return EventSourceResponse(
         events(), ping=max(1, round(heartbeat)), headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

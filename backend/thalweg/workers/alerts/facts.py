@@ -2,13 +2,15 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from cryptography import x509
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from thalweg.alerting.catalogue import SubjectType
-from thalweg.alerting.facts import Disk, EngineFacts, Expiry, Facts, Spill, StreamFacts
+from thalweg.alerting.facts import Branch, Disk, EngineFacts, Expiry, Facts, Spill, StreamFacts
 from thalweg.db.models import EngineRow, StreamRow
+from thalweg.engine_client.documents import ProcessStats
 from thalweg.features.streams.parameters import effective, load_parameters
 from thalweg.kernel.settings import Settings
 from thalweg.live.health import OBSERVATION_FRESH, SILENT, engine_of_concern
@@ -40,6 +42,10 @@ class Live:
             if sample.latency.p99_ms is not None:
                 worst = self.latencies.get(sample.stream_id, 0.0)
                 self.latencies[sample.stream_id] = max(worst, sample.latency.p99_ms)
+
+    def put_disk(self, engine_id: str, process: ProcessStats) -> None:
+        if process.disk_total_bytes > 0:
+            self.disks[engine_id] = Disk(process.disk_total_bytes, process.disk_free_bytes)
 
     def sample(self, stream_id: str, at: datetime) -> Sample | None:
         known = self.samples.get(stream_id)
@@ -90,7 +96,15 @@ def _stream(
         behind_bytes=sample.backlog.bytes if sample else None, latency_seconds=p99 / 1000 if p99 is not None else None,
         parked=sample.error_queue_transactions if sample else None,
         spills=_spills(row, sample, settings), slot=seen.slot(row.id, at),
+        branches=_branches(row, observed),
     )  # fmt: skip
+
+
+def _branches(row: StreamRow, observed: dict[str, Any]) -> tuple[Branch, ...]:
+    return tuple(
+        Branch(one["id"], one["status"], one["error"]["message"] if one["error"] else None)
+        for one in (observed.get("destinations") or [] if row.fans_out else [])
+    )
 
 
 def _spills(row: StreamRow, sample: Sample | None, settings: Settings) -> tuple[Spill, ...]:
