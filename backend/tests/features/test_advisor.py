@@ -160,3 +160,44 @@ async def test_collector_takes_scheduled_runs_and_removes_old_ones(
         assert await remove_outdated(session, now() + timedelta(days=1), 100) == 1
         await session.commit()
     assert [item["id"] for item in (await operator.get(f"{ADVISOR}/runs")).json()["items"]] == [kept["id"]]
+
+
+async def test_cure_is_applied_measured_and_undone(
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, stream: dict[str, Any]
+) -> None:
+    path = f"{STREAMS}/{stream['id']}"
+    small = await operator.patch(path, json={"parameters": {"group_size": 100}}, headers={"If-Match": "*"})
+    assert small.status_code == 200, small.text
+    run = (await operator.post(f"{ADVISOR}/runs", json={"stream_id": stream["id"]})).json()
+    # The databases answered: their facts are with the run.
+    assert {sheet["side"]: sheet["error"] for sheet in run["fact_sheets"]} == {"source": None, "destination": None}
+    finding = next(item for item in run["findings_ranked"] if item["code"] == "apply_small_groups")
+    (change,) = finding["cures"][0]["parameters"]
+    assert change == {"name": "group_size", "current": 100, "proposed": 20000}
+
+    body = {"run_id": run["id"], "finding_id": finding["id"], "measure_after_seconds": 2}
+    answer = await operator.post(f"{ADVISOR}/cures", json=body)
+    assert answer.status_code == 201, answer.text
+    cure = answer.json()
+    assert (cure["state"], cure["parameters_before"]) == ("measuring", {"group_size": 100})
+    assert (await operator.get(path)).json()["effective_parameters"]["group_size"] == 20000
+
+    async def measured() -> dict[str, Any] | None:
+        shown = (await operator.get(f"{ADVISOR}/cures/{cure['id']}")).json()
+        return dict(shown) if shown["state"] != "measuring" else None
+
+    done = await eventually(measured)
+    # The double is as fast as before, but the finding is gone.
+    assert (done["state"], done["outcome"].endswith("The finding is gone.")) == ("helped", True)
+    reasons = {(await operator.get(f"{ADVISOR}/runs/{done[name]}")).json()["reason"]
+               for name in ("before_run_id", "after_run_id")}  # fmt: skip
+    assert reasons == {"before_cure", "after_cure"}
+
+    undone = (await operator.post(f"{ADVISOR}/cures/{cure['id']}:undo")).json()
+    assert (undone["state"], (await operator.get(path)).json()["parameters"]["group_size"]) == ("undone", 100)
+    assert (await operator.post(f"{ADVISOR}/cures/{cure['id']}:undo")).status_code == 409
+    audit = (await admin.get("/api/v1/audit")).json()["items"]
+    assert [entry["action"] for entry in audit[:4]] == [
+        "advisor_cures_undo", "streams_update", "advisor_cures_apply", "streams_update",
+    ]  # fmt: skip
+    assert [listed["id"] for listed in (await operator.get(f"{ADVISOR}/cures")).json()["items"]] == [cure["id"]]
