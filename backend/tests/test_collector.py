@@ -74,11 +74,11 @@ async def test_life_of_a_stream(
     engine.phase, engine.copy_finished = "REPLICATING", True
     await wait_for(operator, operation, state="succeeded")
     running = await wait_for(operator, path, phase="REPLICATING")
-    assert running["actions"] == ["stop", "delete"]
+    assert running["actions"] == ["stop", "delete", "add_destination"]
 
     stop = (await operator.post(f"{path}:stop")).json()["operation_id"]
     await wait_for(operator, f"/api/v1/operations/{stop}", state="succeeded")
-    assert (await wait_for(operator, path, status="DISABLED"))["actions"] == ["start", "delete"]
+    assert (await wait_for(operator, path, status="DISABLED"))["actions"] == ["start", "delete", "add_destination"]
 
     start = (await operator.post(f"{path}:start")).json()["operation_id"]
     await wait_for(operator, f"/api/v1/operations/{start}", state="succeeded")

@@ -10,6 +10,8 @@ from pydantic.json_schema import models_json_schema
 from thalweg.kernel.models import ProblemDetails
 from thalweg.kernel.problems import MEDIA_TYPE
 
+NAMES_OTHERS = {"advisor_comparison_get"}
+"""Operations whose query names things that may not exist."""
 REASONS = {
     "400": "Malformed request", "401": "Not logged in", "403": "Not allowed", "404": "Not found", "409": "Conflict",
     "412": "Changed meanwhile", "413": "Too large", "422": "Not valid", "428": "If-Match missing",
@@ -54,7 +56,7 @@ def _add_problems(path: str, method: str, operation: dict[str, Any]) -> None:
     else:
         operation["security"] = []
         statuses |= {"401", "429"} if operation["operationId"] == "session_create" else {"403"}
-    if "{" in path:
+    if "{" in path or operation["operationId"] in NAMES_OTHERS:
         statuses.add("404")
     if method != "get":
         statuses |= {"403", "409"}

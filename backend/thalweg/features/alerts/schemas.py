@@ -95,10 +95,10 @@ class AlertRuleValues(Resource):
 class AlertRuleSettings(Body):
     """What differs from the defaults. What is left out, or null, is as in the next wider scope."""
 
-    enabled: bool | None = None
+    enabled: Annotated[bool, Field(strict=True)] | None = None
     severity: Severity | None = None
-    hold_seconds: Annotated[float, Field(ge=0, le=86400, allow_inf_nan=False)] | None = None
-    thresholds: Annotated[dict[str, Annotated[float, Field(allow_inf_nan=False)]], Field(max_length=10)] = Field(
+    hold_seconds: Annotated[float, Field(strict=True, ge=0, le=86400, allow_inf_nan=False)] | None = None
+    thresholds: Annotated[dict[str, Annotated[float, Field(strict=True, allow_inf_nan=False)]], Field(max_length=10)] = Field(
         default_factory=dict
     )
 
