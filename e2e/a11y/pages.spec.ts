@@ -37,6 +37,7 @@ async function check(page: Page, where: string): Promise<void> {
 const entries = [
   "Overview",
   "Topology",
+  "Advisor",
   "Alerts",
   "Databases",
   "Engines",
@@ -82,7 +83,15 @@ for (const scheme of ["light", "dark"] as const) {
       await check(page, "Now");
       await page.getByRole("radiogroup", { name: "View of the components" }).getByText("Table").click();
       await check(page, "Now, components as a table");
-      for (const tab of [/^Tables/, /^Parameters/, /^Error queue/]) {
+      for (const tab of [
+        /^Path/,
+        /^History/,
+        /^Transactions/,
+        /^Latency/,
+        /^Tables/,
+        /^Parameters/,
+        /^Error queue/,
+      ]) {
         await stream.tab(tab);
         await expect(page.getByText(/^Loading/)).toHaveCount(0);
         await check(page, String(tab));
@@ -90,6 +99,23 @@ for (const scheme of ["light", "dark"] as const) {
       await stream.action("Delete").click();
       await expect(page.getByRole("dialog", { name: "Delete stream" })).toBeVisible();
       await check(page, "Delete stream");
+    });
+
+    test("the advisor's tabs and dialogues, a run opened to a stage's threads", async ({ page }) => {
+      await new Shell(page).open("Advisor");
+      for (const tab of ["Schedules", "Cures"]) {
+        await page.getByRole("tab", { name: tab }).click();
+        await expect(page.getByText(/^Loading/)).toHaveCount(0);
+        await check(page, `Advisor, ${tab}`);
+      }
+      await page.getByRole("button", { name: "Take a snapshot with options" }).click();
+      const dialog = page.getByRole("dialog", { name: "Take a snapshot" });
+      await expect(dialog).toBeVisible();
+      await check(page, "Take a snapshot");
+      await dialog.getByRole("button", { name: "Take the snapshot" }).click();
+      await page.getByRole("button", { name: "Appliers in detail" }).click();
+      await expect(page.getByRole("table", { name: "Threads of Appliers" })).toBeVisible();
+      await check(page, "Run");
     });
 
     test("a database's page and the form", async ({ page }) => {

@@ -1,4 +1,4 @@
-import { Group, SimpleGrid, Stack, Text } from "@mantine/core";
+import { Group, SimpleGrid, Stack, Text, VisuallyHidden } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { type HistoryRange, historyQuery, historyStatisticsQuery } from "@/api/history";
@@ -44,6 +44,7 @@ function Charts({ streamId, range, onSelect, charts }: HistoryChartsProps & { ch
     <QueryFaces query={query} inWords={problemInWords} rows={8} loadingLabel="Loading history">
       {(history) => (
         <Stack gap={8}>
+          <VisuallyHidden component="h2">Charts</VisuallyHidden>
           <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="sm">
             {charts.map((chart) => (
               <OneChart key={chart.title} chart={chart} history={history} onSelect={onSelect} />

@@ -125,12 +125,14 @@ function RunView({ run }: { run: AdvisorRun }) {
 
 function StreamLink({ path }: { path: RunPath }) {
   return (
-    <Text size="sm" c="dimmed">
-      {path.source_db} → {path.destination_db} ·{" "}
+    <Group gap="sm" wrap="nowrap">
+      <Text size="sm" c="dimmed">
+        {path.source_db} → {path.destination_db}
+      </Text>
       <AnchorLink to="/streams/$streamId" params={{ streamId: path.stream_id }} size="sm">
         Open the stream
       </AnchorLink>
-    </Text>
+    </Group>
   );
 }
 
