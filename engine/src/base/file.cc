@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace thalweg::base {
 
@@ -92,6 +93,17 @@ Result<size_t> File::read_some(std::span<std::byte> out) {
 
 Result<void> File::sync() {
   if (::fsync(descriptor_) != 0) return failed(errno, "fsync a file");
+  return {};
+}
+
+Result<void> make_folders(const std::filesystem::path& path) {
+  std::vector<std::filesystem::path> missing;
+  std::error_code error;
+  for (auto at = path; !at.empty() && !std::filesystem::exists(at, error); at = at.parent_path()) missing.push_back(at);
+  for (auto one = missing.rbegin(); one != missing.rend(); ++one) {
+    if (::mkdir(one->c_str(), 0700) != 0 && errno != EEXIST) return failed(errno, "create " + one->string());
+    THALWEG_TRY(sync_directory(one->parent_path()));
+  }
   return {};
 }
 

@@ -45,6 +45,9 @@ class File {
 // The error for `error_number` (errno) of `action` ("write /a/b").
 Error file_error(int error_number, std::string_view action);
 
+// The folder, and those above it that are missing, such that a loss of power does not take them away. Mode 0700.
+Result<void> make_folders(const std::filesystem::path& path);
+
 // Replaces `path` by `bytes` with permissions `mode`, so that after a crash it is either the old file or the new one:
 // writes `path`.new, fsyncs it, renames it, fsyncs the directory. One writer per path at a time.
 Result<void> write_file_atomically(const std::filesystem::path& path, std::string_view bytes, mode_t mode);

@@ -55,23 +55,28 @@ base::Result<void> Branch::begin(queue::LcrQueue& queue, size_t consumer, Lsn fr
   caught_up_ = false;
   ended_ = false;
   if (!is_dropped()) {
-    std::error_code error;
-    fs::create_directories(options_.directory / "apply", error);
-    if (!error) fs::create_directories(options_.directory / "backlog", error);
-    if (error) return std::unexpected(base::file_error(error.value(), "create " + options_.directory.string()));
+    THALWEG_TRY(base::make_folders(options_.directory / "backlog"));
+    THALWEG_TRY(base::make_folders(options_.directory / "apply"));
     THALWEG_ASSIGN(const size_t removed, space_.clear());  // what was not durable
     static_cast<void>(removed);
     std::unique_lock lock(session_lock_);
-    if (auto opened = open_logs(from); !opened) {
+    own_log_ = UINT64_MAX;
+    auto opened = open_logs(from);
+    logs_unread_ = !opened;
+    if (!opened) {
       // The destination's, not the stream's: it says so, and its frames wait on disk.
       std::lock_guard state(mutex_);
       error_ = control::ReportedError{opened.error(), options_.clock->unix_now()};
       aborted_ = true;
     }
+    own_log_ = next_log_;
     backlog_ = std::make_unique<queue::BacklogConsumer>(
         queue, consumer, space_, *options_.clock,
-        queue::BacklogOptions{
-            .folder = file_folder(next_log_), .session = next_log_, .from = from, .on_disk_for = on_disk_for_});
+        queue::BacklogOptions{.folder = file_folder(next_log_),
+                              .session = next_log_,
+                              .from = from,
+                              .on_disk_for = on_disk_for_,
+                              .segment_bytes = options_.backlog_segment_bytes});
     ++next_log_;
   }
   thread_ = std::jthread([this] {
@@ -81,10 +86,26 @@ base::Result<void> Branch::begin(queue::LcrQueue& queue, size_t consumer, Lsn fr
   return {};
 }
 
-// Those that the slot has not passed hold nothing that does not come again.
+// Of earlier sessions. Those of which nothing was synced hold nothing that does not come again.
 base::Result<void> Branch::open_logs(Lsn from) {
   old_logs_.clear();
   replayed_ = 0;
+  auto opened = find_logs();
+  if (!opened) old_logs_.clear();
+  if (opened && !old_logs_.empty()) {
+    base::log_event(base::LogLevel::info, "backlog_found",
+                    {{"stream", options_.definition.id},
+                     {"destination", options_.id},
+                     {"logs", old_logs_.size()},
+                     {"bytes", space_.use().bytes},
+                     {"from", base::to_string(old_logs_.front()->from())},
+                     {"to", base::to_string(old_logs_.back()->synced())},
+                     {"capture_from", base::to_string(from)}});
+  }
+  return opened;
+}
+
+base::Result<void> Branch::find_logs() {
   std::vector<uint64_t> numbers;
   std::error_code error;
   for (fs::directory_iterator entry(options_.directory / "backlog", error), end; !error && entry != end;
@@ -95,27 +116,15 @@ base::Result<void> Branch::open_logs(Lsn from) {
   std::ranges::sort(numbers);
   if (!numbers.empty()) next_log_ = std::max(next_log_, numbers.back() + 1);
   for (const uint64_t number : numbers) {
-    if (!fs::exists(fs::path(file_folder(number)) / "mark")) {  // begun or removed when the engine died
-      fs::remove_all(file_folder(number), error);
-      continue;
-    }
+    if (number >= own_log_) break;
     THALWEG_ASSIGN(auto log, spill::DurableLog::open(space_, file_folder(number)));
+    if (!log) continue;
     if (log->synced() <= log->from()) {
       log->remove();
       continue;
     }
     replayed_ = std::max(replayed_.load(), log->synced().value);
     old_logs_.push_back(std::move(log));
-  }
-  if (!old_logs_.empty()) {
-    base::log_event(base::LogLevel::info, "backlog_found",
-                    {{"stream", options_.definition.id},
-                     {"destination", options_.id},
-                     {"logs", old_logs_.size()},
-                     {"bytes", space_.use().bytes},
-                     {"from", base::to_string(old_logs_.front()->from())},
-                     {"to", base::to_string(old_logs_.back()->synced())},
-                     {"capture_from", base::to_string(from)}});
   }
   return {};
 }

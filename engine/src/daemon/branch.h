@@ -40,6 +40,7 @@ struct BranchOptions {
   std::filesystem::path directory;       // of its spilled LCRs
   const base::Clock* clock = nullptr;    // outlive the branch
   Peering* peering = nullptr;
+  uint64_t backlog_segment_bytes = queue::kBacklogSegmentBytes;
 };
 
 // Thread-safe: begin, end and convict belong to the stream's supervisor; a thread of its own runs the branch within a
@@ -96,6 +97,7 @@ class Branch {
   base::Result<void> watch(base::Lsn until);
   base::Result<void> check_reach(base::Lsn low_watermark) const;
   base::Result<void> open_logs(base::Lsn from);
+  base::Result<void> find_logs();
   base::Result<base::Lsn> start_consumer(const StartedDestination& started, queue::FrameSource& frames);
   void stop_consumer();
   void note_confirmed(base::Lsn lsn);
@@ -116,6 +118,8 @@ class Branch {
   base::Lsn from_;
   const std::atomic<uint64_t>* source_end_ = nullptr;
   uint64_t next_log_ = 1;
+  uint64_t own_log_ = 0;      // this session's
+  bool logs_unread_ = false;  // earlier sessions' could not be opened; by its thread, too
 
   mutable std::mutex mutex_;  // guards what follows up to the next blank line
   std::condition_variable changed_;

@@ -19,6 +19,11 @@ constexpr std::chrono::seconds kLinkPatience{5};
 }  // namespace
 
 base::Result<void> Branch::run_once() {
+  if (logs_unread_) {
+    std::unique_lock lock(session_lock_);
+    THALWEG_TRY(open_logs(from_));
+    logs_unread_ = false;
+  }
   StartedDestination started;
   if (!options_.definition.send_to) {
     THALWEG_ASSIGN(started, start_destination(options_.definition, start_context()));

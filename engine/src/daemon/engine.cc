@@ -128,7 +128,11 @@ base::Result<void> Engine::check_successor(const DesiredState& next) const {
 base::Result<void> Engine::put_desired(DesiredState desired) {
   std::lock_guard one_at_a_time(put_mutex_);
   THALWEG_TRY(check_successor(desired));
-  THALWEG_TRY(base::write_file_atomically(desired_file(), control::serialise(desired), 0600));
+  if (auto stored = base::write_file_atomically(desired_file(), control::serialise(desired), 0600); !stored) {
+    stored.error().message =
+        fmt::format("The desired state stays at revision {}: {}", revision_, stored.error().message);
+    return stored;
+  }
   {
     std::lock_guard lock(mutex_);
     revision_ = desired.revision;

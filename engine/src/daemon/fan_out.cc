@@ -35,7 +35,8 @@ FanOut::FanOut(FanOutOptions options) : options_(std::move(options)) {
                                                .definition = control::branch_of(options_.definition, one),
                                                .directory = options_.spill_directory / one.id,
                                                .clock = options_.clock,
-                                               .peering = options_.peering}));
+                                               .peering = options_.peering,
+                                               .backlog_segment_bytes = options_.backlog_segment_bytes}));
   }
 }
 

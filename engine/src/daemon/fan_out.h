@@ -32,6 +32,7 @@ struct FanOutOptions {
   const std::atomic<bool>* stop = nullptr;  // ends run()
   std::function<void(std::string_view)> set_phase;
   std::function<void()> on_capture;  // a session's capture runs
+  uint64_t backlog_segment_bytes = queue::kBacklogSegmentBytes;
 };
 
 // Thread-safe: run belongs to the stream's supervisor, the rest to anybody.

@@ -14,7 +14,6 @@ namespace {
 
 constexpr size_t kBatchFramesMax = 512;                    // while the agent may wait for the lock
 constexpr uint64_t kBatchBytesMax = uint64_t{1} << 20;     // and so many bytes
-constexpr uint64_t kSegmentBytes = uint64_t{16} << 20;     // then a segment ends with the transaction
 constexpr uint64_t kUnsyncedBytesMax = uint64_t{8} << 20;  // then it syncs at once
 constexpr std::chrono::milliseconds kSyncInterval{100};    // else so often
 
@@ -115,7 +114,7 @@ Result<void> BacklogConsumer::append(const lcr::FrameView& frame) {
   if (!log_) {
     THALWEG_ASSIGN(log_, spill::DurableLog::create(space_, options_.folder, options_.session, options_.from));
   }
-  if (ledger_.is_between_transactions() && log_->segment_bytes() >= kSegmentBytes) {
+  if (ledger_.is_between_transactions() && log_->segment_bytes() >= options_.segment_bytes) {
     THALWEG_TRY(log_->end_segment());
   }
   // A reader may begin with this segment, once those before it are gone.

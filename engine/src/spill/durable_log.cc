@@ -27,17 +27,41 @@ std::unexpected<base::Error> file_failure(std::string_view action, const std::fi
   return std::unexpected(base::file_error(errno, fmt::format("{} {}", action, path.string())));
 }
 
-Result<LogMark> read_mark(const std::filesystem::path& path) {
+Result<bool> has_segments(const std::filesystem::path& folder) {
+  std::error_code error;
+  bool found = false;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    found = found || entry->path().filename() != "mark";
+  }
+  if (error) return std::unexpected(base::file_error(error.value(), "list " + folder.string()));
+  return found;
+}
+
+// None: the log was being begun, or removed, when the engine died; nothing was synced, or nobody needs it.
+Result<std::optional<LogMark>> read_mark(const std::filesystem::path& folder) {
+  const auto path = folder / "mark";
+  struct stat found{};
+  if (::stat(path.c_str(), &found) != 0) {
+    if (errno == ENOENT) return std::nullopt;
+    return file_failure("find", path);
+  }
   THALWEG_ASSIGN(base::File file, base::File::open(path, O_RDONLY | O_NOFOLLOW));
+  // A killed process may have written it and not synced: it must not be less after a loss of power than now.
+  THALWEG_TRY(file.sync());
   std::array<std::byte, 2 * kMarkStride> bytes{};
   THALWEG_ASSIGN(const size_t got, file.read_some(bytes));
-  std::optional<LogMark> best;
-  for (size_t at = 0; at < got; at += kMarkStride) {
-    const auto mark = decode_mark(std::span(bytes).first(got).subspan(at));
-    if (mark && (!best || mark->sequence > best->sequence)) best = mark;
-  }
-  if (!best) return base::fail(ErrorCode::corrupt_frame, fmt::format("{} holds no mark", path.string()));
-  return *best;
+  const auto mark = newest_mark(std::span(bytes).first(got));
+  if (mark) return mark;
+  // The first segment comes once the first mark was synced.
+  THALWEG_ASSIGN(const bool begun, has_segments(folder));
+  if (begun) return base::fail(ErrorCode::backlog_damaged, fmt::format("{} holds no mark.", path.string()));
+  return std::nullopt;
+}
+
+base::Error damaged(base::Error error, const std::filesystem::path& path) {
+  if (error.code == ErrorCode::corrupt_frame) error.code = ErrorCode::backlog_damaged;
+  error.message += fmt::format(" ({})", path.string());
+  return error;
 }
 
 Result<void> sync_folder(const std::filesystem::path& folder) {
@@ -104,7 +128,14 @@ Result<void> DurableLog::begin() {
 }
 
 Result<std::unique_ptr<DurableLog>> DurableLog::open(SpillSpace& space, std::filesystem::path folder) {
-  THALWEG_ASSIGN(const LogMark mark, read_mark(folder / "mark"));
+  THALWEG_ASSIGN(const std::optional<LogMark> read, read_mark(folder));
+  if (!read) {
+    std::error_code error;
+    std::filesystem::remove_all(folder, error);
+    if (error) return std::unexpected(base::file_error(error.value(), "remove " + folder.string()));
+    return nullptr;
+  }
+  const LogMark& mark = *read;
   std::unique_ptr<DurableLog> log(new DurableLog(space, std::move(folder), mark.log, {mark.from}));
   log->synced_ = {mark.synced};
   log->kept_ = {.frames = mark.frames, .changes = mark.changes};
@@ -120,11 +151,14 @@ Result<std::unique_ptr<DurableLog>> DurableLog::open(SpillSpace& space, std::fil
       log->read_number_ = number + 1;
       continue;
     }
-    if (::stat(path.c_str(), &found) != 0) return file_failure("find", path);
+    if (::stat(path.c_str(), &found) != 0) {
+      if (errno != ENOENT) return file_failure("find", path);
+      return base::fail(ErrorCode::backlog_damaged, fmt::format("{} is missing.", path.string()));
+    }
     const auto bytes = static_cast<uint64_t>(found.st_size);
     if (is_last && bytes < mark.last_bytes) {
-      return base::fail(ErrorCode::corrupt_frame,
-                        fmt::format("{} has {} bytes of {}", path.string(), bytes, mark.last_bytes));
+      return base::fail(ErrorCode::backlog_damaged,
+                        fmt::format("{} has {} bytes of {}.", path.string(), bytes, mark.last_bytes));
     }
     if (is_last && ::truncate(path.c_str(), static_cast<off_t>(mark.last_bytes)) != 0) {
       return file_failure("cut", path);
@@ -281,18 +315,21 @@ Result<std::span<const std::byte>> DurableLog::next_run() {
     if (!reader_) {
       const SegmentId id{.log = id_, .number = read_number_};
       THALWEG_ASSIGN(base::File file, base::File::open(path_of(read_number_), O_RDONLY | O_NOFOLLOW));
-      THALWEG_ASSIGN(reader_, SegmentReader::open(std::move(file), &id));
+      auto reader = SegmentReader::open(std::move(file), &id);
+      if (!reader) return std::unexpected(damaged(std::move(reader).error(), path_of(read_number_)));
+      reader_ = *std::move(reader);
     }
     if (!segment->ended && reader_->blocks() == segment->blocks) {
       if (buffer_.empty()) return std::span<const std::byte>();
       THALWEG_TRY(flush());
       continue;
     }
-    THALWEG_ASSIGN(const std::span<const std::byte> run, reader_->next_run());
-    if (!run.empty()) {
-      read_.add(count(run));
+    const auto run = reader_->next_run();
+    if (!run) return std::unexpected(damaged(run.error(), path_of(read_number_)));
+    if (!run->empty()) {
+      read_.add(count(*run));
       publish();
-      return run;
+      return *run;
     }
     reader_.reset();
     ++read_number_;

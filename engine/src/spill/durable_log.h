@@ -29,7 +29,8 @@ class DurableLog {
   // `from` on will be appended whole. `space` outlives the log.
   static base::Result<std::unique_ptr<DurableLog>> create(SpillSpace& space, std::filesystem::path folder, uint64_t id,
                                                           base::Lsn from);
-  // What another process left in `folder`: for reading only. corrupt_frame where it was damaged.
+  // What another process left in `folder`: for reading only. Null where it holds nothing; then it is removed.
+  // backlog_damaged where something is missing; next_run says so of what is found then.
   static base::Result<std::unique_ptr<DurableLog>> open(SpillSpace& space, std::filesystem::path folder);
   ~DurableLog();  // the files stay
   DurableLog(const DurableLog&) = delete;

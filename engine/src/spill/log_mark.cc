@@ -30,4 +30,13 @@ std::optional<LogMark> decode_mark(std::span<const std::byte> bytes) {
   return mark;
 }
 
+std::optional<LogMark> newest_mark(std::span<const std::byte> file) {
+  std::optional<LogMark> newest;
+  for (size_t at = 0; at < file.size(); at += kMarkStride) {
+    const auto mark = decode_mark(file.subspan(at));
+    if (mark && (!newest || mark->sequence > newest->sequence)) newest = mark;
+  }
+  return newest;
+}
+
 }  // namespace thalweg::spill

@@ -33,5 +33,7 @@ inline constexpr size_t kMarkStride = 512;  // a disk's sector: a torn write spo
 void seal_mark(LogMark& mark);
 // None where the bytes are no mark: torn, or never written.
 std::optional<LogMark> decode_mark(std::span<const std::byte> bytes);
+// The one that counts of a file's two. None where it has none.
+std::optional<LogMark> newest_mark(std::span<const std::byte> file);
 
 }  // namespace thalweg::spill

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "lcr/frame.h"
+#include "spill/log_mark.h"
 #include "spill/segment_reader.h"
 
 namespace thalweg::spill {
@@ -64,6 +65,17 @@ void as_blocks(std::span<const std::byte> raw) {
   drain(segment);
 }
 
+// As the marks of a durable log, and as one whose checksum is right.
+void as_marks(std::span<const std::byte> bytes) {
+  static_cast<void>(newest_mark(bytes));
+  if (bytes.size() < kMarkBytes) return;
+  LogMark mark;
+  std::memcpy(&mark, bytes.data(), kMarkBytes);
+  seal_mark(mark);
+  const auto read = decode_mark(std::as_bytes(std::span(&mark, 1)));
+  if (read.has_value() != (mark.first_segment <= mark.end_segment)) std::abort();
+}
+
 }  // namespace
 }  // namespace thalweg::spill
 
@@ -74,5 +86,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   drain(bytes);
   unpack(bytes);
   as_blocks(bytes);
+  as_marks(bytes);
   return 0;
 }

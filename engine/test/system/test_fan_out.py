@@ -215,3 +215,67 @@ def test_one_destination_is_another_engines(fan: FanOut, scene: Scene, tmp_path:
         wait_for(lambda: not scene.has_destination_schema(), SECONDS, "the receiving half's rows are gone")
     finally:
         pair.close()
+
+
+def test_a_destination_that_stands_still_is_cut_off(fan: FanOut) -> None:
+    """Its connections live and wait for a lock: after 15 s its changes go to disk, and the source may forget them."""
+    fan.scene.run_at_source(TABLE)
+    fan.start_stream("a", "b")
+    with fan.scene.destination.connect(fan.made["b"].database) as blocker:
+        blocker.execute("BEGIN")
+        blocker.execute("LOCK TABLE t IN ACCESS EXCLUSIVE MODE")
+        insert(fan, 1, 1000)
+        fan.wait_applied("a")
+        due = fan.source_position()
+        assert fan.slot_position() < due
+        fan.wait_slot(due)
+        fan.wait("b", lambda one: one["backlog"]["state"] == "ON DISK", "has its backlog on disk")
+        insert(fan, 1001, 2000)
+        fan.wait_applied("a")
+        fan.wait_slot(fan.source_position())
+        blocker.execute("ROLLBACK")
+    fan.wait_applied()
+    fan.assert_same()
+
+
+def test_a_damaged_backlog_stops_its_destination_only(fan: FanOut) -> None:
+    """A file that has gone, then one with a wrong byte: nothing is passed over, and with the file back it goes on."""
+    fan.scene.run_at_source(TABLE)
+    fan.start_stream("a", "b")
+    fan.made["b"].relay.sever()
+    fan.wait("b", lambda one: one["phase"] == "RETRYING", "is away")
+    insert(fan, 1, 5000)
+    fan.wait_applied("a")
+    fan.wait_slot(fan.source_position())
+    fan.engine.kill()
+    log = fan.engine.directory / "state" / "spill" / fan.scene.stream / "b" / "backlog"
+    segment = max(log.glob("*/0*"), key=lambda path: path.stat().st_size)
+
+    def assert_stopped() -> None:
+        found = fan.wait("b", lambda one: one["status"] == "ABORTED", "ABORTED")
+        assert found["error"]["code"] == "backlog_damaged", found["error"]
+        assert str(segment) in found["error"]["message"]
+        assert "drop the destination" in found["error"]["cure"]
+        insert(fan, *more)
+        fan.wait_applied("a")
+        fan.assert_same("a")
+        assert fan.scene.destination.value(fan.made["b"].database, "SELECT count(*) FROM t") == 0
+
+    aside = segment.with_name("aside")
+    segment.rename(aside)
+    fan.engine.start()
+    more = (5001, 6000)
+    assert_stopped()
+    whole = aside.read_bytes()
+    damaged = bytearray(whole)
+    damaged[200] ^= 1
+    segment.write_bytes(damaged)
+    more = (6001, 7000)
+    fan.mend("b")
+    fan.wait("b", lambda one: "missing" not in one["error"]["message"], "has tried again")
+    assert_stopped()
+    segment.write_bytes(whole)
+    aside.unlink()
+    fan.mend("b")
+    fan.wait_applied()
+    fan.assert_same()

@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -13,6 +14,7 @@ import psycopg
 import pytest
 
 from harness.cluster import Cluster, wait_for
+from harness.engine import RefusedError
 from harness.outage import assert_recovered, assert_says_what_to_do, wait_retrying
 from harness.scene import Scene
 from harness.workload import PgBench, Writers, make_pgbench_tables
@@ -202,6 +204,42 @@ def test_a_full_disk_at_the_source(scene: Scene, workspace: Path) -> None:
             scene.engine.stop()
             cluster.stop("immediate")
             scene.source = first
+
+
+def test_a_full_disk_under_the_engines_state(scene: Scene) -> None:
+    """A desired state that cannot be stored is refused; the one before it stays in force, over a kill as well."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting needs root")
+    state = scene.engine.directory / "state"
+    scene.engine.terminate()
+    shutil.rmtree(state)
+    with small_disk(state, "4m"):
+        scene.engine.start()
+        scene.run_at_source(TABLE)
+        scene.start_stream()
+        before = scene.engine.request("GET", "/v1/status")["engine"]["desired_revision"]
+        ballast = state / "ballast"
+        with pytest.raises(OSError, match="No space"), ballast.open("wb", buffering=0) as file:
+            while True:
+                file.write(b"x" * 4096)
+        with pytest.raises(RefusedError) as refused:
+            scene.engine.set_stream(scene.stream, status="DISABLED")
+        assert refused.value.status == 503
+        assert_says_what_to_do(refused.value.error, "disk_full")
+        message = refused.value.error["message"]
+        assert f"stays at revision {before}" in message and str(state / "desired.json") in message
+        for _ in range(2):
+            assert scene.engine.request("GET", "/v1/status")["engine"]["desired_revision"] == before
+            scene.wait_replicating()
+            scene.engine.kill()
+            scene.engine.start()
+        scene.at_source("INSERT INTO item VALUES (2, 'two')")
+        scene.wait_applied()
+        scene.assert_same()
+        ballast.unlink()
+        scene.engine.set_stream(scene.stream, status="DISABLED")
+        scene.engine.wait_status(scene.stream, lambda found: found["status"] == "DISABLED", 30, "DISABLED")
+        scene.engine.stop()
 
 
 def fill(cluster: Cluster, database: str) -> bool:
