@@ -14,6 +14,7 @@ namespace {
 constexpr Time kFsyncMax = 10 * kMillisecond;
 constexpr Time kWalWriterPause = 400 * kMillisecond;  // an asynchronous commit is on disk so long after it, at most
 constexpr int kOperator = 1;                          // a pid of nobody else
+constexpr int kOwner = 2;                             // another
 
 std::string hex_text(const std::string& bytes) {
   std::string text = "\\x";
@@ -23,9 +24,9 @@ std::string hex_text(const std::string& bytes) {
 
 }  // namespace
 
-Destination::Destination(Scheduler& scheduler, Network& network, const History& history, Order order,
+Destination::Destination(Scheduler& scheduler, Network& network, std::string name, const History& history, Order order,
                          bool has_data_layer)
-    : Server(scheduler, network, "destination"),
+    : Server(scheduler, network, std::move(name)),
       history_(history),
       order_(order),
       has_data_layer_(has_data_layer),
@@ -93,17 +94,27 @@ void Destination::check(DestinationState& state) {
     for (const apply::LsnRange& range : decoded->list()) ranges.add(range);
   }
   if (const std::string wrong = state.expected.advance(history_, order_, low_watermark, ranges); !wrong.empty()) {
-    fail("at the destination's commit: {}", wrong);
+    fail("at a commit of {}: {}", name(), wrong);
     return;
   }
   if (state.data != state.expected.data()) {
-    fail("the destination is not what its progress says:{}", describe_difference(state.data, state.expected.data()));
+    fail("{} is not what its progress says:{}", name(), describe_difference(state.data, state.expected.data()));
   }
 }
 
 void Destination::alter_tables() {
   for (int64_t& version : table_versions_) version += static_cast<int64_t>(scheduler().random(2));
 }
+
+void Destination::lock_tables() {
+  for (size_t table = 0; table < shapes().size(); ++table) {
+    while (!locks_.try_acquire(kOwner, fmt::format("t{}", table), Locks::Mode::exclusive)) {
+      scheduler().sleep_until(scheduler().now() + kMillisecond);
+    }
+  }
+}
+
+void Destination::unlock_tables() { locks_.release(kOwner); }
 
 void Destination::lock_rows_for_a_while() {
   scheduler().spawn(process(), [this] {

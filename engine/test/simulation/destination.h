@@ -36,7 +36,8 @@ struct DestinationState {
 
 class Destination final : public Server {
  public:
-  Destination(Scheduler& scheduler, Network& network, const History& history, Order order, bool has_data_layer);
+  Destination(Scheduler& scheduler, Network& network, std::string name, const History& history, Order order,
+              bool has_data_layer);
 
   // The stream is registered and the tables are those of `initial`.
   void register_stream(base::Lsn start);
@@ -47,6 +48,9 @@ class Destination final : public Server {
   bool has_data_layer() const { return has_data_layer_; }
   // Somebody keeps rows locked for a while: an operator's session.
   void lock_rows_for_a_while();
+  // Nobody writes to any table until the other is called; a crash lets them go.
+  void lock_tables();
+  void unlock_tables();
   // As after an ALTER TABLE that changes nothing that matters: what is known of the tables has to be loaded again.
   void alter_tables();
 

@@ -28,6 +28,7 @@ class DestinationSession final : public Session {
 
   // progress_statements.cc: what apply keeps about itself
   Outcome progress_statement(const std::string& sql, const Parameters& parameters, bool& known);
+  Outcome find_stream();
   Outcome begin_epoch();
   Outcome blockers(int pid);
   Outcome fold_progress(const std::string& sql, const Parameters& parameters);

@@ -12,9 +12,6 @@ using base::Error;
 using base::ErrorCode;
 using namespace std::chrono_literals;
 
-namespace {
-
-// What the world's faults may well cause. Anything else is a finding.
 bool is_expected(ErrorCode code) {
   switch (code) {
     case ErrorCode::connection_lost:
@@ -38,8 +35,6 @@ bool is_expected(ErrorCode code) {
   }
 }
 
-}  // namespace
-
 void Engine::start() {
   processes_.push_back(std::make_unique<Process>(Process{.name = options_.name}));
   process_ = processes_.back().get();
@@ -62,6 +57,7 @@ void Engine::run() {
     if (const auto listens = port.start(); !listens)
       fail("{} cannot listen: {}", options_.name, listens.error().message);
   }
+  if (options_.part == Part::fanning_out) return run_fan_out();
   auto pause = 100ms;
   while (true) {
     std::optional<Error> ended;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -20,9 +21,10 @@ namespace thalweg::simulation {
 inline constexpr uint16_t kReceiverPort = 8700;
 
 enum class Part : uint8_t {
-  whole,     // capture, queue, apply
-  sending,   // capture, queue, sender
-  receiving  // receiver, queue, apply
+  whole,       // capture, queue, apply
+  sending,     // capture, queue, sender
+  receiving,   // receiver, queue, apply
+  fanning_out  // capture, queue, a branch with backlog and apply for each destination
 };
 
 struct EngineOptions {
@@ -35,9 +37,14 @@ struct EngineOptions {
   propagation::Compression compression = propagation::Compression::none;
   size_t batch_bytes = 4096;
   std::chrono::seconds heartbeat_interval{0};
+  std::vector<std::string> destinations;  // servers' names, where it fans out
+  uint64_t backlog_segment_bytes = 4096;
 };
 
 class Pipeline;
+
+// What the world's faults may well cause. Anything else is a finding.
+bool is_expected(base::ErrorCode code);
 
 class Engine {
  public:
@@ -55,6 +62,7 @@ class Engine {
 
  private:
   void run();
+  void run_fan_out();
   // Until something of it fails, or it is to be restarted in order (no error).
   std::optional<base::Error> run(Pipeline& pipeline);
 
@@ -62,7 +70,7 @@ class Engine {
   EngineOptions options_;
   std::vector<std::unique_ptr<Process>> processes_;  // every life of it
   Process* process_ = nullptr;
-  bool restart_ = false;
+  std::atomic<bool> restart_{false};
 };
 
 }  // namespace thalweg::simulation

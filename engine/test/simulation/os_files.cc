@@ -1,69 +1,25 @@
-// The operating system's descriptors, as the engine's libraries call them (see os_threads.cc): simulated sockets and
-// events above Network::kFirstDescriptor, real files below it.
+// The operating system's files, as the engine's libraries call them (see os_threads.cc): real ones, of which Storage
+// keeps what a loss of power would leave. read and write are of events, too (os_sockets.cc).
 
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
+#include <cstdarg>
+#include <filesystem>
+#include <span>
+#include <system_error>
 #include <vector>
 
-#include "simulation/libpq_wait.h"
 #include "simulation/network.h"
 #include "simulation/storage.h"
 
-namespace thalweg::simulation {
+namespace fs = std::filesystem;
 
-namespace {
-
-constexpr uint32_t kYieldAtCall = 8;
-Storage* current_storage = nullptr;
-
-uint16_t port_of(const sockaddr* address) {
-  return ntohs(reinterpret_cast<const sockaddr_in*>(address)->sin_port);  // sin6_port lies at the same place
-}
-
-std::span<const std::byte> bytes_of(const void* data, size_t size) {
-  return {static_cast<const std::byte*>(data), size};
-}
-
-int poll_once(Network& network, pollfd* entries, nfds_t count, Time& changes) {
-  int ready = 0;
-  for (nfds_t i = 0; i < count; ++i) {
-    entries[i].revents = 0;
-    if (entries[i].fd < 0) continue;
-    const auto* const found = network.find(entries[i].fd);
-    if (found != nullptr && found->kind == Network::Kind::database) {
-      entries[i].revents = database_events(found->connection, entries[i].events, changes);
-    } else {
-      entries[i].revents = network.events(entries[i].fd, entries[i].events, changes);
-    }
-    ready += entries[i].revents != 0 ? 1 : 0;
-  }
-  return ready;
-}
-
-}  // namespace
-
-Storage* Storage::current() { return Scheduler::current() == nullptr ? nullptr : current_storage; }
-void Storage::make_current() { current_storage = this; }
-
-void tear_files(Scheduler& scheduler, const std::filesystem::path& directory) {
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
-    const auto size = entry.file_size(error);
-    if (error || scheduler.chance(2)) continue;
-    std::filesystem::resize_file(entry.path(), scheduler.random(size + 1), error);
-  }
-}
-
-}  // namespace thalweg::simulation
-
+using thalweg::simulation::kMillisecond;
 using thalweg::simulation::Network;
 using thalweg::simulation::Scheduler;
 using thalweg::simulation::Storage;
@@ -71,120 +27,104 @@ using thalweg::simulation::Time;
 
 namespace {
 
+constexpr uint32_t kYieldAtCall = 8;
+constexpr Time kSyncMax = 5 * kMillisecond;
+
 Network* network_for(int descriptor) { return Network::is_ours(descriptor) ? Network::current() : nullptr; }
+
+// How much of a write happens, and what becomes of it: `write` gets the bytes. -1 with errno set where nothing does.
+template <typename Write>
+ssize_t write_as_storage_does(Storage& storage, const void* data, size_t size, Write write) {
+  Scheduler& scheduler = *Scheduler::current();
+  scheduler.maybe_yield(kYieldAtCall);
+  storage.step_into_trap();
+  const auto* const bytes = static_cast<const char*>(data);
+  if (storage.full) {
+    if (size > 1 && scheduler.chance(2)) return write(bytes, 1 + scheduler.random(size - 1));
+    errno = ENOSPC;
+    return -1;
+  }
+  if (!scheduler.chance(storage.damaged_once_in)) return write(bytes, size);
+  std::vector<char> damaged(bytes, bytes + size);
+  const size_t begin = scheduler.random(size);
+  if (scheduler.chance(2)) {
+    damaged[begin] = static_cast<char>(damaged[begin] ^ (1 << scheduler.random(8)));
+  } else {
+    std::fill(damaged.begin() + static_cast<ptrdiff_t>(begin), damaged.end(), '\0');  // as a torn write leaves it
+  }
+  return write(damaged.data(), size);
+}
 
 }  // namespace
 
 extern "C" {
 
-int __real_poll(pollfd* entries, nfds_t count, int timeout);
-int __real_eventfd(unsigned initial, int flags);
-int __real_socket(int domain, int type, int protocol);
-int __real_connect(int descriptor, const sockaddr* address, socklen_t length);
-int __real_bind(int descriptor, const sockaddr* address, socklen_t length);
-int __real_listen(int descriptor, int backlog);
-int __real_accept4(int descriptor, sockaddr* address, socklen_t* length, int flags);
-int __real_getsockname(int descriptor, sockaddr* address, socklen_t* length);
-int __real_getsockopt(int descriptor, int level, int name, void* value, socklen_t* length);
-int __real_setsockopt(int descriptor, int level, int name, const void* value, socklen_t length);
-int __real_shutdown(int descriptor, int how);
-ssize_t __real_send(int descriptor, const void* data, size_t size, int flags);
-ssize_t __real_recv(int descriptor, void* data, size_t size, int flags);
+int __real_open(const char* path, int flags, ...);
+int __real_mkdir(const char* path, mode_t mode);
+int __real_unlink(const char* path);
+int __real_fsync(int descriptor);
 ssize_t __real_read(int descriptor, void* data, size_t size);
 ssize_t __real_write(int descriptor, const void* data, size_t size);
-int __real_close(int descriptor);
+ssize_t __real_pwrite(int descriptor, const void* data, size_t size, off_t at);
 int __real_statvfs(const char* path, struct statvfs* found);
+bool __real__ZNSt10filesystem6removeERKNS_7__cxx114pathERSt10error_code(const fs::path& path, std::error_code& error);
+uintmax_t __real__ZNSt10filesystem10remove_allERKNS_7__cxx114pathERSt10error_code(const fs::path& path,
+                                                                                  std::error_code& error);
+bool __real__ZNSt10filesystem18create_directoriesERKNS_7__cxx114pathERSt10error_code(const fs::path& path,
+                                                                                     std::error_code& error);
 
-int __wrap_poll(pollfd* entries, nfds_t count, int timeout) {
-  Network* const network = Network::current();
-  if (network == nullptr) return __real_poll(entries, count, timeout);
+int __wrap_open(const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0;
+  va_end(arguments);
+  Storage* const storage = Storage::current();
+  const bool makes = storage != nullptr && (flags & O_CREAT) != 0 && ::access(path, F_OK) != 0;
+  const int descriptor = __real_open(path, flags, mode);
+  if (makes && descriptor >= 0) storage->made(path, false);
+  return descriptor;
+}
+
+int __wrap_mkdir(const char* path, mode_t mode) {
+  const int made = __real_mkdir(path, mode);
+  if (Storage* const storage = Storage::current(); storage != nullptr && made == 0) storage->made(path, true);
+  return made;
+}
+
+int __wrap_unlink(const char* path) {
+  if (Storage* const storage = Storage::current()) storage->will_remove(path);
+  return __real_unlink(path);
+}
+
+bool __wrap__ZNSt10filesystem6removeERKNS_7__cxx114pathERSt10error_code(const fs::path& path, std::error_code& error) {
+  if (Storage* const storage = Storage::current()) storage->will_remove(path);
+  return __real__ZNSt10filesystem6removeERKNS_7__cxx114pathERSt10error_code(path, error);
+}
+
+uintmax_t __wrap__ZNSt10filesystem10remove_allERKNS_7__cxx114pathERSt10error_code(const fs::path& path,
+                                                                                  std::error_code& error) {
+  if (Storage* const storage = Storage::current()) storage->will_remove(path);
+  return __real__ZNSt10filesystem10remove_allERKNS_7__cxx114pathERSt10error_code(path, error);
+}
+
+bool __wrap__ZNSt10filesystem18create_directoriesERKNS_7__cxx114pathERSt10error_code(const fs::path& path,
+                                                                                     std::error_code& error) {
+  if (Storage* const storage = Storage::current()) {
+    std::vector<fs::path> missing;
+    for (fs::path at = path; !at.empty() && !fs::exists(at); at = at.parent_path()) missing.push_back(at);
+    for (auto one = missing.rbegin(); one != missing.rend(); ++one) storage->made(*one, true);
+  }
+  return __real__ZNSt10filesystem18create_directoriesERKNS_7__cxx114pathERSt10error_code(path, error);
+}
+
+int __wrap_fsync(int descriptor) {
+  Storage* const storage = Storage::current();
+  if (storage == nullptr) return __real_fsync(descriptor);
   Scheduler& scheduler = *Scheduler::current();
-  scheduler.maybe_yield(thalweg::simulation::kYieldAtCall);
-  const Time deadline =
-      timeout < 0 ? thalweg::simulation::kNever : scheduler.now() + timeout * thalweg::simulation::kMillisecond;
-  while (true) {
-    Time changes = deadline;
-    const int ready = thalweg::simulation::poll_once(*network, entries, count, changes);
-    if (ready > 0 || scheduler.now() >= deadline) return ready;
-    scheduler.wait(network, changes);
-  }
-}
-
-int __wrap_eventfd(unsigned initial, int flags) {
-  Network* const network = Network::current();
-  return network == nullptr ? __real_eventfd(initial, flags) : network->open(Network::Kind::event);
-}
-
-int __wrap_socket(int domain, int type, int protocol) {
-  Network* const network = Network::current();
-  return network == nullptr ? __real_socket(domain, type, protocol) : network->open(Network::Kind::socket);
-}
-
-int __wrap_connect(int descriptor, const sockaddr* address, socklen_t length) {
-  Network* const network = network_for(descriptor);
-  if (network == nullptr) return __real_connect(descriptor, address, length);
-  return network->connect(descriptor, thalweg::simulation::port_of(address));
-}
-
-int __wrap_bind(int descriptor, const sockaddr* address, socklen_t length) {
-  Network* const network = network_for(descriptor);
-  if (network == nullptr) return __real_bind(descriptor, address, length);
-  return network->listen(descriptor, thalweg::simulation::port_of(address));
-}
-
-int __wrap_listen(int descriptor, int backlog) {
-  return network_for(descriptor) == nullptr ? __real_listen(descriptor, backlog) : 0;
-}
-
-int __wrap_accept4(int descriptor, sockaddr* address, socklen_t* length, int flags) {
-  Network* const network = network_for(descriptor);
-  return network == nullptr ? __real_accept4(descriptor, address, length, flags) : network->accept(descriptor);
-}
-
-int __wrap_getsockname(int descriptor, sockaddr* address, socklen_t* length) {
-  Network* const network = network_for(descriptor);
-  if (network == nullptr) return __real_getsockname(descriptor, address, length);
-  reinterpret_cast<sockaddr_in*>(address)->sin_port = htons(network->find(descriptor)->port);
+  storage->step_into_trap();
+  scheduler.sleep_until(scheduler.now() + static_cast<Time>(scheduler.random(static_cast<uint64_t>(kSyncMax))));
+  storage->synced(descriptor);
   return 0;
-}
-
-int __wrap_getsockopt(int descriptor, int level, int name, void* value, socklen_t* length) {
-  Network* const network = network_for(descriptor);
-  if (network == nullptr) return __real_getsockopt(descriptor, level, name, value, length);
-  if (level != SOL_SOCKET || name != SO_ERROR) {
-    errno = ENOPROTOOPT;
-    return -1;
-  }
-  const auto* const socket = network->find(descriptor);
-  *static_cast<int*>(value) = socket->link && socket->link->reset ? ECONNREFUSED : 0;
-  return 0;
-}
-
-int __wrap_setsockopt(int descriptor, int level, int name, const void* value, socklen_t length) {
-  return network_for(descriptor) == nullptr ? __real_setsockopt(descriptor, level, name, value, length) : 0;
-}
-
-int __wrap_shutdown(int descriptor, int how) {
-  Network* const network = network_for(descriptor);
-  if (network == nullptr) return __real_shutdown(descriptor, how);
-  const auto* const socket = network->find(descriptor);
-  if (socket->link) socket->link->pipes[socket->side].closed = true;
-  network->changed();
-  return 0;
-}
-
-ssize_t __wrap_send(int descriptor, const void* data, size_t size, int flags) {
-  Network* const network = network_for(descriptor);
-  if (network == nullptr) return __real_send(descriptor, data, size, flags);
-  Scheduler::current()->maybe_yield(thalweg::simulation::kYieldAtCall);
-  return network->send(descriptor, thalweg::simulation::bytes_of(data, size));
-}
-
-ssize_t __wrap_recv(int descriptor, void* data, size_t size, int flags) {
-  Network* const network = network_for(descriptor);
-  if (network == nullptr) return __real_recv(descriptor, data, size, flags);
-  Scheduler::current()->maybe_yield(thalweg::simulation::kYieldAtCall);
-  return network->receive(descriptor, {static_cast<std::byte*>(data), size});
 }
 
 ssize_t __wrap_read(int descriptor, void* data, size_t size) {
@@ -193,7 +133,7 @@ ssize_t __wrap_read(int descriptor, void* data, size_t size) {
     return sizeof(uint64_t);
   }
   if (Storage* const storage = Storage::current()) {
-    Scheduler::current()->maybe_yield(thalweg::simulation::kYieldAtCall);
+    Scheduler::current()->maybe_yield(kYieldAtCall);
     if (Scheduler::current()->chance(storage->read_error_once_in)) {
       errno = EIO;
       return -1;
@@ -210,30 +150,17 @@ ssize_t __wrap_write(int descriptor, const void* data, size_t size) {
   }
   Storage* const storage = Storage::current();
   if (storage == nullptr) return __real_write(descriptor, data, size);
-  Scheduler& scheduler = *Scheduler::current();
-  scheduler.maybe_yield(thalweg::simulation::kYieldAtCall);
-  if (storage->full) {
-    if (size > 1 && scheduler.chance(2)) return __real_write(descriptor, data, 1 + scheduler.random(size - 1));
-    errno = ENOSPC;
-    return -1;
-  }
-  if (!scheduler.chance(storage->damaged_once_in)) return __real_write(descriptor, data, size);
-  ++storage->damaged;
-  std::vector<char> damaged(static_cast<const char*>(data), static_cast<const char*>(data) + size);
-  const size_t begin = scheduler.random(size);
-  if (scheduler.chance(2)) {
-    damaged[begin] = static_cast<char>(damaged[begin] ^ (1 << scheduler.random(8)));
-  } else {
-    std::fill(damaged.begin() + static_cast<ptrdiff_t>(begin), damaged.end(), '\0');  // as a torn write leaves it
-  }
-  return __real_write(descriptor, damaged.data(), size);
+  return write_as_storage_does(*storage, data, size, [descriptor](const char* bytes, size_t part) {
+    return __real_write(descriptor, bytes, part);
+  });
 }
 
-int __wrap_close(int descriptor) {
-  Network* const network = network_for(descriptor);
-  if (network == nullptr) return __real_close(descriptor);
-  network->close(descriptor);
-  return 0;
+ssize_t __wrap_pwrite(int descriptor, const void* data, size_t size, off_t at) {
+  Storage* const storage = Storage::current();
+  if (storage == nullptr) return __real_pwrite(descriptor, data, size, at);
+  return write_as_storage_does(*storage, data, size, [descriptor, at](const char* bytes, size_t part) {
+    return __real_pwrite(descriptor, bytes, part, at);
+  });
 }
 
 int __wrap_statvfs(const char* path, struct statvfs* found) {

@@ -65,6 +65,9 @@ using thalweg::simulation::Time;
 extern "C" {
 
 int __real_pthread_mutex_lock(pthread_mutex_t* mutex);
+int __real_pthread_rwlock_rdlock(pthread_rwlock_t* lock);
+int __real_pthread_rwlock_wrlock(pthread_rwlock_t* lock);
+int __real_pthread_rwlock_unlock(pthread_rwlock_t* lock);
 int __real_nanosleep(const timespec* wanted, timespec* left);
 int __real_sched_yield();
 pthread_t __real_pthread_self();
@@ -95,6 +98,31 @@ int __wrap_pthread_mutex_unlock(pthread_mutex_t* mutex) {
   const int unlocked = __real_pthread_mutex_unlock(mutex);
   if (Scheduler* const scheduler = Scheduler::current()) {
     scheduler->wake(mutex);
+    scheduler->maybe_yield(thalweg::simulation::kYieldAtLock);
+  }
+  return unlocked;
+}
+
+int __wrap_pthread_rwlock_rdlock(pthread_rwlock_t* lock) {
+  Scheduler* const scheduler = Scheduler::current();
+  if (scheduler == nullptr) return __real_pthread_rwlock_rdlock(lock);
+  scheduler->maybe_yield(thalweg::simulation::kYieldAtLock);
+  while (pthread_rwlock_tryrdlock(lock) == EBUSY) scheduler->wait(lock, kNever);
+  return 0;
+}
+
+int __wrap_pthread_rwlock_wrlock(pthread_rwlock_t* lock) {
+  Scheduler* const scheduler = Scheduler::current();
+  if (scheduler == nullptr) return __real_pthread_rwlock_wrlock(lock);
+  scheduler->maybe_yield(thalweg::simulation::kYieldAtLock);
+  while (pthread_rwlock_trywrlock(lock) == EBUSY) scheduler->wait(lock, kNever);
+  return 0;
+}
+
+int __wrap_pthread_rwlock_unlock(pthread_rwlock_t* lock) {
+  const int unlocked = __real_pthread_rwlock_unlock(lock);
+  if (Scheduler* const scheduler = Scheduler::current()) {
+    scheduler->wake(lock);
     scheduler->maybe_yield(thalweg::simulation::kYieldAtLock);
   }
   return unlocked;

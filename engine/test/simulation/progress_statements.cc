@@ -35,6 +35,7 @@ Outcome DestinationSession::progress_statement(const std::string& sql, const Par
   const auto is = [&](const char* beginning) { return sql.starts_with(beginning); };
   if (is("SELECT pg_catalog.pg_advisory_xact_lock(")) return rows({{""}});
   if (is("SELECT pg_catalog.to_regclass(")) return rows({{"t"}});
+  if (is("SELECT s.source_system_identifier, ")) return find_stream();
   if (is("SELECT max(version) FROM thalweg.schema_version")) return rows({{"1"}});
   if (is("SELECT pg_catalog.pg_try_advisory_lock(")) {
     // The session's, not the transaction's.
@@ -71,6 +72,14 @@ Outcome DestinationSession::blockers(int pid) {
   std::vector<Row> pids;
   for (const int blocker : found) pids.push_back({std::to_string(blocker)});
   return rows(std::move(pids));
+}
+
+Outcome DestinationSession::find_stream() {
+  const DestinationState& state = destination_.committed();
+  if (!state.stream) return rows({});
+  base::Lsn low_watermark = state.stream->low_watermark;
+  for (const auto& [applier, row] : state.progress) low_watermark = std::max(low_watermark, row.low_watermark);
+  return rows({{"7000", "1", "postgres", "thalweg_simulated", "0/0", base::to_string(low_watermark)}});
 }
 
 Outcome DestinationSession::begin_epoch() {

@@ -49,18 +49,18 @@ bool Session::gone() const { return channel_->server_notices <= server_.schedule
 
 bool Session::next_request(Request& request, Time deadline) {
   Scheduler& world = scheduler();
-  while (!gone()) {
-    if (!channel_->to_server.empty() && channel_->to_server.front().arrives <= world.now()) {
-      request = std::move(channel_->to_server.front());
-      channel_->to_server.pop_front();
+  auto& arriving = channel_->to_server;
+  while (true) {
+    if (!arriving.empty() && arriving.front().arrives <= world.now()) {
+      request = std::move(arriving.front());
+      arriving.pop_front();
       return true;
     }
-    if (world.now() >= deadline) return false;
-    Time until = std::min(deadline, channel_->server_notices);
-    if (!channel_->to_server.empty()) until = std::min(until, channel_->to_server.front().arrives);
-    world.wait(channel_.get(), until);
+    // That the client has gone is read behind all that it sent.
+    if ((arriving.empty() && gone()) || world.now() >= deadline) return false;
+    world.wait(channel_.get(),
+               std::min(deadline, arriving.empty() ? channel_->server_notices : arriving.front().arrives));
   }
-  return false;
 }
 
 void Session::respond(Response response) {
@@ -257,6 +257,9 @@ void Server::client_died(const Process& client) {
   for (const auto& weak : channels_) {
     const auto channel = weak.lock();
     if (!channel || channel->client != &client) continue;
+    // What the network had taken arrives, unless the whole machine went.
+    auto& arriving = channel->to_server;
+    if (scheduler_.chance(2)) arriving.resize(scheduler_.random(arriving.size() + 1));
     channel->server_notices =
         std::min(channel->server_notices,
                  scheduler_.now() + static_cast<Time>(scheduler_.random(static_cast<uint64_t>(kNoticeMax))));

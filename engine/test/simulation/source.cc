@@ -281,7 +281,7 @@ void Source::check_feedback(uint64_t flushed) {
   if (flushed > wal_end_) fail("{:X} is confirmed, the source's WAL ends at {:X}", flushed, wal_end_);
   if (flushed <= confirmed_) return;
   const auto& all = history_.transactions();
-  for (size_t i = destination_->durable().expected.prefix(); i < all.size(); ++i) {
+  for (size_t i = destination_ ? destination_->durable().expected.prefix() : all.size(); i < all.size(); ++i) {
     if (all[i].commit_lsn >= flushed) break;
     if (!all[i].changes.empty() && !destination_->durable().expected.has(i)) {
       fail("{:X} is confirmed to the source, but transaction {} at {:X} is not durable at the destination", flushed, i,

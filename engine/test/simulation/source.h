@@ -26,6 +26,7 @@ struct SourceOptions {
   Time pause_max = 40 * kMillisecond;  // between two steps of the clients
   size_t decoding_buffered_max = 30;   // changes; more of them are streamed
   size_t seed_rows = 10;               // that are there before the stream begins
+  size_t batch_bytes = 0;              // of thalweg_output's batches; 0: the slot is pgoutput's
 };
 
 class Source final : public Server {
@@ -39,7 +40,8 @@ class Source final : public Server {
   bool clients_done() const { return done_; }
   const History& history() const { return history_; }
   uint64_t wal_end() const { return wal_end_; }
-  // Whose durable state the slot's position is compared with.
+  // Whose durable state the slot's position is compared with. None: what the slot has passed never comes again, and
+  // whoever had it neither on disk nor at its destination will lack it.
   void check_feedback_against(const Destination& destination) { destination_ = &destination; }
   uint64_t confirmed() const { return confirmed_; }
 

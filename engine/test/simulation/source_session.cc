@@ -49,7 +49,8 @@ Outcome SourceSession::execute(const std::string& sql, const std::vector<Paramet
   if (is("SELECT s.plugin, s.database, s.wal_status")) {
     const bool active = source_.active_pid_ != 0;
     return rows(
-        {{"pgoutput", "postgres", "reserved", lsn_text(Source::kBegin), lsn_text(source_.confirmed_),
+        {{source_.options_.batch_bytes > 0 ? "thalweg_output" : "pgoutput", "postgres", "reserved",
+          lsn_text(Source::kBegin), lsn_text(source_.confirmed_),
           active ? Value(std::to_string(source_.active_pid_)) : Value(), active ? Value(source_.holder_) : Value()}});
   }
   if (is("WITH RECURSIVE part(")) return rows({{"f", "f"}});
@@ -66,6 +67,20 @@ void SourceSession::send(uint64_t lsn, const std::string& payload) {
   response.kind = Response::Kind::copy_data;
   response.bytes = "w" + u64(lsn) + u64(source_.wal_end_) + now_text() + payload;
   respond(std::move(response));
+}
+
+// docs/formats/output-batch.md
+void SourceSession::add_to_batch(uint64_t lsn, const std::string& payload) {
+  if (batch_.empty()) {
+    batch_ = std::string(1, '\1');
+    batch_lsn_ = lsn;
+  }
+  batch_ += u64(payload.size()).substr(4) + u64(lsn) + payload;
+  if (batch_.size() >= source_.options_.batch_bytes) send_batch();
+}
+
+void SourceSession::send_batch() {
+  if (!batch_.empty()) send(batch_lsn_, std::exchange(batch_, {}));
 }
 
 void SourceSession::send_keepalive(uint64_t lsn, bool reply) {
@@ -117,9 +132,14 @@ void SourceSession::replicate(const std::string& sql) {
   }
   trace("walsender {} starts at {:X}", channel().pid, start);
   size_t next = 0;
+  const bool batches = source_.options_.batch_bytes > 0;
+  if (batches != (sql.find("batch_version '1'") != std::string::npos)) {
+    fail("the slot's plugin {} batches: {}", batches ? "sends" : "knows no", sql);
+  }
   LogicalDecoding decoding(start, source_.options_.decoding_buffered_max,
                            [&](uint64_t lsn, const std::string& payload) {
-                             send(lsn, payload);
+                             batches ? add_to_batch(lsn, payload) : send(lsn, payload);
+                             if (!batch_.empty()) return;
                              // In the midst of a transaction, too; then it is as far as what came before the commit.
                              if (scheduler().chance(40)) send_keepalive(source_.wal_[next].lsn, scheduler().chance(8));
                            });
@@ -138,6 +158,7 @@ void SourceSession::replicate(const std::string& sql) {
     if (silent >= kSenderTimeout / 2 && !std::exchange(asked, true)) send_keepalive(position, true);
     if (unread_responses() < kUnreadMax && next < source_.wal_.size()) {
       decoding.decode(source_.wal_[next]);
+      send_batch();
       ++next;
       if (scheduler().chance(50)) decoding.forget_tables();
       scheduler().maybe_yield(4);

@@ -22,6 +22,8 @@ class SourceSession final : public Session {
   void replicate(const std::string& sql) override;
   Outcome take_slot(const std::string& sql, uint64_t& start);
   void send(uint64_t lsn, const std::string& payload);
+  void add_to_batch(uint64_t lsn, const std::string& payload);
+  void send_batch();
   void send_keepalive(uint64_t lsn, bool reply);
   // False: the stream ends. `position`: everything that commits before it was sent.
   bool take_feedback(uint64_t position);
@@ -29,6 +31,8 @@ class SourceSession final : public Session {
   Source& source_;
   bool holds_slot_ = false;
   Time heard_ = 0;
+  std::string batch_;  // not sent yet
+  uint64_t batch_lsn_ = 0;
 };
 
 }  // namespace thalweg::simulation

@@ -2,25 +2,57 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "simulation/scheduler.h"
 
-// What happens to files of simulated machines. They lie in a real directory; a write may fail for want of space after
-// half of it, or do something else than it says; a read may fail.
+// The disks of the world's machines. Files lie in a real directory; a write may fail for want of space after half of
+// it, or do something else than it says; a read may fail. A machine that loses power keeps what was synced, of the rest
+// any part.
 
 namespace thalweg::simulation {
 
-struct Storage {
+class Storage {
+ public:
+  explicit Storage(Scheduler& scheduler) : scheduler_(scheduler) {}
+  static Storage* current();
+  void make_current();
+
   bool full = false;             // writes stop in the middle with ENOSPC
   uint32_t damaged_once_in = 0;  // writes: some bytes are others, or are never written, and nobody says so
   uint32_t read_error_once_in = 0;
-  uint64_t damaged = 0;  // so many writes were
 
-  static Storage* current();
-  void make_current();
+  // --- what the engine does, as its calls say it
+  void made(const std::filesystem::path& path, bool folder);
+  void will_remove(const std::filesystem::path& path);  // a file, or a folder with all it has
+  // From now on no loss of power takes the file's bytes away; or the folder's entries, and what was done before them.
+  void synced(int descriptor);
+
+  // The engine's process stops for ever in one of the next calls of write and fsync; the waker has to kill it.
+  void set_trap(uint32_t calls) { trap_ = calls; }
+  bool await_trap(Time deadline);
+  void step_into_trap();
+
+  void lose_power(const std::filesystem::path& directory);
+
+ private:
+  // What was done to folders and may not be there after a loss of power; never without what was done before it.
+  struct Step {
+    enum class Kind : uint8_t { made_file, made_folder, removed_file, removed_folder };
+    Kind kind;
+    std::filesystem::path path;
+    std::string synced;  // removed_file
+  };
+  void undo(const Step& step);
+  void tear(const std::filesystem::path& path);
+
+  Scheduler& scheduler_;
+  std::map<std::filesystem::path, std::string> synced_;  // bytes of files
+  std::vector<Step> steps_;
+  uint32_t trap_ = 0;
+  bool trapped_ = false;
 };
-
-// What a crash makes of files that were never synced: torn, emptied, or as they were.
-void tear_files(Scheduler& scheduler, const std::filesystem::path& directory);
 
 }  // namespace thalweg::simulation

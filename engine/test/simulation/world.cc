@@ -20,9 +20,15 @@ namespace {
 constexpr Time kFaultPauseMax = 2 * kSecond;
 constexpr Time kOutageMax = 3 * kSecond;
 constexpr Time kConvergenceMax = 600 * kSecond;  // of simulated time, once no more faults come
+constexpr Time kStandsStill = 5 * kSecond;       // before its source writes what the others have to get rid of
+constexpr Time kBehindMax = 60 * kSecond;        // that a destination which stands still may hold the source's WAL
+constexpr Time kQueueFull = 2 * kSecond;         // after which a queue that nobody takes from is full, mostly
+constexpr size_t kTrapCallsMax = 40;             // of write and fsync, until the trap shuts
+constexpr const char* kNames[] = {"north", "east", "west"};
 
 struct Plan {
   bool two_engines = false;
+  size_t destinations = 1;
   Order order = Order::dependent;
   bool has_data_layer = false;
   size_t faults = 0;
@@ -34,7 +40,11 @@ struct Plan {
 Plan make_plan(Scheduler& scheduler) {
   Plan plan;
   const auto between = [&](size_t least, size_t most) { return least + scheduler.random(most - least + 1); };
-  plan.two_engines = scheduler.chance(2);
+  if (scheduler.chance(3)) {
+    plan.destinations = between(2, std::size(kNames));
+  } else {
+    plan.two_engines = scheduler.chance(2);
+  }
   plan.engine.heartbeat_interval = std::chrono::seconds(scheduler.chance(2) ? 0 : between(1, 3));
   plan.order = scheduler.chance(3) ? Order::full : Order::dependent;
   plan.has_data_layer = scheduler.chance(2);
@@ -45,6 +55,7 @@ Plan make_plan(Scheduler& scheduler) {
   plan.source.hot_once_in = static_cast<uint32_t>(between(1, 8));
   plan.source.pause_max = static_cast<Time>(between(1, 60)) * kMillisecond;
   plan.source.decoding_buffered_max = between(4, 60);
+  plan.source.batch_bytes = scheduler.chance(2) ? between(1, 4000) : 0;
   auto& apply = plan.engine.apply;
   apply.parallelism = static_cast<int>(between(1, 6));
   apply.commit_serialization =
@@ -57,6 +68,7 @@ Plan make_plan(Scheduler& scheduler) {
   plan.engine.queue_bytes = between(16, 256) * 1024;
   plan.engine.compression = static_cast<propagation::Compression>(scheduler.random(3));
   plan.engine.batch_bytes = 4096 << scheduler.random(3);
+  plan.engine.backlog_segment_bytes = between(1, 16) * 1024;
   return plan;
 }
 
@@ -65,23 +77,29 @@ class World {
   World(uint64_t seed, const std::filesystem::path& directory)
       : scheduler_(seed),
         network_(scheduler_),
+        storage_(scheduler_),
         plan_(make_plan(scheduler_)),
-        source_(scheduler_, network_, plan_.source),
-        destination_(scheduler_, network_, source_.history(), plan_.order, plan_.has_data_layer) {
+        source_(scheduler_, network_, plan_.source) {
     network_.make_current();
     storage_.make_current();
+    for (size_t i = 0; i < plan_.destinations; ++i) {
+      destinations_.push_back(std::make_unique<Destination>(scheduler_, network_,
+                                                            fans_out() ? kNames[i] : "destination", source_.history(),
+                                                            plan_.order, plan_.has_data_layer));
+    }
     const auto add = [&](const char* name, Part part) {
       EngineOptions options = plan_.engine;
       options.name = name;
       options.part = part;
       options.directory = directory / name;
+      if (part == Part::fanning_out) options.destinations.assign(kNames, kNames + plan_.destinations);
       engines_.push_back(std::make_unique<Engine>(scheduler_, options));
     };
     if (plan_.two_engines) {
       add("sender", Part::sending);
       add("receiver", Part::receiving);
     } else {
-      add("engine", Part::whole);
+      add("engine", fans_out() ? Part::fanning_out : Part::whole);
     }
   }
 
@@ -100,15 +118,18 @@ class World {
 
  private:
   void live() {
-    trace("{} engine(s), {} order, data layer {}, parallelism {}, group {}, {} faults", engines_.size(),
-          plan_.order == Order::full ? "full" : "dependent", plan_.has_data_layer, plan_.engine.apply.parallelism,
-          plan_.engine.apply.group_size, plan_.faults);
-    source_.check_feedback_against(destination_);
-    destination_.register_stream(base::Lsn{source_.slot_start()});
+    trace("{} engine(s), {} destination(s), {} order, data layer {}, parallelism {}, group {}, {} faults",
+          engines_.size(), plan_.destinations, plan_.order == Order::full ? "full" : "dependent", plan_.has_data_layer,
+          plan_.engine.apply.parallelism, plan_.engine.apply.group_size, plan_.faults);
+    if (!fans_out()) source_.check_feedback_against(*destinations_.front());
     source_.start();
-    destination_.start();
+    for (const auto& destination : destinations_) {
+      destination->register_stream(base::Lsn{source_.slot_start()});
+      destination->start();
+    }
     for (const auto& engine : engines_) engine->start();
     source_.run_clients(nature_);
+    if (fans_out() && plan_.faults == 0) stand_still();
     for (size_t i = 0; i < plan_.faults; ++i) {
       pause(kFaultPauseMax);
       cause_fault();
@@ -119,8 +140,10 @@ class World {
     const Time deadline = scheduler_.now() + kConvergenceMax;
     while (!is_converged()) {
       if (scheduler_.now() > deadline) {
-        fail("the destination has {} transactions of {}, and gets no more", destination_.committed().expected.prefix(),
-             source_.history().transactions().size());
+        for (const auto& one : destinations_) {
+          fail("{} has {} transactions of {}, and gets no more; confirmed is {:X}", one->name(),
+               one->committed().expected.prefix(), source_.history().transactions().size(), source_.confirmed());
+        }
       }
       pause(kSecond);
     }
@@ -129,13 +152,32 @@ class World {
 
   bool is_converged() const {
     const size_t all = source_.history().transactions().size();
-    if (destination_.durable().expected.prefix() < all) return false;
-    if (destination_.durable().data != source_.history().final_state()) {
-      fail("the destination is not what the source is:{}",
-           describe_difference(destination_.durable().data, source_.history().final_state()));
+    for (const auto& one : destinations_) {
+      if (one->durable().expected.prefix() < all) return false;
+      if (one->durable().data != source_.history().final_state()) {
+        fail("{} is not what the source is:{}", one->name(),
+             describe_difference(one->durable().data, source_.history().final_state()));
+      }
     }
     // The source may forget its WAL in the end.
     return source_.confirmed() >= (all == 0 ? 0 : source_.history().transactions().back().commit_lsn);
+  }
+
+  bool fans_out() const { return plan_.destinations > 1; }
+  Destination& any_destination() { return *destinations_[scheduler_.random(destinations_.size())]; }
+
+  // One of several takes nothing more: in the end its backlog is on the engine's disk, and the source may forget.
+  void stand_still() {
+    pause(2 * kSecond);
+    Destination& still = any_destination();
+    trace("{} stands still", still.name());
+    still.lock_tables();
+    scheduler_.sleep_until(scheduler_.now() + kStandsStill);
+    const uint64_t due = source_.wal_end();
+    const Time deadline = scheduler_.now() + kBehindMax;
+    while (source_.confirmed() < due && scheduler_.now() < deadline) pause(kSecond);
+    if (source_.confirmed() < due) fail("{} stands still, and the source keeps its WAL for it", still.name());
+    still.unlock_tables();
   }
 
   void pause(Time most) {
@@ -154,15 +196,21 @@ class World {
   void cause_fault() {
     ++faults_;
     Engine& engine = *engines_[scheduler_.random(engines_.size())];
+    Destination& destination = any_destination();
     switch (scheduler_.random(plan_.storage_faults ? 13 : 10)) {
       case 0:
-      case 1:
         return crash_engine(engine);
+      case 1:
+        if (!fans_out()) return crash_engine(engine);
+        trace("trap: {} dies in a call to its disk", engine.options().name);
+        storage_.set_trap(1 + static_cast<uint32_t>(scheduler_.random(kTrapCallsMax)));
+        if (storage_.await_trap(scheduler_.now() + kOutageMax)) crash_engine(engine);
+        return;
       case 2:
-        trace("fault: the destination crashes");
-        destination_.crash();
-        return later([this] {
-          if (!destination_.is_up()) destination_.start();
+        trace("fault: {} crashes", destination.name());
+        destination.crash();
+        return later([&destination] {
+          if (!destination.is_up()) destination.start();
         });
       case 3:
         trace("fault: the source crashes");
@@ -171,12 +219,19 @@ class World {
           if (!source_.is_up()) source_.start();
         });
       case 4:
-        trace("fault: connections to the destination break");
-        return destination_.break_connections();
+        trace("fault: connections to {} break", destination.name());
+        return destination.break_connections();
       case 5:
         trace("fault: connections to the source break");
         return source_.break_connections();
       case 6:
+        // Half of them once the receiver's queue is full: something of a batch waits for room then.
+        if (plan_.two_engines && destination.is_up() && scheduler_.chance(2)) {
+          trace("{} stands still for a while", destination.name());
+          destination.lock_tables();
+          pause(2 * kQueueFull);
+          later([&destination] { destination.unlock_tables(); });
+        }
         trace("fault: links break");
         network_.break_connections();
         network_.faults.cut_off = scheduler_.chance(2);
@@ -187,7 +242,7 @@ class World {
       case 7:
         trace("fault: rows are locked, the clock jumps");
         step_wall_clock((static_cast<Time>(scheduler_.random(120)) - 60) * kSecond);
-        if (destination_.is_up()) destination_.lock_rows_for_a_while();
+        if (destination.is_up()) destination.lock_rows_for_a_while();
         return;
       case 8:
         trace("{} is restarted in order, parallelism changes", engine.options().name);
@@ -195,13 +250,14 @@ class World {
         if (scheduler_.chance(2)) engine.restart_in_order();
         return;
       case 9:
-        trace("fault: the destination's tables are altered");
-        return destination_.alter_tables();
+        trace("fault: tables of {} are altered", destination.name());
+        return destination.alter_tables();
       case 10:
         trace("fault: the spill's disk is full");
         storage_.full = true;
         return later([this] { storage_.full = false; });
       case 11:
+        if (fans_out()) return;  // a damaged backlog is not made good
         trace("fault: writes to the spill are damaged");
         storage_.damaged_once_in = 4;
         return later([this] { storage_.damaged_once_in = 0; });
@@ -218,9 +274,9 @@ class World {
     const Process* const process = engine.process();
     engine.crash();
     source_.client_died(*process);
-    destination_.client_died(*process);
+    for (const auto& destination : destinations_) destination->client_died(*process);
     network_.process_died(*process);
-    tear_files(scheduler_, engine.options().directory);
+    if (scheduler_.chance(2)) storage_.lose_power(engine.options().directory);
     later([&engine] {
       if (!engine.is_up()) engine.start();
     });
@@ -233,7 +289,9 @@ class World {
     storage_.full = false;
     storage_.damaged_once_in = storage_.read_error_once_in = 0;
     if (!source_.is_up()) source_.start();
-    if (!destination_.is_up()) destination_.start();
+    for (const auto& destination : destinations_) {
+      if (!destination->is_up()) destination->start();
+    }
     for (const auto& engine : engines_) {
       if (!engine->is_up()) engine->start();
     }
@@ -245,7 +303,7 @@ class World {
   const Plan plan_;
   Process nature_{.name = "nature"};
   Source source_;
-  Destination destination_;
+  std::vector<std::unique_ptr<Destination>> destinations_;
   std::vector<std::unique_ptr<Engine>> engines_;
   uint64_t faults_ = 0;
   bool over_ = false;

@@ -1,0 +1,125 @@
+#include "daemon/fan_out.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <thread>
+
+#include "simulation/engine.h"
+#include "simulation/verdict.h"
+
+// A stream with several destinations in an engine of the world: the daemon's own, made anew after every failure as
+// daemon::Stream does, and an operator who tries again what gave up.
+
+namespace thalweg::simulation {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr uint32_t kRetriesOnceInLooks = 40;  // of 50 ms
+
+const base::Clock& system_clock() {
+  static const base::SystemClock clock;
+  return clock;
+}
+
+control::StreamParameters parameters_of(const EngineOptions& options) {
+  constexpr int64_t kMiB = 1 << 20;
+  control::StreamParameters out;
+  out.parallelism = options.apply.parallelism;
+  out.commit_serialization =
+      options.apply.commit_serialization == apply::CommitSerialization::full ? "full" : "dependent_transactions";
+  out.group_size = static_cast<int64_t>(options.apply.group_size);
+  out.txn_lcr_spill_threshold = static_cast<int64_t>(options.apply.txn_lcr_spill_threshold);
+  out.txn_age_spill_threshold = options.apply.txn_age_spill_threshold.count();
+  out.memory_budget_mb = 1 + static_cast<int64_t>(options.apply.memory_budget_bytes) / kMiB;
+  out.queue_size = static_cast<int64_t>(options.queue_slots);
+  out.queue_memory_mb = 1;
+  return out;
+}
+
+control::StreamDefinition definition_of(const EngineOptions& options) {
+  control::StreamDefinition stream;
+  stream.id = "simulated";
+  stream.name = stream.id;
+  stream.status = control::DesiredStatus::enabled;
+  stream.source = {.name = "source", .conninfo = "host=source"};
+  stream.parameters = parameters_of(options);
+  for (const std::string& name : options.destinations) {
+    control::DestinationDefinition one;
+    one.id = name;
+    one.name = name;
+    one.status = control::DesiredStatus::enabled;
+    one.conninfo = "host=" + name;
+    one.parameters = stream.parameters;
+    stream.destinations.push_back(std::move(one));
+  }
+  return stream;
+}
+
+// What the destinations show, and what an operator does about it.
+class Operator {
+ public:
+  Operator(Scheduler& scheduler, const EngineOptions& options) : scheduler_(scheduler), options_(options) {}
+
+  void look(daemon::FanOut& fan_out) {
+    std::string now;
+    for (const control::DestinationStatus& one : fan_out.destinations()) {
+      const auto code = one.error ? std::optional(one.error->error.code) : std::nullopt;
+      now += fmt::format(" {} {} {} {} {}", one.id, one.status, one.phase, one.backlog.state,
+                         code ? base::name_of(*code) : "");
+      // Nothing damages files here: what a loss of power left was seen to when it was written.
+      if (code && (!is_expected(*code) || *code == base::ErrorCode::corrupt_frame)) {
+        fail("destination {} fails with {}: {}", one.id, base::name_of(*code), one.error->error.message);
+      }
+      if (one.status == "ABORTED" && scheduler_.chance(kRetriesOnceInLooks)) fan_out.find(one.id)->retry();
+    }
+    if (now != shown_) trace("{}", now);
+    shown_ = now;
+    if (options_.apply.parallelism != parallelism_) {
+      parallelism_ = options_.apply.parallelism;
+      fan_out.set_parameters(definition_of(options_));
+    }
+  }
+
+ private:
+  Scheduler& scheduler_;
+  const EngineOptions& options_;
+  std::string shown_;
+  int parallelism_ = 0;
+};
+
+}  // namespace
+
+void Engine::run_fan_out() {
+  auto pause = 100ms;
+  Operator person(scheduler_, options_);
+  while (true) {
+    restart_ = false;
+    daemon::FanOut* running = nullptr;
+    daemon::FanOut fan_out({.definition = definition_of(options_),
+                            .spill_directory = options_.directory,
+                            .clock = &system_clock(),
+                            .peering = nullptr,
+                            .stop = &restart_,
+                            .set_phase = [&](std::string_view) { person.look(*running); },
+                            .on_capture = [&] { pause = 100ms; },
+                            .backlog_segment_bytes = options_.backlog_segment_bytes});
+    running = &fan_out;
+    const auto ran = fan_out.run();
+    if (ran) {
+      trace("restarts in order");
+      continue;
+    }
+    const base::Error& error = ran.error();
+    trace("fan-out ends: {}: {}", base::name_of(error.code), error.message);
+    if (!is_expected(error.code)) {
+      fail("{} fails with {}: {}", options_.name, base::name_of(error.code), error.message);
+    }
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, 2000ms);
+  }
+}
+
+}  // namespace thalweg::simulation
