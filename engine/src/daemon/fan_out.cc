@@ -149,11 +149,12 @@ void FanOut::end(bool drain, std::chrono::milliseconds patience) {
   for (const auto& branch : branches_) branch->request_stop(false);
   spiller_.reset();
   for (const auto& branch : branches_) branch->end();
-  if (std::exchange(producing_, false)) {
+  if (producing_) {
     confirmed_.store(lowest_confirmed().value, std::memory_order_release);
     producer_->join();
   }
   std::unique_lock lock(session_lock_);
+  producing_ = false;
   producer_.reset();
   queue_.reset();
 }
@@ -172,7 +173,7 @@ Branch* FanOut::find(const std::string& destination) const {
 PipelinePositions FanOut::positions() const {
   std::shared_lock lock(session_lock_);
   PipelinePositions out;
-  if (producer_) {
+  if (producing_) {
     const capture::CaptureStatus capture = producer_->capture_status();
     out.captured = capture.captured;
     out.source_end = capture.source_end;
@@ -192,7 +193,7 @@ control::StreamStats FanOut::stats() const {
   stats.id = options_.definition.id;
   {
     std::shared_lock lock(session_lock_);
-    if (producer_) {
+    if (producing_) {
       stats.components.push_back(producer_->sample());
       stats.components.push_back(queue_sample(*queue_));
     }
@@ -205,7 +206,7 @@ telemetry::MarkerTrail FanOut::markers() const {
   telemetry::MarkerTrail trail;
   {
     std::shared_lock lock(session_lock_);
-    if (producer_) producer_->add_to(trail);
+    if (producing_) producer_->add_to(trail);
   }
   for (const auto& branch : branches_) branch->add_to(trail);
   return trail;
@@ -213,7 +214,7 @@ telemetry::MarkerTrail FanOut::markers() const {
 
 base::Result<void> FanOut::place_marker(const std::string& id, const std::string& label) {
   std::shared_lock lock(session_lock_);
-  if (producer_) return producer_->place_marker(id, label);
+  if (producing_) return producer_->place_marker(id, label);
   return base::fail(base::ErrorCode::marker_refused, "The capture does not run");
 }
 

@@ -73,7 +73,9 @@ class FanOut {
   std::unique_ptr<queue::LcrQueue> queue_;
   std::unique_ptr<QueueProducer> producer_;
   std::unique_ptr<queue::QueueSpiller> spiller_;
-  bool producing_ = false;  // the supervisor's: the producer has started
+  // The producer has started: there is a capture to ask. Writer: the supervisor (release). Readers: anybody who holds
+  // session_lock_ (acquire).
+  std::atomic<bool> producing_{false};
   // Writer: the supervisor (release). Readers: the capture; the branches (acquire).
   std::atomic<uint64_t> confirmed_{0};
   std::atomic<uint64_t> source_end_{0};

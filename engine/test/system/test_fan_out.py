@@ -272,7 +272,7 @@ def test_a_damaged_backlog_stops_its_destination_only(fan: FanOut) -> None:
     segment.write_bytes(damaged)
     more = (6001, 7000)
     fan.mend("b")
-    fan.wait("b", lambda one: "missing" not in one["error"]["message"], "has tried again")
+    fan.wait("b", lambda one: one["error"] and "missing" not in one["error"]["message"], "has tried again")
     assert_stopped()
     segment.write_bytes(whole)
     aside.unlink()
