@@ -98,9 +98,9 @@ class AlertRuleSettings(Body):
     enabled: Annotated[bool, Field(strict=True)] | None = None
     severity: Severity | None = None
     hold_seconds: Annotated[float, Field(strict=True, ge=0, le=86400, allow_inf_nan=False)] | None = None
-    thresholds: Annotated[dict[str, Annotated[float, Field(strict=True, allow_inf_nan=False)]], Field(max_length=10)] = Field(
-        default_factory=dict
-    )
+    thresholds: Annotated[
+        dict[str, Annotated[float, Field(strict=True, allow_inf_nan=False)]], Field(max_length=10)
+    ] = Field(default_factory=dict)
 
 
 class AlertStreamRule(Resource):
