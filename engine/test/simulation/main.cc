@@ -25,11 +25,17 @@ using thalweg::simulation::WorldResult;
 
 constexpr int kFailuresShown = 5;
 
-// In memory where the machine has such a place: thousands of worlds spill.
+// In memory where the machine has such a place: thousands of worlds spill. Made anew: a world that was killed leaves
+// its directory behind, and a process may get its number again.
 std::filesystem::path own_directory() {
   const std::filesystem::path memory = "/dev/shm";
   const auto base = std::filesystem::is_directory(memory) ? memory : std::filesystem::temp_directory_path();
-  return base / ("thalweg-simulation-" + std::to_string(getpid()));
+  std::string name = base / "thalweg-simulation-XXXXXX";
+  if (mkdtemp(name.data()) == nullptr) {
+    std::perror("mkdtemp");
+    std::exit(2);
+  }
+  return name;
 }
 
 struct Totals {
