@@ -52,7 +52,8 @@ async def test_conflicting_row_is_parked_told_of_and_over_when_it_is_discarded(
         assert notice["alert"]["message"] == f"1 transaction is parked in the error queue of {stream['name']}."
         assert notice["url"].endswith(f"/streams/{stream['id']}?tab=errors")
         (error,) = await parked(admin, path, 1)
-        assert (await admin.delete(f"{path}/errors/{error['id']}")).status_code == 204
+        errors = f"{path}/destinations/{stream['destinations'][0]['id']}/errors"
+        assert (await admin.delete(f"{errors}/{error['id']}")).status_code == 204
         await told(receiver, "error_queue", "resolved")
 
 
