@@ -82,9 +82,13 @@ base::Result<void> in_transaction(pg::Connection& connection, Body body) {
   return done;
 }
 
+// Not to_regclass: that answers from the session's cache of names, where a schema that another stream has made since,
+// while this one waited for the lock, may still be missing. A scan of the catalogue sees what is committed.
 base::Result<bool> schema_exists(pg::Connection& connection) {
   THALWEG_ASSIGN(const pg::Rows rows,
-                 connection.query("SELECT pg_catalog.to_regclass('thalweg.schema_version') IS NOT NULL"));
+                 connection.query("SELECT EXISTS (SELECT FROM pg_catalog.pg_class c "
+                                  "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+                                  "WHERE n.nspname = 'thalweg' AND c.relname = 'schema_version')"));
   return rows.boolean(0, 0);
 }
 

@@ -9,9 +9,17 @@ namespace {
 
 using nlohmann::json;
 
-// The same key as apply's schema changes: one at a time.
+// The same key as apply's schema changes: one at a time, also the schema itself, which several streams may want at
+// once. CREATE SCHEMA IF NOT EXISTS asks for the right to create one even where it exists.
 constexpr const char* kCreateTables = R"sql(
 SELECT pg_catalog.pg_advisory_xact_lock(7520113906284133);
+DO $do$
+BEGIN
+  IF NOT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'thalweg') THEN
+    CREATE SCHEMA thalweg;
+  END IF;
+END
+$do$;
 CREATE TABLE IF NOT EXISTS thalweg.instantiation (
   stream_id text PRIMARY KEY,
   started_at timestamptz NOT NULL DEFAULT now(),
@@ -72,9 +80,6 @@ base::Result<bool> Bookkeeping::exists() {
 }
 
 base::Result<void> Bookkeeping::create_tables() {
-  // IF NOT EXISTS asks for the right to create a schema even where it exists.
-  THALWEG_ASSIGN(pg::Rows rows, connection_.query("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = 'thalweg'"));
-  if (rows.size() == 0) THALWEG_TRY(connection_.script("CREATE SCHEMA IF NOT EXISTS thalweg"));
   THALWEG_ASSIGN(bool there, exists());
   if (!there) THALWEG_TRY(connection_.script(kCreateTables));
   return {};
