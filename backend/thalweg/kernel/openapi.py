@@ -64,9 +64,7 @@ def _add_problems(path: str, method: str, operation: dict[str, Any]) -> None:
         statuses |= {"404", "413"}
     if any(parameter["name"] == "If-Match" for parameter in operation.get("parameters", [])):
         statuses |= {"412", "428"}
-    if operation["operationId"].startswith(
-        ("stream_errors_", "stream_transactions_", "stream_markers_", "streams_retry")
-    ):
+    if operation["operationId"].startswith(ASK_ENGINES):
         statuses.add("502")
     for status in sorted(statuses):
         operation["responses"][status] = {

@@ -113,7 +113,28 @@ class NativeDrain:
             time.sleep(0.05)
 
 
-class ThalwegDrain:
+class StreamDrain:
+    """A stream of the real engine that waits, stopped, until it is started to drain. `end` is the staged workload's in
+    the source's WAL."""
+
+    rig: Rig
+    stream: str
+    end = 0
+
+    def start(self) -> None:
+        self.end = parse_lsn(str(self.rig.source.value("postgres", "SELECT pg_current_wal_flush_lsn()")))
+        self.rig.engine.set_stream(self.stream, status="ENABLED")
+
+    def stop(self) -> None:
+        self.rest()
+        self.rig.engine.drop_stream(self.stream)
+
+    def rest(self) -> None:
+        self.rig.engine.set_stream(self.stream, status="DISABLED")
+        self.rig.engine.wait_phase(self.stream, "STOPPED")
+
+
+class ThalwegDrain(StreamDrain):
     """A stream of the real engine: made before the workload, stopped, started to drain.
 
     Its destination has the extension; `thalweg-sets` does not use it.
@@ -127,7 +148,6 @@ class ThalwegDrain:
         self.parameters = {"data_layer": method == "thalweg", **parameters}
         self.database = f"{method.replace('-', '_')}_{name}"
         self.stream = self.database.replace("_", "")
-        self.end = 0  # the staged workload's end in the source's WAL
 
     def prepare(self) -> None:
         self.rig.destination.sql(self.database, "CREATE EXTENSION thalweg_datalayer")
@@ -135,25 +155,13 @@ class ThalwegDrain:
                                self.rig.destination.conninfo(self.database), self.tables, initial_copy=False,
                                **self.parameters)
         self.engine.wait_phase(self.stream, "REPLICATING")
-        self._disable()
-
-    def start(self) -> None:
-        self.end = parse_lsn(str(self.rig.source.value("postgres", "SELECT pg_current_wal_flush_lsn()")))
-        self.engine.set_stream(self.stream, status="ENABLED")
+        self.rest()
 
     def finished(self, watch: psycopg.Connection[Any]) -> bool:
         """The sentinel alone is not enough: independent transactions may commit in another order."""
         if not has_sentinel(watch):
             return False
         return parse_lsn(self.engine.status(self.stream)["positions"]["applied"]) >= self.end
-
-    def stop(self) -> None:
-        self._disable()
-        self.engine.drop_stream(self.stream)
-
-    def _disable(self) -> None:
-        self.engine.set_stream(self.stream, status="DISABLED")
-        self.engine.wait_phase(self.stream, "STOPPED")
 
 
 def make_drain(rig: Rig, workload: Workload, method: str, name: str, parameters: Parameters) -> Drain:

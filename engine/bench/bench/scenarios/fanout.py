@@ -5,7 +5,7 @@ import statistics
 import time
 from typing import Protocol
 
-from bench.drains import LIMIT_SECONDS, POLL_SECONDS, NativeDrain, has_sentinel
+from bench.drains import LIMIT_SECONDS, POLL_SECONDS, NativeDrain, StreamDrain, has_sentinel
 from bench.report import Report
 from bench.rig import SOURCE_DATABASE, Rig, used
 from harness.compare import Table, assert_same
@@ -78,7 +78,7 @@ class NativeFan:
             drain.stop()
 
 
-class ThalwegFan:
+class ThalwegFan(StreamDrain):
     def __init__(self, rig: Rig, name: str, count: int) -> None:
         self.method = "thalweg"
         self.count = count
@@ -86,7 +86,6 @@ class ThalwegFan:
         self.engine = rig.engine
         self.stream = f"fanout{name}{count}"
         self.databases = [f"thalweg_{name}_{count}_{number}" for number in range(count)]
-        self.end = 0
 
     def prepare(self) -> None:
         for database in self.databases:
@@ -102,23 +101,11 @@ class ThalwegFan:
         }
         self.engine.put_desired()
         self.engine.wait_phase(self.stream, "REPLICATING")
-        self._disable()
-
-    def start(self) -> None:
-        self.end = parse_lsn(str(self.rig.source.value("postgres", "SELECT pg_current_wal_flush_lsn()")))
-        self.engine.set_stream(self.stream, status="ENABLED")
+        self.rest()
 
     def applied(self) -> bool:
         return all(parse_lsn(one["positions"]["applied"]) >= self.end
                    for one in self.engine.status(self.stream)["destinations"])
-
-    def stop(self) -> None:
-        self._disable()
-        self.engine.drop_stream(self.stream)
-
-    def _disable(self) -> None:
-        self.engine.set_stream(self.stream, status="DISABLED")
-        self.engine.wait_phase(self.stream, "STOPPED")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-import { Button, Center, Text } from "@mantine/core";
+import { Text } from "@mantine/core";
 import { IconHistory } from "@tabler/icons-react";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { alertHistoryQuery } from "@/api/alerts";
@@ -9,6 +9,7 @@ import { type Column, DataTable } from "@/ui/data-table";
 import { Empty } from "@/ui/faces";
 import { Panel } from "@/ui/panel";
 import { QueryFaces } from "@/ui/query-faces";
+import { ShowOlder } from "@/ui/show-older";
 import { ToneBadge } from "@/ui/tone";
 import { severityInWords } from "./words";
 
@@ -89,17 +90,7 @@ export function AlertHistory() {
                 rowKey={(alert) => alert.id}
               />
             )}
-            {query.hasNextPage && (
-              <Center p="sm">
-                <Button
-                  variant="default"
-                  loading={query.isFetchingNextPage}
-                  onClick={() => query.fetchNextPage()}
-                >
-                  Show older ones
-                </Button>
-              </Center>
-            )}
+            <ShowOlder query={query} />
           </Panel>
         );
       }}

@@ -2,7 +2,6 @@ import {
   Button,
   Drawer,
   Group,
-  NumberInput,
   PasswordInput,
   Select,
   Stack,
@@ -16,6 +15,7 @@ import { useCreateChannel, useUpdateChannel } from "@/api/alerts";
 import { problemInWords } from "@/api/problem-in-words";
 import type { AlertChannel } from "@/api/types";
 import type { RestCallSpec } from "@/lib/curl";
+import { PortInput } from "@/ui/port-input";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { RestCallButton } from "@/ui/rest-call";
 import {
@@ -121,18 +121,7 @@ function Fields({ channel, onClose }: ChannelDrawerProps) {
           <>
             <Group grow preventGrowOverflow={false} wrap="nowrap" align="flex-start">
               <TextInput label="Mail server" placeholder="mail.example.org" {...text("host")} />
-              <NumberInput
-                label="Port"
-                value={form.port}
-                onChange={(value) => set("port", value)}
-                error={shown.port}
-                min={1}
-                max={65535}
-                allowDecimal={false}
-                hideControls
-                w={110}
-                style={{ flexGrow: 0 }}
-              />
+              <PortInput value={form.port} onChange={(value) => set("port", value)} error={shown.port} />
             </Group>
             <Select
               label="Security"

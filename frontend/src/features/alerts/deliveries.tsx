@@ -1,4 +1,4 @@
-import { Button, Center, Text } from "@mantine/core";
+import { Button, Text } from "@mantine/core";
 import { IconSend } from "@tabler/icons-react";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { deliveriesQuery, useRetryDelivery } from "@/api/alerts";
@@ -10,6 +10,7 @@ import { Empty } from "@/ui/faces";
 import { Panel } from "@/ui/panel";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { QueryFaces } from "@/ui/query-faces";
+import { ShowOlder } from "@/ui/show-older";
 import { ToneBadge } from "@/ui/tone";
 import { deliveryInWords } from "./words";
 
@@ -76,17 +77,7 @@ export function Deliveries({ mayAct }: { mayAct: boolean }) {
               ) : (
                 <DataTable label="Deliveries" columns={columns} rows={rows} rowKey={({ id }) => id} />
               )}
-              {query.hasNextPage && (
-                <Center p="sm">
-                  <Button
-                    variant="default"
-                    loading={query.isFetchingNextPage}
-                    onClick={() => query.fetchNextPage()}
-                  >
-                    Show older ones
-                  </Button>
-                </Center>
-              )}
+              <ShowOlder query={query} />
             </>
           );
         }}

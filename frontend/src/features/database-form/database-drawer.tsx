@@ -1,10 +1,11 @@
-import { Button, Drawer, Group, NumberInput, PasswordInput, Select, Stack, TextInput } from "@mantine/core";
+import { Button, Drawer, Group, PasswordInput, Select, Stack, TextInput } from "@mantine/core";
 import { IconPlugConnected } from "@tabler/icons-react";
 import { useState } from "react";
 import { useCreateDatabase, useTestConnection, useUpdateDatabase } from "@/api/databases";
 import { problemInWords } from "@/api/problem-in-words";
 import type { Database } from "@/api/types";
 import type { RestCallSpec } from "@/lib/curl";
+import { PortInput } from "@/ui/port-input";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { RestCallButton } from "@/ui/rest-call";
 import {
@@ -110,18 +111,7 @@ function DatabaseForm({ database, onClose, onSaved, renderTest }: DatabaseDrawer
         />
         <Group grow align="flex-start" preventGrowOverflow={false} wrap="nowrap">
           <TextInput label="Host" placeholder="db.example.com" {...text("host")} />
-          <NumberInput
-            label="Port"
-            value={values.port}
-            onChange={(value) => set("port", value)}
-            error={shownFaults.port}
-            min={1}
-            max={65535}
-            allowDecimal={false}
-            hideControls
-            w={110}
-            style={{ flexGrow: 0 }}
-          />
+          <PortInput value={values.port} onChange={(value) => set("port", value)} error={shownFaults.port} />
         </Group>
         <TextInput label="Database" placeholder="postgres" {...text("dbname")} />
         <TextInput label="User" autoComplete="off" {...text("user")} />

@@ -1,4 +1,4 @@
-import { Button, Center, Group, Select, Stack, Tabs } from "@mantine/core";
+import { Button, Group, Select, Stack, Tabs } from "@mantine/core";
 import { IconGitCompare, IconStethoscope } from "@tabler/icons-react";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
@@ -19,6 +19,7 @@ import { PageHeader } from "@/ui/page-header";
 import { Panel } from "@/ui/panel";
 import { QueryFaces } from "@/ui/query-faces";
 import { RestCallButton } from "@/ui/rest-call";
+import { ShowOlder } from "@/ui/show-older";
 import { AdvisorCures } from "./advisor-cures";
 
 const route = getRouteApi("/shell/advisor");
@@ -147,17 +148,7 @@ function Runs({ streams }: { streams: { id: string; name: string }[] }) {
               ) : (
                 <RunsTable runs={runs} chosen={chosen} onChoose={setChosen} />
               )}
-              {query.hasNextPage && (
-                <Center p="sm">
-                  <Button
-                    variant="default"
-                    loading={query.isFetchingNextPage}
-                    onClick={() => query.fetchNextPage()}
-                  >
-                    Show older ones
-                  </Button>
-                </Center>
-              )}
+              <ShowOlder query={query} />
             </Panel>
           );
         }}

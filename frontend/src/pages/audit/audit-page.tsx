@@ -1,4 +1,4 @@
-import { Box, Button, Center, Code, Text } from "@mantine/core";
+import { Box, Button, Code, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconHistory } from "@tabler/icons-react";
 import { useInfiniteQuery } from "@tanstack/react-query";
@@ -12,6 +12,7 @@ import { PageHeader } from "@/ui/page-header";
 import { Panel } from "@/ui/panel";
 import { QueryFaces } from "@/ui/query-faces";
 import { RestCallButton } from "@/ui/rest-call";
+import { ShowOlder } from "@/ui/show-older";
 import { changedFields } from "./changed-fields";
 
 const columns: Column<AuditEntry>[] = [
@@ -103,17 +104,7 @@ export function AuditPage() {
               ) : (
                 <DataTable label="Audit log" columns={columns} rows={rows} rowKey={(entry) => entry.id} />
               )}
-              {query.hasNextPage && (
-                <Center p="sm">
-                  <Button
-                    variant="default"
-                    loading={query.isFetchingNextPage}
-                    onClick={() => query.fetchNextPage()}
-                  >
-                    Show older ones
-                  </Button>
-                </Center>
-              )}
+              <ShowOlder query={query} />
             </Panel>
           );
         }}

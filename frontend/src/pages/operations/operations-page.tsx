@@ -1,4 +1,4 @@
-import { Box, Button, Center, Group, Text } from "@mantine/core";
+import { Box, Group, Text } from "@mantine/core";
 import { IconListCheck } from "@tabler/icons-react";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { operationsQuery } from "@/api/operations";
@@ -14,6 +14,7 @@ import { Panel } from "@/ui/panel";
 import { Quantity } from "@/ui/quantity";
 import { QueryFaces } from "@/ui/query-faces";
 import { RestCallButton } from "@/ui/rest-call";
+import { ShowOlder } from "@/ui/show-older";
 import { StateBadge } from "@/ui/tone";
 
 const kinds: Record<Operation["kind"], string> = {
@@ -157,17 +158,7 @@ export function OperationsPage() {
                   rowKey={(operation) => operation.id}
                 />
               )}
-              {query.hasNextPage && (
-                <Center p="sm">
-                  <Button
-                    variant="default"
-                    loading={query.isFetchingNextPage}
-                    onClick={() => query.fetchNextPage()}
-                  >
-                    Show older ones
-                  </Button>
-                </Center>
-              )}
+              <ShowOlder query={query} />
             </Panel>
           );
         }}
