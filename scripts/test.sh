@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs suites, one line each, all of them also after a failure; the log's end of each that fails; a table and a total.
+# Runs suites, one line each, all of them also after a failure; the log's end of each that fails; a table, what failed, a total.
 # usage: scripts/test.sh SUITE...      (see scripts/lib/suites.sh)
 set -uo pipefail
 source "$(dirname "$0")/settings.sh"
@@ -10,6 +10,7 @@ done
 export THALWEG_LOCK=requirements-dev.lock
 results=$THALWEG_HOME/test-results
 summary=()
+reasons=()
 total_passed=0
 total_failed=0
 
@@ -21,7 +22,7 @@ needs_packages() {
 }
 
 run_suite() {
-  local name=$1 log=$THALWEG_LOG/test-$1.log started=$SECONDS status counts seconds passed failed skipped mark=✓
+  local name=$1 log=$THALWEG_LOG/test-$1.log started=$SECONDS status found seconds passed failed skipped mark=✓
   rm -rf "${results:?}/$name"
   mkdir -p "$results/$name" "$THALWEG_LOG"
   (
@@ -30,8 +31,8 @@ run_suite() {
   ) >"$log" 2>&1 </dev/null
   status=$?
   seconds=$((SECONDS - started))
-  counts=$("$THALWEG_VENV/bin/python" "$THALWEG_ROOT/scripts/test_totals.py" "$results/$name" "$log")
-  read -r passed failed skipped <<<"${counts:-0 0 0}"
+  mapfile -t found < <("$THALWEG_VENV/bin/python" "$THALWEG_ROOT/scripts/test_results.py" "$results/$name" "$log")
+  read -r passed failed skipped <<<"${found[0]:-0 0 0}"
   # A suite that ended badly failed, also where no single test says so; one that ran nothing did not pass.
   if ((status != 0 && failed == 0)) || ((status == 0 && passed == 0)); then
     failed=$((failed + 1))
@@ -42,6 +43,8 @@ run_suite() {
   if ((failed)); then
     echo "  ── the end of $log"
     tail -n 120 "$log" | sed 's/^/  │ /'
+    [[ -n ${found[1]:-} ]] || found[1]="$name ended with status $status; no test and no step says why"
+    reasons+=("${found[@]:1}")
   fi
   summary+=("$line")
   total_passed=$((total_passed + passed))
@@ -62,5 +65,7 @@ if (($# > 1)); then
   printf '\n%s\n' "suites, $((SECONDS - started)) s in all"
   printf '%s\n' "${summary[@]}"
 fi
+# Last, because whoever keeps only the end of a log wants this.
+((${#reasons[@]} == 0)) || printf '  %s\n' "${reasons[@]}"
 echo "$total_passed passed, $total_failed failed"
 ((total_failed == 0))

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The local PostgreSQL clusters: store, source, destination. Sourced, never run; needs settings, steps and secrets.
+# The local PostgreSQL clusters: store, source, destination. Sourced, never run; needs settings, steps, secrets and daemons.
 
 # PostgreSQL refuses to run as root: then the scripts run it as THALWEG_PG_USER.
 as_pg() {
@@ -111,6 +111,7 @@ start_cluster() {
     return 0
   fi
   write_cluster_settings "$name"
+  wait_for_port "$(cluster_port "$name")"
   as_pg setsid "$THALWEG_PG_BIN/pg_ctl" --pgdata="$(clusters_directory)/$name" --wait --timeout=60 --silent \
     --log="$(clusters_directory)/$name.log" start || {
     tail -n 15 "$(clusters_directory)/$name.log"

@@ -39,6 +39,31 @@ start_daemon() {
   fi
 }
 
+# wait_for_port PORT : until a daemon can listen on it. A connection from this port that has ended keeps it for a minute
+# (TIME-WAIT, RFC 9293 3.6.1), and the kernel hands out most of our ports to connections.
+wait_for_port() {
+  python3 - "$THALWEG_LISTEN" "$1" <<'PYTHON'
+import errno, socket, sys, time
+
+address, end = (sys.argv[1], int(sys.argv[2])), time.monotonic() + 65
+while True:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(address)
+            break
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+    with socket.socket() as probe:
+        if probe.connect_ex(address) == 0:
+            sys.exit(f"another process listens on port {address[1]}")
+    if time.monotonic() > end:
+        sys.exit(f"a connection of another process holds port {address[1]}")
+    time.sleep(0.5)
+PYTHON
+}
+
 # check_daemon NAME SECONDS COMMAND... : waits until COMMAND succeeds, gives up at once when the daemon has ended.
 check_daemon() {
   local name=$1 end=$((SECONDS + $2))

@@ -25,6 +25,7 @@ redis_answers() {
 
 start_redis() {
   write_redis_configuration
+  daemon_pid redis >/dev/null || wait_for_port "$THALWEG_REDIS_PORT"
   start_daemon redis redis-server "$THALWEG_HOME/redis/redis.conf"
   check_daemon redis 15 redis_answers
 }

@@ -1,11 +1,14 @@
 """Real PostgreSQL clusters and a real Redis for the tests, each in a directory and on a port of its own."""
 
+import contextlib
+import itertools
 import os
 import shutil
 import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,10 +18,20 @@ import redis
 POSTGRES_USER = "postgres"
 
 
+PORTS = range(20_000, 24_000)
+_FIRST = os.getpid() % len(PORTS)
+_ports: Iterator[int] = itertools.cycle([*PORTS[_FIRST:], *PORTS[:_FIRST]])
+
+
 def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+    """A free port of loopback, below those that Linux gives to outgoing connections, so none takes it meanwhile."""
+    for port in itertools.islice(_ports, len(PORTS)):
+        with socket.socket() as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            with contextlib.suppress(OSError):
+                listener.bind(("127.0.0.1", port))
+                return port
+    raise RuntimeError(f"No port of {PORTS} is free.")
 
 
 def postgres_binaries() -> Path:

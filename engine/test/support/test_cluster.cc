@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -70,17 +71,26 @@ std::string contents(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
+// A port of loopback that nobody uses, below Linux's range for outgoing connections: none of those takes it meanwhile.
+// Test programs that run at once begin at different places.
 int free_port() {
-  const int probe = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  const bool bound = bind(probe, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&
-                     getsockname(probe, reinterpret_cast<sockaddr*>(&address), &length) == 0;
-  close(probe);
-  if (!bound) throw std::runtime_error("no free port");
-  return ntohs(address.sin_port);
+  constexpr int lowest = 16000;
+  constexpr int ports = 4000;
+  static std::atomic<int> next{getpid() * 37 % ports};
+  for (int tried = 0; tried < ports; ++tried) {
+    const int port = lowest + next.fetch_add(1, std::memory_order_relaxed) % ports;
+    const int probe = socket(AF_INET, SOCK_STREAM, 0);
+    const int yes = 1;
+    setsockopt(probe, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    const bool bound = bind(probe, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+    close(probe);
+    if (bound) return port;
+  }
+  throw std::runtime_error("no free port");
 }
 
 std::string bin_directory() {
