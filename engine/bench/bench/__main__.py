@@ -6,7 +6,8 @@ import sys
 
 from bench import report
 
-SCENARIOS = ("staged", "staged1", "bigtx", "drain", "latency", "wan", "fanout", "spill", "hotkeys", "queue", "metadata")
+SCENARIOS = ("staged", "staged1", "bigtx", "drain", "latency", "wan", "fanout", "spill", "hotkeys", "queue", "metadata",
+             "console")
 
 
 def main() -> None:
