@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Runs a benchmark, or all of them, one after another, and then renews the plots of docs/results.
-# usage: scripts/bench.sh all|results|queue|metadata|staged|staged1|bigtx|drain|latency|wan|fanout|spill|hotkeys [ARGUMENT...]
+# usage: scripts/bench.sh all|results|queue|metadata|staged|staged1|bigtx|drain|latency|wan|fanout|spill|hotkeys|console [ARGUMENT...]
 set -euo pipefail
 source "$(dirname "$0")/settings.sh"
-for part in steps builds; do
+for part in steps node builds; do
   # shellcheck source=/dev/null
   source "$THALWEG_ROOT/scripts/lib/$part.sh"
 done
@@ -31,6 +31,11 @@ run_scenario() {
       step "build server libraries" "read the compiler's message above" build_server_libraries
       ;;
   esac
+  if [[ $name == console ]]; then
+    use_node
+    step "build console" "read npm's message above" build_console
+    step "install the browser's driver" "check that the registry of npm answers" install_node_modules "$THALWEG_ROOT/e2e"
+  fi
   "$THALWEG_VENV/bin/python" -m bench "$name" "$@"
 }
 
@@ -48,6 +53,7 @@ case $scenario in
       exit 1
     fi
     ;;
+  console) run_scenario console --page "$results/load.md" "$@" ;;
   results) "$THALWEG_VENV/bin/python" -m bench.results "$results" ;;
   *) run_scenario "$scenario" "$@" ;;
 esac

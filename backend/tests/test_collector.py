@@ -173,6 +173,10 @@ async def test_samples_begin_with_unknown_rates(
     assert identifiers == ["capture", "queue", "reader", "coordinator", "server-1"]
     server = samples[1]["components"][-1]
     assert sum(server["time_percent"].values()) == pytest.approx(100, abs=0.1)
+    (rates,) = (await operator.get("/api/v1/overview/rates")).json()["streams"]
+    assert rates["stream_id"] == stream["id"]
+    assert rates["lcrs_per_second"][:3] == [sample["lcrs_per_second"] for sample in samples[:3]]
+    assert rates["times"] == sorted(rates["times"])
     assert server["time_percent"]["execute"] == pytest.approx(100 * 5 / 9, abs=0.01)
     overview = await wait_for(operator, "/api/v1/overview", live=True)
     assert overview["engines_online"] == 1

@@ -13,6 +13,7 @@ from fastapi import FastAPI
 from tests.conftest import PASSWORD, Users
 from tests.support.servers import RedisServer
 from tests.support.serving import serve
+from thalweg.api import create_app
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
 from thalweg.kernel.principal import Role
@@ -125,6 +126,27 @@ async def test_outage_of_redis_ends_nothing(
         assert (await opened.next())[0] == "reset"
         await Bus(resources.redis).publish([event("after")])
         assert (await opened.next())[2]["engine_id"] == "after"
+
+
+async def test_a_tab_goes_on_at_another_worker(
+    address: str, users: Users, resources: Resources, settings: Settings
+) -> None:
+    """Workers keep nothing of a tab: login, missed events and the logout hold at each of them."""
+    async with serve(create_app(settings)) as elsewhere:
+        async with httpx.AsyncClient(base_url=address) as client:
+            login = await log_in(client, "viewer")
+        async with tab(address, users, login=dict(login)) as opened:
+            await Bus(resources.redis).publish([event("seen")])
+            identifier = (await opened.next())[1]
+        await Bus(resources.redis).publish([event("missed")])
+        async with tab(elsewhere, users, identifier, login=dict(login)) as opened:
+            await Bus(resources.redis).publish([event("new")])
+            assert [(await opened.next())[2]["engine_id"] for _ in range(2)] == ["missed", "new"]
+        async with httpx.AsyncClient(base_url=elsewhere, headers=login) as client:
+            assert (await client.get("/api/v1/overview")).status_code == 200
+            assert (await client.delete("/api/v1/session")).status_code == 204
+        async with httpx.AsyncClient(base_url=address, headers=login) as client:
+            assert (await client.get("/api/v1/overview")).status_code == 401
 
 
 @pytest.fixture

@@ -114,6 +114,12 @@ async def test_a_destination_joins_and_is_dropped(
     shared = {"parameters": {"queue_size": 64}}
     wrong = await operator.patch(f"{path}/destinations/reports20", json=shared, headers={"If-Match": "*"})
     assert wrong.json()["errors"][0]["pointer"] == "/parameters/queue_size"
+    for own, restart in (({"group_size": 10}, False), ({"memory_budget_mb": 64}, True)):
+        set_anew = await operator.patch(
+            f"{path}/destinations/reports20", json={"parameters": own}, headers={"If-Match": "*"}
+        )
+        assert set_anew.json()["restart_needed"] is restart
+        assert parts(set_anew.json())["reports20"]["parameters"] == own
 
     dropped = await operator.delete(f"{path}/destinations/reports20", params={"force": True})
     await wait_for(operator, f"/api/v1/operations/{dropped.json()['operation_id']}", state="succeeded")
@@ -131,7 +137,8 @@ async def test_a_destination_joins_and_is_dropped(
     assert "last destination" in last.json()["detail"]
     entries = (await admin.get("/api/v1/audit", params={"target_id": stream["id"]})).json()["items"]
     assert [entry["action"] for entry in entries] == [
-        "destinations_drop", "destinations_stop", "destinations_add", "streams_create",
+        "destinations_drop", "destinations_update", "destinations_update", "destinations_stop", "destinations_add",
+        "streams_create",
     ]  # fmt: skip
     assert entries[0]["after"]["desired_status"] == "DROPPED"
 

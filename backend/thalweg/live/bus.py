@@ -7,7 +7,7 @@ Losing Redis loses live pictures for its outage, never configuration or data: ca
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, cast
 
 from pydantic import BaseModel
@@ -18,6 +18,9 @@ from thalweg.live.schemas import Sample
 EVENTS_KEY = "thalweg:events"
 EVENTS_KEPT = 5000
 SAMPLES_EXPIRE_SECONDS = 7200
+RATES_KEPT = 120
+"""Points of the small charts beside streams."""
+PARSED_KEPT = 512
 
 Entries = list[tuple[bytes, dict[bytes, bytes]]]
 """What Redis' protocol 2 answers for a stream: (id, fields) pairs."""
@@ -25,6 +28,16 @@ Entries = list[tuple[bytes, dict[bytes, bytes]]]
 
 def samples_key(stream_id: str) -> str:
     return f"thalweg:samples:{stream_id}"
+
+
+def rates_key(stream_id: str) -> str:
+    return f"thalweg:rates:{stream_id}"
+
+
+@lru_cache(maxsize=PARSED_KEPT)
+def _parsed(document: bytes) -> Sample:
+    """The latest sample of a stream is asked for by every tab: it is read once. Nobody may change it."""
+    return Sample.model_validate_json(document)
 
 
 @dataclass(frozen=True)
@@ -62,6 +75,10 @@ class Bus:
             key, text = samples_key(sample.stream_id), sample.model_dump_json(by_alias=True)
             pipeline.xadd(key, cast(Any, {"data": text}), maxlen=kept, approximate=True)
             pipeline.expire(key, SAMPLES_EXPIRE_SECONDS)
+            rate = "" if sample.lcrs_per_second is None else sample.lcrs_per_second
+            pipeline.lpush(rates_key(sample.stream_id), f"{round(sample.at.timestamp() * 1000)} {rate}")
+            pipeline.ltrim(rates_key(sample.stream_id), 0, RATES_KEPT - 1)
+            pipeline.expire(rates_key(sample.stream_id), SAMPLES_EXPIRE_SECONDS)
             pipeline.xadd(
                 EVENTS_KEY,
                 cast(Any, {"name": "stream.sample", "data": text}),
@@ -76,18 +93,33 @@ class Bus:
             pipeline.xrevrange(samples_key(stream_id), count=1)
         answers: list[Entries] = await pipeline.execute()
         return {
-            stream_id: Sample.model_validate_json(entries[0][1][b"data"])
+            stream_id: _parsed(entries[0][1][b"data"])
             for stream_id, entries in zip(stream_ids, answers, strict=True)
             if entries
         }
 
-    async def recent_samples(self, stream_id: str, seconds: int) -> list[Sample]:
+    async def recent_documents(self, stream_id: str, seconds: int) -> list[bytes]:
+        """Samples as JSON, oldest first."""
         since = int((time.time() - seconds) * 1000)
         entries = cast(Entries, await self._redis.xrange(samples_key(stream_id), min=str(since)))
-        return [Sample.model_validate_json(fields[b"data"]) for _, fields in entries]
+        return [fields[b"data"] for _, fields in entries]
+
+    async def recent_samples(self, stream_id: str, seconds: int) -> list[Sample]:
+        return [Sample.model_validate_json(document) for document in await self.recent_documents(stream_id, seconds)]
+
+    async def recent_rates(self, stream_ids: list[str]) -> dict[str, list[tuple[int, float | None]]]:
+        """(milliseconds since 1970, LCRs a second) of the last RATES_KEPT samples, oldest first."""
+        pipeline = self._redis.pipeline(transaction=False)
+        for stream_id in stream_ids:
+            pipeline.lrange(rates_key(stream_id), 0, -1)
+        answers: list[list[bytes]] = await pipeline.execute()
+        return {
+            stream_id: [_point(entry) for entry in reversed(entries)]
+            for stream_id, entries in zip(stream_ids, answers, strict=True)
+        }
 
     async def forget(self, stream_id: str) -> None:
-        await self._redis.delete(samples_key(stream_id))
+        await self._redis.delete(samples_key(stream_id), rates_key(stream_id))
 
     async def last_event_id(self) -> str:
         entries = cast(Entries, await self._redis.xrevrange(EVENTS_KEY, count=1))
@@ -106,3 +138,8 @@ class Bus:
             for _, entries in streams
             for identifier, fields in entries
         ]
+
+
+def _point(entry: bytes) -> tuple[int, float | None]:
+    at, _, rate = entry.partition(b" ")
+    return int(at), float(rate) if rate else None

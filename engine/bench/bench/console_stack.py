@@ -53,6 +53,7 @@ class Stack:
         self.apis: list[Worker] = []
         self.collector: Worker | None = None
         self.token = ""
+        self.password = ""
 
     # --- life
 
@@ -79,7 +80,7 @@ class Stack:
         for engine in self.engines:
             engine.start()
         self._admin("migrate")
-        self._admin("create-admin")
+        self.password = self._admin("create-admin").strip().rpartition(" ")[2]
         self.token = self._admin("create-token", "--name", "load").strip().splitlines()[-1]
         self.apis = [Worker("thalweg-api", self._environment(port), self.workspace / f"api-{port}.log")
                      for port in self.api_ports]

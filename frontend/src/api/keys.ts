@@ -2,6 +2,7 @@
 export const keys = {
   session: ["session"] as const,
   overview: ["overview"] as const,
+  rates: ["rates"] as const,
   streams: ["streams"] as const,
   stream: (id: string) => ["streams", id, "detail"] as const,
   samples: (id: string) => ["streams", id, "samples"] as const,

@@ -2,7 +2,7 @@ import { QueryClient } from "@tanstack/react-query";
 import { beforeEach, describe, expect, it } from "vitest";
 import { sample, stream } from "@/test/data";
 import { keys } from "./keys";
-import { appendSample, SAMPLES_MAX, takeEvent } from "./live-cache";
+import { appendSample, RATES_MAX, type Rates, SAMPLES_MAX, takeEvent } from "./live-cache";
 import type { Overview, Sample, Stream } from "./types";
 
 const at = (second: number) => new Date(Date.UTC(2026, 10, 21, 0, 0, second)).toISOString();
@@ -50,9 +50,23 @@ describe("takeEvent", () => {
   it("keeps a history only when a page has asked for one", () => {
     takeEvent(cache, { name: "stream.sample", data: sample(at(9)) });
     expect(cache.getQueryData(keys.samples("stream01"))).toBeUndefined();
-    cache.setQueryData(keys.samples("stream01"), [sample(at(8))]);
+    cache.setQueryData([...keys.samples("stream01"), 5], [sample(at(8))]);
     takeEvent(cache, { name: "stream.sample", data: sample(at(9)) });
-    expect(cache.getQueryData<Sample[]>(keys.samples("stream01"))).toHaveLength(2);
+    expect(cache.getQueryData<Sample[]>([...keys.samples("stream01"), 5])).toHaveLength(2);
+  });
+
+  it("appends to the small charts' rates, each sample once and no more than they show", () => {
+    cache.setQueryData(keys.rates, {
+      stream01: Array.from({ length: RATES_MAX }, (_, second) => ({ at: Date.parse(at(second)), rate: 1 })),
+    });
+    for (let turn = 0; turn < 2; turn += 1)
+      takeEvent(cache, {
+        name: "stream.sample",
+        data: sample(at(RATES_MAX), { lcrs_per_second: 7 }),
+      });
+    const rates = cache.getQueryData<Rates>(keys.rates)?.stream01;
+    expect(rates).toHaveLength(RATES_MAX);
+    expect(rates?.slice(-2).map(({ rate }) => rate)).toEqual([1, 7]);
   });
 
   it("reads again what a change of status touches", () => {

@@ -1,5 +1,5 @@
 // What an event does to the query cache. Pure of the connection, so that it can be tested without one.
-import type { QueryClient } from "@tanstack/react-query";
+import { notifyManager, type QueryClient } from "@tanstack/react-query";
 import type { components } from "./generated/schema";
 import { keys } from "./keys";
 import type { Overview, Sample, Stream, StreamSummary } from "./types";
@@ -15,6 +15,21 @@ export function appendSample(samples: Sample[], sample: Sample): Sample[] {
   if (last && Date.parse(sample.at) <= Date.parse(last.at)) return samples;
   const next = [...samples, sample];
   return next.length > SAMPLES_MAX ? next.slice(next.length - SAMPLES_MAX) : next;
+}
+
+/** Points of the small charts beside streams, by the stream's id. */
+export const RATES_MAX = 120;
+export type Rates = Record<string, { at: number; rate: number | null }[]>;
+
+function withRates(rates: Rates, samples: Sample[]): Rates {
+  const next = { ...rates };
+  for (const { stream_id, at, lcrs_per_second } of samples) {
+    const known = next[stream_id] ?? [];
+    const time = Date.parse(at);
+    if (time <= (known.at(-1)?.at ?? 0)) continue;
+    next[stream_id] = [...known, { at: time, rate: lcrs_per_second }].slice(-RATES_MAX);
+  }
+  return next;
 }
 
 function refreshed<Summary extends StreamSummary>(summary: Summary, sample: Sample): Summary {
@@ -43,17 +58,28 @@ function amend<Data>(cache: QueryClient, queryKey: readonly unknown[], change: (
   });
 }
 
-export function takeSample(cache: QueryClient, sample: Sample): void {
-  // Only histories that a page has asked for are kept; the first read brings the rest.
-  cache.setQueryData<Sample[]>(
-    keys.samples(sample.stream_id),
-    (samples) => samples && appendSample(samples, sample),
-  );
-  amend<Overview>(cache, keys.overview, (overview) => ({
-    ...overview,
-    streams: overview.streams.map((one) => (one.id === sample.stream_id ? refreshed(one, sample) : one)),
-  }));
-  amend<Stream>(cache, keys.stream(sample.stream_id), (stream) => refreshed(stream, sample));
+/** All at once: each change of what was read draws the page anew. */
+export function takeSamples(cache: QueryClient, samples: Sample[]): void {
+  const latest = new Map(samples.map((sample) => [sample.stream_id, sample]));
+  notifyManager.batch(() => {
+    for (const sample of samples) {
+      // Only histories that a page has asked for are kept; the first read brings the rest.
+      cache.setQueriesData<Sample[]>(
+        { queryKey: keys.samples(sample.stream_id) },
+        (known) => known && appendSample(known, sample),
+      );
+    }
+    cache.setQueryData<Rates>(keys.rates, (rates) => rates && withRates(rates, samples));
+    amend<Overview>(cache, keys.overview, (overview) => ({
+      ...overview,
+      streams: overview.streams.map((one) => {
+        const sample = latest.get(one.id);
+        return sample ? refreshed(one, sample) : one;
+      }),
+    }));
+    for (const sample of latest.values())
+      amend<Stream>(cache, keys.stream(sample.stream_id), (stream) => refreshed(stream, sample));
+  });
 }
 
 export type LiveEvent =
@@ -79,7 +105,7 @@ export function takeEvent(cache: QueryClient, event: LiveEvent): void {
   const again = (queryKey: readonly unknown[]) => void cache.invalidateQueries({ queryKey });
   switch (event.name) {
     case "stream.sample":
-      takeSample(cache, event.data);
+      takeSamples(cache, [event.data]);
       break;
     case "stream.status":
       again(keys.overview);

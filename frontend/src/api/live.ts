@@ -1,11 +1,14 @@
 // One event stream for the whole tab: it feeds the query cache and tells whether the picture is live.
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useSyncExternalStore } from "react";
-import { eventNames, type LiveEvent, takeEvent } from "./live-cache";
+import { eventNames, type LiveEvent, takeEvent, takeSamples } from "./live-cache";
+import type { Sample } from "./types";
 
 export type LiveState = "connecting" | "live" | "lost";
 
 const RETRY_AFTER_MS = 3000;
+/** Samples of many streams come one by one; they are shown together. */
+const SHOW_EVERY_MS = 200;
 
 let state: LiveState = "connecting";
 let lostSince: number | null = null;
@@ -44,6 +47,14 @@ export function useLiveEvents(): void {
     let timer: ReturnType<typeof setTimeout> | undefined;
     let wasLost = false;
     let closed = false;
+    let samples: Sample[] = [];
+    let showing: ReturnType<typeof setTimeout> | undefined;
+
+    const show = () => {
+      showing = undefined;
+      takeSamples(cache, samples);
+      samples = [];
+    };
 
     const open = () => {
       if (closed) return;
@@ -66,7 +77,10 @@ export function useLiveEvents(): void {
       for (const name of eventNames) {
         source.addEventListener(name, (message) => {
           const event = parse(name, (message as MessageEvent<string>).data);
-          if (event) takeEvent(cache, event);
+          if (event?.name === "stream.sample") {
+            samples.push(event.data);
+            showing ??= setTimeout(show, SHOW_EVERY_MS);
+          } else if (event) takeEvent(cache, event);
           else void cache.invalidateQueries();
         });
       }
@@ -76,6 +90,7 @@ export function useLiveEvents(): void {
     return () => {
       closed = true;
       clearTimeout(timer);
+      clearTimeout(showing);
       source?.close();
       change("connecting");
     };

@@ -1,10 +1,8 @@
 import { keepPreviousData, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 import { client, idempotencyKey, unwrap } from "./client";
 import { keys } from "./keys";
+import type { Rates } from "./live-cache";
 import type { DestinationCreate, ParameterValue, StreamCreate, TableRules } from "./types";
-
-/** How far back the live charts reach at most. */
-export const HISTORY_SECONDS = 3600;
 
 /**
  * When to read again, counted from the last read: each event that changes the cached data starts the timer of a fixed
@@ -21,6 +19,21 @@ export const overviewQuery = queryOptions({
   refetchInterval: afterLastRead(5000),
 });
 
+/** The last rates of each stream; from then on events bring them. */
+export const ratesQuery = queryOptions({
+  queryKey: keys.rates,
+  queryFn: async ({ signal }): Promise<Rates> => {
+    const { streams } = await unwrap(client.GET("/api/v1/overview/rates", { signal }));
+    return Object.fromEntries(
+      streams.map(({ stream_id, times, lcrs_per_second }) => [
+        stream_id,
+        times.map((at, place) => ({ at, rate: lcrs_per_second[place] ?? null })),
+      ]),
+    );
+  },
+  staleTime: Number.POSITIVE_INFINITY,
+});
+
 /** Rates come by events; what the sample lacks (tables, copy progress, positions) is read again every two seconds. */
 export const streamQuery = (id: string) =>
   queryOptions({
@@ -30,19 +43,20 @@ export const streamQuery = (id: string) =>
     refetchInterval: afterLastRead(2000),
   });
 
-/** History at first, then live.ts appends what the event stream brings. */
-export const samplesQuery = (id: string) =>
+/** The last minutes at first, then live.ts appends what the event stream brings. */
+export const samplesQuery = (id: string, minutes: number) =>
   queryOptions({
-    queryKey: keys.samples(id),
+    queryKey: [...keys.samples(id), minutes],
     queryFn: async ({ signal }) => {
       const answer = await unwrap(
         client.GET("/api/v1/streams/{stream_id}/samples", {
-          params: { path: { stream_id: id }, query: { seconds: HISTORY_SECONDS } },
+          params: { path: { stream_id: id }, query: { seconds: minutes * 60 } },
           signal,
         }),
       );
       return answer.samples;
     },
+    placeholderData: keepPreviousData,
     staleTime: Number.POSITIVE_INFINITY,
   });
 
@@ -204,6 +218,25 @@ export function useDestinationAction(id: string, destinationId: string) {
       return unwrap(client.POST(`${at}:retry`, { params }));
     },
     onSettled: changed,
+  });
+}
+
+/** What differs at one destination of several: all of it, the rest is the stream's. */
+export function useUpdateDestination(id: string, destinationId: string) {
+  const cache = useQueryClient();
+  return useMutation({
+    mutationFn: ({ parameters, etag }: { parameters: Record<string, ParameterValue>; etag: string }) =>
+      unwrap(
+        client.PATCH("/api/v1/streams/{stream_id}/destinations/{destination_id}", {
+          body: { parameters },
+          params: {
+            path: { stream_id: id, destination_id: destinationId },
+            header: { "If-Match": etag },
+          },
+        }),
+      ),
+    onSuccess: (stream) => cache.setQueryData(keys.stream(id), stream),
+    onError: () => cache.invalidateQueries({ queryKey: keys.stream(id) }),
   });
 }
 

@@ -139,21 +139,31 @@ describe("the bell", () => {
 });
 
 describe("the page", () => {
-  it("acknowledges and takes back", async () => {
+  it("acknowledges with a note, which everybody sees, and takes back", async () => {
     let now = alert("1");
     const requests = stubApi({
       ...routes,
       "GET /api/v1/alerts": () => page([now]),
-      "POST /api/v1/alerts/1/acknowledge": () => {
-        now = alert("1", { acknowledged_at: AT, acknowledged_by: "admin" });
+      "POST /api/v1/alerts/1/acknowledge": async (request) => {
+        const { note } = await request.json();
+        now = alert("1", { acknowledged_at: AT, acknowledged_by: "admin", note });
+        return { body: now };
+      },
+      "POST /api/v1/alerts/1/unacknowledge": () => {
+        now = alert("1");
         return { body: now };
       },
     });
     renderAt("/alerts");
-    await userEvent.click(await screen.findByRole("button", { name: "Acknowledge" }));
+    await userEvent.click(await screen.findByRole("button", { name: "Acknowledge…" }));
+    const dialog = await screen.findByRole("dialog", { name: "Acknowledge alert" });
+    await userEvent.type(within(dialog).getByLabelText("Note"), " The key is added tonight. ");
+    await userEvent.click(within(dialog).getByRole("button", { name: "Acknowledge" }));
     expect(await screen.findByText("Acknowledged by admin")).toBeVisible();
-    expect(screen.getByRole("button", { name: "Take back" })).toBeVisible();
-    expect(requests.some(({ url }) => url.endsWith("/alerts/1/acknowledge"))).toBe(true);
+    expect(screen.getByRole("article")).toHaveTextContent("admin: The key is added tonight.");
+    await userEvent.click(screen.getByRole("button", { name: "Take back" }));
+    expect(await screen.findByRole("button", { name: "Acknowledge…" })).toBeVisible();
+    expect(requests.filter(({ method }) => method === "POST")).toHaveLength(2);
   });
 
   it("lets a viewer only look, and shows a failed read with its cure", async () => {
@@ -165,7 +175,7 @@ describe("the page", () => {
     });
     renderAt("/alerts");
     expect(await screen.findByText("Transactions could not be applied.")).toBeVisible();
-    expect(screen.queryByRole("button", { name: "Acknowledge" })).toBeNull();
+    expect(screen.queryByRole("button", { name: "Acknowledge…" })).toBeNull();
     await userEvent.click(screen.getByRole("tab", { name: "Rules" }));
     expect(await screen.findByRole("alert")).toHaveTextContent("The control store cannot be reached");
   });

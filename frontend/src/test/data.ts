@@ -237,6 +237,7 @@ export const parallelism: StreamParameter = {
   values: null,
   unit: "appliers",
   live: true,
+  per_destination: true,
   description: "Appliers that execute transactions at the same time.",
 };
 
@@ -250,5 +251,6 @@ export const initialCopy: StreamParameter = {
   values: null,
   unit: null,
   live: false,
+  per_destination: true,
   description: "On: rows that exist are copied first.",
 };

@@ -37,6 +37,12 @@ const routes: Routes = {
   "GET /api/v1/session": { body: session },
   "GET /api/v1/overview": overview([stream({ sampled_at: AT })]),
   "GET /api/v1/streams/stream01": { body: stream({ sampled_at: AT }) },
+  "GET /api/v1/overview/rates": {
+    body: {
+      streams: [{ stream_id: "stream01", times: [Date.parse(AT)], lcrs_per_second: [500] }],
+      live: true,
+    },
+  },
   "GET /api/v1/streams/stream01/samples": {
     body: { stream_id: "stream01", samples: [sample(AT)], live: true },
   },

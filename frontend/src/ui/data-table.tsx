@@ -1,6 +1,6 @@
 import { Table, Tooltip, UnstyledButton } from "@mantine/core";
 import { IconArrowDown, IconArrowsSort, IconArrowUp } from "@tabler/icons-react";
-import { type ReactNode, useMemo, useState } from "react";
+import { memo, type ReactNode, useMemo, useState } from "react";
 import classes from "./data-table.module.css";
 
 export interface Column<Row> {
@@ -82,13 +82,7 @@ export function DataTable<Row>({
       </Table.Thead>
       <Table.Tbody>
         {sorted.map((row) => (
-          <Table.Tr key={rowKey(row)}>
-            {columns.map((column) => (
-              <Table.Td key={column.key} style={{ textAlign: column.align ?? "left" }} className="numeric">
-                {column.cell(row)}
-              </Table.Td>
-            ))}
-          </Table.Tr>
+          <RowCells key={rowKey(row)} row={row} columns={columns as Column<unknown>[]} />
         ))}
         {sorted.length === 0 && empty && (
           <Table.Tr>
@@ -108,6 +102,19 @@ export function DataTable<Row>({
     </section>
   );
 }
+
+/** A live table changes a few rows at a time: with columns that stay the same, the others are not drawn anew. */
+const RowCells = memo(function RowCells({ row, columns }: { row: unknown; columns: Column<unknown>[] }) {
+  return (
+    <Table.Tr>
+      {columns.map((column) => (
+        <Table.Td key={column.key} style={{ textAlign: column.align ?? "left" }} className="numeric">
+          {column.cell(row)}
+        </Table.Td>
+      ))}
+    </Table.Tr>
+  );
+});
 
 function Header<Row>({
   column,

@@ -19,9 +19,9 @@ from thalweg.features.streams.actions import SUPERSEDED
 from thalweg.features.streams.destination_lifecycle import TARGETS, DestinationAction, refusal
 from thalweg.features.streams.error_queue import name_at_engine
 from thalweg.features.streams.lifecycle import DesiredStatus
-from thalweg.features.streams.parameters import check_destination_parameters
+from thalweg.features.streams.parameters import check_destination_parameters, needs_restart
 from thalweg.features.streams.presentation import stream_of
-from thalweg.features.streams.schemas import DestinationUpdate, Stream
+from thalweg.features.streams.schemas import DestinationUpdate, ObservedStatus, Stream
 from thalweg.features.streams.service import (
     being_deleted,
     definitions_of,
@@ -108,6 +108,9 @@ async def update(
     definitions = definitions_of(context)
     check_destination_parameters(definitions, body.parameters, "")
     before = destination_facts(one)
+    own, theirs = {**row.parameters, **one.parameters}, {**row.parameters, **body.parameters}
+    if needs_restart(definitions, own, theirs) and row.observed_status != ObservedStatus.DISABLED:
+        row.restart_needed = True
     one.parameters = dict(body.parameters)
     await _changed(context, row)
     await context.session.flush()

@@ -6,13 +6,14 @@ from thalweg.db.models import StreamRow
 from thalweg.db.streams import whole_streams
 from thalweg.features.streams import repository
 from thalweg.features.streams.presentation import summary_of
-from thalweg.features.streams.schemas import Overview
+from thalweg.features.streams.schemas import Overview, OverviewRates, StreamRates
 from thalweg.features.streams.service import existing_stream
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
 from thalweg.live.bus import Bus
 from thalweg.live.latest import fresh_samples
-from thalweg.live.schemas import Samples
+
+_SAMPLES = b'{"stream_id":"%s","samples":[%s],"live":%s}'
 
 
 async def get_overview(context: Context) -> Overview:
@@ -26,10 +27,29 @@ async def get_overview(context: Context) -> Overview:
     )  # fmt: skip
 
 
-async def list_samples(context: Context, stream_id: str, seconds: int) -> Samples:
+async def get_rates(context: Context) -> OverviewRates:
+    stream_ids = await repository.stream_ids(context.session)
+    try:
+        rates = await Bus(context.resources.redis).recent_rates(stream_ids)
+    except (RedisError, OSError):
+        return OverviewRates(streams=[], live=False)
+    return OverviewRates(
+        streams=[
+            StreamRates(
+                stream_id=stream_id, times=[at for at, _ in points], lcrs_per_second=[rate for _, rate in points]
+            )
+            for stream_id, points in rates.items()
+        ],
+        live=True,
+    )  # fmt: skip
+
+
+async def samples_document(context: Context, stream_id: str, seconds: int) -> bytes:
+    """The document of Samples. They are in Redis as they are answered: reading and writing an hour of them anew would
+    hold up every tab of the worker for seconds."""
     row = await existing_stream(context, stream_id)
     try:
-        samples = await Bus(context.resources.redis).recent_samples(row.id, seconds)
+        documents = await Bus(context.resources.redis).recent_documents(row.id, seconds)
     except (RedisError, OSError):
-        return Samples(stream_id=row.id, samples=[], live=False)
-    return Samples(stream_id=row.id, samples=samples, live=True)
+        return _SAMPLES % (row.id.encode(), b"", b"false")
+    return _SAMPLES % (row.id.encode(), b",".join(documents), b"true")

@@ -8,17 +8,29 @@ from thalweg.features.streams.schemas import ParameterType, ParameterValue, Stre
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.problems import Problem
 
+OF_THE_STREAM = ("queue_size", "queue_memory_mb", "source_plugin")
+"""Its destinations share one capture and one queue."""
+
 
 @lru_cache(maxsize=4)
 def load_parameters(contract_directory: Path) -> dict[str, StreamParameter]:
     """By name, in the contract's order."""
     document = json.loads((contract_directory / "parameters.json").read_text())
     blank = {"minimum": None, "maximum": None, "values": None, "unit": None}
-    return {item["name"]: StreamParameter.model_validate({**blank, **item}) for item in document["parameters"]}
+    return {
+        item["name"]: StreamParameter.model_validate(
+            {**blank, **item, "per_destination": item["name"] not in OF_THE_STREAM}
+        )
+        for item in document["parameters"]
+    }
 
 
-OF_THE_STREAM = ("queue_size", "queue_memory_mb", "source_plugin")
-"""Its destinations share one capture and one queue."""
+def needs_restart(
+    definitions: dict[str, StreamParameter], before: dict[str, ParameterValue], after: dict[str, ParameterValue]
+) -> bool:
+    """Whether what is in force changes in a parameter that is not live. Both are those that were set."""
+    old, new = effective(definitions, before), effective(definitions, after)
+    return any(old[name] != new[name] for name, definition in definitions.items() if not definition.live)
 
 
 def check_destination_parameters(

@@ -37,5 +37,9 @@ async def next_revisions(session: AsyncSession, stream: StreamRow) -> None:
                 one.changed_revision = row.desired_revision
 
 
+async def stream_ids(session: AsyncSession) -> list[str]:
+    return list(await session.scalars(select(StreamRow.id).order_by(StreamRow.name)))
+
+
 async def engine_states(session: AsyncSession) -> list[str]:
     return list(await session.scalars(select(EngineRow.state)))

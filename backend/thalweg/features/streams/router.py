@@ -12,6 +12,7 @@ from thalweg.features.streams.schemas import (
     Accepted,
     DestinationUpdate,
     Overview,
+    OverviewRates,
     ParkedTransactions,
     Stream,
     StreamParameters,
@@ -36,6 +37,12 @@ async def list_parameters(context: Viewer) -> StreamParameters:
 async def get_overview(context: Viewer) -> Overview:
     """Each stream in one line, with its health in words."""
     return await live.get_overview(context)
+
+
+@router.get("/overview/rates", operation_id="overview_rates")
+async def get_rates(context: Viewer) -> OverviewRates:
+    """The rate of each stream over its last two minutes, for small charts."""
+    return await live.get_rates(context)
 
 
 @router.get("/streams", operation_id="streams_list")
@@ -85,12 +92,12 @@ async def retry_stream(stream_id: IdPath, context: Operator, response: Response)
     return await actions.act(context, stream_id, Action.RETRY, response)
 
 
-@router.get("/streams/{stream_id}/samples", operation_id="streams_samples")
+@router.get("/streams/{stream_id}/samples", operation_id="streams_samples", response_model=Samples)
 async def list_samples(
     stream_id: IdPath, context: Viewer, seconds: Annotated[int, Query(ge=1, le=3600)] = 300
-) -> Samples:
+) -> Response:
     """Live samples of the last seconds, oldest first."""
-    return await live.list_samples(context, stream_id, seconds)
+    return Response(await live.samples_document(context, stream_id, seconds), media_type="application/json")
 
 
 Force = Annotated[

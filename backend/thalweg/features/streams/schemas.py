@@ -34,6 +34,7 @@ class StreamParameter(Resource):
     values: list[str] | None = Field(description="The values of an enum.")
     unit: str | None
     live: bool = Field(description="True: takes effect while the stream runs. False: after a stop and start.")
+    per_destination: bool = Field(description="False: the destinations of a stream share it.")
     description: str
 
 
@@ -312,6 +313,19 @@ class Overview(Resource):
     engines_online: int
     engines_total: int
     live: bool = Field(description="False: Redis cannot be reached, rates and latencies are missing.")
+
+
+class StreamRates(Resource):
+    """Both lists have one entry for each of the last samples, oldest first."""
+
+    stream_id: str
+    times: list[int] = Field(description="Milliseconds since 1970 UTC.")
+    lcrs_per_second: list[float | None]
+
+
+class OverviewRates(Resource):
+    streams: list[StreamRates]
+    live: bool = Field(description="False: Redis cannot be reached, rates are missing.")
 
 
 class ParkedTransaction(Resource):

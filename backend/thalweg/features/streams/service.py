@@ -6,7 +6,7 @@ from thalweg.db.pages import page_by_name
 from thalweg.db.streams import whole_streams
 from thalweg.features.streams import repository
 from thalweg.features.streams.lifecycle import DesiredStatus
-from thalweg.features.streams.parameters import check_parameters, load_parameters
+from thalweg.features.streams.parameters import check_parameters, load_parameters, needs_restart
 from thalweg.features.streams.presentation import stream_of, summary_of
 from thalweg.features.streams.schemas import (
     Json,
@@ -111,8 +111,7 @@ async def update_stream(
 def _set_parameters(context: Context, row: StreamRow, body: StreamUpdate) -> None:
     definitions, changes = definitions_of(context), body.parameters or {}
     check_parameters(definitions, changes)
-    current = {name: row.parameters.get(name, definitions[name].default) for name in changes}
-    needs_restart = any(not definitions[name].live and value != current[name] for name, value in changes.items())
-    if needs_restart and row.observed_status != ObservedStatus.DISABLED:
+    changed = {**row.parameters, **changes}
+    if needs_restart(definitions, row.parameters, changed) and row.observed_status != ObservedStatus.DISABLED:
         row.restart_needed = True
-    row.parameters = {**row.parameters, **changes}
+    row.parameters = changed

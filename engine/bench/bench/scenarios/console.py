@@ -3,28 +3,35 @@
 import argparse
 import asyncio
 import itertools
+import re
 import statistics
 import threading
 import time
 from pathlib import Path
 from typing import Any
 
+from bench.console_browser import Browser
 from bench.console_clients import Balancer, Seen, Tab
+from bench.console_page import page_of
 from bench.console_stack import Stack
 from bench.console_usage import MIB, Usage, usage
 from bench.report import Report
 
 METHOD = """Store, source, destination, Redis, five engines, two API workers behind a relay that takes turns, and the
-collector run as processes of their own on one machine, all settings as they come but log level and polls a
-second as stated. Each stream replicates one table; a writer commits one insert a second for each. Each tab
-holds an event stream and reads the overview every 5 s and the alerts' counts every 15 s. After a pause
-everything is measured for the given seconds: gaps between two samples of a stream as a tab sees them, the age
-of a sample when it arrives, the time of a read of the overview (from connecting to the last byte), processor
-time and memory of each part (children included, memory as proportional set size), the store's queries by
-pg_stat_statements. Then one API worker is killed (-9): how long until each of its tabs has events again, and
-whether one was missed. R = the share of samples that came within 1.5 s of the one before."""
+collector run as processes of their own on one machine, all settings as they come but the log level. Each stream
+replicates one table; a writer commits one insert a second for each. Each tab but one is a client that holds an
+event stream and reads the overview every 5 s and the alerts' counts every 15 s, opened one after another; the
+last is Chromium with the console on the overview, logged in by password. After a pause everything is measured
+for the given seconds: gaps between two samples of a stream as a tab sees them, the age of a sample when it
+arrives, the time of a read of the overview (from connecting to the last byte), processor time and memory of
+each part (children included, memory as proportional set size), the store's queries by pg_stat_statements. Then
+one API worker is killed (-9): how long until each of its tabs has events again, and whether one was missed,
+whether the browser is live and still logged in. R = the share of samples that came within 1.5 s of the one
+before."""
 LATE_SECONDS = 1.5
-WARM_UP_SECONDS = 15
+OPENING_SECONDS = 5
+CLASSES_SHOWN = 12
+WARM_UP_SECONDS = 10
 AFTER_KILL_SECONDS = 12
 Figures = dict[str, Any]
 
@@ -48,7 +55,7 @@ def run(arguments: argparse.Namespace) -> None:
             share = asyncio.run(_measure(stack, arguments, report))
     report.ratio(share)
     if arguments.page:
-        arguments.page.write_text(_page(arguments, report))
+        arguments.page.write_text(page_of(arguments, report, LATE_SECONDS))
 
 
 class _Writer:
@@ -77,23 +84,42 @@ class _Writer:
 async def _measure(stack: Stack, arguments: argparse.Namespace, report: Report) -> float:
     balancer = Balancer(stack.api_ports)
     await balancer.start()
-    tabs = [Tab(balancer.port, stack.token) for _ in range(arguments.tabs)]
-    tasks = [asyncio.create_task(tab.run()) for tab in tabs]
+    tabs = [Tab(balancer.port, stack.token) for _ in range(arguments.tabs - 1)]
+    tasks = []
+    for tab in tabs:
+        tasks.append(asyncio.create_task(tab.run()))
+        await asyncio.sleep(OPENING_SECONDS / len(tabs))
+    browser = await Browser.open(balancer.port, stack.password, arguments.streams)
+    try:
+        return await _measured(stack, arguments, report, tabs, browser)
+    finally:
+        await browser.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await balancer.stop()
+
+
+async def _measured(
+    stack: Stack, arguments: argparse.Namespace, report: Report, tabs: list[Tab], browser: Browser
+) -> float:
     await asyncio.sleep(WARM_UP_SECONDS)
     for tab in tabs:
         tab.seen = Seen()
+    opened = await browser.tell("begin")
+    report.figure(f"browser: the overview was live after {opened['opened_ms']} ms; {opened['requests']} requests, "
+                  f"{opened['bytes'] / MIB:.1f} MiB so far", what="opened", **opened)
     stack.store.sql("thalweg", "SELECT pg_stat_statements_reset()")
     before, wal_before, began = _usages(stack), _wal(stack), time.monotonic()
     await asyncio.sleep(arguments.seconds)
     after, wal_after, seconds = _usages(stack), _wal(stack), time.monotonic() - began
     share = _say_live(report, tabs, arguments)
+    _say_browser(report, "browser", await browser.tell("report"))
     _say_costs(report, before, after, seconds)
     _say_queries(report, stack, seconds, wal_after - wal_before)
+    await browser.tell("begin")
     await _kill_one(report, stack, tabs)
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
-    await balancer.stop()
+    _say_browser(report, "browser after the kill", await browser.tell("report"))
     return share
 
 
@@ -131,6 +157,13 @@ def _say_live(report: Report, tabs: list[Tab], arguments: argparse.Namespace) ->
     return sum(gap <= LATE_SECONDS for gap in gaps) / len(gaps)
 
 
+def _say_browser(report: Report, what: str, seen: Figures) -> None:
+    report.figure(f"{what}: {'live' if seen['live'] else 'NOT LIVE'}, gap between two changes of a row p50 "
+                  f"{seen['gap_p50_ms']:.0f} ms, p99 {seen['gap_p99_ms']:.0f} ms, largest {seen['gap_max_ms']:.0f} ms; "
+                  f"{seen['long_tasks']} tasks over 50 ms, the longest {seen['longest_task_ms']:.0f} ms; main thread "
+                  f"{seen['cpu_percent']:.1f} %, heap {seen['heap_mib']:.0f} MiB", what=what, **seen)
+
+
 def _quantile(values: list[float], percent: int) -> float:
     return statistics.quantiles(values, n=100)[percent - 1] * 1000
 
@@ -148,16 +181,28 @@ def _say_costs(report: Report, before: dict[str, Usage], after: dict[str, Usage]
 
 def _say_queries(report: Report, stack: Stack, seconds: float, wal_bytes: int) -> None:
     rows = stack.store.sql("thalweg", """
-        SELECT left(regexp_replace(query, '\\s+', ' ', 'g'), 90), calls, total_exec_time, mean_exec_time, max_exec_time
-          FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat_statements%' ORDER BY total_exec_time DESC""")
+        SELECT query, calls, total_exec_time, max_exec_time
+          FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat_statements%'""")
     calls, total = sum(row[1] for row in rows), sum(row[2] for row in rows)
+    classes: dict[str, tuple[int, float, float]] = {}
+    for query, count, time_ms, longest in rows:
+        known = classes.get(_class_of(query), (0, 0.0, 0.0))
+        classes[_class_of(query)] = (known[0] + count, known[1] + time_ms, max(known[2], longest))
     report.figure(f"store: {calls / seconds:.0f} statements/s, {total / seconds / 10:.1f} % of a core executing, "
                   f"{wal_bytes / seconds / 1024:.0f} KiB of WAL/s", what="store", statements_per_second=calls / seconds,
                   executing_percent=total / seconds / 10, wal_kib_per_second=wal_bytes / seconds / 1024)
-    for query, count, time_ms, mean_ms, max_ms in rows[:10]:
-        report.figure(f"  {count / seconds:7.1f}/s  mean {mean_ms:7.2f} ms  max {max_ms:7.1f} ms  "
-                      f"{time_ms / seconds / 10:5.1f} %  {query}", what="query", query=query,
-                      per_second=count / seconds, mean_ms=mean_ms, max_ms=max_ms)
+    for name, (count, time_ms, max_ms) in sorted(classes.items(), key=lambda one: -one[1][1])[:CLASSES_SHOWN]:
+        report.figure(f"  {count / seconds:7.1f}/s  mean {time_ms / count:7.2f} ms  max {max_ms:7.1f} ms  "
+                      f"{time_ms / seconds / 10:5.2f} %  {name}", what="query", query=name, per_second=count / seconds,
+                      mean_ms=time_ms / count, max_ms=max_ms, executing_percent=time_ms / seconds / 10)
+
+
+def _class_of(query: str) -> str:
+    """What a statement does to which table first."""
+    verb = query.split(None, 1)[0].upper()
+    table = re.search(r"\b(?:FROM|INTO|UPDATE)\s+(?:ONLY\s+)?([a-z_]+)", query, re.IGNORECASE)
+    locks = " and lock it" if "FOR UPDATE" in query or "FOR NO KEY UPDATE" in query else ""
+    return f"{verb} {table.group(1)}{locks}" if table else verb
 
 
 async def _kill_one(report: Report, stack: Stack, tabs: list[Tab]) -> None:
@@ -186,34 +231,3 @@ def _missed(tab: Tab, tabs: list[Tab]) -> int:
         everybodys = {at for other in tabs for _, at in other.seen.samples.get(stream, [])}
         missed += sum(first <= at <= last for at in everybodys - known)
     return missed
-
-
-def _page(arguments: argparse.Namespace, report: Report) -> str:
-    figures: list[Figures] = report.document["figures"]
-    of = {what: [figure for figure in figures if figure["what"] == what] for what in ("cost", "query")}
-    one = {figure["what"]: figure for figure in figures}
-    store, kill = one["store"], one["kill"]
-    lines = [
-        "# The console under load", "",
-        f"`make bench SCENARIO=console`, {report.document['date']}: {arguments.streams} streams over "
-        f"{arguments.engines} engines, {arguments.tabs} tabs, {arguments.seconds} s. {report.document['machine']}.", "",
-        f"**Method.** {report.document['method']}", "",
-        f"**Live.** {100 * report.document['ratio']:.2f} % of the samples came within {LATE_SECONDS} s of the one "
-        f"before ({one['samples']['count']} samples, {one['samples']['resets']} resets, "
-        f"{one['samples']['failed_reads']} failed reads).", "",
-        "| | p50 | p99 | largest |", "|---|---|---|---|"]
-    for what in ("gap between two samples of a stream", "age of a sample when a tab gets it", "read of the overview"):
-        figure = one[what]
-        lines.append(f"| {what} | {figure['p50_ms']:.0f} ms | {figure['p99_ms']:.0f} ms | {figure['max_ms']:.0f} ms |")
-    lines += ["", "**Cost.**", "", "| part | processor, of one core | memory |", "|---|---|---|"]
-    lines += [f"| {figure['part']} | {figure['cpu_percent']:.1f} % | {figure['memory_mib']:.0f} MiB |"
-              for figure in of["cost"]]
-    lines += ["", f"**Store.** {store['statements_per_second']:.0f} statements a second, executing "
-              f"{store['executing_percent']:.1f} % of a core, {store['wal_kib_per_second']:.0f} KiB of WAL a second. "
-              "The dearest:", "", "| statement | a second | mean | longest |", "|---|---|---|---|"]
-    lines += [f"| `{figure['query'].replace('|', '¦')}` | {figure['per_second']:.1f} | {figure['mean_ms']:.2f} ms | "
-              f"{figure['max_ms']:.0f} ms |" for figure in of["query"]]
-    lines += ["", f"**One API worker killed.** {kill['moved']} tabs moved to the other one; they had events again "
-              f"after {kill['longest_seconds']:.2f} s at most. {kill['missed']} samples were missed, "
-              f"{kill['resets']} resets, {kill['failed_reads']} reads failed and were made again.", ""]
-    return "\n".join(lines)

@@ -491,6 +491,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/overview/rates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Rates
+         * @description The rate of each stream over its last two minutes, for small charts.
+         */
+        get: operations["overview_rates"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/streams/{stream_id}:start": {
         parameters: {
             query?: never;
@@ -3740,6 +3760,16 @@ export interface components {
              */
             live: boolean;
         };
+        /** OverviewRates */
+        OverviewRates: {
+            /** Streams */
+            streams: components["schemas"]["StreamRates"][];
+            /**
+             * Live
+             * @description False: Redis cannot be reached, rates are missing.
+             */
+            live: boolean;
+        };
         /** Page[AlertChannel] */
         Page_AlertChannel_: {
             /** Items */
@@ -4917,6 +4947,11 @@ export interface components {
              * @description True: takes effect while the stream runs. False: after a stop and start.
              */
             live: boolean;
+            /**
+             * Per Destination
+             * @description False: the destinations of a stream share it.
+             */
+            per_destination: boolean;
             /** Description */
             description: string;
         };
@@ -4930,6 +4965,21 @@ export interface components {
          * @enum {string}
          */
         StreamPhase: "INITIALIZING" | "INSTANTIATING" | "CATCHING UP" | "REPLICATING" | "RETRYING" | "DRAINING" | "DROPPING" | "STOPPED" | "UNKNOWN";
+        /**
+         * StreamRates
+         * @description Both lists have one entry for each of the last samples, oldest first.
+         */
+        StreamRates: {
+            /** Stream Id */
+            stream_id: string;
+            /**
+             * Times
+             * @description Milliseconds since 1970 UTC.
+             */
+            times: number[];
+            /** Lcrs Per Second */
+            lcrs_per_second: (number | null)[];
+        };
         /**
          * StreamStatusEvent
          * @description SSE event `stream.status`: what the collector observed has changed.
@@ -8699,6 +8749,71 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Overview"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    overview_rates: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OverviewRates"];
                 };
             };
             /** @description Malformed request */

@@ -1,5 +1,6 @@
 import { Box, Button, Group, Stack, Text } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
 import { useAcknowledge } from "@/api/alerts";
 import { problemInWords } from "@/api/problem-in-words";
 import type { Alert } from "@/api/types";
@@ -8,6 +9,7 @@ import { AnchorLink } from "@/ui/anchor-link";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { RestCallButton } from "@/ui/rest-call";
 import { ToneBadge, ToneIcon } from "@/ui/tone";
+import { AcknowledgeDialog } from "./acknowledge-dialog";
 import classes from "./alert-card.module.css";
 import { severityInWords } from "./words";
 
@@ -19,7 +21,8 @@ interface AlertCardProps {
 
 /** One alert: what is the matter, what it means, what to do, who takes care. */
 export function AlertCard({ alert, mayAct, onSilence }: AlertCardProps) {
-  const acknowledge = useAcknowledge();
+  const takeBack = useAcknowledge();
+  const [taking, setTaking] = useState(false);
   const navigate = useNavigate();
   const severity = severityInWords(alert.severity);
   const firing = alert.state === "firing";
@@ -79,13 +82,18 @@ export function AlertCard({ alert, mayAct, onSilence }: AlertCardProps) {
           <Button variant="light" onClick={() => navigate({ href: alert.page })}>
             Open {alert.subject.type === "stream" ? "stream" : "page"}
           </Button>
-          {mayAct && firing && (
+          {mayAct && firing && !acknowledged && (
+            <Button variant="default" onClick={() => setTaking(true)}>
+              Acknowledge…
+            </Button>
+          )}
+          {mayAct && firing && acknowledged && (
             <Button
               variant="default"
-              loading={acknowledge.isPending}
-              onClick={() => acknowledge.mutate({ id: alert.id, note: "", undo: acknowledged })}
+              loading={takeBack.isPending}
+              onClick={() => takeBack.mutate({ id: alert.id, note: "", undo: true })}
             >
-              {acknowledged ? "Take back" : "Acknowledge"}
+              Take back
             </Button>
           )}
           {mayAct && (
@@ -101,7 +109,8 @@ export function AlertCard({ alert, mayAct, onSilence }: AlertCardProps) {
           />
         </Stack>
       </Group>
-      {acknowledge.isError && <ProblemAlert problem={problemInWords(acknowledge.error)} />}
+      {takeBack.isError && <ProblemAlert problem={problemInWords(takeBack.error)} />}
+      <AcknowledgeDialog alert={alert} opened={taking} onClose={() => setTaking(false)} />
     </Box>
   );
 }

@@ -36,6 +36,7 @@ const show = (mayAct = true) =>
       destination={away}
       mayAct={mayAct}
       onErrorQueue={vi.fn()}
+      onParameters={vi.fn()}
     />,
   );
 

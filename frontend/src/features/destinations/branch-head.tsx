@@ -1,6 +1,12 @@
 import { Box, Button, Group, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
-import { IconPlayerPause, IconPlayerPlay, IconRefresh, IconUnlink } from "@tabler/icons-react";
+import {
+  IconAdjustments,
+  IconPlayerPause,
+  IconPlayerPlay,
+  IconRefresh,
+  IconUnlink,
+} from "@tabler/icons-react";
 import { useState } from "react";
 import { problemInWords } from "@/api/problem-in-words";
 import { type StreamAction, useDestinationAction, useDropDestination } from "@/api/streams";
@@ -26,10 +32,12 @@ interface BranchHeadProps {
   destination: StreamDestination;
   mayAct: boolean;
   onErrorQueue: () => void;
+  onParameters: () => void;
 }
 
 /** One destination of several: how it is doing, how far behind it is, and what may be done with it alone. */
-export function BranchHead({ stream, destination, mayAct, onErrorQueue }: BranchHeadProps) {
+export function BranchHead(props: BranchHeadProps) {
+  const { destination, onErrorQueue } = props;
   const { database, engine, error, latency, backlog } = destination;
   return (
     <Stack gap={8}>
@@ -46,7 +54,7 @@ export function BranchHead({ stream, destination, mayAct, onErrorQueue }: Branch
             {destination.mode === "propagation" ? `received and applied by ${engine.name}` : engine.name}
           </Text>
         </Group>
-        <BranchActions stream={stream} destination={destination} mayAct={mayAct} />
+        <BranchActions {...props} />
       </Group>
       {error && (
         <ProblemAlert
@@ -96,7 +104,7 @@ function Spilled({ destination: { spilled, database } }: { destination: StreamDe
   );
 }
 
-function BranchActions({ stream, destination, mayAct }: Omit<BranchHeadProps, "onErrorQueue">) {
+function BranchActions({ stream, destination, mayAct, onParameters }: BranchHeadProps) {
   const name = destination.database.name;
   const path = `/api/v1/streams/${stream.id}/destinations/${destination.id}`;
   const act = useDestinationAction(stream.id, destination.id);
@@ -143,6 +151,14 @@ function BranchActions({ stream, destination, mayAct }: Omit<BranchHeadProps, "o
           {label}
         </Button>
       ))}
+      <Button
+        variant="default"
+        leftSection={<IconAdjustments size={14} aria-hidden />}
+        aria-label={`Parameters of ${name}`}
+        onClick={onParameters}
+      >
+        Parameters
+      </Button>
       <Button
         variant="default"
         leftSection={<IconUnlink size={14} aria-hidden />}

@@ -1,4 +1,5 @@
 import { Badge, Box, Group, NumberInput, Select, Stack, Switch, Text, Title, Tooltip } from "@mantine/core";
+import type { ReactNode } from "react";
 import type { ParameterValue, StreamParameter } from "@/api/types";
 import { sentenceCase } from "@/lib/states";
 import classes from "./parameter-fields.module.css";
@@ -11,9 +12,12 @@ interface ParameterFieldsProps {
   base: Values;
   onChange: (name: string, value: ParameterValue) => void;
   disabled?: boolean;
+  /** What stands beside a parameter's name. */
+  beside?: (name: string) => ReactNode;
 }
 
-export function ParameterFields({ definitions, values, base, onChange, disabled }: ParameterFieldsProps) {
+export function ParameterFields(props: ParameterFieldsProps) {
+  const { definitions, values, base, onChange, disabled, beside } = props;
   return (
     <Stack gap="lg">
       {byComponent(definitions).map(([component, group]) => (
@@ -31,6 +35,7 @@ export function ParameterFields({ definitions, values, base, onChange, disabled 
               }
               onChange={(value) => onChange(definition.name, value)}
               disabled={disabled}
+              beside={beside?.(definition.name)}
             />
           ))}
         </Box>
@@ -45,10 +50,11 @@ interface RowProps {
   changed: boolean;
   onChange: (value: ParameterValue) => void;
   disabled?: boolean;
+  beside?: ReactNode;
 }
 
 function Row(props: RowProps) {
-  const { definition, changed } = props;
+  const { definition, changed, beside } = props;
   return (
     <div className={classes.row} data-changed={changed || undefined}>
       <Box miw={0}>
@@ -70,6 +76,7 @@ function Row(props: RowProps) {
               changed
             </Badge>
           )}
+          {beside}
         </Group>
         <Text size="xs" c="dimmed">
           {definition.description} <span className={classes.range}>({rangeInWords(definition)})</span>

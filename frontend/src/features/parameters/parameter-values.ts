@@ -26,6 +26,12 @@ export function changedValues(base: Values, edited: Values): Values {
   return Object.fromEntries(Object.entries(edited).filter(([name, value]) => base[name] !== value));
 }
 
+/** The same parameters are set, to the same values. */
+export function sameValues(one: Values, other: Values): boolean {
+  const names = new Set([...Object.keys(one), ...Object.keys(other)]);
+  return [...names].every((name) => one[name] === other[name]);
+}
+
 export function anyFault(definitions: StreamParameter[], values: Values): boolean {
   return definitions.some((definition) => {
     const value = values[definition.name];

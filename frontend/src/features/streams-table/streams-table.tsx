@@ -2,7 +2,7 @@ import { Box, Group, Stack, Text } from "@mantine/core";
 import { IconArrowNarrowRight, IconBell } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { openAlertsQuery } from "@/api/alerts";
-import { samplesQuery } from "@/api/streams";
+import { ratesQuery } from "@/api/streams";
 import type { StreamSummary } from "@/api/types";
 import { asText, bytes, compactCount, duration, latencyMs, rate } from "@/lib/format";
 import { metrics } from "@/lib/metrics";
@@ -12,8 +12,6 @@ import { type Column, DataTable } from "@/ui/data-table";
 import { Quantity } from "@/ui/quantity";
 import { Sparkline } from "@/ui/sparkline";
 import { StateBadge, ToneIcon } from "@/ui/tone";
-
-const SPARK_SAMPLES = 120;
 
 /** The order of urgency, so that sorting by health brings trouble to the top. */
 const urgency: Record<string, number> = { error: 0, warning: 1, unknown: 2, ok: 3 };
@@ -162,8 +160,8 @@ function HealthCell({ stream }: { stream: StreamSummary }) {
 }
 
 function RateCell({ stream }: { stream: StreamSummary }) {
-  const samples = useQuery(samplesQuery(stream.id)).data ?? [];
-  const values = samples.slice(-SPARK_SAMPLES).map((sample) => sample.lcrs_per_second);
+  const rates = useQuery({ ...ratesQuery, select: (all) => all[stream.id] }).data ?? [];
+  const values = rates.map((point) => point.rate);
   return (
     <Group gap={10} justify="flex-end" wrap="nowrap">
       <Sparkline values={values} label={`Rate of ${stream.name} over the last samples`} width={64} />

@@ -11,6 +11,7 @@ import { StreamHalves } from "@/features/component-strip/stream-halves";
 import { AddDestination } from "@/features/destinations/add-destination";
 import { BranchHead } from "@/features/destinations/branch-head";
 import { InstantiationProgress } from "@/features/instantiation/instantiation-progress";
+import { DestinationParameters } from "@/features/parameters/destination-parameters";
 import { StreamCharts } from "@/features/stream-charts/stream-charts";
 import { asText, byteRate, bytes, compactCount, duration, latencyMs, rate } from "@/lib/format";
 import { Empty } from "@/ui/faces";
@@ -29,7 +30,7 @@ interface StreamNowProps {
 }
 
 export function StreamNow({ stream, mayAct, onErrorQueue, minutes, onMinutes }: StreamNowProps) {
-  const samples = useQuery(samplesQuery(stream.id));
+  const samples = useQuery(samplesQuery(stream.id, minutes));
   const copies = stream.destinations.filter(({ instantiation }) => instantiation !== null);
   const copying = copies.some(({ instantiation }) => instantiation?.finished_at === null);
   const initialCopies = copies.map(({ id, database, instantiation }) => (
@@ -116,6 +117,8 @@ interface ComponentsProps extends Pick<StreamNowProps, "stream" | "mayAct" | "on
 
 function Components({ sample, stream, mayAct, onErrorQueue }: ComponentsProps) {
   const [view, setView] = useState("strip");
+  const [setting, setSetting] = useState<string | null>(null);
+  const set = stream.destinations.find(({ id }) => id === setting);
   return (
     <Stack gap={8}>
       <Group justify="space-between">
@@ -136,6 +139,16 @@ function Components({ sample, stream, mayAct, onErrorQueue }: ComponentsProps) {
           />
         </Group>
       </Group>
+      {set && (
+        <DestinationParameters
+          key={set.id}
+          stream={stream}
+          destination={set}
+          mayAct={mayAct}
+          opened
+          onClose={() => setSetting(null)}
+        />
+      )}
       {view === "strip" ? (
         <ComponentStrip
           sample={sample}
@@ -146,6 +159,7 @@ function Components({ sample, stream, mayAct, onErrorQueue }: ComponentsProps) {
               destination={destination}
               mayAct={mayAct}
               onErrorQueue={() => onErrorQueue(destination.id)}
+              onParameters={() => setSetting(destination.id)}
             />
           )}
         />
