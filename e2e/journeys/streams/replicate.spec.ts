@@ -220,7 +220,11 @@ test("a row in the way raises an alert, which is taken on and ends when the row 
   const alert = page.getByRole("article", { name: `The error queue is not empty of ${sales.stream}` });
   await expect(alert).toContainText("1 transaction is parked");
   await alert.getByRole("button", { name: "Acknowledge" }).click();
+  const dialog = page.getByRole("dialog", { name: "Acknowledge alert" });
+  await dialog.getByLabel("Note").fill("The way is mended tonight.");
+  await dialog.getByRole("button", { name: "Acknowledge", exact: true }).click();
   await expect(alert).toContainText("Acknowledged by admin");
+  await expect(alert).toContainText("The way is mended tonight.");
 
   await alert.getByRole("button", { name: "Open stream" }).click();
   await sales.atDestination("DELETE FROM sales.customers WHERE id = 900001");
