@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Runs a benchmark, or all of them, one after another, and then renews the plots of docs/results.
-# usage: scripts/bench.sh all|results|queue|metadata|staged|staged1|bigtx|drain|latency|wan|fanout|spill|hotkeys|console [ARGUMENT...]
+# usage: scripts/bench.sh all|results|queue|metadata|staged|staged1|bigtx|drain|latency|wan|fanout|spill|hotkeys|charts|console [ARGUMENT...]
 set -euo pipefail
 source "$(dirname "$0")/settings.sh"
 for part in steps node builds; do
   # shellcheck source=/dev/null
   source "$THALWEG_ROOT/scripts/lib/$part.sh"
 done
-scenarios=(staged staged1 bigtx drain latency wan fanout spill hotkeys queue metadata)
+scenarios=(staged staged1 bigtx drain latency wan fanout spill hotkeys queue metadata charts)
 results=$THALWEG_ROOT/docs/results
 scenario=${1:-staged}
 shift || true
@@ -25,6 +25,11 @@ run_scenario() {
     queue | metadata)
       step "build benchmark" "read the compiler's message above" build_engine release "${name}_bench"
       set -- --program "$(find "$THALWEG_BUILD/release" -name "${name}_bench" -type f -perm -u+x)" "$@"
+      ;;
+    charts)
+      step "install packages" "run apt-get by hand and read what it says" "$THALWEG_ROOT/scripts/install.sh" test
+      step "build page" "read the message above" build_chart_page
+      set -- --page "$THALWEG_BUILD/charts" "$@"
       ;;
     *)
       step "build engine" "read the compiler's message above" build_engine release thalwegd

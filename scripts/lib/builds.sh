@@ -98,3 +98,11 @@ build_console() {
   (cd "$directory" && npm run build)
   printf '%s\n' "$wanted" >"$directory/dist/.sources"
 }
+
+# The page that measures the console's chart, into $THALWEG_BUILD/charts.
+build_chart_page() {
+  use_node
+  install_node_modules "$THALWEG_ROOT/frontend"
+  (cd "$THALWEG_ROOT/frontend" &&
+    npx vite build --config bench/vite.config.ts --outDir "$THALWEG_BUILD/charts" --emptyOutDir --logLevel warn)
+}

@@ -7,7 +7,7 @@ import sys
 from bench import report
 
 SCENARIOS = ("staged", "staged1", "bigtx", "drain", "latency", "wan", "fanout", "spill", "hotkeys", "queue", "metadata",
-             "console")
+             "charts", "console")
 
 
 def main() -> None:

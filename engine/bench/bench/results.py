@@ -88,6 +88,10 @@ def _lines(x: str, *ys: tuple[str, str]) -> Callable[[Document], str]:
     return plot
 
 
+def _charts(document: Document) -> str:
+    return svg.bars("charts: main thread for an update", "ms, median", _by_method(document, "main_thread_p50_ms"))
+
+
 SCENARIOS = [
     Scenario("staged", "End to end, staged", "2.2 or more",
              "Seed 000, VI.D and figure 16: the same experiment went from 5 100 LCR/s to over 20 000 with latch-free "
@@ -120,6 +124,8 @@ SCENARIOS = [
     Scenario("metadata", "The metadata cache", "above 1",
              "Seed 000, figure 15: with latches, more appliers mean less throughput; with the cache the contention is "
              "gone.", _lines("readers", ("latch-free", "free_per_second"), ("shared mutex", "mutex_per_second"))),
+    Scenario("charts", "The console's chart", "near 1, and no frame beside it above 50 ms",
+             "Not in the paper, whose console drew on the server: ten updates a second of eight lines.", _charts),
 ]
 
 HEAD = """# Results

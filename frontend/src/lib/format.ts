@@ -16,12 +16,16 @@ function known(n: Maybe): n is number {
   return n !== null && n !== undefined && Number.isFinite(n);
 }
 
+// Made once: to make a formatter costs a hundred times what it costs to use one, and charts do so for every tick.
+const format = (digits: number) =>
+  new Intl.NumberFormat("en-US", { maximumFractionDigits: digits, useGrouping: false });
+const [whole, tenths, hundredths] = [format(0), format(1), format(2)];
+
 function threeDigits(n: number): string {
   const size = Math.abs(n);
   if (size === 0) return "0";
   if (size < 0.01) return "< 0.01";
-  const digits = size < 1 ? 2 : size < 10 ? 2 : size < 100 ? 1 : 0;
-  return n.toLocaleString("en-US", { maximumFractionDigits: digits, useGrouping: false });
+  return (size < 10 ? hundredths : size < 100 ? tenths : whole).format(n);
 }
 
 function scaled(n: number, base: number, prefixes: string[]): { value: string; prefix: string } {

@@ -34,6 +34,11 @@ interface TimeChartProps {
 /** Less is a click. */
 const DRAG_MIN_PX = 4;
 const DAY_SECONDS = 86_400;
+const CLOCK = {
+  medium: new Intl.DateTimeFormat("sv-SE", { timeStyle: "medium" }),
+  short: new Intl.DateTimeFormat("sv-SE", { timeStyle: "short" }),
+};
+const DAY = new Intl.DateTimeFormat("sv-SE", { dateStyle: "short" });
 const BINARY_STEPS = Array.from({ length: 54 }, (_, power) => 2 ** power);
 
 function token(name: string): string {
@@ -132,6 +137,11 @@ function ChartTable({ title, times, series, format, height }: TimeChartProps & {
   );
 }
 
+/** uPlot leaves a gap at null and joins its neighbours at undefined. Most series have neither, and are not copied. */
+function gapsAsNull(values: Maybe[]): (number | null)[] {
+  return values.includes(undefined) ? values.map((value) => value ?? null) : (values as (number | null)[]);
+}
+
 function Plot(props: TimeChartProps & { height: number }) {
   const { title, times, series, format, height, windowSeconds, binary = false, span, syncKey } = props;
   const host = useRef<HTMLDivElement>(null);
@@ -147,10 +157,7 @@ function Plot(props: TimeChartProps & { height: number }) {
   const shape = series.map((one) => `${one.label}\n${one.colour}`).join("\n\n");
 
   const data = useMemo<uPlot.AlignedData>(
-    () => [
-      times.map((time) => time / 1000),
-      ...series.map((one) => one.values.map((value) => value ?? null)),
-    ],
+    () => [times.map((time) => time / 1000), ...series.map((one) => gapsAsNull(one.values))],
     [times, series],
   );
   const dataNow = useRef(data);
@@ -258,12 +265,12 @@ export function clockTicks(ticks: number[]): string[] {
   const [first = 0, second = 60] = ticks;
   const step = ticks.length > 1 ? second - first : 60;
   const range = (ticks.at(-1) ?? first) - first + step;
-  const timeStyle = step < 60 ? "medium" : "short";
+  const clock = step < 60 ? CLOCK.medium : CLOCK.short;
   return ticks.map((tick) => {
     const at = new Date(tick * 1000);
-    const time = at.toLocaleTimeString("sv-SE", { timeStyle });
+    const time = clock.format(at);
     if (range <= DAY_SECONDS) return time;
-    const day = at.toLocaleDateString("sv-SE").slice(5);
+    const day = DAY.format(at).slice(5);
     return step >= DAY_SECONDS ? day : `${day} ${time}`;
   });
 }
