@@ -67,5 +67,5 @@ rm -rf "$here/test-results"
 E2E_ADMIN_PASSWORD=$(admin_password)
 [[ -n $E2E_ADMIN_PASSWORD ]] || { echo "no password for admin" >&2; exit 1; }
 E2E_RUN=$(printf '%x' "$(($(date +%s) % 1000000))")
-export E2E_ADMIN_PASSWORD E2E_RUN THALWEG_SECRETS THALWEG_PG_BIN THALWEG_SOURCE_PORT THALWEG_DESTINATION_PORT
+export E2E_ADMIN_PASSWORD E2E_RUN THALWEG_ENGINE_BINARY THALWEG_SECRETS THALWEG_PG_BIN THALWEG_SOURCE_PORT THALWEG_DESTINATION_PORT
 (cd "$here" && NO_PROXY='*' no_proxy='*' npx playwright test "$@")

@@ -28,6 +28,7 @@ export const stack = {
   admin: { name: "admin", password: setting("E2E_ADMIN_PASSWORD") },
   apiToken: () => secret("api-token"),
   postgresBinaries: setting("THALWEG_PG_BIN"),
+  engineBinary: setting("THALWEG_ENGINE_BINARY"),
   source: cluster("source", setting("THALWEG_SOURCE_PORT")),
   destination: cluster("destination", setting("THALWEG_DESTINATION_PORT")),
   /** The role that owns the tables at the source and writes to them, as an application would. */
