@@ -9,7 +9,7 @@ from thalweg.advisor.analysis import PathView, analyse
 from thalweg.advisor.schemas import Analysis, Thresholds, Verdict
 from thalweg.advisor.streams import Condition, DatabaseFacts, StreamInput
 from thalweg.kernel.clock import now
-from thalweg.live.schemas import Sample
+from thalweg.live.schemas import ComponentType, Sample
 
 RECORDINGS = Path(__file__).parent / "recordings"
 RUNNING = Condition("ENABLED", "ENABLED", "REPLICATING")
@@ -38,7 +38,12 @@ def analysed(
         ("lock_contention", "APPLY SERVER", "EXECUTE"),
         ("hot_row", "APPLY SERVER", "DEPENDENCY"),
         ("commit_order", "APPLY SERVER", "COMMIT ORDER"),
+        ("tiny_transactions", "APPLY COORDINATOR", "CPU"),
+        ("spilling", "APPLY READER", "DISK"),
+        ("slow_fsync", "APPLY SERVER", None),
         ("expensive_decode", "CAPTURE", "SOURCE"),
+        ("network_limit", "PROPAGATION SENDER", "NETWORK"),
+        ("slow_receiver", "PROPAGATION RECEIVER", "CPU"),
     ],
 )
 def test_bottleneck_of_recorded_paths(name: str, stage: str, event: str | None) -> None:
@@ -65,6 +70,20 @@ def test_links_behind_which_a_path_is_held_back_are_marked() -> None:
         (ids[0], ids[1]), (ids[1], ids[2]),
     ]  # fmt: skip
     assert [link.position for link in analysis.component_links] == [1, 2]
+
+
+def test_sender_is_held_back_by_a_receiver_at_work_and_is_busy_while_its_window_waits_for_the_network() -> None:
+    """Of the network limit the window takes all there is: the thread that fills it has nothing to do."""
+    sending = ComponentType.PROPAGATION_SENDER
+    _, limited = analysed(recorded("network_limit"))
+    _, held = analysed(recorded("slow_receiver"))
+    by_network, by_receiver = limited.stage(sending), held.stage(sending)
+    assert by_network is not None and by_network.mean is not None
+    assert by_receiver is not None and by_receiver.mean is not None
+    assert by_network.mean.events["NETWORK"] > 90
+    assert by_receiver.mean.flow_control > 80
+    for mean in (by_network.mean, by_receiver.mean):
+        assert mean.idle + mean.flow_control + sum(mean.events.values()) == pytest.approx(100, abs=0.1)
 
 
 def test_percentages_are_normalised_per_thread_and_sum_to_a_hundred() -> None:

@@ -86,6 +86,39 @@ async def test_a_list_is_told_in_the_contract_s_shape_and_shown_by_branch(
     assert engine.retried == [f"{stream['id']}/reports20"]
 
 
+async def test_a_cure_of_one_path_changes_that_destination_only(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    reports: str,
+    engine: EngineDouble,
+    collector: Running,  # noqa: F811
+) -> None:
+    own = {"group_size": 100, "queue_spill_limit_mb": 51200}
+    stream = await created(operator, registered, **two(registered, reports, parameters=own))
+    path = f"{STREAMS}/{stream['id']}"
+    await wait_for(operator, path, phase="REPLICATING")
+
+    async def found() -> dict[str, Any] | None:
+        run = (await operator.post("/api/v1/advisor/runs", json={"facts": False})).json()
+        one = [item for item in run["findings_ranked"] if item["code"] == "apply_small_groups"]
+        return {"run_id": run["id"], "finding_id": one[0]["id"]} if one else None
+
+    body = await eventually(found)
+    assert body["finding_id"].startswith(f"{stream['id']}:reports20:")
+    cure = (await operator.post("/api/v1/advisor/cures", json=body)).json()
+    assert (cure["destination_id"], cure["parameters_before"]) == ("reports20", {"group_size": 100})
+
+    async def parameters() -> tuple[Any, Any]:
+        shown = (await operator.get(path)).json()
+        return shown["parameters"], {one["id"]: one["parameters"] for one in shown["destinations"]}
+
+    # As the stream has it: no value of its own is needed.
+    assert await parameters() == ({}, {"warehouse": {}, "reports20": {"queue_spill_limit_mb": 51200}})
+    undone = (await operator.post(f"/api/v1/advisor/cures/{cure['id']}:undo")).json()
+    assert undone["state"] == "undone"
+    assert await parameters() == ({}, {"warehouse": {}, "reports20": own})
+
+
 async def test_a_destination_joins_and_is_dropped(
     operator: httpx.AsyncClient,
     admin: httpx.AsyncClient,

@@ -4,8 +4,10 @@ from datetime import timedelta
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
 
+from tests.conftest import Sides
 from tests.features.test_streams import STREAMS, created
 from tests.support.engine_double import EngineDouble
 from tests.support.serving import eventually
@@ -201,3 +203,73 @@ async def test_cure_is_applied_measured_and_undone(
         "advisor_cures_undo", "streams_update", "advisor_cures_apply", "streams_update",
     ]  # fmt: skip
     assert [listed["id"] for listed in (await operator.get(f"{ADVISOR}/cures")).json()["items"]] == [cure["id"]]
+
+
+async def test_index_is_created_at_the_destination_measured_and_dropped_again(
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, stream: dict[str, Any], sides: Sides
+) -> None:
+    sides.on_destination(
+        "CREATE TABLE orders (id bigint NOT NULL, item text, amount numeric(12,2))",
+        "INSERT INTO orders SELECT n, 'item', n FROM generate_series(1, 2000) n", "UPDATE orders SET amount = 0",
+        f"GRANT SELECT ON orders TO {sides.destination['user']}",
+    )  # fmt: skip
+
+    async def found() -> dict[str, Any] | None:
+        run = (await operator.post(f"{ADVISOR}/runs", json={"stream_id": stream["id"]})).json()
+        codes = {item["code"]: item for item in run["findings_ranked"]}
+        return {**codes["apply_missing_index"], "run_id": run["id"]} if "apply_missing_index" in codes else None
+
+    finding = await eventually(found)
+    sql = finding["cures"][0]["sql"]
+    assert sql == 'CREATE UNIQUE INDEX CONCURRENTLY "orders_thalweg_key" ON "public"."orders" ("id");'
+    body = {"run_id": finding["run_id"], "finding_id": finding["id"], "measure_after_seconds": 2}
+    refused = (await operator.post(f"{ADVISOR}/cures", json=body)).json()
+    assert (refused["code"], refused["sql"]) == ("insufficient_privilege", sql)
+    assert "as postgres" in refused["cure"]
+
+    sides.on_destination(
+        f"ALTER TABLE orders OWNER TO {sides.destination['user']}", "INSERT INTO orders VALUES (1, 'again', 1)"
+    )
+
+    async def applied() -> dict[str, Any]:
+        answer = await operator.post(f"{ADVISOR}/cures", json=body)
+        assert (answer.status_code, answer.json()["state"]) == (201, "applying"), answer.text
+        return await over(operator, answer.json()["id"])
+
+    twice = await applied()
+    assert twice["state"] == "failed"
+    assert "(id)=(1) is duplicated" in twice["outcome"]
+    assert indexes(sides) == []
+    sides.on_destination("DELETE FROM orders WHERE item = 'again'")
+    done = await applied()
+    assert done["state"] in ("helped", "no_difference", "worse")
+    assert indexes(sides) == [("orders_thalweg_key", True)]
+    operation = (await operator.get(f"/api/v1/operations/{done['operation_id']}")).json()
+    assert (operation["kind"], operation["state"], operation["target"]["type"]) == (
+        "index.create", "succeeded", "database",
+    )  # fmt: skip
+    assert (await operator.post(f"{ADVISOR}/cures", json=body)).json()["code"] == "conflict"
+
+    undoing = (await operator.post(f"{ADVISOR}/cures/{done['id']}:undo")).json()
+    assert undoing["state"] == "undoing"
+    assert (await over(operator, done["id"]))["state"] == "undone"
+    assert indexes(sides) == []
+    audit = (await admin.get("/api/v1/audit")).json()["items"]
+    assert [entry["action"] for entry in audit[:2]] == ["advisor_cures_undo", "advisor_cures_apply"]
+    assert audit[1]["after"]["sql"] == sql
+
+
+async def over(operator: httpx.AsyncClient, cure_id: int) -> dict[str, Any]:
+    async def ended() -> dict[str, Any] | None:
+        shown = (await operator.get(f"{ADVISOR}/cures/{cure_id}")).json()
+        return dict(shown) if shown["state"] not in ("applying", "measuring", "undoing") else None
+
+    return dict(await eventually(ended, 20))
+
+
+def indexes(sides: Sides) -> list[tuple[str, bool]]:
+    """(name, valid) of those at the destination."""
+    with psycopg.connect(sides.cluster.url(sides.destination["dbname"]).replace("+psycopg", "")) as connection:
+        return connection.execute(
+            "SELECT indexrelid::regclass::text, indisvalid FROM pg_index WHERE indrelid = 'orders'::regclass"
+        ).fetchall()

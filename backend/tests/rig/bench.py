@@ -11,10 +11,15 @@ SLOW_DISK = Path(__file__).with_name("slow_disk.c")
 
 
 def build_slow_disk(directory: Path) -> Path:
-    """The library whose fsync and fdatasync take longer, by as many seconds as the file SLOW_DISK_SECONDS says."""
+    """The library that makes fsync, fdatasync and writes longer, by as many seconds as SLOW_DISK_SECONDS' file says."""
     library = directory / "slow_disk.so"
     subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", str(library), str(SLOW_DISK), "-ldl"], check=True)
     return library
+
+
+def slow_spill(library: Path, seconds_file: Path) -> dict[str, str]:
+    """For an engine: what it writes to its files takes as long as the file says."""
+    return {"LD_PRELOAD": str(library), "SLOW_DISK_SECONDS": str(seconds_file), "SLOW_DISK_WRITES": "1"}
 
 
 @dataclass

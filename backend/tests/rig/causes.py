@@ -33,6 +33,10 @@ class Cause:
     two_engines: bool = False
     bytes_per_second: int | None = None
     """Of the link between two engines."""
+    processor_share: float | None = None
+    """What the applying engine gets, 0 to 1."""
+    spill_seconds: float = 0.0
+    """What each write of that engine to its disk takes more."""
     seconds: float = 6.0
     """Under the trouble before it is analysed."""
 
@@ -68,19 +72,20 @@ CAUSES = [
         backlog=trouble.updates(rows=60_000, per_transaction=1), meanwhile=trouble.with_uneven_trigger,
     ),
     Cause(
-        "tiny transactions", COORDINATOR, "apply_tiny_transactions", "400 000 transactions of one row each",
-        parameters={"parallelism": 8, "group_size": 20}, prepare=trouble.rows(60_000),
-        backlog=trouble.updates(rows=400_000, per_transaction=1), seconds=3,
+        "tiny transactions", COORDINATOR, "apply_tiny_transactions",
+        "200 000 transactions of one row each; the engine gets 4 % of a processor",
+        prepare=trouble.rows(200_000), backlog=trouble.updates(rows=200_000, per_transaction=1), processor_share=0.04,
     ),
     Cause(
-        "spilling", READER, "apply_spill", "transactions of 400 000 rows, txn_lcr_spill_threshold 100",
+        "spilling", READER, "apply_spill",
+        "transactions of 200 000 rows, txn_lcr_spill_threshold 100; writes to the engine's disk take 20 ms more",
         parameters={"txn_lcr_spill_threshold": 100}, prepare=trouble.rows(1000),
-        backlog=trouble.large_transactions(4, 400_000), seconds=3,
+        backlog=trouble.large_transactions(2, 200_000), spill_seconds=0.02,
     ),
     Cause(
-        "slow fsync", APPLY, "apply_slow_flush", "fsync and fdatasync of the destination take 50 ms more",
-        parameters={"group_size": 100}, prepare=trouble.rows(60_000),
-        backlog=trouble.updates(rows=400_000, per_transaction=10), meanwhile=trouble.with_slow_fsync,
+        "slow fsync", APPLY, "apply_slow_flush",
+        "fsync and fdatasync of the destination take 200 ms more; 120 000 rows of 1.7 kB are inserted",
+        prepare=trouble.rows(1000), backlog=trouble.wide_rows(120_000), meanwhile=trouble.with_slow_fsync,
     ),
     Cause(
         "expensive decode", "CAPTURE", "capture_decode",
@@ -88,9 +93,20 @@ CAUSES = [
         prepare=trouble.unwanted_table, backlog=trouble.unwanted_changes(3_000_000), seconds=3,
     ),
     Cause(
+        "rule evaluation", "CAPTURE", "capture_row_filter",
+        "the stream's publication has a row filter that computes a checksum of 35 kB for each row",
+        prepare=trouble.rows(60_000), backlog=trouble.filtered_updates(200_000),
+    ),
+    Cause(
         "network limit", "PROPAGATION SENDER", "network_limit", "a link of 1 MB/s between the two engines",
         prepare=trouble.rows(1000), backlog=trouble.large_transactions(200, 2000), two_engines=True,
         bytes_per_second=1_000_000,
+    ),
+    Cause(
+        "slow receiver", "PROPAGATION RECEIVER", "receiver_cpu",
+        "the receiving engine gets 4 % of a processor; 120 000 rows of 1.7 kB come compressed with zstd",
+        parameters={"propagation_compression": "zstd", "propagation_window_mb": 8}, prepare=trouble.rows(1000),
+        backlog=trouble.wide_rows(120_000), two_engines=True, processor_share=0.04,
     ),
     Cause(
         "idle source", None, "source_idle", "nothing is written at the source", verdict="SOURCE IDLE",

@@ -29,9 +29,13 @@ class NarrowLink:
         while True:
             try:
                 near, _ = self._listener.accept()
-                far = socket.create_connection(("127.0.0.1", self._target))
             except OSError:
                 return
+            try:
+                far = socket.create_connection(("127.0.0.1", self._target))
+            except OSError:
+                near.close()  # the target does not listen yet: whoever connects tries again
+                continue
             for one in (near, far):
                 # What lies in buffers counts as sent: little of it, so that the sender feels the link.
                 one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, CHUNK)

@@ -8,6 +8,7 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncGenerator, Generator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,12 @@ from fastapi import FastAPI
 
 from tests.conftest import Users, make_client
 from tests.features.test_streams import STREAMS
-from tests.rig.bench import Bench, Server, build_slow_disk
+from tests.rig.bench import Bench, Server, build_slow_disk, slow_spill
 from tests.rig.causes import CAUSES, Cause
 from tests.rig.narrow_link import NarrowLink
+from tests.rig.slow_processor import share_of_processor
 from tests.support.real_engine import RealEngine
-from tests.support.servers import start_cluster
+from tests.support.servers import restricts_output_plugins, start_cluster
 from tests.support.serving import eventually
 from tests.test_collector import wait_for
 from thalweg.composition import close_resources, make_resources
@@ -33,6 +35,7 @@ from thalweg.workers.collector import Collector
 ADVISOR = "/api/v1/advisor"
 WINDOW_SECONDS = 4
 SAMPLES_KEPT = 4
+PLUGINS = "'pgoutput, test_decoding, thalweg_output'"
 MEMORY = {"shared_buffers": "256MB", "max_wal_size": "4GB", "autovacuum": "off"}
 
 
@@ -43,7 +46,9 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[Any, Se
         path.chmod(0o755)
     library, seconds = build_slow_disk(directory), directory / "seconds"
     seconds.write_text("0\n")
-    source, destination = start_cluster(**MEMORY), Server(start_cluster(fsync="on", **MEMORY), library, seconds)
+    plugins = {"output_plugin_libraries": PLUGINS} if restricts_output_plugins() else {}
+    source = start_cluster(**MEMORY, **plugins)
+    destination = Server(start_cluster(fsync="on", **MEMORY), library, seconds)
     destination.stop_server()
     destination.start_server()
     yield source, destination
@@ -104,8 +109,19 @@ async def register(api: httpx.AsyncClient, bench: Bench) -> dict[str, str]:
 
 
 @pytest.fixture
-async def engines(tmp_path: Path) -> AsyncGenerator[list[RealEngine], None]:
-    made = [RealEngine(tmp_path / name) for name in ("near", "far")]
+def spill_seconds(tmp_path: Path) -> Path:
+    """The file that says how slow the engines' disk is."""
+    file = tmp_path / "spill_seconds"
+    file.write_text("0\n")
+    return file
+
+
+@pytest.fixture
+async def engines(
+    tmp_path: Path, servers: tuple[Any, Server], spill_seconds: Path
+) -> AsyncGenerator[list[RealEngine], None]:
+    environment = slow_spill(servers[1].library, spill_seconds)
+    made = [RealEngine(tmp_path / name, environment=environment) for name in ("near", "far")]
     yield made
     for engine in made:
         engine.stop()
@@ -124,7 +140,9 @@ async def place(api: httpx.AsyncClient, engines: list[RealEngine], cause: Cause)
         return all(engine["identity"] for engine in shown)
 
     await eventually(identified, 30)
-    link = NarrowLink(engines[1].propagation_port, cause.bytes_per_second or 10**9)
+    if cause.bytes_per_second is None:
+        return {"capture": near, "apply": far}, []
+    link = NarrowLink(engines[1].propagation_port, cause.bytes_per_second)
     change = await api.patch(
         f"/api/v1/engines/{far}", json={"propagation_address": f"127.0.0.1:{link.port}"}, headers={"If-Match": "*"}
     )
@@ -135,15 +153,21 @@ async def place(api: httpx.AsyncClient, engines: list[RealEngine], cause: Cause)
 async def act(api: httpx.AsyncClient, path: str, action: str, status: str) -> None:
     answer = await api.post(f"{path}:{action}")
     assert answer.status_code == 202, answer.text
+    await reach(api, path, 20, status=status)
+
+
+async def reach(api: httpx.AsyncClient, path: str, seconds: float, **expected: str) -> None:
+    """Waits for the stream; says how it is when it does not come there."""
     try:
-        await wait_for(api, path, seconds=20, status=status)
+        await wait_for(api, path, seconds=seconds, **expected)
     except AssertionError as error:
-        raise AssertionError((await api.get(path)).json()["health"]) from error
+        shown = (await api.get(path)).json()
+        raise AssertionError({name: shown[name] for name in ("status", "phase", "health")}) from error
 
 
 @pytest.mark.parametrize("cause", CAUSES, ids=[cause.name for cause in CAUSES])
 async def test_cause(
-    cause: Cause, bench: Bench, api: httpx.AsyncClient, engines: list[RealEngine]
+    cause: Cause, bench: Bench, api: httpx.AsyncClient, engines: list[RealEngine], spill_seconds: Path
 ) -> None:  # fmt: skip
     cause.prepare(bench)
     placed, links = await place(api, engines, cause)
@@ -156,11 +180,16 @@ async def test_cause(
     answer = await api.post(STREAMS, json=body)
     assert answer.status_code == 202, answer.text
     path = f"{STREAMS}/{answer.json()['stream_id']}"
-    await wait_for(api, path, seconds=60, phase="REPLICATING")
+    await reach(api, path, 30, phase="REPLICATING")
     if cause.backlog is not None:
         await act(api, path, "stop", "DISABLED")
         await asyncio.to_thread(cause.backlog, bench)
-    with cause.meanwhile(bench):
+    with cause.meanwhile(bench), ExitStack() as trouble:
+        spill_seconds.write_text(f"{cause.spill_seconds}\n")  # noqa: ASYNC240
+        if cause.processor_share is not None:
+            applying = engines[-1 if cause.two_engines else 0].process
+            assert applying is not None
+            trouble.enter_context(share_of_processor(applying.pid, cause.processor_share))
         if cause.backlog is not None:
             await act(api, path, "start", "ENABLED")
         await asyncio.sleep(cause.seconds)

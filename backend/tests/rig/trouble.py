@@ -71,6 +71,39 @@ def large_transactions(count: int, size: int) -> Callable[[Bench], None]:
     return write
 
 
+def wide_rows(count: int) -> Callable[[Bench], None]:
+    """So many inserts of 1.7 kB that compress to half, 100 to a transaction."""
+
+    def write(bench: Bench) -> None:
+        bench.at_source(
+            "CREATE TABLE noise AS SELECT decode(string_agg(md5(i::text), ''), 'hex') AS bytes "
+            "FROM generate_series(1, 250000) i",
+            f"""DO $$ DECLARE noise bytea; BEGIN
+              SELECT bytes INTO noise FROM noise;
+              FOR part IN 1..{count // 100} LOOP
+                INSERT INTO item SELECT i, i, encode(substring(noise FROM 1 + (i * 853 % 3900000)::int FOR 850), 'hex')
+                  FROM generate_series(1000000 + part * 100, 1000099 + part * 100) i;
+                COMMIT;
+              END LOOP; END $$""",
+        )  # fmt: skip
+
+    return write
+
+
+def filtered_updates(count: int) -> Callable[[Bench], None]:
+    """Single updates, after the stream's publication has got a row filter that computes for each of them."""
+
+    def write(bench: Bench) -> None:
+        bench.at_source("""DO $$ DECLARE name text; BEGIN
+            SELECT pubname INTO name FROM pg_publication WHERE pubname LIKE 'thalweg%';
+            EXECUTE format('ALTER PUBLICATION %I SET TABLE item '
+                           'WHERE (length(md5(repeat(''thalweg'', (5000 + mod(id, 200))::integer))) = 32)', name);
+            END $$""")
+        updates(rows=count, per_transaction=10)(bench)
+
+    return write
+
+
 def unwanted_table(bench: Bench) -> None:
     rows(1000)(bench)
     bench.at_source("CREATE TABLE unwanted (id bigint PRIMARY KEY, n bigint)")
@@ -129,7 +162,7 @@ def with_open_transaction(bench: Bench) -> Iterator[None]:
 
 @contextmanager
 def with_slow_fsync(bench: Bench) -> Iterator[None]:
-    bench.slow_disk(0.05)
+    bench.slow_disk(0.2)
     try:
         yield
     finally:

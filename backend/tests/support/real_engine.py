@@ -38,9 +38,12 @@ def make_certificate(directory: Path) -> tuple[Path, Path]:
 class RealEngine:
     """Owner: one test. Can be killed and started again on the same port, with what it has on its disk or without."""
 
-    def __init__(self, directory: Path, tls: tuple[Path, Path] | None = None) -> None:
+    def __init__(
+        self, directory: Path, tls: tuple[Path, Path] | None = None, environment: dict[str, str] | None = None
+    ) -> None:
         self.directory = directory
         self.tls = tls
+        self.environment = environment or {}
         self.port = free_port()
         self.propagation_port = free_port()
         self.token = secrets.token_urlsafe(32)
@@ -63,7 +66,7 @@ class RealEngine:
                     "--propagation-listen", f"127.0.0.1:{self.propagation_port}",
                     "--token-file", str(self.token_file), *tls,
                 ],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**os.environ, **self.environment},
             )  # fmt: skip
         deadline = time.monotonic() + START_SECONDS
         while not self._answers():

@@ -46,6 +46,14 @@ class ParameterChange(Resource):
     proposed: bool | int | str
 
 
+class NewIndex(Resource):
+    """What an SQL cure creates, and all that its undo drops."""
+
+    schema_name: str
+    table: str
+    name: str
+
+
 class Cure(Resource):
     kind: CureKind
     text: str = Field(description="What to change, in words.")
@@ -54,6 +62,14 @@ class Cure(Resource):
     database: str | None = Field(description="The registered database's name.")
     database_id: str | None
     restart_needed: bool = Field(description="It takes effect after a stop and start of the stream.")
+    index: NewIndex | None = Field(
+        default=None,
+        description="What `sql` creates: the control plane can do that itself, and take it back. Null: a person does.",
+    )
+    destination_id: str | None = Field(
+        default=None,
+        description="The one of several destinations whose own parameters change. Null: those of the stream.",
+    )
 
 
 class Finding(Resource):

@@ -1,8 +1,10 @@
 """What a thread's activities mean on a path: waiting for input, held back by what follows, or its own doing.
 
-Source of the activities: engine/src/telemetry. Two of them need the neighbours to be understood. The coordinator's
+Source of the activities: engine/src/telemetry. Three of them need the neighbours to be understood. The coordinator's
 `execute` is waiting for appliers: it is held back. Capture's `network` is waiting for messages while the source's end
-is ahead; where capture is not behind, that is no more than the time between two messages.
+is ahead; where capture is not behind, that is no more than the time between two messages. The sender accounts the
+thread that fills its window; another one writes to the network, and may be blocked there while the first has nothing to
+do. And what it waits for is the receiver, not the network, as long as the receiver is at work.
 """
 
 from dataclasses import dataclass
@@ -12,6 +14,8 @@ from thalweg.live.schemas import ComponentType
 
 CAPTURE_BEHIND_SECONDS = 1.0
 CAPTURE_BEHIND_BYTES = 16 << 20
+NANOSECONDS_PER_PERCENT = 1e7
+"""Of a second."""
 COORDINATOR = "APPLY COORDINATOR"
 EVENTS = {
     "busy": "CPU", "network": "NETWORK", "execute": "EXECUTE", "commit": "COMMIT", "dependency": "DEPENDENCY",
@@ -56,6 +60,18 @@ def occupancy_of(load: Load, capture_behind: bool) -> Occupancy | None:
             events[SOURCE] = waits
         else:
             idle += waits
+    return Occupancy(idle, held, events)
+
+
+def sender_occupancy(sender: Load, own: Occupancy, receiver: Load | None) -> Occupancy:
+    """Of the sender as a whole, beside its receiver."""
+    idle, held, events = own.idle, own.flow_control, dict(own.events)
+    blocked = sender.rates.get("link_network_ns", 0.0) / NANOSECONDS_PER_PERCENT
+    unseen = min(idle, max(0.0, blocked - events["NETWORK"]))
+    idle, events["NETWORK"] = idle - unseen, events["NETWORK"] + unseen
+    if receiver is not None and receiver.time is not None:
+        at_work = min(events["NETWORK"], 100 - receiver.time["idle"] - receiver.time["flow_control"])
+        held, events["NETWORK"] = held + at_work, events["NETWORK"] - at_work
     return Occupancy(idle, held, events)
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from thalweg.advisor.load import Load
-from thalweg.advisor.occupancy import Occupancy, is_behind, mean_occupancy, occupancy_of
+from thalweg.advisor.occupancy import Occupancy, is_behind, mean_occupancy, occupancy_of, sender_occupancy
 from thalweg.advisor.schemas import AdvisorComponent
 from thalweg.advisor.shape import Path
 from thalweg.live.schemas import ComponentType
@@ -38,6 +38,8 @@ def stages_of(path: Path) -> list[Stage]:
     """In the direction of the flow."""
     samples = path.stream.samples
     backlog = samples[-1].backlog.bytes if samples else None
+    receivers = [part for part in path.parts if part.component.component_type is ComponentType.PROPAGATION_RECEIVER]
+    receiver = receivers[0].loads[0] if receivers else None
     stages = []
     for part in path.parts:
         behind = part.component.component_type is ComponentType.CAPTURE and is_behind(part.loads[0], backlog)
@@ -48,6 +50,11 @@ def stages_of(path: Path) -> list[Stage]:
                 for load in loads
                 if (occupancy := occupancy_of(load, behind)) is not None
             ]  # fmt: skip
+            if part.component.component_type is ComponentType.PROPAGATION_SENDER:
+                threads = [
+                    Thread(one.load, sender_occupancy(one.load, one.occupancy, receiver))
+                    for one in threads
+                ]  # fmt: skip
             mean = mean_occupancy([thread.occupancy for thread in threads])
             stages.append(Stage(part.component, sub_component, loads, threads, mean))
     return stages

@@ -23,6 +23,8 @@ class OperationKind(StrEnum):
     DESTINATION_STOP = "destination.stop"
     DESTINATION_RETRY = "destination.retry"
     DESTINATION_DROP = "destination.drop"
+    INDEX_CREATE = "index.create"
+    INDEX_DROP = "index.drop"
 
 
 class OperationState(StrEnum):
@@ -57,6 +59,19 @@ def start_operation(
     row = OperationRow(
         kind=kind, target_type="stream", target_id=stream_id, target_name=stream_name,
         destination_id=destination_id, state=OperationState.PENDING, done=0, total=total, unit=unit, revision=revision,
+        requested_by=requested_by, created_at=now(),
+    )  # fmt: skip
+    session.add(row)
+    return row
+
+
+def start_database_work(
+    session: AsyncSession, kind: OperationKind, database_id: str, database_name: str, requested_by: str, steps: int
+) -> OperationRow:
+    """A pending operation at a database, which no engine has a part in: the collector does it by itself."""
+    row = OperationRow(
+        kind=kind, target_type="database", target_id=database_id, target_name=database_name, destination_id=None,
+        state=OperationState.PENDING, done=0, total=steps, unit=ProgressUnit.STEPS, revision=0,
         requested_by=requested_by, created_at=now(),
     )  # fmt: skip
     session.add(row)

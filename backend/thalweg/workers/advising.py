@@ -17,6 +17,7 @@ from thalweg.features.advisor.taking import RunRequest, take_run
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
 from thalweg.kernel.tasks import stop_task
+from thalweg.workers.curing import CureWorker
 
 log = structlog.get_logger(__name__)
 RETENTION_EVERY = timedelta(minutes=10)
@@ -28,6 +29,7 @@ class AdvisorWatch:
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
+        self._cures = CureWorker(resources)
         self._task: asyncio.Task[None] | None = None
         self._retained_at: datetime | None = None
         self._down = False
@@ -45,6 +47,7 @@ class AdvisorWatch:
         if self._task is not None:
             task, self._task = self._task, None
             await stop_task(task)
+        await self._cures.stop()
 
     async def _run(self) -> None:
         while True:
@@ -62,6 +65,7 @@ class AdvisorWatch:
         async with self._resources.sessions() as session:
             due = [row.id for row in await repository.due_schedules(session, at)]
             cures = [row.id for row in await repository.due_cures(session, at)]
+        await self._cures.turn()
         for schedule_id in due:
             await self._take_scheduled(schedule_id, at)
         for cure_id in cures:

@@ -1,6 +1,8 @@
-"""Applies a finding's cure and takes it back: through the ordinary change of a stream, with a snapshot before.
+"""Applies a finding's cure and takes it back, with a snapshot before.
 
-The second snapshot, and whether it helped, come from the collector once the path has run with the change.
+Parameters go through the ordinary change of a stream, or of its destination where that may have its own. An index is
+created by the collector (workers/curing): here it is only checked whether the destination's user may. The second
+snapshot, and whether it helped, come from the collector once the path has run with the change.
 """
 
 from datetime import timedelta
@@ -8,36 +10,49 @@ from typing import Any
 
 from thalweg.advisor.finding import Cure, CureKind, Finding
 from thalweg.db.audit import record
-from thalweg.db.models import AdvisorCureRow, StreamRow
-from thalweg.features.advisor.cures import existing_cure, resource_of
+from thalweg.db.models import AdvisorCureRow, DatabaseRow, StreamRow
+from thalweg.db.operations import OperationKind, start_database_work
+from thalweg.features.advisor.cures import existing_cure, index_of, resource_of
 from thalweg.features.advisor.gathering import Span
 from thalweg.features.advisor.presentation import run_of
 from thalweg.features.advisor.schemas import AppliedCure, CureApply, CureState, RunReason, RunScope
 from thalweg.features.advisor.service import existing_run
 from thalweg.features.advisor.taking import RunRequest, take_run
+from thalweg.features.databases.inspections import problem_of
+from thalweg.features.streams import destination_actions
 from thalweg.features.streams import service as streams
-from thalweg.features.streams.schemas import StreamUpdate
+from thalweg.features.streams.schemas import DestinationUpdate, StreamUpdate
+from thalweg.inspection.connection import ConnectionFailure
+from thalweg.inspection.indexes import PHASES, check_may_create
+from thalweg.inspection.target import target_of
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
 from thalweg.kernel.idempotency import Created
 from thalweg.kernel.problems import Problem, not_found
 
+AT_WORK = (CureState.APPLYING, CureState.UNDOING)
+OVER = {CureState.UNDONE: "was taken back already", CureState.FAILED: "was not carried out"}
+
 
 async def apply_cure(context: Context, body: CureApply) -> Created:
     finding, cure = _chosen(run_of(await existing_run(context, body.run_id, whole=True)).findings_ranked, body)
     stream = await streams.existing_stream(context, finding.stream_id)
-    before = await _snapshot(context, stream, finding, body.measure_after_seconds)
-    earlier, changes = await _change(context, stream.id, {change.name: change.proposed for change in cure.parameters})
     at = now()
     row = AdvisorCureRow(
         run_id=body.run_id, finding=finding.model_dump(mode="json"), stream_id=stream.id, path_id=finding.path_id,
-        parameters_before=earlier, parameters_after=changes, state=CureState.MEASURING,
-        applied_by=context.principal.name, before_run_id=before, measure_seconds=body.measure_after_seconds,
-        measure_at=at + timedelta(seconds=body.measure_after_seconds), created_at=at,
+        parameters_before={}, parameters_after={}, applied_by=context.principal.name,
+        measure_seconds=body.measure_after_seconds, created_at=at,
     )  # fmt: skip
+    if cure.kind is CureKind.SQL:
+        await _apply_index(context, row, cure)
+        row.before_run_id = await _snapshot(context, stream, finding, body.measure_after_seconds)
+    else:
+        row.before_run_id = await _snapshot(context, stream, finding, body.measure_after_seconds)
+        await _apply_parameters(context, row, stream, cure)
+        row.measure_at = at + timedelta(seconds=body.measure_after_seconds)
     context.session.add(row)
     await context.session.flush()
-    record(context, "advisor_cures_apply", _target(row, stream), earlier, changes)
+    record(context, "advisor_cures_apply", _target(row, stream), *_facts(row))
     return Created(resource_of(row), 201, {"Location": f"/api/v1/advisor/cures/{row.id}"})
 
 
@@ -46,9 +61,9 @@ def _chosen(findings: list[Finding], body: CureApply) -> tuple[Finding, Cure]:
     if finding is None or body.cure_index >= len(finding.cures):
         raise not_found("finding with such a cure in this run", body.finding_id)
     cure = finding.cures[body.cure_index]
-    if cure.kind is not CureKind.PARAMETER:
+    if cure.kind is not CureKind.PARAMETER and cure.index is None:
         raise Problem(
-            "conflict", "This cure is not a change of parameters: the control plane does not carry it out.",
+            "conflict", "The control plane does not carry this cure out: it is a person's decision.",
             f"{cure.text} Then take another run.", sql=cure.sql,
         )  # fmt: skip
     return finding, cure
@@ -62,25 +77,104 @@ async def _snapshot(context: Context, stream: StreamRow, finding: Finding, secon
     return (await take_run(context.session, context.resources, request)).id
 
 
-async def _change(context: Context, stream_id: str, changes: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Through the service that every change of parameters goes through. Gives the effective values before, and those
-    now."""
-    before = (await streams.get_stream(context, stream_id)).effective_parameters
-    await streams.update_stream(context, stream_id, StreamUpdate(parameters=changes), "*", None)
-    return {name: before[name] for name in changes}, changes
+# --- parameters
+
+
+async def _apply_parameters(context: Context, row: AdvisorCureRow, stream: StreamRow, cure: Cure) -> None:
+    row.state, row.destination_id = CureState.MEASURING, cure.destination_id
+    row.parameters_after = {change.name: change.proposed for change in cure.parameters}
+    row.parameters_before = await _effective(context, stream.id, cure.destination_id, list(row.parameters_after))
+    await _change(context, row, row.parameters_after)
+
+
+async def _effective(
+    context: Context, stream_id: str, destination_id: str | None, names: list[str]
+) -> dict[str, Any]:  # fmt: skip
+    shown = await streams.get_stream(context, stream_id)
+    values = dict(shown.effective_parameters)
+    values |= {} if destination_id is None else _own(await streams.existing_stream(context, stream_id), destination_id)
+    return {name: values[name] for name in names}
+
+
+def _own(stream: StreamRow, destination_id: str) -> dict[str, Any]:
+    return dict(streams.existing_destination(stream, destination_id).parameters)
+
+
+async def _change(context: Context, row: AdvisorCureRow, changes: dict[str, Any]) -> None:
+    """Through the services that every change of parameters goes through."""
+    if row.destination_id is None:
+        await streams.update_stream(context, row.stream_id, StreamUpdate(parameters=changes), "*", None)
+        return
+    own = _own(await streams.existing_stream(context, row.stream_id), row.destination_id) | changes
+    # What is as the stream has it needs no value of its own.
+    whole = (await streams.get_stream(context, row.stream_id)).effective_parameters
+    kept = {name: value for name, value in own.items() if name not in changes or value != whole[name]}
+    body = DestinationUpdate(parameters=kept)
+    await destination_actions.update(context, row.stream_id, row.destination_id, body, "*")
+
+
+# --- an index
+
+
+async def _apply_index(context: Context, row: AdvisorCureRow, cure: Cure) -> None:
+    """Raises a problem with the SQL to run by hand where the destination's user may not."""
+    assert cure.index is not None  # noqa: S101
+    row.state, row.sql, row.index_name = CureState.APPLYING, cure.sql, cure.index.model_dump()
+    database = await context.session.get(DatabaseRow, cure.database_id)
+    if database is None:
+        raise not_found("database", cure.database_id or "")
+    resources = context.resources
+    target, timeout = target_of(database, resources.secrets), resources.settings.database_connect_timeout
+    try:
+        await check_may_create(target, index_of(row), cure.sql or "", timeout)
+    except ConnectionFailure as failure:
+        raise problem_of(failure) from failure
+    row.database_id = database.id
+    await _start(context, row, database, OperationKind.INDEX_CREATE)
+
+
+async def _start(context: Context, row: AdvisorCureRow, database: DatabaseRow, kind: OperationKind) -> None:
+    operation = start_database_work(
+        context.session, kind, database.id, database.name, context.principal.name, len(PHASES)
+    )
+    await context.session.flush()
+    row.operation_id = operation.id
+
+
+# --- undo
 
 
 async def undo_cure(context: Context, cure_id: int) -> AppliedCure:
     row = await existing_cure(context, cure_id, lock=True)
-    if row.undone_at is not None:
-        raise Problem("conflict", "This cure was taken back already.", "Read the stream's parameters.")
+    state = CureState(row.state)
+    if state in OVER:
+        raise Problem("conflict", f"This cure {OVER[state]}.", "Take another run to see how the path is.")
+    if state in AT_WORK:
+        raise Problem("conflict", "Its operation still runs.", "Wait until it has ended.")
     stream = await streams.existing_stream(context, row.stream_id)
-    await _change(context, stream.id, row.parameters_before)
-    row.state, row.undone_at, row.measure_at = CureState.UNDONE, now(), None
+    row.measure_at = None
+    if row.index_name is None:
+        await _change(context, row, row.parameters_before)
+        row.state, row.undone_at = CureState.UNDONE, now()
+    else:
+        database = await context.session.get(DatabaseRow, row.database_id)
+        if database is None:
+            raise not_found("database", row.database_id or "")
+        row.state = CureState.UNDOING
+        await _start(context, row, database, OperationKind.INDEX_DROP)
     await context.session.flush()
-    record(context, "advisor_cures_undo", _target(row, stream), row.parameters_after, row.parameters_before)
+    record(context, "advisor_cures_undo", _target(row, stream), *reversed(_facts(row)))
     return resource_of(row)
 
 
 def _target(row: AdvisorCureRow, stream: StreamRow) -> tuple[str, str, str]:
     return "advisor_cure", str(row.id), f"{stream.name}: {row.finding['title']}"[:200]
+
+
+def _facts(row: AdvisorCureRow) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Before and after, for the audit log."""
+    if row.index_name is not None:
+        at: dict[str, Any] = {"database_id": row.database_id}
+        return {**at, "sql": index_of(row).drop_sql}, {**at, "sql": row.sql}
+    of = {} if row.destination_id is None else {"destination_id": row.destination_id}
+    return {**of, **row.parameters_before}, {**of, **row.parameters_after}

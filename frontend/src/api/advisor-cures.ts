@@ -1,4 +1,5 @@
 import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
+import { CURE_AT_WORK } from "@/lib/advisor";
 import { allPages, client, idempotencyKey, unwrap } from "./client";
 import { keys } from "./keys";
 import type { AppliedCure } from "./types";
@@ -19,7 +20,7 @@ export const curesQuery = (streamId?: string) =>
         ),
       ),
     refetchInterval: ({ state }: { state: { data?: AppliedCure[] } }) =>
-      state.data?.some((cure) => cure.state === "measuring") ? MEASURING_REFRESH_MS : 30_000,
+      state.data?.some(({ state: now }) => CURE_AT_WORK.includes(now)) ? MEASURING_REFRESH_MS : 30_000,
   });
 
 export interface CureChoice {

@@ -131,13 +131,19 @@ export function severityInWords(severity: string): StateInWords {
 }
 
 const cureStates: Record<string, [string, Tone, string]> = {
+  applying: ["Applying", "busy", "It is being carried out at the database."],
+  failed: ["Failed", "bad", "It was not carried out, and nothing is left of it."],
+  undoing: ["Undoing", "busy", "It is being taken back at the database."],
   measuring: ["Measuring", "busy", "Applied. After a while a second snapshot tells whether it helped."],
   helped: ["It helped", "good", "The second snapshot is better than the first."],
   no_difference: ["No difference", "quiet", "The second snapshot is about as the first."],
   worse: ["Worse", "bad", "The second snapshot is worse than the first: undo it."],
   not_measured: ["Not measured", "warning", "One of the two snapshots is missing or tells nothing."],
-  undone: ["Undone", "quiet", "The parameters are what they were before."],
+  undone: ["Undone", "quiet", "All is as it was before."],
 };
+
+/** States that end by themselves. */
+export const CURE_AT_WORK = ["applying", "measuring", "undoing"];
 
 export function cureStateInWords(state: string): StateInWords {
   const [label, tone, definition] = cureStates[state] ?? [state, "quiet" as const, ""];

@@ -2,7 +2,7 @@
 import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { advisorRun, analysis, finding } from "./advisor";
+import { advisorRun, analysis, finding, missingIndex } from "./advisor";
 import { session, stream } from "./data";
 import { expectNoAxeViolations, type Routes, renderAt, stubApi, stubEvents } from "./render";
 
@@ -25,6 +25,10 @@ const cure = {
   path_id: "stream01",
   parameters_before: { parallelism: 4 },
   parameters_after: { parallelism: 8 },
+  destination_id: null,
+  sql: null,
+  undo_sql: null,
+  operation_id: null,
   state: "helped",
   before_run_id: 8,
   after_run_id: 9,
@@ -132,6 +136,38 @@ describe("a run's page", () => {
     expect(await post?.json()).toMatchObject({ run_id: 7, finding_id: finding.id, cure_index: 0 });
     await userEvent.click(within(item).getByRole("button", { name: "Undo" }));
     expect(await within(item).findByRole("button", { name: "Apply" })).toBeVisible();
+  });
+
+  it("creates an index after showing the exact SQL, with its progress, what came of it and the way back", async () => {
+    const sql = missingIndex.cures[0]?.sql ?? "";
+    const index = { ...cure, finding: missingIndex, parameters_before: {}, parameters_after: {}, sql };
+    let applied: unknown[] = [];
+    const requests = stubApi({
+      ...routes,
+      "GET /api/v1/advisor/runs/7": { body: advisorRun({ findings_ranked: [missingIndex] }) },
+      "GET /api/v1/advisor/cures": () => ({ body: { items: applied, next_cursor: null } }),
+      "POST /api/v1/advisor/cures": () => {
+        applied = [{ ...index, state: "applying", outcome: "Creating the index: building index, 40 %." }];
+        return { status: 201, body: applied[0] };
+      },
+    });
+    renderAt("/advisor/runs/7");
+    const item = await screen.findByRole("listitem", { name: missingIndex.title });
+    await userEvent.click(within(item).getByRole("button", { name: "Apply" }));
+    const dialog = await screen.findByRole("dialog", { name: "Apply the cure" });
+    expect(within(dialog).getByRole("region", { name: /^SQL that runs at warehouse/ })).toHaveTextContent(
+      sql,
+    );
+    await expectNoAxeViolations();
+    await userEvent.click(within(dialog).getByRole("button", { name: "Apply" }));
+    expect(await within(item).findByText("Creating the index: building index, 40 %.")).toBeVisible();
+    expect(within(item).queryByRole("button", { name: "Undo" })).toBeNull();
+    expect(requests.some(({ method }) => method === "POST")).toBe(true);
+    applied = [{ ...index, state: "helped" }];
+    expect(await within(item).findByRole("button", { name: "Undo" }, { timeout: 4000 })).toBeVisible();
+    expect(within(item).getByRole("status", { name: "What came of the cure" })).toHaveTextContent(
+      "It helped",
+    );
   });
 
   it("says so when nothing limits the path", async () => {

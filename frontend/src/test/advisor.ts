@@ -180,6 +180,30 @@ export const finding: Finding = {
       database: null,
       database_id: null,
       restart_needed: false,
+      index: null,
+      destination_id: null,
+    },
+  ],
+};
+
+const INDEX_SQL = "CREATE UNIQUE INDEX CONCURRENTLY item_thalweg_key ON public.item (id);";
+
+export const missingIndex: Finding = {
+  ...finding,
+  id: "stream01:apply_missing_index:public.item",
+  code: "apply_missing_index",
+  title: "public.item has no index for its key at the destination",
+  cures: [
+    {
+      kind: "sql",
+      text: "Create an index on the key of public.item; writers are not blocked meanwhile.",
+      parameters: [],
+      sql: INDEX_SQL,
+      database: "warehouse",
+      database_id: "database2",
+      restart_needed: false,
+      index: { schema_name: "public", table: "item", name: "item_thalweg_key" },
+      destination_id: null,
     },
   ],
 };

@@ -4,21 +4,30 @@ from collections.abc import Iterator
 
 from psycopg import sql
 
-from thalweg.advisor.finding import Cure, Evidence, Finding, Severity
+from thalweg.advisor.finding import Cure, Evidence, Finding, NewIndex, Severity
 from thalweg.advisor.findings.clues import Clues, action, fact
 from thalweg.advisor.stages import Stage
 from thalweg.inspection.performance import Activity, DestinationFacts, Name
 
-FLUSHES = ("IO:WALSync", "IO:WALWrite", "LWLock:WALWrite", "IO:WalSync", "IO:WalWrite", "LWLock:WALBufMapping")
+FLUSHES = (
+    "IO:WALSync", "IO:WALWrite", "IO:WALInit", "IO:WalSync", "IO:WalWrite", "IO:WalInit", "LWLock:WALWrite",
+    "LWLock:WALBufMapping",
+)  # fmt: skip
 STANDBY = ("IPC:SyncRep",)
 READS = ("IO:DataFileRead",)
 DEPENDENCY_PERCENT = 25.0
 SMALL_TABLE_ROWS = 1000
 GROUPS_SMALL = 1000
+INDEX_STEM_BYTES = 63 - len("_thalweg_key")
 
 
-def quoted(name: Name) -> str:
+def quoted(name: tuple[str, ...]) -> str:
     return sql.Identifier(*name).as_string()
+
+
+def cut(name: str) -> str:
+    """So that an index's name made of it has 63 bytes at most, as identifiers may."""
+    return name.encode()[:INDEX_STEM_BYTES].decode(errors="ignore")
 
 
 def applying(clues: Clues) -> Iterator[Finding]:
@@ -88,13 +97,15 @@ def _missing_indexes(clues: Clues, stage: Stage) -> Iterator[Finding]:
 
 def _missing_index(clues: Clues, stage: Stage, facts: DestinationFacts, name: Name, table: Activity) -> Finding:
     shown, keys = ".".join(name), _keys(clues, name)
-    index = sql.Identifier(f"{name[1]}_thalweg_key"[:63]).as_string()
+    index = NewIndex(schema_name=name[0], table=name[1], name=f"{cut(name[1])}_thalweg_key")
     columns = ", ".join(sql.Identifier(column).as_string() for column in keys)
-    statement = f"CREATE UNIQUE INDEX CONCURRENTLY {index} ON {quoted(name)} ({columns});"
+    statement = f"CREATE UNIQUE INDEX CONCURRENTLY {quoted((index.name,))} ON {quoted(name)} ({columns});"
     before = facts.before.get(name)
     read = table.seq_tup_read - (before.seq_tup_read if before else 0)
     cure = (
-        clues.at_destination(f"Create an index on the key of {shown}; writers are not blocked meanwhile.", statement)
+        clues.at_destination(
+            f"Create an index on the key of {shown}; writers are not blocked meanwhile.", statement, index
+        )
         if keys
         else action(f"Give {shown} a primary key or a unique index at the destination.")
     )

@@ -6,11 +6,14 @@ from thalweg.advisor.finding import Cure, Evidence, Finding
 from thalweg.advisor.findings.clues import Clues, action, fact
 from thalweg.advisor.occupancy import SOURCE
 from thalweg.advisor.stages import Stage
+from thalweg.inspection.performance import RowFilter
 from thalweg.inspection.sessions import CPU
 from thalweg.live.schemas import ComponentType
 
 SENDING = ("Client:WalSenderWriteData", "Client:ClientWrite")
 WINDOW_FULL = 0.8
+FILTER_US = 10.0
+"""An evaluation that takes longer costs more than decoding the change does."""
 COMPRESSIONS = {"none": "lz4", "lz4": "zstd"}
 
 
@@ -50,10 +53,34 @@ def _source(clues: Clues, stage: Stage) -> Finding:
                     "that applies.")],
             stage=stage, share=share,
         )  # fmt: skip
+    costly = max(facts.row_filters, key=lambda one: one.row_us or 0.0, default=None) if facts is not None else None
+    if costly is not None and (costly.row_us or 0.0) > FILTER_US:
+        return _row_filter(clues, stage, evidence, costly)
     return clues.finding(
         "capture_decode", "The source is slow in decoding its WAL",
         "Capture waits for the source: its walsender reads all WAL of the server, and decodes what the stream wants.",
         evidence, _decode_cures(clues, evidence), stage=stage, share=share,
+    )  # fmt: skip
+
+
+def _row_filter(clues: Clues, stage: Stage, evidence: list[Evidence], costly: RowFilter) -> Finding:
+    shown, micros = ".".join(costly.table), costly.row_us or 0.0
+    evidence += [
+        fact("ROW FILTER", shown, costly.expression),
+        fact("ROW FILTER'S TIME", shown, round(micros, 1), "MICROSECONDS A ROW", FILTER_US),
+    ]
+    return clues.finding(
+        "capture_row_filter", f"The row filter of {shown} is expensive",
+        f"The source's walsender evaluates it for each change of the table before it sends one: {micros:,.0f} us, so "
+        f"no more than {1e6 / micros:,.0f} changes a second.",
+        evidence,
+        [
+            action(
+                "Make the filter of the stream's publication cheap, such as a comparison of columns with constants; "
+                "or filter at the destination, where several appliers do it side by side."
+            )
+        ],
+        stage=stage, share=stage.mean.events[SOURCE] if stage.mean else None, subject=shown,
     )  # fmt: skip
 
 
@@ -143,6 +170,7 @@ def _propagation_cpu(clues: Clues, stage: Stage, who: str) -> Finding:
         cures.append(clues.parameters("Compress with less effort.", propagation_compression="lz4"))
     elif clues.value("propagation_compression") == "lz4" and who == "sender":
         cures.append(clues.parameters("Do not compress, where the network has room.", propagation_compression="none"))
+    cures.append(action(f"Give the {who}'s host more processor time: look at what else runs there."))
     cures.append(action("Split the stream's tables over two streams, each with a propagation of its own."))
     return clues.finding(
         f"{who}_cpu", f"The {who} has all it can do", f"The thread of the propagation's {who} is busy.",

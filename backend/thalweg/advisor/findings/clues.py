@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from thalweg.advisor.analysis import PathView
-from thalweg.advisor.finding import Cure, CureKind, Evidence, Finding, ParameterChange, Severity
+from thalweg.advisor.finding import Cure, CureKind, Evidence, Finding, NewIndex, ParameterChange, Severity
 from thalweg.advisor.load import Load
 from thalweg.advisor.stages import Stage
 from thalweg.inspection.performance import DestinationFacts, SourceFacts
@@ -22,6 +22,8 @@ class Parameter:
     default: Value
     live: bool
     maximum: int | None
+    of_destination: bool = True
+    """Each of several destinations may have a value of its own."""
 
 
 @dataclass(frozen=True)
@@ -134,10 +136,14 @@ class Clues:
         return Cure(
             kind=CureKind.PARAMETER, text=text, parameters=changes, sql=None, database=None, database_id=None,
             restart_needed=any(not self.facts.parameters[name].live for name in proposed),
+            destination_id=self.view.path.path.destination_id
+            if all(self.facts.parameters[name].of_destination for name in proposed)
+            else None,
         )  # fmt: skip
 
-    def at_destination(self, text: str, sql: str) -> Cure:
-        return self._sql(text, sql, self.view.path.path.destination_db, self.facts.destination_id)
+    def at_destination(self, text: str, sql: str, index: NewIndex | None = None) -> Cure:
+        cure = self._sql(text, sql, self.view.path.path.destination_db, self.facts.destination_id)
+        return cure.model_copy(update={"index": index})
 
     def at_source(self, text: str, sql: str) -> Cure:
         return self._sql(text, sql, self.view.path.path.source_db, self.facts.source_id)

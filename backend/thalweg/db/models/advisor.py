@@ -54,7 +54,7 @@ class AdvisorScheduleRow(Versioned, Base):
 
 
 class AdvisorCureRow(Base):
-    """A parameter that was changed for a finding, and what came of it."""
+    """What was changed for a finding, parameters or an index, and what came of it."""
 
     __tablename__ = "advisor_cures"
 
@@ -69,6 +69,14 @@ class AdvisorCureRow(Base):
     path_id: Mapped[str]
     parameters_before: Mapped[dict[str, Any]]
     parameters_after: Mapped[dict[str, Any]]
+    destination_id: Mapped[str | None]
+    """Whose own parameters they are. None: the stream's."""
+    database_id: Mapped[str | None] = mapped_column(ForeignKey("databases.id", ondelete="SET NULL"), index=True)
+    """Where `sql` runs. None: it is a change of parameters."""
+    sql: Mapped[str | None]
+    index_name: Mapped[dict[str, Any] | None]
+    operation_id: Mapped[str | None]
+    """The last long work for it: applying, or taking it back."""
     state: Mapped[str]
     applied_by: Mapped[str]
     before_run_id: Mapped[int | None] = mapped_column(

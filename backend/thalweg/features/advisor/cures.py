@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from thalweg.advisor.finding import Finding
+from thalweg.advisor.finding import Finding, NewIndex
 from thalweg.db.models import AdvisorCureRow
 from thalweg.db.pages import page_newest_first
 from thalweg.features.advisor import repository
@@ -13,6 +13,7 @@ from thalweg.features.advisor.judging import Judgement, judge
 from thalweg.features.advisor.presentation import run_of
 from thalweg.features.advisor.schemas import AppliedCure, CureState, RunReason, RunScope
 from thalweg.features.advisor.taking import RunRequest, take_run
+from thalweg.inspection.indexes import IndexName
 from thalweg.kernel.context import Context, Resources
 from thalweg.kernel.models import Page
 from thalweg.kernel.problems import not_found
@@ -20,11 +21,19 @@ from thalweg.kernel.problems import not_found
 MEASURE_WITHIN = timedelta(hours=1)
 
 
+def index_of(row: AdvisorCureRow) -> IndexName:
+    """Of a cure that creates one."""
+    named = NewIndex.model_validate(row.index_name)
+    return IndexName(named.schema_name, named.table, named.name)
+
+
 def resource_of(row: AdvisorCureRow) -> AppliedCure:
     return AppliedCure(
         id=row.id, created_at=row.created_at, applied_by=row.applied_by, run_id=row.run_id,
         finding=Finding.model_validate(row.finding), stream_id=row.stream_id, path_id=row.path_id,
         parameters_before=row.parameters_before, parameters_after=row.parameters_after,
+        destination_id=row.destination_id, sql=row.sql, operation_id=row.operation_id,
+        undo_sql=index_of(row).drop_sql if row.index_name is not None else None,
         state=CureState(row.state), before_run_id=row.before_run_id, after_run_id=row.after_run_id,
         measure_at=row.measure_at, outcome=row.outcome, undone_at=row.undone_at,
     )  # fmt: skip

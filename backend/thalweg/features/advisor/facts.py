@@ -12,6 +12,7 @@ from thalweg.advisor.finding import Fact, FactSheet
 from thalweg.advisor.findings.clues import Parameter, StreamFacts
 from thalweg.advisor.schemas import Verdict
 from thalweg.db.models import DestinationRow, StreamRow
+from thalweg.db.streams import OF_THE_STREAM
 from thalweg.inspection.performance import DestinationFacts, Facts, SourceFacts, read_both
 from thalweg.inspection.target import Target, target_of
 from thalweg.kernel.context import Resources
@@ -91,7 +92,13 @@ def _known(
     contract = _contract(resources.settings.contract_directory)
     set_here = {**row.parameters, **end.parameters}
     parameters = {
-        name: Parameter(set_here.get(name, item["default"]), item["default"], item["live"], item.get("maximum"))
+        name: Parameter(
+            set_here.get(name, item["default"]),
+            item["default"],
+            item["live"],
+            item.get("maximum"),
+            of_destination=name not in OF_THE_STREAM,
+        )
         for name, item in contract.items()
     }
     return StreamFacts(row.source_id, end.database_id, parameters, _tables(row), source, destination)
@@ -113,6 +120,8 @@ def _sheet(database: str, side: str, facts: Facts) -> FactSheet:
         lines += [("blocked by", blocker.told) for blocker in facts.waits.blockers.values()]
     if isinstance(facts, SourceFacts) and facts.slot is not None:
         lines += [(f"slot {name}", str(value)) for name, value in facts.slot.items()]
+    if isinstance(facts, SourceFacts):
+        lines += [("row filter", f"{'.'.join(item.table)}: {item.expression}") for item in facts.row_filters]
     if isinstance(facts, DestinationFacts):
         lines += [("no key", ".".join(name)) for name in facts.keyless]
         lines += [("trigger", f"{'.'.join(item.table)}: {item.name} ({item.mode})") for item in facts.triggers]

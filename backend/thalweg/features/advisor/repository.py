@@ -8,6 +8,7 @@ from sqlalchemy.orm import undefer
 
 from thalweg.db.models import AdvisorCureRow, AdvisorPolicyRow, AdvisorRunRow, AdvisorScheduleRow, StreamRow
 from thalweg.db.streams import whole_streams
+from thalweg.features.advisor.schemas import CureState
 
 POLICY = 1
 
@@ -78,6 +79,12 @@ async def schedule_name_is_taken(session: AsyncSession, name: str, except_id: st
 def cures(stream_id: str | None) -> Select[AdvisorCureRow]:
     query = select(AdvisorCureRow)
     return query if stream_id is None else query.where(AdvisorCureRow.stream_id == stream_id)
+
+
+async def cures_at_work(session: AsyncSession) -> list[int]:
+    """Ids of those whose SQL has to run."""
+    query = select(AdvisorCureRow.id).where(AdvisorCureRow.state.in_((CureState.APPLYING, CureState.UNDOING)))
+    return list(await session.scalars(query.order_by(AdvisorCureRow.id)))
 
 
 async def due_cures(session: AsyncSession, at: datetime) -> list[AdvisorCureRow]:

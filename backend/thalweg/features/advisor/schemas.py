@@ -213,8 +213,11 @@ class PolicyUpdate(Body):
 
 
 class CureState(StrEnum):
-    """MEASURING: applied, the second snapshot is due at `measure_at`."""
+    """MEASURING: applied, the second snapshot is due at `measure_at`. APPLYING and UNDOING: its operation runs."""
 
+    APPLYING = "applying"
+    FAILED = "failed"
+    UNDOING = "undoing"
     MEASURING = "measuring"
     HELPED = "helped"
     NO_DIFFERENCE = "no_difference"
@@ -242,6 +245,10 @@ class AppliedCure(Resource):
     path_id: str
     parameters_before: dict[str, bool | int | str]
     parameters_after: dict[str, bool | int | str]
+    destination_id: str | None = Field(description="Whose own parameters these are. Null: the stream's.")
+    sql: str | None = Field(description="What runs at the destination's database. Null: parameters are changed.")
+    undo_sql: str | None
+    operation_id: str | None = Field(description="The last long work for it. Null: there is none.")
     state: CureState
     before_run_id: int | None
     after_run_id: int | None

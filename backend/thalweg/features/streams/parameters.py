@@ -4,12 +4,10 @@ import json
 from functools import lru_cache
 from pathlib import Path
 
+from thalweg.db.streams import OF_THE_STREAM
 from thalweg.features.streams.schemas import ParameterType, ParameterValue, StreamParameter
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.problems import Problem
-
-OF_THE_STREAM = ("queue_size", "queue_memory_mb", "source_plugin")
-"""Its destinations share one capture and one queue."""
 
 
 @lru_cache(maxsize=4)

@@ -2300,6 +2300,23 @@ export interface components {
             parameters_after: {
                 [key: string]: boolean | number | string;
             };
+            /**
+             * Destination Id
+             * @description Whose own parameters these are. Null: the stream's.
+             */
+            destination_id: string | null;
+            /**
+             * Sql
+             * @description What runs at the destination's database. Null: parameters are changed.
+             */
+            sql: string | null;
+            /** Undo Sql */
+            undo_sql: string | null;
+            /**
+             * Operation Id
+             * @description The last long work for it. Null: there is none.
+             */
+            operation_id: string | null;
             state: components["schemas"]["CureState"];
             /** Before Run Id */
             before_run_id: number | null;
@@ -2653,6 +2670,13 @@ export interface components {
              * @description It takes effect after a stop and start of the stream.
              */
             restart_needed: boolean;
+            /** @description What `sql` creates: the control plane can do that itself, and take it back. Null: a person does. */
+            index: components["schemas"]["NewIndex"] | null;
+            /**
+             * Destination Id
+             * @description The one of several destinations whose own parameters change. Null: those of the stream.
+             */
+            destination_id: string | null;
         };
         /** CureApply */
         CureApply: {
@@ -2681,10 +2705,10 @@ export interface components {
         CureKind: "parameter" | "sql" | "action";
         /**
          * CureState
-         * @description MEASURING: applied, the second snapshot is due at `measure_at`.
+         * @description MEASURING: applied, the second snapshot is due at `measure_at`. APPLYING and UNDOING: its operation runs.
          * @enum {string}
          */
-        CureState: "measuring" | "helped" | "no_difference" | "worse" | "not_measured" | "undone";
+        CureState: "applying" | "failed" | "undoing" | "measuring" | "helped" | "no_difference" | "worse" | "not_measured" | "undone";
         /** Database */
         Database: {
             /** Id */
@@ -3636,6 +3660,18 @@ export interface components {
          */
         MarkerKind: "HEARTBEAT" | "TRACKED";
         /**
+         * NewIndex
+         * @description What an SQL cure creates, and all that its undo drops.
+         */
+        NewIndex: {
+            /** Schema Name */
+            schema_name: string;
+            /** Table */
+            table: string;
+            /** Name */
+            name: string;
+        };
+        /**
          * NodeKind
          * @enum {string}
          */
@@ -3726,7 +3762,7 @@ export interface components {
          * OperationKind
          * @enum {string}
          */
-        OperationKind: "stream.create" | "stream.start" | "stream.stop" | "stream.retry" | "stream.delete" | "destination.add" | "destination.start" | "destination.stop" | "destination.retry" | "destination.drop";
+        OperationKind: "stream.create" | "stream.start" | "stream.stop" | "stream.retry" | "stream.delete" | "destination.add" | "destination.start" | "destination.stop" | "destination.retry" | "destination.drop" | "index.create" | "index.drop";
         /**
          * OperationState
          * @enum {string}

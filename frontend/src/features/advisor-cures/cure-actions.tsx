@@ -5,6 +5,7 @@ import { useTakeRun } from "@/api/advisor";
 import { useApplyCure } from "@/api/advisor-cures";
 import { problemInWords } from "@/api/problem-in-words";
 import type { AdvisorRun, AppliedCure, Cure, Finding } from "@/api/types";
+import { CopyBlock } from "@/ui/copy-block";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { RestCall } from "@/ui/rest-call";
 import { CureOutcome } from "./cure-outcome";
@@ -22,16 +23,19 @@ interface CureActionsProps {
   onChecked: (before: number, after: AdvisorRun) => void;
 }
 
-/** Apply a change of parameters; for what a person does at a database, check afterwards whether it helped. */
+/** Apply a change of parameters or create an index; for what a person does at a database, check afterwards whether it helped. */
 export function CureActions({ runId, finding, cure, index, applied, mayAct, onChecked }: CureActionsProps) {
   const [open, setOpen] = useState(false);
   const latest = applied.find((one) => sameChange(one, cure));
-  if (cure.kind !== "parameter") {
+  if (cure.kind !== "parameter" && !cure.index) {
     return <CheckByRun runId={runId} finding={finding} mayAct={mayAct} onChecked={onChecked} />;
   }
-  if (latest && latest.state !== "undone") return <CureOutcome cure={latest} mayAct={mayAct} />;
+  if (latest && latest.state !== "undone" && latest.state !== "failed") {
+    return <CureOutcome cure={latest} mayAct={mayAct} />;
+  }
   return (
-    <>
+    <Stack gap={6} align="flex-end" style={{ flex: "none" }}>
+      {latest?.state === "failed" && <CureOutcome cure={latest} mayAct={mayAct} />}
       <Button
         disabled={!mayAct}
         leftSection={<IconWand size={14} aria-hidden />}
@@ -43,12 +47,16 @@ export function CureActions({ runId, finding, cure, index, applied, mayAct, onCh
       {open && (
         <ApplyCure runId={runId} finding={finding} cure={cure} index={index} onClose={() => setOpen(false)} />
       )}
-    </>
+    </Stack>
   );
 }
 
 function sameChange(applied: AppliedCure, cure: Cure): boolean {
-  return cure.parameters.every(({ name, proposed }) => applied.parameters_after[name] === proposed);
+  if (cure.kind === "sql") return applied.sql === cure.sql;
+  return (
+    applied.destination_id === cure.destination_id &&
+    cure.parameters.every(({ name, proposed }) => applied.parameters_after[name] === proposed)
+  );
 }
 
 interface ApplyCureProps {
@@ -86,11 +94,27 @@ function ApplyCure({ runId, finding, cure, index, onClose }: ApplyCureProps) {
                 {name}
               </Text>{" "}
               {String(current)} → <strong>{String(proposed)}</strong>
+              {cure.destination_id && <> for the destination {cure.destination_id} only</>}
             </Text>
           ))}
+          {cure.sql && (
+            <>
+              <CopyBlock
+                text={cure.sql}
+                label={`SQL that runs at ${cure.database}, as its registered user`}
+                copyLabel="Copy SQL"
+              />
+              <Text size="sm">
+                It may take minutes on a large table, and waits for transactions that are open there. Nobody
+                who writes is blocked. Undo drops the index again.
+              </Text>
+            </>
+          )}
           <NumberInput
             label="Judge it after"
-            description="Seconds, 5 to 3600. A snapshot is taken now and another one then; they say whether it helped."
+            description={`Seconds, 5 to 3600. A snapshot is taken now and another one so long after ${
+              cure.sql ? "the index is there" : "the change"
+            }; they say whether it helped.`}
             suffix=" s"
             min={5}
             max={3600}

@@ -19,7 +19,7 @@ export function CureOutcome({ cure, mayAct }: { cure: AppliedCure; mayAct: boole
         <span role="status" aria-label="What came of the cure">
           <ToneBadge state={cureStateInWords(cure.state)} />
         </span>
-        {cure.state !== "undone" && (
+        {undoable(cure) && (
           <Button
             variant="default"
             disabled={!mayAct}
@@ -48,6 +48,15 @@ export function CureOutcome({ cure, mayAct }: { cure: AppliedCure; mayAct: boole
       )}
       {undo.isError && <ProblemAlert problem={problemInWords(undo.error)} />}
     </Stack>
+  );
+}
+
+/** An index that is being created or dropped has to end first. */
+function undoable({ state, sql }: AppliedCure): boolean {
+  return (
+    state !== "undone" &&
+    state !== "failed" &&
+    (sql === null || (state !== "applying" && state !== "undoing"))
   );
 }
 

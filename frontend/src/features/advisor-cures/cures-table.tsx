@@ -41,14 +41,21 @@ export function CuresTable({ cures, mayAct }: { cures: AppliedCure[]; mayAct: bo
       key: "change",
       header: "Change",
       cell: (cure) =>
-        Object.entries(cure.parameters_after).map(([name, value]) => (
-          <Text key={name} size="xs" className="numeric">
-            <Text span ff="monospace" size="xs">
-              {name}
-            </Text>{" "}
-            {String(cure.parameters_before[name] ?? "default")} → <strong>{String(value)}</strong>
+        cure.sql ? (
+          <Text size="xs" ff="monospace" maw={420} style={{ overflowWrap: "anywhere" }}>
+            {cure.sql}
           </Text>
-        )),
+        ) : (
+          Object.entries(cure.parameters_after).map(([name, value]) => (
+            <Text key={name} size="xs" className="numeric">
+              <Text span ff="monospace" size="xs">
+                {name}
+              </Text>{" "}
+              {String(cure.parameters_before[name] ?? "default")} → <strong>{String(value)}</strong>
+              {cure.destination_id && ` at ${cure.destination_id}`}
+            </Text>
+          ))
+        ),
     },
     {
       key: "outcome",

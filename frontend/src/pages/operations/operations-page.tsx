@@ -28,6 +28,8 @@ const kinds: Record<Operation["kind"], string> = {
   "destination.stop": "Stop destination",
   "destination.retry": "Retry destination",
   "destination.drop": "Drop destination",
+  "index.create": "Create index",
+  "index.drop": "Drop index",
 };
 
 const columns: Column<Operation>[] = [
