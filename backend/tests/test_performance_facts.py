@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import psycopg
+
 from tests.conftest import Sides
-from thalweg.inspection.performance import read_source
+from thalweg.inspection.performance import read_destination, read_source
 from thalweg.inspection.target import Target
 
 
@@ -28,3 +30,11 @@ async def test_row_filter_that_may_not_be_tried_is_told_all_the_same(sides: Side
     )
     facts = await read_source(target(sides.source), "filtered", [("public", "orders")], 5)
     assert [(one.expression, one.row_us) for one in facts.row_filters] == [("(id > 0)", None)]
+
+
+async def test_statistics_of_io_are_read_where_the_server_has_them(sides: Sides) -> None:
+    facts = await read_destination(target(sides.destination), "any", [], 5)
+    assert facts.failure is None
+    with psycopg.connect(sides.cluster.url("postgres").replace("+psycopg", "")) as connection:
+        has_them = connection.info.server_version >= 160_000
+    assert ("relation reads" in facts.io) == has_them

@@ -20,12 +20,14 @@ first place.
 |---|---|---|---|---|---|
 """
 TAIL = """
-What a miss says must be read with care: a cause that is not slow enough limits nothing. On two cores the source's
-decoder is slower than the coordinator and the reader, which the advisor then says; and as appliers commit
-asynchronously, an fsync of 50 ms holds up none of them.
+A cause that is not slow enough limits nothing, so each is made the slowest stage by real means: a server or an engine
+whose disk takes longer (a preloaded library), an engine that is stopped and continued by turns, a relay that passes so
+many bytes a second, SQL. Two causes need an engine with a small share of a processor, because the source on the same
+two cores is slower than a whole coordinator or receiver.
 
-Not made: rule evaluation (the source's publication evaluates table rules, no stage of the engine does), a slow
-receiver, and causes without a row above: they gave no result in this run.
+Which tables a stream takes is a list in its publication and costs nothing. What can be slow in evaluating rules is a
+row filter that somebody puts there: the source's walsender evaluates it, and the advisor tries it on some rows to tell
+it from slow decoding.
 """
 
 

@@ -4,14 +4,14 @@ Everything needs no more than the stream's own user has; what may not be read, o
 """
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from psycopg import errors, sql
+from psycopg import errors
 
 from thalweg.inspection.catalogue import Table, read_tables
 from thalweg.inspection.connection import Connection, ConnectionFailure, connected, read_all, read_one
+from thalweg.inspection.row_filters import RowFilter, read_row_filters
 from thalweg.inspection.sessions import Waits, look_at
 from thalweg.inspection.target import Target
 from thalweg.kernel.clock import now
@@ -43,6 +43,13 @@ SELECT s.schemaname AS schema, s.tablename AS "table", array_agg(s.attname::text
 """
 """Columns whose values all differ, as the planner's statistics have it: what could be a key."""
 WAL = "SELECT wal_sync, wal_sync_time, wal_buffers_full FROM pg_stat_wal"
+IO = """
+SELECT object, sum(reads)::float8 AS reads, sum(read_time)::float8 AS read_ms, sum(writes)::float8 AS writes,
+       sum(write_time)::float8 AS write_ms, sum(evictions)::float8 AS evictions, sum(fsyncs)::float8 AS fsyncs,
+       sum(fsync_time)::float8 AS fsync_ms
+  FROM pg_stat_io WHERE backend_type IN ('client backend', 'walwriter') GROUP BY object
+"""
+"""From PostgreSQL 16 on; WAL is in it from 18 on, where pg_stat_wal has lost its times."""
 SLOT = """
 SELECT s.active, s.wal_status, s.plugin::text AS plugin,
        pg_wal_lsn_diff(pg_current_wal_lsn(), s.restart_lsn)::bigint AS retained_bytes,
@@ -54,14 +61,6 @@ EXTENSION = """
 SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'thalweg_datalayer') AS installed,
        EXISTS (SELECT FROM pg_available_extensions WHERE name = 'thalweg_datalayer') AS available
 """
-
-ROW_FILTERS = """
-SELECT schemaname AS schema, tablename AS "table", rowfilter AS filter
-  FROM pg_publication_tables WHERE pubname = %(name)s AND rowfilter IS NOT NULL ORDER BY 1, 2
-"""
-"""From PostgreSQL 15 on."""
-FILTERS_MEASURED = 3
-FILTER_ROWS = 200
 
 Name = tuple[str, str]
 
@@ -86,16 +85,6 @@ class Activity:
     updates: int
     deletes: int
     rows: int
-
-
-@dataclass(frozen=True)
-class RowFilter:
-    """Of the stream's publication: the source's walsender evaluates it for every change of the table."""
-
-    table: Name
-    expression: str
-    row_us: float | None
-    """What one evaluation takes, as tried on some of the table's rows. None: it could not be tried."""
 
 
 @dataclass
@@ -127,6 +116,8 @@ class DestinationFacts(Facts):
     after: dict[Name, Activity] = field(default_factory=dict)
     wal: dict[str, float] = field(default_factory=dict)
     """What pg_stat_wal grew by while it was looked at."""
+    io: dict[str, float] = field(default_factory=dict)
+    """What pg_stat_io grew by while it was looked at: `<object> <what>`, such as `relation reads`. Empty before 16."""
     data_layer_installed: bool = False
     data_layer_available: bool = False
 
@@ -146,7 +137,7 @@ async def read_source(target: Target, stream_id: str, tables: list[Name], timeou
                 table.name: table.key_columns for table in await read_tables(connection) if table.name in wanted
             }
             facts.waits = await look_at(connection, name, name, walsender=True)
-            facts.row_filters = await _row_filters(connection, name)
+            facts.row_filters = await read_row_filters(connection, name)
     except ConnectionFailure as failure:
         facts.failure = failure
     return facts
@@ -160,48 +151,18 @@ async def read_destination(target: Target, stream_id: str, tables: list[Name], t
             await connection.execute(f"SET statement_timeout = '{STATEMENT_TIMEOUT}'".encode())
             facts.settings = await _settings(connection)
             await _read_tables(connection, facts, set(tables))
-            before = await _wal(connection)
+            before, io_before = await _wal(connection), await _io(connection)
             facts.before = await _activity(connection, set(tables))
             facts.waits = await look_at(connection, f"thalweg {stream_id}", f"thalweg {stream_id} %")
             facts.after = await _activity(connection, set(tables))
-            after = await _wal(connection)
+            after, io_after = await _wal(connection), await _io(connection)
             facts.wal = {name: after[name] - before.get(name, 0.0) for name in after}
+            facts.io = {name: io_after[name] - io_before.get(name, 0.0) for name in io_after}
             extension = await read_one(connection, EXTENSION)
             facts.data_layer_installed, facts.data_layer_available = extension["installed"], extension["available"]
     except ConnectionFailure as failure:
         facts.failure = failure
     return facts
-
-
-async def _row_filters(connection: Connection, publication: str) -> list[RowFilter]:
-    try:
-        rows = await read_all(connection, ROW_FILTERS, {"name": publication})
-    except errors.UndefinedColumn:
-        return []
-    return [
-        RowFilter((row["schema"], row["table"]), row["filter"], await _cost(connection, row))
-        for row in rows[:FILTERS_MEASURED]
-    ]
-
-
-async def _cost(connection: Connection, row: Mapping[str, str]) -> float | None:
-    """Microseconds a row: what counting rows takes with the filter, less what it takes without."""
-    table = sql.Identifier(row["schema"], row["table"]).as_string()
-    rows = f"FROM (SELECT * FROM {table} LIMIT {FILTER_ROWS}) AS tried"  # noqa: S608 - names are quoted
-    try:
-        plain = await _run_ms(connection, f"SELECT count(*) {rows}")
-        # The source's own deparsed expression, of built-in immutable functions only: PostgreSQL allows no others.
-        filtered = await _run_ms(connection, f"SELECT count(*) FILTER (WHERE {row['filter']}), count(*) {rows}")
-        count = await read_one(connection, f"SELECT count(*) AS rows {rows}")
-    except (errors.InsufficientPrivilege, errors.QueryCanceled, errors.DataError):
-        return None
-    return 1000 * max(0.0, filtered - plain) / count["rows"] if count["rows"] else None
-
-
-async def _run_ms(connection: Connection, query: str) -> float:
-    row = await read_one(connection, f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {query}")
-    (plan,) = row["QUERY PLAN"]
-    return float(plan["Execution Time"])
 
 
 async def _settings(connection: Connection) -> dict[str, str]:
@@ -244,6 +205,20 @@ async def _wal(connection: Connection) -> dict[str, float]:
     except (errors.UndefinedTable, errors.UndefinedColumn, errors.InsufficientPrivilege):
         return {}
     return {name: float(value or 0) for name, value in row.items()}
+
+
+async def _io(connection: Connection) -> dict[str, float]:
+    """Empty where the server is too old. What a kind of object does not have (reads of WAL) is left out."""
+    try:
+        rows = await read_all(connection, IO)
+    except errors.UndefinedTable:
+        return {}
+    return {
+        f"{row['object']} {name}": value
+        for row in rows
+        for name, value in row.items()
+        if name != "object" and value is not None
+    }
 
 
 async def read_both(

@@ -177,6 +177,7 @@ def _flushes(clues: Clues, stage: Stage) -> Iterator[Finding]:
         evidence.append(fact("WAIT FOR WAL", "working sessions", round(flushing, 1), "PERCENT", clues.event_threshold))
         evidence += [fact(name, "destination", value) for name, value in _flush_settings(facts).items()]
         evidence += [fact(f"pg_stat_wal.{name}", "destination", value) for name, value in facts.wal.items()]
+        evidence += _io(facts, "wal writes", "wal write_ms", "wal fsyncs", "wal fsync_ms", "relation fsyncs")
     if standby > flushing:
         yield clues.finding(
             "apply_standby", "The destination waits for its standby at each commit",
@@ -197,6 +198,11 @@ def _flushes(clues: Clues, stage: Stage) -> Iterator[Finding]:
         ],
         stage=stage, share=_working(stage, max(committing, flushing)),
     )  # fmt: skip
+
+
+def _io(facts: DestinationFacts, *names: str) -> list[Evidence]:
+    """What pg_stat_io has of these; from PostgreSQL 16 on."""
+    return [fact(f"pg_stat_io: {name}", "destination", facts.io[name]) for name in names if name in facts.io]
 
 
 def _flush_settings(facts: DestinationFacts) -> dict[str, str]:
@@ -282,7 +288,10 @@ def _reads(clues: Clues, stage: Stage) -> Iterator[Finding]:
     yield clues.finding(
         "apply_disk_reads", "The destination reads from disk to find rows",
         "The tables and indexes that the stream changes do not fit into the destination's memory.",
-        [_seen(facts, "IO:DataFileRead", clues.event_threshold)],
+        [
+            _seen(facts, "IO:DataFileRead", clues.event_threshold),
+            *_io(facts, "relation reads", "relation read_ms", "relation evictions", "relation writes"),
+        ],
         [action("Give the destination more shared_buffers and memory, or a faster disk.")],
         stage=stage, share=_working(stage, share),
     )  # fmt: skip

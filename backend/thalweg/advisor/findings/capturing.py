@@ -6,7 +6,7 @@ from thalweg.advisor.finding import Cure, Evidence, Finding
 from thalweg.advisor.findings.clues import Clues, action, fact
 from thalweg.advisor.occupancy import SOURCE
 from thalweg.advisor.stages import Stage
-from thalweg.inspection.performance import RowFilter
+from thalweg.inspection.row_filters import RowFilter
 from thalweg.inspection.sessions import CPU
 from thalweg.live.schemas import ComponentType
 

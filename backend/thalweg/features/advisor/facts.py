@@ -126,6 +126,7 @@ def _sheet(database: str, side: str, facts: Facts) -> FactSheet:
         lines += [("no key", ".".join(name)) for name in facts.keyless]
         lines += [("trigger", f"{'.'.join(item.table)}: {item.name} ({item.mode})") for item in facts.triggers]
         lines += [(f"pg_stat_wal {name}", f"{value:g}") for name, value in facts.wal.items()]
+        lines += [(f"pg_stat_io {name}", f"{value:g}") for name, value in facts.io.items()]
     return FactSheet(
         database=database, side=side, queried_at=facts.queried_at,
         error=facts.failure.message if facts.failure else None,
