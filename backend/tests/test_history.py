@@ -14,7 +14,7 @@ from tests.support.serving import eventually
 from tests.test_collector import collector  # noqa: F401
 from thalweg.engine_client.documents import EngineStats, EngineStatus
 from thalweg.history import partitions
-from thalweg.history.document import Stored, decode, document_of, encode
+from thalweg.history.document import Json, Stored, decode, document_of, encode
 from thalweg.history.joining import join
 from thalweg.history.reading import samples_between
 from thalweg.history.rollup import roll_up
@@ -103,6 +103,56 @@ def test_parts_of_two_engines_become_whole_samples() -> None:
     ]  # fmt: skip
     assert len(spans) == 3
     assert join([decode(row.document) for row in rows[:2]])["lcrs_per_second"] == 10
+
+
+def branch(identifier: str, rate: float | None, p50: float | None, transactions: int, spilled: int | None) -> Json:
+    backlog = {"state": "ON DISK", "bytes": spilled, "lcrs": 1, "frames": 1, "age_seconds": 1.0, "limit_bytes": 99}
+    return {
+        "destination_id": identifier, "status": "ENABLED", "phase": "REPLICATING", "lcrs_per_second": rate,
+        "transactions_per_second": rate, "bytes_per_second": rate, "error_queue_transactions": 0,
+        "latency": {"p50_ms": p50, "p99_ms": p50, "transactions": transactions},
+        "backlog": {"bytes": 7, "seconds": None}, "spilled": None if spilled is None else backlog,
+    }  # fmt: skip
+
+
+def test_each_branch_of_a_fan_out_is_charted_and_rolled_up_by_itself() -> None:
+    documents = []
+    for second, (east, west) in enumerate(((10.0, 30.0), (20.0, None)), 1):
+        document = document_of(sample_at(NOON + timedelta(seconds=second), east + (west or 0.0)))
+        shared, of_apply = document["components"][:2], document["components"][2:]
+        document["components"] = [
+            *shared, *({**part, "id": f"{name}:{part['id']}"} for name in ("east", "west") for part in of_apply)
+        ]  # fmt: skip
+        document["destinations"] = [
+            branch("east", east, 2.0 * second, second, None), branch("west", west, None, 0, 512 if west else None)
+        ]  # fmt: skip
+        documents.append(document)
+    rolled = roll_up(documents, NOON + timedelta(minutes=1))
+    whole = Sample.model_validate({**rolled, "stream_id": "k3j2h1g4"})
+    assert [(one.lcrs_per_second, one.latency.p50_ms, one.latency.transactions) for one in whole.destinations] == [
+        (15, pytest.approx(10 / 3), 3), (30, None, 0),
+    ]  # fmt: skip
+    assert whole.destinations[1].spilled is not None
+    assert (whole.destinations[1].spilled.bytes, rolled["high"]["destinations.east.lcrs_per_second"]) == (512, 20)
+    rows = [Stored("k3j2h1g4", "abcdefgh", NOON + timedelta(seconds=n), 1, encode(one))
+            for n, one in enumerate(documents, 1)]  # fmt: skip
+    names = ["lcrs_per_second", "destinations.*.lcrs_per_second", "components.west:reader.lcrs_per_second"]
+    charted = {series.name: series.values for series in resample(spans_of(rows), names, NOON, 1, 2)}
+    assert charted["components.west:reader.lcrs_per_second"] == [40, 20]
+    assert charted["destinations.west.lcrs_per_second"] == [30, None]
+    for point, total in enumerate(charted["lcrs_per_second"]):
+        branches = [charted[f"destinations.{name}.lcrs_per_second"][point] or 0 for name in ("east", "west")]
+        assert total == sum(branches)
+
+
+def test_who_applies_at_a_branch_tells_its_rates_and_who_captures_its_backlog() -> None:
+    whole = sample_at(NOON, 10.0)
+    captures, receives = document_of(half_of(whole, {"capture", "queue"})), document_of(half_of(whole, {"reader"}))
+    captures["destinations"] = [branch("far", None, None, 0, 512)]
+    receives["destinations"] = [{**branch("far", 10.0, 3.0, 4, None), "backlog": {"bytes": 2, "seconds": 5}}]
+    (far,) = join([receives, captures])["destinations"]
+    assert (far["lcrs_per_second"], far["latency"]["p50_ms"], far["spilled"]["bytes"]) == (10, 3, 512)
+    assert far["backlog"] == {"bytes": 7, "seconds": 5}
 
 
 def test_a_range_of_any_length_has_at_most_600_points(settings: Settings) -> None:

@@ -1,6 +1,8 @@
 """A fan-out with the real engine: what happens to one destination is not the other's, nor the source's, affair."""
 
+import itertools
 from collections.abc import AsyncGenerator
+from datetime import timedelta
 from typing import Any
 
 import httpx
@@ -15,12 +17,21 @@ from tests.support.serving import eventually
 from tests.test_collector import collector, wait_for  # noqa: F401
 from tests.test_fan_out import reports, two  # noqa: F401
 from tests.test_real_engine import enrol, of, orders, same_rows, slot, thalwegd  # noqa: F401
+from thalweg.kernel.clock import now
 
 Running = Any
 
 
 def position(sides: Sides, query: str) -> int:
     return int(of(sides, "postgres", f"SELECT ({query}) - '0/0'::pg_lsn")[0][0])
+
+
+async def charts(operator: httpx.AsyncClient, path: str, *statistics: str) -> dict[str, list[float | None]]:
+    """The last minute, second by second."""
+    asked = {"statistic": list(statistics), "since": (now() - timedelta(seconds=60)).isoformat()}
+    answer = await operator.get(f"{path}/history", params=asked)
+    assert answer.status_code == 200, answer.text
+    return {series["statistic"]: series["values"] for series in answer.json()["series"]}
 
 
 @pytest.fixture
@@ -53,7 +64,21 @@ async def test_a_dead_destination_holds_up_nobody_and_is_dropped(
 
     running = await wait_for(operator, path, seconds=60, phase="REPLICATING")
     assert [one["rows_copied"] for one in running["destinations"]] == [100, 100]
+    names = [one["id"] for one in running["destinations"]]
+    numbers = itertools.count(200)
 
+    async def branches_add_up() -> bool:
+        """In a second in which both have applied something, from its begin to its end."""
+        sides.on_source(f"INSERT INTO orders VALUES ({next(numbers)}, 'to be charted', 1)")
+        charted = await charts(operator, path, "lcrs_per_second", "destinations.*.lcrs_per_second",
+                               "components.*.lcrs_per_second")  # fmt: skip
+        assert all(f"components.{name}:reader.lcrs_per_second" in charted for name in names)
+        branches = [charted[f"destinations.{name}.lcrs_per_second"] for name in names]
+        points = zip(charted["lcrs_per_second"], *branches, strict=True)
+        return any(min(parts) > 0 and total == pytest.approx(sum(parts), rel=1e-3)
+                   for total, *parts in points if None not in (total, *parts))  # fmt: skip
+
+    await eventually(branches_add_up, 20)
     await relay.sever()
     sides.on_source("INSERT INTO orders SELECT n, repeat(md5(n::text), 20), 1 FROM generate_series(1000, 9000) n")
     written = position(sides, "SELECT pg_current_wal_flush_lsn()")

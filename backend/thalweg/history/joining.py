@@ -10,6 +10,8 @@ EARLIEST_FIRST = (
 STALE = timedelta(seconds=10)
 """A part stands beside a later one of another engine for so long, as in live samples."""
 RATES = ("lcrs_per_second", "transactions_per_second", "bytes_per_second")
+OF_APPLY = (*RATES, "latency", "error_queue_transactions")
+"""What the engine that applies there knows of a destination; the rest knows the one that captures."""
 
 
 def join(parts: list[Json]) -> Json:
@@ -21,22 +23,44 @@ def join(parts: list[Json]) -> Json:
     base = applying[0]
     high: Json = {}
     for part in parts:
-        high |= {name: value for name, value in part.get("high", {}).items() if part is base or "components." in name}
+        high |= {
+            name: value
+            for name, value in part.get("high", {}).items()
+            if part is base or name.startswith(("components.", "destinations."))
+        }
     whole = {
         **base,
         **{name: _sum([part[name] for part in applying]) for name in RATES},
         "status": "ABORTED" if any(part["status"] == "ABORTED" for part in parts) else base["status"],
         "phase": min((part["phase"] for part in parts), key=_earliness),
         "latency": max((part["latency"] for part in applying), key=lambda latency: latency["p99_ms"] or -1.0),
-        "backlog": {
-            name: max((value for value in (part["backlog"][name] for part in parts) if value is not None), default=None)
-            for name in ("bytes", "seconds")
-        },
+        "backlog": _longest_backlog(parts),
         "error_queue_transactions": _sum([part["error_queue_transactions"] for part in applying]) or 0,
-        "destinations": [one for part in applying for one in part.get("destinations", [])],
+        "destinations": _destinations(parts),
         "components": [component for part in parts for component in part["components"]],
     }
     return {**whole, "high": high} if high else whole
+
+
+def _longest_backlog(parts: list[Json]) -> Json:
+    return {
+        name: max((value for value in (part["backlog"][name] for part in parts) if value is not None), default=None)
+        for name in ("bytes", "seconds")
+    }
+
+
+def _destinations(parts: list[Json]) -> list[Json]:
+    """Who captures tells of all of them, who applies at one of that one."""
+    found: dict[str, Json] = {}
+    for part in parts:
+        for one in part.get("destinations", []):
+            known = found.get(one["destination_id"])
+            if known is None:
+                found[one["destination_id"]] = one
+            elif _has(part, "APPLY"):
+                applied = {name: one[name] for name in OF_APPLY}
+                found[one["destination_id"]] = {**known, **applied, "backlog": _longest_backlog([known, one])}
+    return list(found.values())
 
 
 def _has(part: Json, kind: str) -> bool:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from thalweg.history.document import Json
-from thalweg.history.statistics import flat, set_flat
+from thalweg.history.statistics import LISTS, flat, set_flat
 
 LAST = ("error_queue_transactions",)
 HIGHEST = ("latency.p99_ms",)
@@ -51,35 +51,52 @@ def roll_up(documents: list[Json], until: datetime) -> Json:
     sums: dict[str, _Sum] = defaultdict(_Sum)
     for document in documents:
         seconds = document["interval_seconds"] or UNWEIGHED_SECONDS
-        transactions = document["latency"]["transactions"] or 0
+        transactions = {"": document["latency"]["transactions"] or 0} | {
+            one["destination_id"]: one["latency"]["transactions"] or 0 for one in document.get("destinations", [])
+        }
         highs = document.get("high", {})
         for name, value in flat(document, counters=False):
             if value is not None:
-                weight = transactions if name in BY_TRANSACTIONS else seconds
+                owner, own = _of_destination(name)
+                weight = transactions[owner] if own in BY_TRANSACTIONS else seconds
                 sums[name].add(value, weight, highs.get(name, value))
     high = {}
     for name, known in sums.items():
-        result = known.result(name)
+        _, own = _of_destination(name)
+        result = known.result(own)
         set_flat(rolled, name, result)
-        if known.high > result and name not in SUMMED:
+        if known.high > result and own not in SUMMED:
             high[name] = known.high
     return {**rolled, "at": until.isoformat(), "high": high}
+
+
+def _of_destination(name: str) -> tuple[str, str]:
+    """(destination, the name within it): its statistics roll up as the stream's do. The stream's own have none."""
+    if not name.startswith("destinations."):
+        return "", name
+    _, destination, own = name.split(".", 2)
+    return destination, own
 
 
 def _skeleton(documents: list[Json]) -> Json:
     """Names and states, with every number unknown. A component stays when it was there at any time."""
     newest = documents[-1]
     components: dict[str, Json] = {}
+    destinations: dict[str, Json] = {}
     states: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for document in documents:
         seconds = document["interval_seconds"] or UNWEIGHED_SECONDS
+        for one in document.get("destinations", []):
+            blank, known = _blank(one), destinations.get(one["destination_id"], {})
+            destinations[one["destination_id"]] = {**blank, "spilled": blank["spilled"] or known.get("spilled")}
         for component in document["components"]:
             components[component["id"]] = component
             states[component["id"]][component["state"]] += seconds
     return {
-        **{name: _blank(value) for name, value in newest.items() if name not in ("components", "high")},
+        **{name: _blank(value) for name, value in newest.items() if name not in (*LISTS, "high")},
         "status": _longest(documents, "status"),
         "phase": _longest(documents, "phase"),
+        "destinations": list(destinations.values()),
         "components": [
             {**_blank(component), "server": component["server"], "counters": component["counters"],
              "state": _largest(states[name])}

@@ -1,6 +1,7 @@
-"""Names of a sample's numbers: their path, with dots. `components.server-1.time_percent.busy`, `latency.p99_ms`.
+"""Names of a sample's numbers: their path, with dots. `components.server-1.time_percent.busy`, `latency.p99_ms`,
+`components.warehouse:reader.lcrs_per_second`, `destinations.warehouse.backlog.bytes`.
 
-A component is named by its id, so its place in the list does not matter.
+Components and destinations are named by their ids, so their places in the lists do not matter.
 """
 
 from collections.abc import Iterator
@@ -9,7 +10,9 @@ from dataclasses import dataclass
 from thalweg.history.document import Json
 
 ALL = "*"
-"""Stands for every component in `components.*.state...`."""
+"""Stands for every item of a list: `components.*.gauges.depth`, `destinations.*.backlog.bytes`."""
+LISTS = {"components": "id", "destinations": "destination_id"}
+"""What names the items of a sample's lists."""
 DESCRIBED = ("at", "status", "phase", "id", "engine_id", "destination_id", "type", "name", "sub_component", "server",
              "state", "high")  # fmt: skip
 UNITS = (
@@ -22,10 +25,10 @@ UNITS = (
 def flat(document: Json, *, counters: bool = True) -> Iterator[tuple[str, float | None]]:
     """Every number of a document by its name, the unknown ones as None. Components' counters can be left out."""
     for name, value in document.items():
-        if name == "components":
-            for component in value:
-                prefix = f"components.{component['id']}."
-                for part, number in component.items():
+        if name in LISTS:
+            for item in value:
+                prefix = f"{name}.{item[LISTS[name]]}."
+                for part, number in item.items():
                     if part not in DESCRIBED and (counters or part != "counters"):
                         yield from _numbers(prefix + part, number)
         elif name not in DESCRIBED:
@@ -35,18 +38,19 @@ def flat(document: Json, *, counters: bool = True) -> Iterator[tuple[str, float 
 def _numbers(name: str, value: object) -> Iterator[tuple[str, float | None]]:
     if isinstance(value, dict):
         for part, number in value.items():
-            yield f"{name}.{part}", number
+            if number is None or isinstance(number, int | float):
+                yield f"{name}.{part}", number
     elif value is None or isinstance(value, int | float):
         yield name, value
 
 
 def set_flat(document: Json, name: str, value: float | None) -> None:
-    """Sets one number. A component's groups of numbers that are null so far are made."""
+    """Sets one number. An item's groups of numbers that are null so far are made."""
     *path, last = name.split(".")
     place = document
-    if path and path[0] == "components":
-        identifier, path = path[1], path[2:]
-        place = next(component for component in document["components"] if component["id"] == identifier)
+    if path and path[0] in LISTS:
+        kind, identifier, *path = path
+        place = next(item for item in document[kind] if item[LISTS[kind]] == identifier)
     for part in path:
         if place.get(part) is None:
             place[part] = {}
@@ -64,16 +68,19 @@ class Picked:
 
 
 def pick(document: Json, wanted: list[tuple[str, ...]]) -> list[Picked]:
-    """The wanted statistics (their names' parts) that the document has; ALL gives one for each component."""
-    by_id: dict[str, Json] = {component["id"]: component for component in document["components"]}
+    """The wanted statistics (their names' parts) that the document has; ALL gives one for each item of the list."""
+    items: dict[str, dict[str, Json]] = {
+        name: {item[key]: item for item in document.get(name, [])} for name, key in LISTS.items()
+    }
     found = []
     for parts in wanted:
-        if parts[0] != "components":
+        by_id = items.get(parts[0])
+        if by_id is None:
             found.append(_one(document, document, parts, parts))
             continue
         for identifier in by_id if parts[1] == ALL else [parts[1]]:
             if identifier in by_id:
-                full = ("components", identifier, *parts[2:])
+                full = (parts[0], identifier, *parts[2:])
                 found.append(_one(document, by_id[identifier], parts[2:], full))
     return [one for one in found if one is not None]
 

@@ -67,7 +67,9 @@ def part_of(row: StreamRow, engine_id: str, sample: Sample) -> Sample:
     if key != CAPTURING:
         components = received_components(sample, key if row.fans_out else None)
         sample = sample.model_copy(update={"components": components})
-    return sample if row.fans_out else with_only_destination(sample, row.destinations[0].id)
+    if not row.fans_out:
+        return with_only_destination(sample, row.destinations[0].id)
+    return sample if key == CAPTURING else with_only_destination(sample, key)
 
 
 def observe(

@@ -99,6 +99,21 @@ test("the wizard makes a stream with two destinations, and both get the rows", a
   await expect(stream.component("Capture")).toContainText(/thalweg_output|pgoutput/);
   await expect(stream.branch(archive.name)).toContainText("Replicating");
   await page.screenshot({ path: test.info().outputPath("fan-out.png"), fullPage: true });
+
+  await page.getByRole("button", { name: `Parameters of ${archive.name}` }).click();
+  const dialog = page.getByRole("dialog", { name: `Parameters of ${archive.name}` });
+  await dialog.getByRole("textbox", { name: "queue_spill_limit_mb" }).fill("2048");
+  await page.screenshot({ path: test.info().outputPath("parameters.png") });
+  await dialog.getByRole("button", { name: "Save parameters" }).click();
+  await expect(stream.branch(archive.name)).toContainText(/of 2(\.0+)?\sGiB/u);
+  await expect(stream.branch(reports.name)).toContainText(/of 10(\.0+)?\sGiB/u);
+
+  await stream.tab(/^History/);
+  await page.getByRole("combobox", { name: "Destination whose path is charted" }).click();
+  await page.getByRole("option", { name: reports.name }).click();
+  for (const what of ["Applied", "Latency p99", "Backlog"])
+    await expect(page.getByText(`${what}, by destination`)).toBeVisible();
+  await page.screenshot({ path: test.info().outputPath("history.png"), fullPage: true });
 });
 
 test("a destination that is away holds up nobody; back again, it catches up", async ({ page }) => {

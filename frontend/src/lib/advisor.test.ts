@@ -7,7 +7,7 @@ describe("the advisor's words", () => {
     expect(stageInWords("QUEUE", null, "stream01:apply-queue:warehouse")).toBe("Apply queue");
     expect(stageInWords("APPLY", "APPLY SERVER")).toBe("Appliers");
     expect(threadInWords("server-3")).toBe("Applier 3");
-    expect(threadInWords("warehouse.reader")).toBe("Apply reader");
+    expect(threadInWords("warehouse:reader")).toBe("Apply reader");
     expect(threadInWords("public.orders")).toBe("public.orders");
   });
 

@@ -44,9 +44,9 @@ export function stageInWords(type: string, subComponent: string | null | undefin
   return (subComponent && subComponents[subComponent]) || types[type] || type;
 }
 
-/** "server-3" is "Applier 3", "warehouse.reader" is "Apply reader". */
+/** "server-3" is "Applier 3", "warehouse:reader" of several destinations is "Apply reader". */
 export function threadInWords(id: string): string {
-  const own = id.slice(id.lastIndexOf(".") + 1);
+  const own = id.slice(id.lastIndexOf(":") + 1);
   const applier = /^server-(\d+)$/.exec(own);
   if (applier) return `Applier ${applier[1]}`;
   const names: Record<string, string> = {

@@ -58,3 +58,14 @@ export function isBetter(name: string, change: Maybe, percent: Maybe): boolean |
   if (MORE_IS_BETTER.test(name)) return change > 0;
   return null;
 }
+
+/** As many as one request may name. */
+const STATISTICS_MAX = 40;
+
+/** Statistics of history, in as many requests as it takes. */
+export function requestsOf(statistics: string[]): string[][] {
+  const count = Math.max(1, Math.ceil(statistics.length / STATISTICS_MAX));
+  return Array.from({ length: count }, (_, place) =>
+    statistics.slice(place * STATISTICS_MAX, (place + 1) * STATISTICS_MAX),
+  );
+}

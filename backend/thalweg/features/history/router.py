@@ -30,8 +30,9 @@ Statistics = Annotated[
     list[Annotated[str, StringConstraints(min_length=1, max_length=120)]] | None,
     Query(
         max_length=40,
-        description="Names of statistics; `components.*.time_percent.busy` stands for one of every component. The "
-        "stream's rates, latency and backlog when left out. At most 100 series are answered.",
+        description="Names of statistics; `components.*.time_percent.busy` stands for one of every component, "
+        "`destinations.*.latency.p99_ms` for one of every destination. The stream's rates, latency and backlog when "
+        "left out. At most 100 series are answered.",
     ),
 ]
 

@@ -32,7 +32,9 @@ DEFAULT_STATISTICS = (
 )  # fmt: skip
 DEFAULT_SPAN = timedelta(hours=1)
 SPAN_MIN, SPAN_MAX = timedelta(seconds=1), timedelta(days=3700)
-STATISTIC = re.compile(r"(components\.[a-z0-9@:_-]+\.|components\.\*\.)?[a-z0-9_]+(\.[a-z0-9_]+){0,2}")
+STATISTIC = re.compile(
+    r"(components\.[a-z0-9@:_-]+\.|components\.\*\.|destinations\.(\*|[a-z0-9]+)\.)?[a-z0-9_]+(\.[a-z0-9_]+){0,2}"
+)
 
 
 async def _existing(session: AsyncSession, stream_id: str) -> None:

@@ -10052,7 +10052,7 @@ export interface operations {
     stream_history_get: {
         parameters: {
             query?: {
-                /** @description Names of statistics; `components.*.time_percent.busy` stands for one of every component. The stream's rates, latency and backlog when left out. At most 100 series are answered. */
+                /** @description Names of statistics; `components.*.time_percent.busy` stands for one of every component, `destinations.*.latency.p99_ms` for one of every destination. The stream's rates, latency and backlog when left out. At most 100 series are answered. */
                 statistic?: string[] | null;
                 /** @description The range's begin; an hour before its end when left out. */
                 since?: string | null;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { StreamHistory } from "@/api/types";
+import { requestsOf } from "@/lib/statistics";
 import { chartsOf, seriesOf, statisticsOf } from "./charts";
 import { faultOf, fromField, toField } from "./ranges";
 
@@ -67,6 +68,58 @@ describe("charts of the past", () => {
       }),
     );
     expect(capture?.values).toEqual([20, null]);
+  });
+});
+
+describe("charts of a fan-out", () => {
+  const perBranch = ["lcrs_per_second", "latency.p99_ms", "backlog.bytes"];
+  const ids = ["east", "west"];
+  const fanOut = [
+    ...["capture", ...ids.flatMap((id) => ["reader", "server-1"].map((own) => `${id}:${own}`))].flatMap(
+      (component) => [
+        name(`components.${component}.lcrs_per_second`),
+        name(`components.${component}.time_percent.idle`),
+      ],
+    ),
+    ...ids.flatMap((id) => perBranch.map((statistic) => name(`destinations.${id}.${statistic}`))),
+  ];
+  const branches = ids.map((id) => ({ id, name: `${id} side` }));
+  const charts = chartsOf(fanOut, branches, "west");
+  const lines = (title: string) => charts.find((one) => one.title === title)?.lines ?? [];
+
+  it("have what is shared and one branch, and all destinations beside each other", () => {
+    expect(lines("Rate by component").map(({ statistics }) => statistics[0])).toEqual([
+      "components.capture.lcrs_per_second",
+      "components.west:reader.lcrs_per_second",
+      "lcrs_per_second",
+    ]);
+    expect(lines("Occupied, by thread").map(({ label }) => label)).toEqual([
+      "Capture",
+      "Apply reader",
+      "Applier 1",
+    ]);
+    for (const title of ["Applied", "Latency p99", "Backlog"])
+      expect(lines(`${title}, by destination`).map(({ label }) => label)).toEqual(["east side", "west side"]);
+  });
+
+  it("ask for no more statistics at once than one request may name", () => {
+    const many = Array.from({ length: 16 }, (_, number) => ({ id: `d${number}`, name: `d${number}` }));
+    const components = [
+      "capture",
+      "queue",
+      ...many.flatMap(({ id }) => [...Array(12).keys()].map((n) => `${id}:server-${n}`)),
+    ];
+    const wide = [
+      ...components.flatMap((component) =>
+        ["time_percent.idle", "gauges.depth", "gauges.spill_bytes"].map((statistic) =>
+          name(`components.${component}.${statistic}`),
+        ),
+      ),
+      ...many.flatMap(({ id }) => perBranch.map((statistic) => name(`destinations.${id}.${statistic}`))),
+    ];
+    const asked = requestsOf(statisticsOf(chartsOf(wide, many, "d3")));
+    expect(asked.length).toBeGreaterThan(1);
+    for (const statistics of asked) expect(statistics.length).toBeLessThanOrEqual(40);
   });
 });
 

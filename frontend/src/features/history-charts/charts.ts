@@ -6,6 +6,7 @@ import type { Series } from "@/ui/time-chart";
 
 /** Lines of one chart: more of them cannot be told apart. */
 const LINES_MAX = 8;
+const BRANCHES_MAX = 8;
 
 export interface Chart {
   title: string;
@@ -25,7 +26,19 @@ const same = ([value = 0]: number[]) => value;
 const ORDER = ["capture", "queue", "sender", "receiver", "apply-queue", "reader", "coordinator", "server"];
 
 function ownId(component: string): string {
-  return component.slice(component.lastIndexOf(".") + 1);
+  return component.slice(component.lastIndexOf(":") + 1);
+}
+
+/** The destination whose branch it belongs to; null where all of them share it. */
+function branchOf(component: string): string | null {
+  const end = component.lastIndexOf(":");
+  return end < 0 ? null : component.slice(0, end);
+}
+
+/** One of a stream's destinations, as the charts name it. */
+export interface Branch {
+  id: string;
+  name: string;
 }
 
 function place(component: string): number {
@@ -56,7 +69,12 @@ function perComponent(names: StatisticName[], statistic: string, keep: (own: str
 const lcrs = (value: Maybe) => rate(value, "LCR");
 const ofHundred = (value: Maybe) => percent(value === null || value === undefined ? value : value / 100);
 
-export function chartsOf(names: StatisticName[]): Chart[] {
+/** Of a stream with several destinations: those of its path to `shown`, and what differs between all of them. */
+export function chartsOf(all: StatisticName[], branches: Branch[] = [], shown?: string): Chart[] {
+  const names =
+    branches.length > 1
+      ? all.filter(({ component }) => component === null || [null, shown].includes(branchOf(component)))
+      : all;
   // The coordinator counts transactions; appliers together are what is applied.
   const onTheWay = (own: string) => ["capture", "sender", "receiver", "reader"].includes(own);
   const occupied = having(names, "time_percent.idle")
@@ -110,7 +128,27 @@ export function chartsOf(names: StatisticName[]): Chart[] {
       lines: perComponent(names, "gauges.spill_bytes", () => true),
     },
   ];
-  return charts.filter(({ lines }) => lines.length > 0);
+  return [...charts, ...comparing(all, branches)].filter(({ lines }) => lines.length > 0);
+}
+
+function comparing(names: StatisticName[], branches: Branch[]): Chart[] {
+  if (branches.length < 2) return [];
+  const known = new Set(names.map(({ name }) => name));
+  const lines = (statistic: string): Line[] =>
+    branches
+      .map(({ id, name }) => ({ label: name, statistics: [`destinations.${id}.${statistic}`], value: same }))
+      .filter(({ statistics: [name] }) => name !== undefined && known.has(name))
+      .slice(0, BRANCHES_MAX);
+  return [
+    { title: "Applied, by destination", binary: false, format: lcrs, lines: lines("lcrs_per_second") },
+    {
+      title: "Latency p99, by destination",
+      binary: false,
+      format: latencyMs,
+      lines: lines("latency.p99_ms"),
+    },
+    { title: "Backlog, by destination", binary: true, format: bytes, lines: lines("backlog.bytes") },
+  ];
 }
 
 export function statisticsOf(charts: Chart[]): string[] {

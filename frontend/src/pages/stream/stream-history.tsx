@@ -41,7 +41,12 @@ export function StreamHistory({ stream, search, onSearch, mayAct }: StreamHistor
         onSeconds={(seconds) => onSearch({ seconds, from: undefined, until: undefined })}
         onAnalyse={ask}
       />
-      <HistoryCharts streamId={stream.id} range={range} onSelect={ask} />
+      <HistoryCharts
+        streamId={stream.id}
+        branches={stream.destinations.map(({ id, database }) => ({ id, name: database.name }))}
+        range={range}
+        onSelect={ask}
+      />
       {begin && end && (
         <WhatHappened
           key={`${begin} ${end}`}
