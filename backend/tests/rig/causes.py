@@ -73,8 +73,8 @@ CAUSES = [
     ),
     Cause(
         "tiny transactions", COORDINATOR, "apply_tiny_transactions",
-        "200 000 transactions of one row each; the engine gets 4 % of a processor",
-        prepare=trouble.rows(200_000), backlog=trouble.updates(rows=200_000, per_transaction=1), processor_share=0.04,
+        "200 000 transactions of one row each; the engine gets 2 % of the time",
+        prepare=trouble.rows(200_000), backlog=trouble.updates(rows=200_000, per_transaction=1), processor_share=0.02,
     ),
     Cause(
         "spilling", READER, "apply_spill",
@@ -104,9 +104,9 @@ CAUSES = [
     ),
     Cause(
         "slow receiver", "PROPAGATION RECEIVER", "receiver_cpu",
-        "the receiving engine gets 4 % of a processor; 120 000 rows of 1.7 kB come compressed with zstd",
+        "the receiving engine gets 2 % of the time; 120 000 rows of 1.7 kB come compressed with zstd",
         parameters={"propagation_compression": "zstd", "propagation_window_mb": 8}, prepare=trouble.rows(1000),
-        backlog=trouble.wide_rows(120_000), two_engines=True, processor_share=0.04,
+        backlog=trouble.wide_rows(120_000), two_engines=True, processor_share=0.02,
     ),
     Cause(
         "idle source", None, "source_idle", "nothing is written at the source", verdict="SOURCE IDLE",

@@ -22,7 +22,7 @@ first place.
 TAIL = """
 A cause that is not slow enough limits nothing, so each is made the slowest stage by real means: a server or an engine
 whose disk takes longer (a preloaded library), an engine that is stopped and continued by turns, a relay that passes so
-many bytes a second, SQL. Two causes need an engine with a small share of a processor, because the source on the same
+many bytes a second, SQL. Two causes need an engine with a small share of the processors, because the source on the same
 two cores is slower than a whole coordinator or receiver.
 
 Which tables a stream takes is a list in its publication and costs nothing. What can be slow in evaluating rules is a

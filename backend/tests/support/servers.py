@@ -44,15 +44,6 @@ def postgres_binaries() -> Path:
     return Path(on_path).parent
 
 
-def restricts_output_plugins() -> bool:
-    """Minor releases from November 2026 let only the output plugins be used that the configuration lists."""
-    known = subprocess.run(
-        [f"{postgres_binaries()}/postgres", "--describe-config"], capture_output=True, text=True, check=True,
-        user=POSTGRES_USER if os.geteuid() == 0 else None, cwd="/",
-    ).stdout  # fmt: skip
-    return any(line.startswith("output_plugin_libraries\t") for line in known.splitlines())
-
-
 def unprivileged(command: list[str], environment: dict[str, str] | None = None) -> None:
     """PostgreSQL refuses to run as root: then as its own user."""
     prefix = ["runuser", "-u", POSTGRES_USER, "--"] if os.geteuid() == 0 else []

@@ -67,8 +67,9 @@ class CureWorker:
             failure = error
         async with self._resources.sessions() as session:
             again = await session.get(AdvisorCureRow, cure_id, with_for_update=True)
-            if again is not None:
-                await _conclude(session, again, failure)
+            if again is not None:  # else its stream was deleted meanwhile
+                _conclude(again, failure)
+            await _finish(session, row.operation_id, failure)
             await session.commit()
 
     async def _begin(self, session: AsyncSession, row: AdvisorCureRow) -> None:
@@ -94,7 +95,7 @@ class CureWorker:
             await session.commit()
 
 
-async def _conclude(session: AsyncSession, row: AdvisorCureRow, failure: ConnectionFailure | None) -> None:
+def _conclude(row: AdvisorCureRow, failure: ConnectionFailure | None) -> None:
     """The second snapshot comes once the path has run with the index."""
     at, undoing = now(), row.state == CureState.UNDOING
     row.outcome = None if failure is None else f"{failure.message} {failure.cure}"
@@ -105,7 +106,10 @@ async def _conclude(session: AsyncSession, row: AdvisorCureRow, failure: Connect
         row.state, row.measure_at = CureState.MEASURING, at + timedelta(seconds=row.measure_seconds)
     else:
         row.state = CureState.FAILED
-    operation = await session.get(OperationRow, row.operation_id)
+
+
+async def _finish(session: AsyncSession, operation_id: str | None, failure: ConnectionFailure | None) -> None:
+    operation = await session.get(OperationRow, operation_id)
     if operation is not None:
         state = OperationState.SUCCEEDED if failure is None else OperationState.FAILED
         finish(operation, state, None if failure is None else _told(failure))
