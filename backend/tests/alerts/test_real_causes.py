@@ -1,11 +1,21 @@
 """Alerts by their real causes: a real engine and real databases, broken in real ways, one after the other."""
 
+import asyncio
 import json
+import shutil
+import ssl
+from collections.abc import AsyncGenerator
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx
 import psycopg
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 from fastapi import FastAPI
 
 from tests.alerts.receivers import HttpReceiver, http_receiver
@@ -16,6 +26,9 @@ from tests.support.real_engine import RealEngine
 from tests.support.serving import eventually
 from tests.test_collector import collector, wait_for  # noqa: F401
 from tests.test_real_engine import of, parked, slot, stream, thalwegd  # noqa: F401
+from thalweg.db.models import EngineRow
+from thalweg.kernel.clock import now
+from thalweg.kernel.context import Resources
 from thalweg.kernel.settings import Settings
 
 
@@ -79,6 +92,42 @@ async def test_locked_destination_stops_progress_and_raises_latency(
     assert (await alert_of(admin, "no_progress", "resolved", seconds=30))["resolution"] == "cleared"
 
 
+@pytest.fixture
+async def short_lived(resources: Resources, tmp_path: Path) -> AsyncGenerator[datetime, None]:
+    """An engine's address with a certificate that ends in three days; when that is."""
+    key, at = ec.generate_private_key(ec.SECP256R1()), now()
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+    until = (at + timedelta(days=3)).replace(microsecond=0)
+    certificate = x509.CertificateBuilder(name, name, key.public_key(), 1, at - timedelta(days=1), until)
+    text = certificate.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    text += key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    (tmp_path / "engine.pem").write_bytes(text)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(tmp_path / "engine.pem")
+    server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0, ssl=tls)
+    url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with resources.sessions() as session:
+        session.add(EngineRow(name="far", url=url, control_token_sealed=resources.secrets.seal("token")))
+        await session.commit()
+    yield until
+    server.close()
+
+
+async def test_certificate_of_an_engine_that_ends_soon(
+    admin: httpx.AsyncClient,
+    short_lived: datetime,
+    collector: Any,  # noqa: F811
+) -> None:
+    alert = await alert_of(admin, "certificate_expiring")
+    assert (alert["subject"]["type"], alert["subject"]["name"]) == ("engine", "far")
+    assert datetime.fromisoformat(alert["evidence"]["until"]) == short_lived
+    assert 2.9 < alert["value"] <= 3
+    await set_rule(admin, "certificate_expiring", thresholds={"days": 1})
+    assert (await alert_of(admin, "certificate_expiring", "resolved"))["resolution"] == "cleared"
+
+
 async def test_lost_engine_and_dropped_slot(
     admin: httpx.AsyncClient,
     stream: dict[str, Any],  # noqa: F811
@@ -87,6 +136,10 @@ async def test_lost_engine_and_dropped_slot(
 ) -> None:
     await set_rule(admin, "engine_silent", thresholds={"silent_seconds": 1})
     await set_rule(admin, "slot_inactive", hold_seconds=0)
+    # The engine's disk as it is: less than all of it is free.
+    await set_rule(admin, "spill_disk", hold_seconds=0, thresholds={"free_percent": 100})
+    disk = (await alert_of(admin, "spill_disk"))["evidence"]
+    assert 0 < disk["free_bytes"] < disk["total_bytes"] == shutil.disk_usage(thalwegd.directory).total
     thalwegd.stop()
     silent = await alert_of(admin, "engine_silent")
     assert (silent["subject"]["type"], "does not answer" in silent["message"]) == ("engine", True)

@@ -5,7 +5,7 @@ from sqlalchemy.orm import joinedload, selectinload
 
 from thalweg.db.models import DestinationRow, StreamRow
 
-OF_THE_STREAM = ("queue_size", "queue_memory_mb", "source_plugin")
+OF_THE_STREAM = ("queue_size", "queue_memory_mb", "source_plugin", "heartbeat_interval")
 """Parameters that no destination has for itself: all share one capture and one queue."""
 
 

@@ -8,6 +8,7 @@ describe("the advisor's words", () => {
     expect(stageInWords("APPLY", "APPLY SERVER")).toBe("Appliers");
     expect(threadInWords("server-3")).toBe("Applier 3");
     expect(threadInWords("warehouse:reader")).toBe("Apply reader");
+    expect(threadInWords("warehouse:backlog")).toBe("Backlog");
     expect(threadInWords("public.orders")).toBe("public.orders");
   });
 

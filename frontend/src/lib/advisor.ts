@@ -52,6 +52,7 @@ export function threadInWords(id: string): string {
   const names: Record<string, string> = {
     capture: "Capture",
     queue: "Queue",
+    backlog: "Backlog",
     sender: "Sender",
     receiver: "Receiver",
     "apply-queue": "Apply queue",

@@ -50,7 +50,8 @@ class DestinationCreate(Body):
     )
     parameters: Parameters = Field(
         default_factory=dict,
-        description="Those that differ from the stream's. The queue's size and the output plugin are the stream's.",
+        description="Those that differ from the stream's. Its alone are the queue's size, the output plugin and "
+        "heartbeats.",
     )
 
 

@@ -2897,7 +2897,7 @@ export interface components {
             engine_id?: string | null;
             /**
              * Parameters
-             * @description Those that differ from the stream's. The queue's size and the output plugin are the stream's.
+             * @description Those that differ from the stream's. Its alone are the queue's size, the output plugin and heartbeats.
              */
             parameters?: {
                 [key: string]: boolean | number | string;

@@ -23,7 +23,17 @@ interface Line {
 }
 
 const same = ([value = 0]: number[]) => value;
-const ORDER = ["capture", "queue", "sender", "receiver", "apply-queue", "reader", "coordinator", "server"];
+const ORDER = [
+  "capture",
+  "queue",
+  "backlog",
+  "sender",
+  "receiver",
+  "apply-queue",
+  "reader",
+  "coordinator",
+  "server",
+];
 
 function ownId(component: string): string {
   return component.slice(component.lastIndexOf(":") + 1);
