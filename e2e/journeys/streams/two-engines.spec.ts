@@ -11,6 +11,7 @@ const FAR = `far engine ${RUN}`;
 const depot = { dbname: `depot_${RUN}`, name: `depot ${RUN}`, cluster: stack.source };
 const branch = { dbname: `branch_${RUN}`, name: `branch ${RUN}`, cluster: stack.destination };
 const headers = { Authorization: `Bearer ${stack.apiToken()}` };
+test.setTimeout(90_000);
 let far: SecondEngine;
 let near: string;
 
@@ -104,7 +105,8 @@ test("a stream over two engines is placed by the wizard, shown whole, and delete
   await deletion.getByLabel(`Type ${STREAM} to confirm`).fill(STREAM);
   await deletion.getByRole("button", { name: "Delete", exact: true }).click();
   const gone = async () => (await page.request.get(`/api/v1/streams/${id}`)).status();
-  await expect.poll(gone, { message: "both halves of the stream are gone" }).toBe(404);
+  // When the receiving half is told first, the sending one drains in vain until its patience of 30 s ends.
+  await expect.poll(gone, { message: "both halves of the stream are gone", timeout: 45_000 }).toBe(404);
   const slots = `SELECT count(*) FROM pg_replication_slots WHERE database = '${depot.dbname}'`;
   expect(await sql(stack.source, "postgres", slots)).toBe("0");
 });
