@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <optional>
+#include <thread>
 
 #include "base/clock.h"
+#include "instantiation/bookkeeping.h"
 #include "instantiation/catalogue.h"
 #include "pg/connection.h"
 #include "pg/replication_stream.h"
@@ -400,6 +403,20 @@ TEST_F(InstantiationTest, StoppingEndsTheCopyAndKeepsWhatIsDone) {
   ASSERT_FALSE(copied);
   EXPECT_EQ(copied.error().code, ErrorCode::engine_stopping);
   EXPECT_EQ(value(*destination_, "SELECT count(*) FROM t"), "0");
+}
+
+// Another stream makes schema thalweg at this moment: it has the lock, and nothing of it can be seen yet.
+TEST_F(InstantiationTest, WaitsForAnotherStreamThatMakesTheSchema) {
+  pg::Connection other = open(destination_name_);
+  run(other, "BEGIN; SELECT pg_advisory_xact_lock(7520113906284133); CREATE SCHEMA thalweg");
+  const int waits = destination_->backend_pid();
+  base::Result<void> made;
+  std::thread begins([&] { made = Bookkeeping(*destination_, "teststream").create_tables(); });
+  const std::string blocked = "SELECT cardinality(pg_blocking_pids(" + std::to_string(waits) + "))";
+  while (value(other, blocked) == "0") std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  run(other, "COMMIT");
+  begins.join();
+  EXPECT_TRUE(made) << made.error().message;
 }
 
 }  // namespace

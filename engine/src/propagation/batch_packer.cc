@@ -48,6 +48,7 @@ base::Result<void> BatchPacker::run() {
 }
 
 const std::byte* BatchPacker::browse(std::chrono::microseconds timeout) {
+  if (failed_) return nullptr;  // where it stands now is not known
   const auto frame = options_.frames->browse(timeout);
   if (frame) return *frame;
   failed_ = frame.error();

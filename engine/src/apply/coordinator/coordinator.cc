@@ -361,11 +361,12 @@ bool Coordinator::dispatch() {
 void Coordinator::reload_parked() {
   if (running_ > 0) return;
   const ActivityScope network(time_, Activity::network);
+  // First: a change that comes while it is read has it read once more.
+  shared_.reload_parked.exchange(false, std::memory_order_acq_rel);
   uint64_t count = 0;
   auto connection = pg::Connection::open(shared_.destination_conninfo, shared_.connect_options("coordinator"));
   auto loaded = connection ? load_parked(*connection, shared_.stream_id, count)
                            : base::Result<ParkedSet>(std::unexpected(connection.error()));
-  shared_.reload_parked.store(false, std::memory_order_release);
   if (!loaded) {
     shared_.error.set(loaded.error());
     return;
