@@ -17,6 +17,7 @@ typedef struct Batch
 	int			complete;		/* bytes up to the end of the last whole message; 0: nothing is held */
 	XLogRecPtr	lsn;			/* of the last whole message */
 	TransactionId xid;
+	bool		gathers;		/* over the ends of units */
 } Batch;
 
 static Batch batch;
@@ -66,6 +67,19 @@ batch_begin(LogicalDecodingContext *context)
 	batch = (Batch) {.prepare_write = context->prepare_write, .write = context->write};
 	context->prepare_write = prepare_held_message;
 	context->write = hold_message;
+}
+
+void
+batch_gather(bool gathers)
+{
+	batch.gathers = gathers;
+}
+
+void
+batch_end_unit(LogicalDecodingContext *context)
+{
+	if (!batch.gathers)
+		batch_flush(context);
 }
 
 void

@@ -15,9 +15,15 @@
 extern void batch_begin(LogicalDecodingContext *context);
 
 /*
- * Hands what is held to the server. Every unit of decoding ends with it: a position that the server sends by itself
- * afterwards must not be beyond something that is still here.
+ * A unit of decoding has ended: hands what is held to the server, for a position that it sends by itself afterwards must
+ * not be beyond something that is still here. Unless it gathers.
  */
+extern void batch_end_unit(LogicalDecodingContext *context);
+
+/* Whoever lets it gather flushes before the server may send a position beyond what is held, and before it waits. */
+extern void batch_gather(bool gathers);
+
+/* Hands what is held to the server. Not while a message is being made. */
 extern void batch_flush(LogicalDecodingContext *context);
 
 #endif

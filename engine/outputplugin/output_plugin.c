@@ -13,6 +13,7 @@
 #include "commands/defrem.h"
 
 #include "message_batch.h"
+#include "read_ahead.h"
 
 #if PG_VERSION_NUM < 140000 || PG_VERSION_NUM >= 180000
 #error "thalweg_output knows PostgreSQL 14 to 17"
@@ -69,7 +70,10 @@ startup(LogicalDecodingContext *context, OutputPluginOptions *options, bool is_i
 		take_batch_version(context);
 	pgoutput.startup_cb(context, options, is_init);
 	if (!is_init)
+	{
+		read_ahead_begin(context);
 		batch_begin(context);
+	}
 }
 
 /* What ends a unit of decoding. Everything else is followed by one of these before the server goes on to other WAL. */
@@ -78,7 +82,7 @@ static void
 commit(LogicalDecodingContext *context, ReorderBufferTXN *transaction, XLogRecPtr lsn)
 {
 	pgoutput.commit_cb(context, transaction, lsn);
-	batch_flush(context);
+	batch_end_unit(context);
 }
 
 static void
@@ -87,21 +91,21 @@ message(LogicalDecodingContext *context, ReorderBufferTXN *transaction, XLogRecP
 {
 	pgoutput.message_cb(context, transaction, lsn, is_transactional, prefix, size, content);
 	if (!is_transactional)
-		batch_flush(context);
+		batch_end_unit(context);
 }
 
 static void
 prepare(LogicalDecodingContext *context, ReorderBufferTXN *transaction, XLogRecPtr lsn)
 {
 	pgoutput.prepare_cb(context, transaction, lsn);
-	batch_flush(context);
+	batch_end_unit(context);
 }
 
 static void
 commit_prepared(LogicalDecodingContext *context, ReorderBufferTXN *transaction, XLogRecPtr lsn)
 {
 	pgoutput.commit_prepared_cb(context, transaction, lsn);
-	batch_flush(context);
+	batch_end_unit(context);
 }
 
 static void
@@ -109,35 +113,35 @@ rollback_prepared(LogicalDecodingContext *context, ReorderBufferTXN *transaction
 				  TimestampTz prepare_time)
 {
 	pgoutput.rollback_prepared_cb(context, transaction, prepare_end, prepare_time);
-	batch_flush(context);
+	batch_end_unit(context);
 }
 
 static void
 stream_stop(LogicalDecodingContext *context, ReorderBufferTXN *transaction)
 {
 	pgoutput.stream_stop_cb(context, transaction);
-	batch_flush(context);
+	batch_end_unit(context);
 }
 
 static void
 stream_abort(LogicalDecodingContext *context, ReorderBufferTXN *transaction, XLogRecPtr lsn)
 {
 	pgoutput.stream_abort_cb(context, transaction, lsn);
-	batch_flush(context);
+	batch_end_unit(context);
 }
 
 static void
 stream_prepare(LogicalDecodingContext *context, ReorderBufferTXN *transaction, XLogRecPtr lsn)
 {
 	pgoutput.stream_prepare_cb(context, transaction, lsn);
-	batch_flush(context);
+	batch_end_unit(context);
 }
 
 static void
 stream_commit(LogicalDecodingContext *context, ReorderBufferTXN *transaction, XLogRecPtr lsn)
 {
 	pgoutput.stream_commit_cb(context, transaction, lsn);
-	batch_flush(context);
+	batch_end_unit(context);
 }
 
 void

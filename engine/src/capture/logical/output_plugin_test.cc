@@ -5,6 +5,7 @@
 
 #include "capture/logical/batch_reader.h"
 #include "capture/logical/capture_harness.h"
+#include "pg/replication_stream.h"
 
 // thalweg_output (engine/outputplugin) beside pgoutput: the same WAL through both, message by message.
 
@@ -158,6 +159,54 @@ TEST_F(OutputPluginTest, ABatchIsATransactionOrAPartOfIt) {
   EXPECT_EQ(last_kind(batches_[1]), 'I');
   EXPECT_EQ(last_kind(batches_.back()), 'C');
   for (const Bytes& batch : batches_) EXPECT_LT(batch.size(), 64u * 1024 + 200);
+}
+
+// A backlog is read ahead, and batches gather over transactions; what the server says of positions meanwhile is never
+// beyond what has been sent.
+TEST_F(OutputPluginTest, ABacklogGathersOverTransactions) {
+  constexpr int kTransactions = 6000;
+  run("CREATE TABLE t (id int PRIMARY KEY); CREATE TABLE other (id int)");
+  make_slots("TABLE t");
+  run("SET synchronous_commit = off");
+  run("DO $$ BEGIN FOR i IN 1 .. " + std::to_string(kTransactions) +
+      " LOOP INSERT INTO t VALUES (i); COMMIT;"
+      "IF i % 100 = 0 THEN INSERT INTO other VALUES (i); COMMIT; END IF; END LOOP; END $$");
+  auto stream = pg::ReplicationStream::open(conninfo_, "reads a backlog");
+  ASSERT_TRUE(stream) << stream.error().message;
+  const auto started = stream->start("both_thalweg_output", {}, "everything",
+                                     {.plugin = pg::OutputPlugin::thalweg_output, .binary = true, .messages = false});
+  ASSERT_TRUE(started) << started.error().message;
+  int commits = 0;
+  int batches = 0;
+  int said = 0;
+  base::Lsn passed;  // what a keepalive said
+  const auto read = [&](int until) {
+    while (commits < until) {
+      auto message = stream->receive(kPatience);
+      ASSERT_TRUE(message) << message.error().message;
+      ASSERT_TRUE(*message) << commits << " transactions came";
+      if ((*message)->is_keepalive) {
+        ++said;
+        passed = std::max(passed, (*message)->wal_end);
+        continue;
+      }
+      if (++batches % 8 == 0) {
+        ASSERT_TRUE(stream->send_feedback({.written = {}, .flushed = {}, .applied = {}, .reply_requested = true}));
+      }
+      BatchReader batch((*message)->payload);
+      for (auto one = batch.next(); one && *one; one = batch.next()) {
+        const auto bytes = (*one)->bytes;
+        if (bytes[0] != std::byte{'C'}) continue;
+        ++commits;
+        ASSERT_GT(lcr::load_network<uint64_t>(&bytes[10]), passed.value) << "transaction " << commits;  // its end
+      }
+    }
+  };
+  read(kTransactions);
+  EXPECT_GT(said, 0);
+  EXPECT_LT(batches, kTransactions / 8);
+  run("INSERT INTO t VALUES (0)");  // the end of WAL is not waited for
+  read(kTransactions + 1);
 }
 
 TEST_F(OutputPluginTest, AnErrorLeavesNothingBehind) {
