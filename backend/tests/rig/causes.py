@@ -73,8 +73,8 @@ CAUSES = [
     ),
     Cause(
         "tiny transactions", COORDINATOR, "apply_tiny_transactions",
-        "200 000 transactions of one row each; the engine gets 2 % of the time",
-        prepare=trouble.rows(200_000), backlog=trouble.updates(rows=200_000, per_transaction=1), processor_share=0.02,
+        "300 000 transactions of one row each; the engine gets 4 % of the time",
+        prepare=trouble.rows(200_000), backlog=trouble.updates(rows=300_000, per_transaction=1), processor_share=0.04,
     ),
     Cause(
         "spilling", READER, "apply_spill",

@@ -36,7 +36,7 @@ def main(path: str) -> int:
     for text in Path(path).read_text().splitlines():
         line = json.loads(text)
         said[line["cause"]] = line
-    rows = [_row(cause.told, said[cause.name]) for cause in CAUSES if cause.name in said]
+    rows = [_row(said[cause.name]) for cause in CAUSES if cause.name in said]
     hits = sum(said[cause.name]["hit"] for cause in CAUSES if cause.name in said)
     total = f"\n{hits} of {len(rows)} causes were named.\n"
     TARGET.parent.mkdir(parents=True, exist_ok=True)
@@ -45,14 +45,14 @@ def main(path: str) -> int:
     return 0
 
 
-def _row(told: str, line: dict[str, Any]) -> str:
+def _row(line: dict[str, Any]) -> str:
     verdict, stage, code = line["said"]
     rate = "" if line["rate"] is None else f"{line['rate']:,.0f}"
     mark = (
         "hit" if line["hit"] else f"miss: expected {line['expected'][1] or line['expected'][0]}, {line['expected'][2]}"
     )
     finding = f"{line['title']} (`{code}`)" if code else "none"
-    return f"| {line['cause']} | {told} | {stage or verdict} | {finding} | {rate} | {mark} |"
+    return f"| {line['cause']} | {line['told']} | {stage or verdict} | {finding} | {rate} | {mark} |"
 
 
 if __name__ == "__main__":
