@@ -47,7 +47,9 @@ void Pipeline::drain(std::chrono::milliseconds patience) {
   auto deadline = std::chrono::steady_clock::now() + patience;
   producer_->quiesce();
   consumer_->request_stop(true);
-  while (consumer_->is_running() && std::chrono::steady_clock::now() < deadline) {
+  // A link that breaks now is not waited for (the receiver may have been stopped first): the source keeps what it
+  // lacks.
+  while (consumer_->is_running() && !consumer_->trouble() && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   if (consumer_->is_running()) {
