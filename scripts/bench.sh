@@ -14,8 +14,15 @@ shift || true
 export THALWEG_LOCK=requirements-dev.lock
 export PYTHONPATH=$THALWEG_ROOT/engine/test/system:$THALWEG_ROOT/engine/bench
 export THALWEG_ENGINE=$THALWEG_BUILD/release/src/daemon/thalwegd
-step "install packages" "run apt-get by hand and read what it says" "$THALWEG_ROOT/scripts/install.sh" build extension runtime
+packages=(build extension runtime)
+case $scenario in charts | console) packages+=(test) ;; esac # Chromium
+step "install packages" "run apt-get by hand and read what it says" "$THALWEG_ROOT/scripts/install.sh" "${packages[@]}"
 step "build venv" "check that the package index answers" build_venv
+
+build_path() {
+  step "build engine" "read the compiler's message above" build_engine release thalwegd
+  step "build server libraries" "read the compiler's message above" build_server_libraries
+}
 
 # run_scenario NAME [ARGUMENT...]
 run_scenario() {
@@ -27,20 +34,17 @@ run_scenario() {
       set -- --program "$(find "$THALWEG_BUILD/release" -name "${name}_bench" -type f -perm -u+x)" "$@"
       ;;
     charts)
-      step "install packages" "run apt-get by hand and read what it says" "$THALWEG_ROOT/scripts/install.sh" test
       step "build page" "read the message above" build_chart_page
       set -- --page "$THALWEG_BUILD/charts" "$@"
       ;;
-    *)
-      step "build engine" "read the compiler's message above" build_engine release thalwegd
-      step "build server libraries" "read the compiler's message above" build_server_libraries
+    console)
+      build_path
+      use_node
+      step "build console" "read npm's message above" build_console
+      step "install the browser's driver" "check that the registry of npm answers" install_node_modules "$THALWEG_ROOT/e2e"
       ;;
+    *) build_path ;;
   esac
-  if [[ $name == console ]]; then
-    use_node
-    step "build console" "read npm's message above" build_console
-    step "install the browser's driver" "check that the registry of npm answers" install_node_modules "$THALWEG_ROOT/e2e"
-  fi
   "$THALWEG_VENV/bin/python" -m bench "$name" "$@"
 }
 

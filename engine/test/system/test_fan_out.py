@@ -125,13 +125,18 @@ def test_a_full_backlog_says_so_and_goes_on(fan: FanOut) -> None:
     fan.assert_same()
 
 
-def test_an_operator_drops_a_dead_destination(fan: FanOut) -> None:
+def leave_b_behind(fan: FanOut) -> None:
+    """Rows 1 to 5000 are at a; b is cut off and has none of them."""
     fan.scene.run_at_source(TABLE)
     fan.start_stream("a", "b")
     fan.made["b"].relay.sever()
     fan.wait("b", lambda one: one["phase"] == "RETRYING", "is away")
     insert(fan, 1, 5000)
     fan.wait_applied("a")
+
+
+def test_an_operator_drops_a_dead_destination(fan: FanOut) -> None:
+    leave_b_behind(fan)
     with pytest.raises(RefusedError) as refused:
         fan.set_destinations([one for one in fan.destinations() if one["id"] != "b"])
     assert refused.value.error["code"] == "desired_state_conflict"
@@ -240,12 +245,7 @@ def test_a_destination_that_stands_still_is_cut_off(fan: FanOut) -> None:
 
 def test_a_damaged_backlog_stops_its_destination_only(fan: FanOut) -> None:
     """A file that has gone, then one with a wrong byte: nothing is passed over, and with the file back it goes on."""
-    fan.scene.run_at_source(TABLE)
-    fan.start_stream("a", "b")
-    fan.made["b"].relay.sever()
-    fan.wait("b", lambda one: one["phase"] == "RETRYING", "is away")
-    insert(fan, 1, 5000)
-    fan.wait_applied("a")
+    leave_b_behind(fan)
     fan.wait_slot(fan.source_position())
     fan.engine.kill()
     log = fan.engine.directory / "state" / "spill" / fan.scene.stream / "b" / "backlog"

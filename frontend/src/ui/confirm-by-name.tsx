@@ -1,6 +1,7 @@
-import { Button, Checkbox, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
+import { Checkbox, Modal, Stack, Text, TextInput } from "@mantine/core";
 import { type ReactNode, useState } from "react";
 import type { RestCallSpec } from "@/lib/curl";
+import { FormButtons } from "@/ui/form-buttons";
 import { ProblemAlert } from "./problem-alert";
 import { RestCall } from "./rest-call";
 
@@ -61,14 +62,9 @@ export function ConfirmByName(props: ConfirmByNameProps) {
           />
           {props.problem}
           <RestCall call={props.call(force)} />
-          <Group justify="flex-end">
-            <Button variant="default" onClick={close}>
-              Cancel
-            </Button>
-            <Button type="submit" color="red" disabled={typed !== props.name} loading={props.pending}>
-              {props.verb ?? "Delete"}
-            </Button>
-          </Group>
+          <FormButtons onCancel={close} color="red" disabled={typed !== props.name} loading={props.pending}>
+            {props.verb ?? "Delete"}
+          </FormButtons>
         </Stack>
       </form>
     </Modal>

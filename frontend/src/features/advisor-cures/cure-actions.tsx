@@ -1,4 +1,4 @@
-import { Button, Group, Modal, NumberInput, Stack, Text } from "@mantine/core";
+import { Button, Modal, NumberInput, Stack, Text } from "@mantine/core";
 import { IconCircleCheck, IconWand } from "@tabler/icons-react";
 import { useState } from "react";
 import { useTakeRun } from "@/api/advisor";
@@ -6,6 +6,7 @@ import { useApplyCure } from "@/api/advisor-cures";
 import { problemInWords } from "@/api/problem-in-words";
 import type { AdvisorRun, AppliedCure, Cure, Finding } from "@/api/types";
 import { CopyBlock } from "@/ui/copy-block";
+import { FormButtons } from "@/ui/form-buttons";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { RestCall } from "@/ui/rest-call";
 import { CureOutcome } from "./cure-outcome";
@@ -124,14 +125,9 @@ function ApplyCure({ runId, finding, cure, index, onClose }: ApplyCureProps) {
           />
           {apply.isError && <ProblemAlert problem={problemInWords(apply.error)} />}
           <RestCall call={{ method: "POST", path: "/api/v1/advisor/cures", body }} maxHeight={160} />
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={apply.isPending} disabled={!valid}>
-              Apply
-            </Button>
-          </Group>
+          <FormButtons onCancel={onClose} loading={apply.isPending} disabled={!valid}>
+            Apply
+          </FormButtons>
         </Stack>
       </form>
     </Modal>

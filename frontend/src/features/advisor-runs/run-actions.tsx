@@ -4,6 +4,7 @@ import { useState } from "react";
 import { useDeleteRun, useUpdateRun } from "@/api/advisor";
 import { problemInWords } from "@/api/problem-in-words";
 import type { AdvisorRun } from "@/api/types";
+import { FormButtons } from "@/ui/form-buttons";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { RestCall } from "@/ui/rest-call";
 import { runTitle } from "./runs";
@@ -125,14 +126,9 @@ function EditRun({ run, onClose }: { run: AdvisorRun; onClose: () => void }) {
             }}
             maxHeight={160}
           />
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={update.isPending}>
-              Save
-            </Button>
-          </Group>
+          <FormButtons onCancel={onClose} loading={update.isPending}>
+            Save
+          </FormButtons>
         </Stack>
       </form>
     </Modal>

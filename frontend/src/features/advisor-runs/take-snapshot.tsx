@@ -1,9 +1,10 @@
-import { Button, Group, Modal, NumberInput, Select, Stack, Text, TextInput } from "@mantine/core";
+import { Button, Modal, NumberInput, Select, Stack, Text, TextInput } from "@mantine/core";
 import { IconAdjustments, IconCamera } from "@tabler/icons-react";
 import { useState } from "react";
 import { useTakeRun } from "@/api/advisor";
 import { problemInWords } from "@/api/problem-in-words";
 import type { AdvisorRun, RunCreate } from "@/api/types";
+import { FormButtons } from "@/ui/form-buttons";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { RestCall } from "@/ui/rest-call";
 
@@ -137,14 +138,9 @@ function Options({ streams, streamId, pending, problem, onStart, onCancel }: Opt
         <TextInput label="Note" value={note} onChange={(event) => setNote(event.currentTarget.value)} />
         {problem}
         <RestCall call={{ method: "POST", path: "/api/v1/advisor/runs", body }} maxHeight={180} />
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onCancel}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={pending} disabled={!valid}>
-            Take the snapshot
-          </Button>
-        </Group>
+        <FormButtons onCancel={onCancel} loading={pending} disabled={!valid}>
+          Take the snapshot
+        </FormButtons>
       </Stack>
     </form>
   );

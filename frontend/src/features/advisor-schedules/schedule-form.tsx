@@ -1,8 +1,9 @@
-import { Button, Group, Modal, NumberInput, Select, Stack, TextInput } from "@mantine/core";
+import { Modal, NumberInput, Select, Stack, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { useCreateSchedule, useUpdateSchedule } from "@/api/advisor-schedules";
 import { problemInWords } from "@/api/problem-in-words";
 import type { Schedule } from "@/api/types";
+import { FormButtons } from "@/ui/form-buttons";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { RestCall } from "@/ui/rest-call";
 import { faultsOf, type ScheduleValues, suggested } from "./schedule-values";
@@ -86,14 +87,9 @@ export function ScheduleForm({ schedule, streams, onClose }: ScheduleFormProps) 
             }}
             maxHeight={160}
           />
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={create.isPending || update.isPending} disabled={!valid}>
-              {schedule ? "Save" : "Add"}
-            </Button>
-          </Group>
+          <FormButtons onCancel={onClose} loading={create.isPending || update.isPending} disabled={!valid}>
+            {schedule ? "Save" : "Add"}
+          </FormButtons>
         </Stack>
       </form>
     </Modal>

@@ -1,8 +1,9 @@
-import { Button, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
+import { Modal, Stack, Text, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { useAcknowledge } from "@/api/alerts";
 import { problemInWords } from "@/api/problem-in-words";
 import type { Alert } from "@/api/types";
+import { FormButtons } from "@/ui/form-buttons";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { RestCall } from "@/ui/rest-call";
 
@@ -46,14 +47,9 @@ function AcknowledgeForm({ alert, onClose }: Pick<AcknowledgeDialogProps, "alert
           onChange={(event) => setNote(event.currentTarget.value)}
         />
         <RestCall call={{ method: "POST", path: `/api/v1/alerts/${alert.id}/acknowledge`, body }} />
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={acknowledge.isPending}>
-            Acknowledge
-          </Button>
-        </Group>
+        <FormButtons onCancel={onClose} loading={acknowledge.isPending}>
+          Acknowledge
+        </FormButtons>
       </Stack>
     </form>
   );

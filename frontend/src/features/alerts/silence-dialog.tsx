@@ -1,10 +1,11 @@
-import { Button, Group, Modal, Select, Stack, TextInput } from "@mantine/core";
+import { Modal, Select, Stack, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { alertRulesQuery, useCreateSilence } from "@/api/alerts";
 import { problemInWords } from "@/api/problem-in-words";
 import { overviewQuery } from "@/api/streams";
 import type { AlertRule } from "@/api/types";
+import { FormButtons } from "@/ui/form-buttons";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { RestCall } from "@/ui/rest-call";
 
@@ -84,14 +85,9 @@ function SilenceForm({ rule, streamId, onClose }: SilenceDialogProps) {
           onChange={(event) => setReason(event.currentTarget.value)}
         />
         <RestCall call={{ method: "POST", path: "/api/v1/alerts/silences", body }} />
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={create.isPending}>
-            Silence
-          </Button>
-        </Group>
+        <FormButtons onCancel={onClose} loading={create.isPending}>
+          Silence
+        </FormButtons>
       </Stack>
     </form>
   );

@@ -10,6 +10,7 @@ import { type StateInWords, sentenceCase } from "@/lib/states";
 import { CopyBlock } from "@/ui/copy-block";
 import { type Column, DataTable } from "@/ui/data-table";
 import { Empty } from "@/ui/faces";
+import { FormButtons } from "@/ui/form-buttons";
 import { Panel } from "@/ui/panel";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { QueryFaces } from "@/ui/query-faces";
@@ -155,14 +156,9 @@ function TokenForm({ role, onDone }: { role: Role; onDone: () => void }) {
           error={fits ? undefined : `From 1 to ${DAYS_MAX} days.`}
         />
         <RestCall call={{ method: "POST", path: "/api/v1/tokens", body }} />
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onDone}>
-            Cancel
-          </Button>
-          <Button type="submit" disabled={body.name === "" || !fits} loading={create.isPending}>
-            Create token
-          </Button>
-        </Group>
+        <FormButtons onCancel={onDone} disabled={body.name === "" || !fits} loading={create.isPending}>
+          Create token
+        </FormButtons>
       </Stack>
     </form>
   );

@@ -8,6 +8,7 @@ import type { Role, User } from "@/api/types";
 import { formatTime } from "@/lib/format";
 import { ConfirmByName } from "@/ui/confirm-by-name";
 import { type Column, DataTable } from "@/ui/data-table";
+import { FormButtons } from "@/ui/form-buttons";
 import { Panel } from "@/ui/panel";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { QueryFaces } from "@/ui/query-faces";
@@ -179,18 +180,13 @@ function UserForm({ onDone }: { onDone: () => void }) {
           onChange={(event) => setPassword(event.currentTarget.value)}
           visibilityToggleButtonProps={{ "aria-label": "Show password" }}
         />
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onDone}>
-            Cancel
-          </Button>
-          <Button
-            type="submit"
-            disabled={name.trim() === "" || password.length < PASSWORD_LENGTH_MIN}
-            loading={create.isPending}
-          >
-            Create user
-          </Button>
-        </Group>
+        <FormButtons
+          onCancel={onDone}
+          disabled={name.trim() === "" || password.length < PASSWORD_LENGTH_MIN}
+          loading={create.isPending}
+        >
+          Create user
+        </FormButtons>
       </Stack>
     </form>
   );

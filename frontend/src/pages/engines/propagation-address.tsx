@@ -1,8 +1,9 @@
-import { Button, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
+import { Modal, Stack, Text, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { useUpdateEngine } from "@/api/operations";
 import { problemInWords } from "@/api/problem-in-words";
 import type { Engine } from "@/api/types";
+import { FormButtons } from "@/ui/form-buttons";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { RestCall } from "@/ui/rest-call";
 
@@ -41,14 +42,9 @@ export function PropagationAddress({ engine, onClose }: { engine: Engine; onClos
               body: { propagation_address: address },
             }}
           />
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={update.isPending}>
-              Save
-            </Button>
-          </Group>
+          <FormButtons onCancel={onClose} loading={update.isPending}>
+            Save
+          </FormButtons>
         </Stack>
       </form>
     </Modal>

@@ -1,0 +1,25 @@
+import { Button, Group } from "@mantine/core";
+import type { ReactNode } from "react";
+
+interface FormButtonsProps {
+  onCancel: () => void;
+  /** What the submitting button says. */
+  children: ReactNode;
+  loading?: boolean;
+  disabled?: boolean;
+  color?: string;
+}
+
+/** The end of a form in a dialogue: the way out, and the button that submits it. */
+export function FormButtons({ onCancel, children, ...submit }: FormButtonsProps) {
+  return (
+    <Group justify="flex-end">
+      <Button variant="default" onClick={onCancel}>
+        Cancel
+      </Button>
+      <Button type="submit" {...submit}>
+        {children}
+      </Button>
+    </Group>
+  );
+}
