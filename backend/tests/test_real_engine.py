@@ -115,8 +115,11 @@ async def test_parked_transaction_is_looked_at_mended_and_executed(
     assert (first["id"], behind["code"]) == (error["id"], "parked_behind")
     shown = await wait_for(operator, path, error_queue_transactions=2)
     assert shown["health"] == {"level": "warning", "reason": "2 transactions are parked in the error queue."}
-    assert [row for row in orders(sides, "destination") if row[0] > 500] == [(502, "after it", 4)]
 
+    async def only_what_depends_waits() -> bool:
+        return [row for row in orders(sides, "destination") if row[0] > 500] == [(502, "after it", 4)]
+
+    await eventually(only_what_depends_waits, 20)
     refused = await operator.post(f"{path}/destinations/warehouse/errors/{behind['id']}/execute")
     assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
     again = await operator.post(f"{path}/destinations/warehouse/errors/{error['id']}/execute")
@@ -274,9 +277,12 @@ async def test_stream_of_a_lost_engine_is_deleted_by_force_and_stays_deleted(
     plain = (await operator.delete(path)).json()["operation_id"]
     engine = stream["capture_engine"]["id"]
     await wait_for(operator, f"/api/v1/engines/{engine}", state="UNREACHABLE")
-    await asyncio.sleep(1.5)
-    waiting = (await operator.get(path)).json()
-    assert (waiting["desired_status"], "force" in waiting["health"]["reason"]) == ("DROPPED", True)
+
+    async def says_how_to_go_on() -> bool:
+        waiting = (await operator.get(path)).json()
+        return waiting["desired_status"] == "DROPPED" and "force" in waiting["health"]["reason"]
+
+    await eventually(says_how_to_go_on, 20)
     assert left_at(sides, stream) == ["slot", "publication", "schema"], "without force it waits for its engine"
 
     forced = (await operator.delete(path, params={"force": True})).json()["operation_id"]
