@@ -28,5 +28,6 @@ def wait_retrying(engine: Engine, stream: str, *codes: str, naming: str = "") ->
 
 
 def assert_recovered(engine: Engine, stream: str) -> None:
-    status = engine.status(stream)
-    assert (status["status"], status["phase"], status["error"]) == ("ENABLED", "REPLICATING", None), status
+    engine.wait_status(
+        stream, lambda found: (found["status"], found["phase"], found["error"]) == ("ENABLED", "REPLICATING", None),
+        SECONDS, "recovered")
