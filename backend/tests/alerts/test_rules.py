@@ -257,6 +257,33 @@ def test_wal_retention_by_time_to_the_limit() -> None:
     assert "31 min" in finding.message
 
 
+def grown(*values: tuple[float, float]) -> float | None:
+    """Of (seconds, value)."""
+    memory = Memory()
+    for second, value in values:
+        growth = memory.growth("disk", START + timedelta(seconds=second), value)
+    return growth
+
+
+def test_growth_begins_where_the_rise_began_and_is_over_with_it() -> None:
+    quiet = [(second, 70.0) for second in range(0, 500, 5)]
+    rise = [(second, 70 + 8.0 * (second - 495)) for second in range(500, 540, 5)]
+    assert grown(*quiet) == 0
+    assert grown(*quiet, *rise) == pytest.approx(8), "what was before does not make it slower"
+    assert grown(*quiet, *rise, (540, 70.0)) == 0
+    assert grown(*quiet, *rise, *((second, 70.0) for second in range(540, 600, 5))) == 0
+    again = [(second, 70 + 3.0 * (second - 545)) for second in range(545, 580, 5)]
+    assert grown(*quiet, *rise, (540, 70.0), *again) == pytest.approx(3), "one fall is the end of a trouble"
+    assert grown(*rise[:2]) is None
+
+
+def test_what_goes_up_and_down_does_not_grow() -> None:
+    teeth = [(second, 9.0 * (second % 40)) for second in range(0, 600, 5)]
+    assert [grown(*teeth[:end]) for end in range(30, len(teeth), 3)] == [0] * 30
+    rising = [(second, value + second) for second, value in teeth]
+    assert grown(*rising) == pytest.approx(1, rel=0.2)
+
+
 def test_steady_retention_has_no_time_to_full() -> None:
     clock = Clock()
     for second in range(0, 120, 5):
@@ -305,6 +332,16 @@ def test_spill_disk_by_share_and_by_time() -> None:
     for second in range(0, 60, 5):
         growing.at(second, engines=[replace(ENGINE, disk=Disk(100 * GIB, 50 * GIB - second * 100 * MIB))])
     assert growing.firing() == {RuleId.SPILL_DISK}, "500 s to full"
+
+
+def test_disk_of_which_the_engine_takes_no_more_is_full() -> None:
+    """A small one: a tenth of it is less than the engine leaves to others."""
+    full, clock = [replace(ENGINE, disk=Disk(2 * GIB, 255 * MIB))], Clock()
+    clock.at(0, engines=full)
+    changes = clock.at(30, engines=full)
+    assert clock.firing() == {RuleId.SPILL_DISK}
+    assert changes[0].finding is not None
+    assert changes[0].finding.message.endswith("It spills nothing any more: 256.0 MiB stay free for others.")
 
 
 def test_one_destination_of_several_that_stops() -> None:

@@ -21,7 +21,7 @@ async def test_reports_of_a_run(
     shell = with_token(shell, users)
     taken = await shell("advisor", "run", "--stream", stream["name"], "--name", "noon")
     assert taken.code == 0, taken.err
-    assert "APPLY SERVER (EXECUTE)" in taken.out
+    assert "APPLY SERVER (EXECUTE)" in taken.out and "latency p50 2.0 ms" in taken.out
     file = tmp_path / "streams_advisor.txt"
     for _ in range(2):
         assert (await shell("advisor", "report", "--file", str(file))).code == 0

@@ -12,6 +12,8 @@ from tests.support.servers import free_port
 
 ROOT = Path(__file__).resolve().parents[3]
 START_SECONDS = 30
+# In a mount namespace of its own: a file system of $1 at $2, then the rest. It is gone with the program.
+ON_A_SMALL_DISK = 'mount -t tmpfs -o "size=$1" thalweg-test "$2" && shift 2 && exec "$@"'
 
 
 def program() -> Path:
@@ -19,6 +21,17 @@ def program() -> Path:
     if not path.exists():
         raise RuntimeError(f"{path} is missing: run scripts/build.sh, or let THALWEG_ENGINE name a thalwegd.")
     return path
+
+
+def namespace() -> list[str]:
+    """What runs a program in a mount namespace of its own; of a user namespace, too, where the tests are not root's."""
+    return ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "--map-root-user"]
+
+
+def can_mount() -> bool:
+    """Some containers let nobody mount, in whatever namespace."""
+    tried = [*namespace(), "mount", "-t", "tmpfs", "thalweg-test", "/mnt"]
+    return subprocess.run(tried, check=False, capture_output=True).returncode == 0
 
 
 def make_certificate(directory: Path) -> tuple[Path, Path]:
@@ -39,9 +52,15 @@ class RealEngine:
     """Owner: one test. Can be killed and started again on the same port, with what it has on its disk or without."""
 
     def __init__(
-        self, directory: Path, tls: tuple[Path, Path] | None = None, environment: dict[str, str] | None = None
+        self,
+        directory: Path,
+        tls: tuple[Path, Path] | None = None,
+        environment: dict[str, str] | None = None,
+        disk_mib: int | None = None,
     ) -> None:
+        """With `disk_mib` its state lies on a file system of its own, which is gone when it stops."""
         self.directory = directory
+        self.disk_mib = disk_mib
         self.tls = tls
         self.environment = environment or {}
         self.port = free_port()
@@ -62,7 +81,8 @@ class RealEngine:
         with (self.directory / "log").open("ab") as log:
             self.process = subprocess.Popen(
                 [
-                    str(program()), "--listen", f"127.0.0.1:{self.port}", "--state-dir", str(self.directory / "state"),
+                    *self._on_its_disk(), str(program()), "--listen", f"127.0.0.1:{self.port}",
+                    "--state-dir", str(self.directory / "state"),
                     "--propagation-listen", f"127.0.0.1:{self.propagation_port}",
                     "--token-file", str(self.token_file), *tls,
                 ],
@@ -73,6 +93,13 @@ class RealEngine:
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError("thalwegd does not answer:\n" + (self.directory / "log").read_text()[-2000:])
             time.sleep(0.05)
+
+    def _on_its_disk(self) -> list[str]:
+        if self.disk_mib is None:
+            return []
+        state = self.directory / "state"
+        state.mkdir(exist_ok=True)
+        return [*namespace(), "sh", "-c", ON_A_SMALL_DISK, "sh", f"{self.disk_mib}m", str(state)]
 
     def stop(self) -> None:
         """As kill -9 does it, or the power: whatever it was doing."""

@@ -99,8 +99,8 @@ RULES: dict[RuleId, Rule] = {
         ),
         Rule(
             RuleId.SPILL_DISK, "The disk for spilled changes fills up",
-            "The disk on which the engine keeps what does not fit into memory is nearly full. When it is, the engine "
-            "holds its sources back.",
+            "The disk on which the engine keeps what does not fit into memory is nearly full. It leaves 256 MiB to "
+            "others; when no more is free, it holds its sources back.",
             "Free space on the engine's disk, or speed up the destination whose backlog grows.",
             SubjectType.ENGINE, Severity.CRITICAL, 30, 60,
             (Threshold("free_percent", "Free space, below", "percent", 10, 0, 100), TIME_TO_FULL),

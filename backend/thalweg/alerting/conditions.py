@@ -14,6 +14,8 @@ from thalweg.alerting.words import days, duration, size
 CLEAR_SHARE = 0.8
 # Positions are told once a second, and a large transaction takes its time: a shorter stop is not worth a pending alert.
 STANDS_SECONDS_MIN = 10
+# What an engine leaves of its disk to others: it spills nothing beyond (engine/src/spill/spill_space.h).
+SPILL_LEAVES_BYTES = 256 << 20
 
 
 @dataclass(frozen=True)
@@ -130,19 +132,25 @@ def spill_disk(view: View) -> Iterator[Finding]:
             continue
         used = disk.total_bytes - disk.free_bytes
         growth = view.memory.growth((rule, engine.id), view.facts.at, used)
-        left = seconds_to(disk.free_bytes, growth)
+        room = disk.free_bytes - SPILL_LEAVES_BYTES
+        left = seconds_to(room, growth) if room > 0 else None
         free = 100 * disk.free_bytes / disk.total_bytes
         threshold = settings.thresholds["free_percent"]
-        breached = view.below(rule, subject, free, threshold) or view.below(
-            rule, subject, left, settings.thresholds["seconds_to_full"]
+        breached = (
+            room <= 0
+            or view.below(rule, subject, free, threshold)
+            or view.below(rule, subject, left, settings.thresholds["seconds_to_full"])
         )
-        full = f" At the present growth it is full in {duration(left)}." if left is not None else ""
+        full = f" At the present growth no more can be spilled in {duration(left)}." if left is not None else ""
+        if room <= 0:
+            full = f" It spills nothing any more: {size(SPILL_LEAVES_BYTES)} stay free for others."
         yield Finding(
             rule, subject, breached,
             f"The disk of {engine.name} has {size(disk.free_bytes)} free of {size(disk.total_bytes)} ({free:.0f} %)."
             + full,
             free, threshold, "percent",
-            {"free_bytes": disk.free_bytes, "total_bytes": disk.total_bytes, "growth_bytes_per_second": growth,
+            {"free_bytes": disk.free_bytes, "total_bytes": disk.total_bytes, "room_bytes": max(0, room),
+             "growth_bytes_per_second": growth,
              "seconds_to_full": left},
         )  # fmt: skip
 

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 WINDOW = timedelta(minutes=10)
 SPAN_MIN = timedelta(seconds=10)
@@ -24,15 +25,34 @@ class Trend:
             self.points.popleft()
 
     def per_second(self) -> float | None:
-        """The slope of the least squares' line; None below SPAN_MIN."""
-        if len(self.points) < 2 or self.points[-1][0] - self.points[0][0] < SPAN_MIN:
+        """The slope of the least squares' line since the rise began, so that neither the quiet before it nor a rise
+        that is over counts. 0: it does not rise, or no further than it usually does before it falls. None: not seen
+        for SPAN_MIN."""
+        if not self.points or self.points[-1][0] - self.points[0][0] < SPAN_MIN:
             return None
-        start = self.points[0][0]
-        xs = [(at - start).total_seconds() for at, _ in self.points]
-        ys = [value for _, value in self.points]
+        begin = min(range(len(self.points)), key=lambda place: (self.points[place][1], -place))
+        rise = list(self.points)[begin:]
+        lasted, risen = rise[-1][0] - rise[0][0], rise[-1][1] - rise[0][1]
+        if lasted < SPAN_MIN or risen <= _usual_fall([value for _, value in self.points]):
+            return 0.0
+        start = rise[0][0]
+        xs = [(at - start).total_seconds() for at, _ in rise]
+        ys = [value for _, value in rise]
         mean_x, mean_y = sum(xs) / len(xs), sum(ys) / len(ys)
         spread = sum((x - mean_x) ** 2 for x in xs)
         return sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True)) / spread
+
+
+def _usual_fall(values: list[float]) -> float:
+    """How far it falls again and again: the second largest fall. One alone is the end of an earlier trouble."""
+    falls, top = [0.0, 0.0], values[0]
+    for before, value in pairwise(values):
+        if value > before:
+            falls.append(0.0)
+            top = value
+        else:
+            falls[-1] = top - value
+    return sorted(falls)[-2]
 
 
 @dataclass(frozen=True)

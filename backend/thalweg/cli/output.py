@@ -49,7 +49,7 @@ def size(value: float | None) -> str:
 
 
 def seconds(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.1f} s"
+    return milliseconds(None if value is None else value * 1000)
 
 
 def stream_state(stream: dict[str, Any]) -> str:

@@ -86,30 +86,36 @@ async def create_index(target: Target, index: IndexName, statement: str, timeout
     """Goes on where an earlier try has got to. Raises ConnectionFailure; then nothing is left of it."""
     async with connected(target, timeout, read_only=False) as connection, connected(target, timeout) as watch:
         await connection.execute("SET statement_timeout = 0")
-        while (found := await _state(connection, index)) is not None:
-            oid, valid = found
-            if valid:
-                return
-            running = await _progress(watch, "index_relid", oid)
-            if running is None:
+        while (found := await _state(connection, index)) is None or not found[1]:
+            running = None if found is None else await _progress(watch, "index_relid", found[0])
+            if found is None:
+                await _build(connection, watch, index, statement, tell)
+            elif running is None:
                 await connection.execute(index.drop_sql.encode())
-                continue
-            await tell(running)
-            await asyncio.sleep(LOOK_SECONDS)
-        build = asyncio.create_task(connection.execute(statement.encode()))
-        try:
-            await _watch(build, watch, connection.info.backend_pid, tell)
-        except errors.UniqueViolation as error:
-            await connection.execute(index.drop_sql.encode())
-            raise ConnectionFailure(
-                "database_error", f"The key is not unique there: {str(error).strip().splitlines()[-1].strip()}.",
-                "Find the rows that have it twice, or create an index that is not unique by hand.", statement,
-            ) from error  # fmt: skip
-        except errors.Error:
-            await connection.execute(index.drop_sql.encode())
+            else:
+                await tell(running)
+                await asyncio.sleep(LOOK_SECONDS)
+
+
+async def _build(connection: Connection, watch: Connection, index: IndexName, statement: str, tell: Tell) -> None:
+    build = asyncio.create_task(connection.execute(statement.encode()))
+    try:
+        await _watch(build, watch, connection.info.backend_pid, tell)
+    except errors.DuplicateTable:
+        # An earlier try's session had not got so far when we looked, and was before us: see what came of it.
+        if await _state(connection, index) is None:
             raise
-        finally:
-            build.cancel()
+    except errors.UniqueViolation as error:
+        await connection.execute(index.drop_sql.encode())
+        raise ConnectionFailure(
+            "database_error", f"The key is not unique there: {str(error).strip().splitlines()[-1].strip()}.",
+            "Find the rows that have it twice, or create an index that is not unique by hand.", statement,
+        ) from error  # fmt: skip
+    except errors.Error:
+        await connection.execute(index.drop_sql.encode())
+        raise
+    finally:
+        build.cancel()
 
 
 async def drop_index(target: Target, index: IndexName, timeout: int) -> None:

@@ -204,7 +204,7 @@ control::EngineStats Engine::stats() const {
   out.resident_bytes = resident_bytes();
   out.cpu_ns = clock_nanos(CLOCK_PROCESS_CPUTIME_ID);
   std::error_code error;
-  const fs::space_info disk = fs::space(state_directory_, error);
+  const fs::space_info disk = fs::space(state_directory_ / "spill", error);  // may be a disk of its own
   if (!error) {
     out.disk_total_bytes = disk.capacity;
     out.disk_free_bytes = disk.available;
