@@ -39,6 +39,9 @@ async def aborted(
     engine: EngineDouble,
     collector: Any,  # noqa: F811
 ) -> dict[str, Any]:
+    # The double makes no slot, and a source without one is an alert as well, once it has been looked at.
+    no_slot = await operator.put(f"{ALERTS}/rules/slot_lost", json={"enabled": False}, headers={"If-Match": "*"})
+    assert no_slot.is_success, no_slot.text
     engine.status, engine.phase, engine.error = "ABORTED", "STOPPED", example("status")["streams"][1]["error"]
     stream = await created(operator, registered)
     return await wait_for(operator, f"{STREAMS}/{stream['id']}", status="ABORTED")
