@@ -219,29 +219,9 @@ telemetry::TransactionSamples Apply::transactions() const {
   return all;
 }
 
-base::Result<std::vector<ParkedTransaction>> Apply::list_errors() const {
-  THALWEG_ASSIGN(auto connection,
-                 pg::Connection::open(state_->options.destination_conninfo, state_->shared.connect_options("errors")));
-  return list_parked(connection, state_->options.stream_id);
-}
-
-base::Result<void> Apply::remove_error(int64_t id) {
-  THALWEG_ASSIGN(auto connection,
-                 pg::Connection::open(state_->options.destination_conninfo, state_->shared.connect_options("errors")));
-  const auto removed = remove_parked(connection, state_->options.stream_id, id);
+void Apply::note_errors_changed() {
   state_->shared.reload_parked.store(true, std::memory_order_release);
   state_->shared.coordinator_bell.ring();
-  return removed;
-}
-
-base::Result<void> Apply::execute_error(int64_t id) {
-  THALWEG_ASSIGN(auto connection,
-                 pg::Connection::open(state_->options.destination_conninfo, state_->shared.connect_options("errors")));
-  const auto executed = execute_parked(std::move(connection), state_->options.stream_id, id);
-  // Even after a failure: some of the transactions behind it may have gone through.
-  state_->shared.reload_parked.store(true, std::memory_order_release);
-  state_->shared.coordinator_bell.ring();
-  return executed;
 }
 
 }  // namespace thalweg::apply

@@ -99,10 +99,8 @@ class Apply {
   // When markers were dequeued, dispatched, and had everything before them committed.
   void add_to(telemetry::MarkerTrail& trail) const;
 
-  // The error queue of a running apply (error_queue.h), over a connection of their own.
-  base::Result<std::vector<ParkedTransaction>> list_errors() const;
-  base::Result<void> remove_error(int64_t id);
-  base::Result<void> execute_error(int64_t id);
+  // Somebody has executed or removed transactions of the error queue (error_queue.h), or tried to.
+  void note_errors_changed();
 
  private:
   void give_up_if_need_be();

@@ -227,6 +227,14 @@ class ApplyHarness {
     return false;
   }
   void stop_abruptly() { apply_.reset(); }
+  // As an operator has it done.
+  base::Result<void> execute_error(int64_t id) {
+    auto opened = pg::Connection::open(conninfo(), {});
+    if (!opened) return std::unexpected(opened.error());
+    auto executed = execute_parked(std::move(*opened), "teststream", id);
+    apply_->note_errors_changed();
+    return executed;
+  }
   std::string_view reader_state() {
     for (const auto& sample : apply_->sample()) {
       if (sample.sub_component == "APPLY READER") return sample.state;

@@ -10,6 +10,7 @@
 #include "apply/applier/group_executor.h"
 #include "apply/applier/parking.h"
 #include "apply/frame_blocks.h"
+#include "apply/progress.h"
 #include "apply/ranges.h"
 
 namespace thalweg::apply {
@@ -58,7 +59,8 @@ struct Entry {
 base::Result<std::vector<std::unique_ptr<Entry>>> load_entries(pg::Connection& connection, std::string_view stream_id) {
   THALWEG_ASSIGN(const pg::Rows rows,
                  connection.query("SELECT id, commit_lsn, end_lsn, commit_micros, xid, lcrs, hashes, read_hashes, "
-                                  "table_hashes FROM thalweg.error_queue WHERE stream_id = $1 ORDER BY commit_lsn",
+                                  "table_hashes, parent_hashes, referenced_hashes "
+                                  "FROM thalweg.error_queue WHERE stream_id = $1 ORDER BY commit_lsn",
                                   {stream_id}));
   std::vector<std::unique_ptr<Entry>> entries;
   for (size_t row = 0; row < rows.size(); ++row) {
@@ -73,6 +75,8 @@ base::Result<std::vector<std::unique_ptr<Entry>>> load_entries(pg::Connection& c
     transaction.writes = decode_hashes_hex(rows.text(row, 6));
     transaction.reads = decode_hashes_hex(rows.text(row, 7));
     transaction.table_hashes = decode_hashes_hex(rows.text(row, 8));
+    transaction.parent_hashes = decode_hashes_hex(rows.text(row, 9));
+    transaction.referenced_hashes = decode_hashes_hex(rows.text(row, 10));
     entries.push_back(std::move(entry));
   }
   return entries;
@@ -245,6 +249,7 @@ base::Result<void> remove_parked(pg::Connection& connection, std::string_view st
 base::Result<void> execute_parked(pg::Connection connection, std::string_view stream_id, int64_t id) {
   THALWEG_ASSIGN(const bool exists, queue_exists(connection));
   if (!exists) return unknown(id);
+  THALWEG_TRY(ensure_schema(connection));  // of an engine that knew fewer columns
   THALWEG_ASSIGN(const auto entries, load_entries(connection, stream_id));
   const auto first = std::ranges::find(entries, id, [](const auto& entry) { return entry->id; });
   if (first == entries.end()) return unknown(id);

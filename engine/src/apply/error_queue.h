@@ -10,8 +10,8 @@
 #include "pg/connection.h"
 
 // Transactions that could not be applied and were parked whole at the destination (docs/decisions/error-queue.md).
-// These functions work on thalweg.error_queue over any connection, whether the stream's apply runs or not. While it
-// runs, go through Apply's methods of the same names, which also tell its agents.
+// These functions work on thalweg.error_queue over any connection, whether the stream's apply runs or not. One that
+// runs is told afterwards (Apply::note_errors_changed): some have gone through even where the answer is a failure.
 
 namespace thalweg::apply {
 

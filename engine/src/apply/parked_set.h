@@ -8,11 +8,18 @@
 
 namespace thalweg::apply {
 
+// The tables of one transaction, as hashes (transaction.h).
+struct TableHashes {
+  std::span<const uint64_t> touched;
+  std::span<const uint64_t> parents;     // foreign keys of those point at these
+  std::span<const uint64_t> referenced;  // of those touched: where keys that foreign keys point at came or went
+};
+
 // The hashes of one transaction (transaction.h). No row hashes at all (spilled, TRUNCATE): it stands for whole tables.
 struct TransactionHashes {
   std::span<const uint64_t> writes;
   std::span<const uint64_t> reads;
-  std::span<const uint64_t> tables;
+  TableHashes tables;
   // Keys that may be the same although their hashes' rows are not (transaction.h): they order, they do not park.
   std::span<const uint64_t> possible_writes = {};
   bool of_rows() const { return !writes.empty() || !reads.empty(); }
@@ -24,17 +31,18 @@ class ParkedSet {
   void add(const TransactionHashes& parked) {
     writes_.insert(parked.writes.begin(), parked.writes.end());
     reads_.insert(parked.reads.begin(), parked.reads.end());
-    tables_.insert(parked.tables.begin(), parked.tables.end());
-    if (!parked.of_rows()) whole_tables_.insert(parked.tables.begin(), parked.tables.end());
+    all_.add(parked.tables);
+    if (!parked.of_rows()) whole_.add(parked.tables);
   }
-  // Whether `later` writes what a parked one needs, or needs what a parked one writes.
+  // Whether `later` writes what a parked one needs, or needs what a parked one writes. Rows are compared with rows;
+  // where one of the two stands for whole tables, tables are, and the parents of rows with the tables of their parents.
   bool shares(const TransactionHashes& later) const {
-    if (tables_.empty()) return false;
-    if (!later.of_rows()) return any(tables_, later.tables);
+    if (empty()) return false;
+    if (!later.of_rows()) return all_.share(later.tables);
     return any(writes_, later.writes) || any(writes_, later.reads) || any(reads_, later.writes) ||
-           any(whole_tables_, later.tables);
+           whole_.share(later.tables);
   }
-  bool empty() const { return tables_.empty(); }
+  bool empty() const { return all_.touched.empty(); }
 
  private:
   using Hashes = std::unordered_set<uint64_t>;
@@ -45,10 +53,22 @@ class ParkedSet {
     }
     return false;
   }
+  struct Tables {
+    Hashes touched, parents, referenced;
+    void add(const TableHashes& tables) {
+      touched.insert(tables.touched.begin(), tables.touched.end());
+      parents.insert(tables.parents.begin(), tables.parents.end());
+      referenced.insert(tables.referenced.begin(), tables.referenced.end());
+    }
+    // Siblings, whose parents are the same, share nothing.
+    bool share(const TableHashes& tables) const {
+      return any(touched, tables.touched) || any(referenced, tables.parents) || any(parents, tables.referenced);
+    }
+  };
   Hashes writes_;
   Hashes reads_;
-  Hashes tables_;
-  Hashes whole_tables_;
+  Tables all_;
+  Tables whole_;  // of those that stand for whole tables
 };
 
 }  // namespace thalweg::apply

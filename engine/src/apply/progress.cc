@@ -57,6 +57,8 @@ CREATE TABLE thalweg.error_queue (
   hashes bytea NOT NULL,
   read_hashes bytea NOT NULL,
   table_hashes bytea NOT NULL,
+  parent_hashes bytea NOT NULL DEFAULT '\x',
+  referenced_hashes bytea NOT NULL DEFAULT '\x',
   parked_at timestamptz NOT NULL DEFAULT now(),
   UNIQUE (stream_id, commit_lsn)
 );
@@ -67,6 +69,14 @@ CREATE TABLE thalweg.error_queue_chunk (
   PRIMARY KEY (error_id, chunk)
 );
 INSERT INTO thalweg.schema_version VALUES (1);
+)sql";
+
+// Not a version of its own: an engine that does not know these columns neither reads nor needs them. What it has parked
+// may have been any row of its tables.
+constexpr const char* kAddParentsToErrorQueue = R"sql(
+ALTER TABLE thalweg.error_queue ADD COLUMN parent_hashes bytea NOT NULL DEFAULT '\x',
+  ADD COLUMN referenced_hashes bytea NOT NULL DEFAULT '\x';
+UPDATE thalweg.error_queue SET referenced_hashes = table_hashes;
 )sql";
 
 // Runs `body` in a transaction of its own; anything that fails rolls it back.
@@ -120,12 +130,16 @@ base::Result<void> ensure_schema(pg::Connection& connection) {
       THALWEG_TRY(connection.script(kCreateTables));
       return {};
     }
-    THALWEG_ASSIGN(const pg::Rows version, connection.query("SELECT max(version) FROM thalweg.schema_version"));
+    THALWEG_ASSIGN(const pg::Rows version,
+                   connection.query("SELECT max(version), EXISTS (SELECT FROM pg_catalog.pg_attribute "
+                                    "WHERE attrelid = 'thalweg.error_queue'::pg_catalog.regclass "
+                                    "AND attname = 'parent_hashes') FROM thalweg.schema_version"));
     if (version.integer(0, 0) > kSchemaVersion) {
       return base::fail(ErrorCode::unsupported_version,
                         fmt::format("schema thalweg at the destination has version {}, this engine knows {}",
                                     version.integer(0, 0), kSchemaVersion));
     }
+    if (!version.boolean(0, 1)) THALWEG_TRY(connection.script(kAddParentsToErrorQueue));
     return {};
   });
 }

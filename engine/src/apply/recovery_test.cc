@@ -248,14 +248,14 @@ TEST(ErrorQueue, ParksWithDependantsAndExecutesAgain) {
   h.feed();
   ASSERT_TRUE(h.wait_until_applied(h.end()));
   EXPECT_EQ(h.apply().parked_transactions(), 3U);
-  const auto refused = h.apply().execute_error((*parked)[0].id);
+  const auto refused = h.execute_error((*parked)[0].id);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::apply_conflict);
-  const auto behind = h.apply().execute_error((*parked)[1].id);
+  const auto behind = h.execute_error((*parked)[1].id);
   ASSERT_FALSE(behind);
   EXPECT_EQ(behind.error().code, ErrorCode::parked_behind);
   h.run("INSERT INTO items VALUES (5, 'here now', 0)");
-  const auto executed = h.apply().execute_error((*parked)[0].id);
+  const auto executed = h.execute_error((*parked)[0].id);
   ASSERT_TRUE(executed) << executed.error().message;
   EXPECT_EQ(h.select("SELECT * FROM items ORDER BY id"), "1|uno|11,5|missing|5,6|third|666");
   EXPECT_EQ(h.select("SELECT count(*) FROM thalweg.error_queue"), "0");
@@ -267,7 +267,69 @@ TEST(ErrorQueue, ParksWithDependantsAndExecutesAgain) {
   error = h.finish();
   ASSERT_FALSE(error) << error->message;
   EXPECT_EQ(h.select("SELECT name FROM items WHERE id = 6"), "fourth");
-  EXPECT_EQ(h.apply().remove_error(12345).error().code, ErrorCode::unknown_error_transaction);
+  EXPECT_EQ(remove_parked(h.connection(), "teststream", 12345).error().code, ErrorCode::unknown_error_transaction);
+}
+
+// A spilled transaction stands for whole tables: rows that it may be the parent of wait behind it.
+TEST(ErrorQueue, ChildrenWaitBehindASpilledParent) {
+  ApplyHarness h;
+  h.parameters.disable_on_error = false;
+  h.parameters.txn_lcr_spill_threshold = 5;
+  h.run("CREATE TABLE parents (id int PRIMARY KEY, x int); INSERT INTO parents VALUES (1, 0)");
+  h.run("CREATE TABLE children (id int PRIMARY KEY, parent int REFERENCES parents, x int)");
+  h.describe("parents");
+  h.describe("children");
+  h.insert_one("children", {1, 1, 0});
+  h.begin();
+  for (int id = 10; id < 20; ++id) h.insert("parents", {id, 0});
+  h.update("parents", {99, 0});  // no such row
+  h.commit();
+  h.insert_one("children", {2, 15, 0});
+  auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT id FROM children"), "1");
+  EXPECT_EQ(h.select("SELECT code, lcrs FROM thalweg.error_queue ORDER BY commit_lsn"),
+            "apply_conflict|11,parked_behind|1");
+  h.run("INSERT INTO parents VALUES (99, 0)");
+  const auto executed = h.execute_error(std::stoll(h.select("SELECT min(id) FROM thalweg.error_queue")));
+  ASSERT_TRUE(executed) << executed.error().message;
+  EXPECT_EQ(h.select("SELECT id FROM children ORDER BY id"), "1,2");
+}
+
+// And the other way round; what keeps the parents' keys goes on. The queue is an older engine's meanwhile.
+TEST(ErrorQueue, ParentsStayWhileASpilledChildIsParked) {
+  ApplyHarness h;
+  h.parameters.disable_on_error = false;
+  h.parameters.txn_lcr_spill_threshold = 5;
+  h.run("CREATE TABLE parents (id int PRIMARY KEY, x int); INSERT INTO parents VALUES (1, 0), (2, 0)");
+  h.run("CREATE TABLE children (id int PRIMARY KEY, parent int REFERENCES parents, x int)");
+  h.describe("parents");
+  h.describe("children");
+  h.begin();
+  for (int id = 10; id < 20; ++id) h.insert("children", {id, 1, 0});
+  h.update("children", {99, 1, 0});  // no such row
+  h.commit();
+  h.begin();
+  h.update("parents", {1, 7});
+  h.commit();
+  h.begin();
+  h.remove("parents", {2, nullptr});
+  h.commit();
+  auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT id, x FROM parents ORDER BY id"), "1|7,2|0");
+  EXPECT_EQ(h.apply().parked_transactions(), 2U);
+  h.run("ALTER TABLE thalweg.error_queue DROP COLUMN parent_hashes, DROP COLUMN referenced_hashes");
+  ASSERT_TRUE(h.start());
+  EXPECT_EQ(h.select("SELECT count(*) FROM thalweg.error_queue WHERE referenced_hashes = table_hashes"), "2");
+  h.run("INSERT INTO children VALUES (99, 1, 0)");
+  const auto executed = h.execute_error(std::stoll(h.select("SELECT min(id) FROM thalweg.error_queue")));
+  ASSERT_TRUE(executed) << executed.error().message;
+  const auto rest = h.execute_error(std::stoll(h.select("SELECT min(id) FROM thalweg.error_queue")));
+  ASSERT_TRUE(rest) << rest.error().message;
+  EXPECT_EQ(h.select("SELECT id FROM parents"), "1");
+  error = h.finish();
+  ASSERT_FALSE(error) << error->message;
 }
 
 TEST(CatchUp, AppliesWhatTheCopyMayHaveIdempotently) {
@@ -325,6 +387,42 @@ TEST(CatchUp, AppliesASpanThatTheCopyHasNothingOf) {
   const auto error = h.start_and_finish();
   ASSERT_FALSE(error) << error->message;
   EXPECT_EQ(h.select("SELECT * FROM items ORDER BY id"), "3|v1|3");
+}
+
+// The last transaction that comes had been applied ahead of the one before it when the apply ended.
+TEST(Progress, PassesWhatWasThereAlready) {
+  ApplyHarness h;
+  h.parameters.group_size = 1;
+  h.run(kItems);
+  h.run("INSERT INTO items VALUES (1, 'one', 0)");
+  h.describe("items");
+  h.begin();
+  h.update("items", {1, Unchanged{}, 1});
+  h.commit();
+  h.insert_one("items", {2, "two", 2});
+  auto locker = pg::Connection::open(h.conninfo(), {});
+  ASSERT_TRUE(locker);
+  ASSERT_TRUE(locker->script("BEGIN; UPDATE items SET name = name WHERE id = 1"));
+  ASSERT_TRUE(h.start());
+  h.feed();
+  const std::string ahead =
+      "SELECT (SELECT count(*) FROM items WHERE id = 2), count(*) FROM pg_stat_activity "
+      "WHERE datname = current_database() AND wait_event_type = 'Lock'";
+  for (int i = 0; i < 1000 && h.select(ahead) != "1|1"; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  ASSERT_EQ(h.select(ahead), "1|1");
+  h.select(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
+      "AND wait_event_type = 'Lock'");
+  for (int i = 0; i < 1000 && h.apply().status().running; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  ASSERT_FALSE(h.apply().status().running);
+  ASSERT_TRUE(locker->script("ROLLBACK"));
+  ASSERT_TRUE(h.start());
+  h.feed();
+  EXPECT_TRUE(h.wait_until_applied(h.end()));
+  const auto error = h.finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT id, amount FROM items ORDER BY id"), "1|1,2|2");
 }
 
 TEST(Progress, FollowsAnIdleSource) {

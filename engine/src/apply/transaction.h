@@ -39,15 +39,20 @@ struct Transaction {
   std::vector<uint64_t> reads;
   // Keys of unique indexes that their columns' bytes do not decide (table_metadata.h): equal hashes may be equal keys.
   std::vector<uint64_t> possible_writes;
-  std::vector<uint64_t> table_hashes;  // distinct
-  bool barrier = false;                // waits for all before it, and all after it wait for it
-  bool park_behind = false;            // shares a row with a parked one: parked too
+  std::vector<uint64_t> table_hashes;       // distinct, as the next two
+  std::vector<uint64_t> parent_hashes;      // of the tables that foreign keys of its tables point at
+  std::vector<uint64_t> referenced_hashes;  // of its tables: where it makes or removes keys that foreign keys point at
+  bool barrier = false;                     // waits for all before it, and all after it wait for it
+  bool park_behind = false;                 // shares a row with a parked one: parked too
   // What an applier made of it.
   std::optional<base::Error> parked_with;
 
   bool empty() const { return lcrs == 0; }
   TransactionHashes hashes() const {
-    return {.writes = writes, .reads = reads, .tables = table_hashes, .possible_writes = possible_writes};
+    return {.writes = writes,
+            .reads = reads,
+            .tables = {.touched = table_hashes, .parents = parent_hashes, .referenced = referenced_hashes},
+            .possible_writes = possible_writes};
   }
   bool is_aborted(base::Xid subxid) const { return !aborted.empty() && aborted.contains(subxid.value); }
 };

@@ -6,8 +6,8 @@
 
 namespace thalweg::daemon {
 
-// Growing delays between tries: 0.5 s doubling to 15 s, each spread by a fifth so that many streams on one database
-// do not come back in step. Owner: one thread.
+// Growing delays between tries: 0.5 s doubling to 15 s or `last`, each spread by a fifth so that many streams on one
+// database do not come back in step. Owner: one thread.
 class Backoff {
  public:
   using Clock = std::chrono::steady_clock;
@@ -15,11 +15,11 @@ class Backoff {
   static constexpr std::chrono::milliseconds kLast{15'000};
   static constexpr std::chrono::seconds kHealthy{60};  // of work without an error start over
 
-  explicit Backoff(uint64_t seed) : random_(seed) {}
+  explicit Backoff(uint64_t seed, std::chrono::milliseconds last = kLast) : last_(last), random_(seed) {}
 
   std::chrono::milliseconds next() {
     std::chrono::milliseconds delay = next_;
-    next_ = std::min(next_ * 2, kLast);
+    next_ = std::min(next_ * 2, last_);
     std::uniform_real_distribution<double> spread(0.8, 1.2);
     return std::chrono::milliseconds(static_cast<int64_t>(static_cast<double>(delay.count()) * spread(random_)));
   }
@@ -29,6 +29,7 @@ class Backoff {
   void reset() { next_ = kFirst; }
 
  private:
+  const std::chrono::milliseconds last_;
   std::mt19937_64 random_;
   std::chrono::milliseconds next_ = kFirst;
 };

@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::minutes kOnDiskFirst{1};  // of one that fell behind; doubling
 constexpr std::chrono::minutes kOnDiskLast{30};
+constexpr std::chrono::minutes kSessionPauseLast{2};  // every session interrupts all destinations
 
 uint64_t limit_bytes(const control::StreamParameters& parameters) {
   return static_cast<uint64_t>(parameters.queue_spill_limit_mb) << 20;
@@ -34,6 +35,7 @@ Branch::Branch(BranchOptions options)
       space_(options_.directory, limit_bytes(options_.definition.parameters), *options_.clock,
              spill::SpillSpace::kFreeBytesMin, "queue_spill_limit_mb"),
       progress_(*options_.clock),
+      session_backoff_(std::hash<std::string>{}(options_.id), kSessionPauseLast),
       parameters_(options_.definition.parameters),
       backoff_(std::hash<std::string>{}(options_.definition.id + options_.id)) {}
 
@@ -54,6 +56,8 @@ base::Result<void> Branch::begin(queue::LcrQueue& queue, size_t consumer, Lsn fr
   needs_session_ = false;
   caught_up_ = false;
   ended_ = false;
+  begun_at_ = std::chrono::steady_clock::now();
+  session_due_.reset();
   if (!is_dropped()) {
     THALWEG_TRY(base::make_folders(options_.directory / "backlog"));
     THALWEG_TRY(base::make_folders(options_.directory / "apply"));
@@ -63,12 +67,8 @@ base::Result<void> Branch::begin(queue::LcrQueue& queue, size_t consumer, Lsn fr
     own_log_ = UINT64_MAX;
     auto opened = open_logs(from);
     logs_unread_ = !opened;
-    if (!opened) {
-      // The destination's, not the stream's: it says so, and its frames wait on disk.
-      std::lock_guard state(mutex_);
-      error_ = control::ReportedError{opened.error(), options_.clock->unix_now()};
-      aborted_ = true;
-    }
+    // The destination's, not the stream's: it says so, and its frames wait on disk.
+    if (!opened) give_up_or_wait(opened.error());
     own_log_ = next_log_;
     backlog_ = std::make_unique<queue::BacklogConsumer>(
         queue, consumer, space_, *options_.clock,
@@ -152,6 +152,21 @@ void Branch::end() {
   }
   backlog_.reset();
   old_logs_.clear();
+}
+
+void Branch::tend_backlog() {
+  if (is_dropped() || needs_session_) return;
+  if (!backlog_->not_durable()) return session_due_.reset();
+  const auto now = std::chrono::steady_clock::now();
+  if (!session_due_) {
+    session_backoff_.worked(now - begun_at_);
+    session_due_ = now + session_backoff_.next();
+    if (const auto failure = backlog_->statistics().failure) {
+      base::log_error("backlog_not_durable", *failure,
+                      {{"stream", options_.definition.id}, {"destination", options_.id}});
+    }
+  }
+  needs_session_ = now >= *session_due_;
 }
 
 void Branch::convict() {
@@ -239,6 +254,7 @@ void Branch::give_up_or_wait(const base::Error& error) {
 bool Branch::heals_by_itself(const base::Error& error) {
   if (daemon::heals_by_itself(error)) return true;
   if (error.code == ErrorCode::receiver_restarted) return true;
+  if (backlog_ && backlog_->not_durable()) return true;  // the next session reads another
   if (error.code != ErrorCode::stream_in_use) return false;
   const auto now = std::chrono::steady_clock::now();
   if (!in_use_since_) in_use_since_ = now;

@@ -43,8 +43,8 @@ struct BranchOptions {
   uint64_t backlog_segment_bytes = queue::kBacklogSegmentBytes;
 };
 
-// Thread-safe: begin, end and convict belong to the stream's supervisor; a thread of its own runs the branch within a
-// session; the rest may be called by anybody.
+// Thread-safe: begin, end, tend_backlog and convict belong to the stream's supervisor; a thread of its own runs the
+// branch within a session; the rest may be called by anybody.
 class Branch {
  public:
   explicit Branch(BranchOptions options);
@@ -68,6 +68,8 @@ class Branch {
   void end();
   // Something that its agent had taken is lost to it, or it has been behind the others for too long.
   bool needs_session() const { return needs_session_; }
+  // Has it ask for a session when its backlog can be made durable in no other way.
+  void tend_backlog();
   // It is behind: from the next session on it keeps to the disk for a while. No effect where it does already.
   void convict();
 
@@ -78,9 +80,7 @@ class Branch {
   // --- the operator
   void retry();
   void set_parameters(const control::StreamParameters& parameters);
-  base::Result<std::vector<control::ParkedTransactionView>> errors() const;
-  base::Result<void> execute_error(int64_t error_id);
-  base::Result<void> drop_error(int64_t error_id);
+  void note_errors_changed();  // Apply's
 
   control::DestinationStatus status() const;
   void add_to(control::StreamStats& stats) const;
@@ -120,6 +120,9 @@ class Branch {
   uint64_t next_log_ = 1;
   uint64_t own_log_ = 0;      // this session's
   bool logs_unread_ = false;  // earlier sessions' could not be opened; by its thread, too
+  Backoff session_backoff_;   // between sessions for the sake of a backlog that is not durable
+  std::chrono::steady_clock::time_point begun_at_;
+  std::optional<std::chrono::steady_clock::time_point> session_due_;
 
   mutable std::mutex mutex_;  // guards what follows up to the next blank line
   std::condition_variable changed_;
@@ -140,6 +143,7 @@ class Branch {
   // Writers: the supervisor (stop_, drain_), the branch's thread (the others). Readers: both, relaxed is enough: what
   // they announce is read under a lock.
   std::atomic<bool> stop_{false}, drain_{false};
+  std::atomic<uint64_t> error_changes_{0};  // Writer: anybody. Reader: the thread
   std::atomic<bool> ended_{true}, needs_session_{false}, caught_up_{false};
   std::atomic<bool> is_live_{false};   // the consumer reads this session's backlog
   std::atomic<uint64_t> durable_{0};   // at the destination. Writer: the thread (release). Reader: the supervisor

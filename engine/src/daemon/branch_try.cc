@@ -73,6 +73,7 @@ base::Result<Lsn> Branch::start_consumer(const StartedDestination& started, queu
   auto consumer = definition.send_to ? make_sender_consumer(definition, *options_.peering, frames, *options_.clock)
                                      : make_apply_consumer(definition, started.catch_up, options_.directory / "apply",
                                                            frames, *options_.clock);
+  const uint64_t error_changes = error_changes_;
   auto at = consumer->start();
   if (!at) {
     consumer->request_stop(false);
@@ -89,6 +90,7 @@ base::Result<Lsn> Branch::start_consumer(const StartedDestination& started, queu
   note_confirmed(*at);
   std::unique_lock lock(session_lock_);
   consumer_ = std::move(consumer);
+  if (error_changes_ != error_changes && consumer_->apply() != nullptr) consumer_->apply()->note_errors_changed();
   return at;
 }
 

@@ -4,10 +4,9 @@
 #include <map>
 
 #include "daemon/branch.h"
-#include "daemon/destination_errors.h"
 #include "daemon/stream_status.h"
 
-// What the control API sees of a Branch, and what it does to its error queue.
+// What the control API sees of a Branch.
 
 namespace thalweg::daemon {
 namespace {
@@ -68,6 +67,7 @@ control::DestinationStatus Branch::status() const {
   std::vector<telemetry::TableSample> changes;
   bool running = false;
   std::optional<base::Error> full;
+  bool not_durable = false;
   out.confirmed = confirmed();
   out.applied = {durable_.load(std::memory_order_acquire)};
   const spill::SpillUse use = space_.use();
@@ -95,13 +95,19 @@ control::DestinationStatus Branch::status() const {
       out.backlog.lcrs += backlog.lcrs;
       if (backlog.on_disk || !old_logs_.empty()) out.backlog.state = "ON DISK";
       full = backlog.failure;
+      not_durable = backlog.not_durable;
     }
   }
   if (full) {
-    out.backlog.state = "FULL";
     if (!out.error) out.error = control::ReportedError{*full, options_.clock->unix_now()};
-    out.error->error.message +=
-        " Its backlog takes no more (" + full->message + "): until it does, the source keeps its WAL.";
+    if (not_durable) {
+      out.error->error.message += " Its backlog could not be made durable (" + full->message +
+                                  "): what is not is read from the source again, which keeps its WAL until then.";
+    } else {
+      out.backlog.state = "FULL";
+      out.error->error.message +=
+          " Its backlog takes no more (" + full->message + "): until it does, the source keeps its WAL.";
+    }
   } else if (out.error && out.status != "DROPPED") {
     std::string& message = out.error->error.message;
     const std::string named = fmt::format("Destination \"{}\": ", options_.definition.destination.name);
@@ -175,24 +181,10 @@ void Branch::add_to(telemetry::TransactionSamples& transactions) const {
   transactions.queued_lcrs += own.queued_lcrs;
 }
 
-base::Result<std::vector<control::ParkedTransactionView>> Branch::errors() const {
-  return parked_errors(options_.definition);
-}
-
-base::Result<void> Branch::execute_error(int64_t error_id) {
-  {
-    std::shared_lock lock(session_lock_);
-    if (consumer_ && consumer_->apply() != nullptr) return consumer_->apply()->execute_error(error_id);
-  }
-  return execute_parked_error(options_.definition, error_id);
-}
-
-base::Result<void> Branch::drop_error(int64_t error_id) {
-  {
-    std::shared_lock lock(session_lock_);
-    if (consumer_ && consumer_->apply() != nullptr) return consumer_->apply()->remove_error(error_id);
-  }
-  return remove_parked_error(options_.definition, error_id);
+void Branch::note_errors_changed() {
+  ++error_changes_;  // first: an apply that starts right now looks at it once it can be found here
+  std::shared_lock lock(session_lock_);
+  if (consumer_ && consumer_->apply() != nullptr) consumer_->apply()->note_errors_changed();
 }
 
 }  // namespace thalweg::daemon

@@ -94,6 +94,7 @@ base::Result<void> FanOut::watch() {
     source_end_.store(capture.source_end.value, std::memory_order_release);
     confirmed_.store(lowest_confirmed().value, std::memory_order_release);
     judge();
+    for (const auto& branch : branches_) branch->tend_backlog();
     const bool caught_up =
         std::ranges::all_of(branches_, [](const auto& one) { return one->has_caught_up_or_failed(); });
     options_.set_phase(caught_up && capture.source_end ? "REPLICATING" : "CATCHING UP");

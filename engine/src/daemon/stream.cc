@@ -192,10 +192,12 @@ void Stream::be_enabled() {
 
 base::Result<void> Stream::run_once(const StreamDefinition& definition) {
   if (definition.fans_out()) return run_fan_out(definition);
+  const uint64_t error_changes = error_changes_;
   THALWEG_ASSIGN(StartedStream started, start_stream(definition, start_context(definition)));
   {
     std::unique_lock lock(pipeline_lock_);
     pipeline_ = std::move(started.pipeline);
+    if (error_changes_ != error_changes && pipeline_->apply() != nullptr) pipeline_->apply()->note_errors_changed();
   }
   clear_error();
   in_use_since_.reset();

@@ -81,6 +81,7 @@ class Stream {
   // Whether the supervisor should leave what it does: the engine stops, or something that needs it is desired.
   bool is_interrupted() const { return interrupt_; }
   StartContext start_context(const control::StreamDefinition& definition);
+  void note_errors_changed(const std::string& destination);
   base::Result<void> check_destination(const std::string& destination) const;
   control::StreamDefinition desired_of(const std::string& destination) const;
   void add_destinations(control::StreamStatus& out, const control::StreamDefinition& definition) const;
@@ -112,7 +113,8 @@ class Stream {
 
   mutable std::shared_mutex pipeline_lock_;
   std::unique_ptr<Pipeline> pipeline_;
-  std::unique_ptr<FanOut> fan_out_;  // instead, where there are several destinations
+  std::unique_ptr<FanOut> fan_out_;         // instead, where there are several destinations
+  std::atomic<uint64_t> error_changes_{0};  // of the error queue, by an operator. Writer: anybody. Reader: supervisor
 
   Backoff backoff_;
   std::optional<std::chrono::steady_clock::time_point> in_use_since_;

@@ -138,26 +138,27 @@ base::Result<std::vector<control::ParkedTransactionView>> Stream::errors(const s
   return parked_errors(desired_of(destination));
 }
 
+// Its statements may wait for somebody's lock at the destination for as long as that lasts: nothing of the stream is
+// held meanwhile.
 base::Result<void> Stream::execute_error(const std::string& destination, int64_t error_id) {
   THALWEG_TRY(check_destination(destination));
-  {
-    std::shared_lock lock(pipeline_lock_);
-    if (pipeline_ && pipeline_->apply() != nullptr) return pipeline_->apply()->execute_error(error_id);
-    Branch* const branch = fan_out_ ? fan_out_->find(destination) : nullptr;
-    if (branch != nullptr) return branch->execute_error(error_id);
-  }
-  return execute_parked_error(desired_of(destination), error_id);
+  auto executed = execute_parked_error(desired_of(destination), error_id);
+  note_errors_changed(destination);
+  return executed;
 }
 
 base::Result<void> Stream::drop_error(const std::string& destination, int64_t error_id) {
   THALWEG_TRY(check_destination(destination));
-  {
-    std::shared_lock lock(pipeline_lock_);
-    if (pipeline_ && pipeline_->apply() != nullptr) return pipeline_->apply()->remove_error(error_id);
-    Branch* const branch = fan_out_ ? fan_out_->find(destination) : nullptr;
-    if (branch != nullptr) return branch->drop_error(error_id);
-  }
-  return remove_parked_error(desired_of(destination), error_id);
+  auto removed = remove_parked_error(desired_of(destination), error_id);
+  note_errors_changed(destination);
+  return removed;
+}
+
+void Stream::note_errors_changed(const std::string& destination) {
+  ++error_changes_;  // first: a pipeline that starts right now looks at it once it can be found here
+  std::shared_lock lock(pipeline_lock_);
+  if (pipeline_ && pipeline_->apply() != nullptr) pipeline_->apply()->note_errors_changed();
+  if (Branch* const branch = fan_out_ ? fan_out_->find(destination) : nullptr) branch->note_errors_changed();
 }
 
 }  // namespace thalweg::daemon

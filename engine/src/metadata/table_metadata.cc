@@ -159,6 +159,8 @@ std::optional<UniqueKey> unique_key(const TableMetadata& table, const pg::Rows& 
   return key;
 }
 
+uint64_t hash_of_table(base::RelationId table) { return mix_hash(0x7461626C65ULL, table.value); }
+
 base::Result<void> load_keys(pg::Connection& connection, TableMetadata& table) {
   const bool knows_nulls_not_distinct = connection.server_version() >= 150000;
   const std::string oid = std::to_string(table.destination.value);
@@ -184,16 +186,21 @@ base::Result<void> load_keys(pg::Connection& connection, TableMetadata& table) {
                       knows_nulls_not_distinct ? "i.indnullsnotdistinct" : "false"),
           {oid}));
   for (size_t row = 0; row < indexes.size(); ++row) {
+    table.is_referenced = table.is_referenced || indexes.boolean(row, 6);
     if (auto key = unique_key(table, indexes, row)) table.unique_keys.push_back(std::move(*key));
   }
   choose_identity(table, indexes);
 
   THALWEG_ASSIGN(const pg::Rows foreign,
-                 connection.query("SELECT f.conindid, f.conkey::text, f.confkey::text, i.indkey::text "
+                 connection.query("SELECT f.conindid, f.conkey::text, f.confkey::text, i.indkey::text, f.confrelid "
                                   "FROM pg_catalog.pg_constraint f JOIN pg_catalog.pg_index i "
                                   "ON i.indexrelid = f.conindid WHERE f.contype = 'f' AND f.conrelid = $1::oid",
                                   {oid}));
   for (size_t row = 0; row < foreign.size(); ++row) {
+    const uint64_t parent_hash = hash_of_table({static_cast<uint32_t>(foreign.integer(row, 4))});
+    if (std::ranges::find(table.parent_hashes, parent_hash) == table.parent_hashes.end()) {
+      table.parent_hashes.push_back(parent_hash);
+    }
     const auto child = parse_numbers(foreign.text(row, 1));
     const auto parent = parse_numbers(foreign.text(row, 2));
     std::vector<int16_t> ordered;  // the child's columns in the order of the parent's index
@@ -218,6 +225,7 @@ size_t heap_bytes(const TableMetadata& table) {
   }
   for (const auto& key : table.unique_keys) bytes += sizeof(key) + key.columns.capacity() * sizeof(uint16_t);
   for (const auto& key : table.foreign_keys) bytes += sizeof(key) + key.columns.capacity() * sizeof(uint16_t);
+  bytes += table.parent_hashes.capacity() * sizeof(uint64_t);
   return bytes;
 }
 
@@ -251,7 +259,7 @@ base::Result<std::unique_ptr<const TableMetadata>> TableLoader::load(pg::Connect
   table->destination_version = found.integer(0, 2);
   table->is_partitioned = kind == 'p';
   table->has_triggers = found.boolean(0, 3);
-  table->table_hash = mix_hash(0x7461626C65ULL, table->destination.value);
+  table->table_hash = hash_of_table(table->destination);
   THALWEG_TRY(load_columns(connection, types_, *table));
   THALWEG_TRY(load_keys(connection, *table));
   return std::unique_ptr<const TableMetadata>(std::move(table));

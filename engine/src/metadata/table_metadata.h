@@ -75,6 +75,9 @@ struct TableMetadata {
   std::vector<UniqueKey> unique_keys;
   std::vector<ForeignKey> foreign_keys;
   uint64_t table_hash = 0;  // stands for the whole table
+  // The same of the tables that its foreign keys point at, whatever their columns; distinct.
+  std::vector<uint64_t> parent_hashes;
+  bool is_referenced = false;  // some foreign key points at it
   // Initial copy (apply.h, CatchUpSpan).
   base::Lsn copied_from;
   base::Lsn copied_to;

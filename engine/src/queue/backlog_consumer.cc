@@ -51,6 +51,7 @@ Result<const std::byte*> BacklogConsumer::browse(std::chrono::microseconds timeo
         on_disk_.store(false, std::memory_order_relaxed);
       } else {
         auto taken = take_batch();
+        note_durability();
         failure_ = taken ? std::nullopt : std::optional(taken.error());
         if (taken && *taken) continue;
       }
@@ -88,6 +89,7 @@ bool BacklogConsumer::move() {
   if (taken) {
     if (auto synced = sync_if_due(false); !synced) taken = std::unexpected(synced.error());
   }
+  note_durability();
   if (taken) {
     failure_.reset();
     return *taken;
@@ -133,6 +135,7 @@ Result<void> BacklogConsumer::append(const lcr::FrameView& frame) {
 
 Result<void> BacklogConsumer::sync_if_due(bool now) {
   if (!log_ || ledger_.position() <= log_->synced()) return {};
+  if (!now && log_->sync_failure()) return {};
   const auto time = clock_.steady_now();
   if (!now && unsynced_bytes_ < kUnsyncedBytesMax && time - synced_at_ < kSyncInterval) return {};
   THALWEG_TRY(log_->sync(ledger_.position()));
@@ -141,6 +144,8 @@ Result<void> BacklogConsumer::sync_if_due(bool now) {
   logged_.store(log_->synced().value, std::memory_order_release);
   return {};
 }
+
+void BacklogConsumer::note_durability() { not_durable_.store(log_ && log_->sync_failure(), std::memory_order_relaxed); }
 
 void BacklogConsumer::join() {
   const std::lock_guard lock(mutex_);
@@ -170,6 +175,7 @@ void BacklogConsumer::confirm(base::Lsn durable) {
     log_->remove();
     log_.reset();
     ledger_ = {};
+    note_durability();
     return;
   }
   log_->drop_before(ledger_.first_needed(durable, log_->segment()));
@@ -201,7 +207,8 @@ BacklogStatistics BacklogConsumer::statistics() const {
   out.lcrs = log_ ? log_->changes_left() : 0;
   out.spilled_lcrs = appended_lcrs_ + in_memory.spilled_lcrs;
   out.spilled_bytes = appended_bytes_ + in_memory.spilled_bytes;
-  out.failure = failure_ ? failure_ : in_memory.failure;
+  out.not_durable = log_ && log_->sync_failure();
+  out.failure = out.not_durable ? log_->sync_failure() : failure_ ? failure_ : in_memory.failure;
   return out;
 }
 

@@ -47,6 +47,7 @@ struct BacklogStatistics {
   uint64_t spilled_lcrs = 0;           // moved to disk so far
   uint64_t spilled_bytes = 0;          // before compression
   std::optional<base::Error> failure;  // why nothing can be moved now: the queue keeps it, the source is held back
+  bool not_durable = false;            // `failure` is an fsync's: see BacklogConsumer::not_durable
 };
 
 // Thread-safe: browse, dequeue and release belong to the agent, move to the spiller, the rest to the branch, statistics
@@ -82,6 +83,9 @@ class BacklogConsumer final : public FrameSource, public Spillable {
 
   // Transactions that commit below it are durable in the log, or at the destination; `from` until there are some.
   base::Lsn logged() const { return {logged_.load(std::memory_order_acquire)}; }
+  // An fsync failed: `logged` stands still, though the log goes on. Only a new start of the capture brings again what
+  // is not durable; or the agent gets through all of it, and none is needed. Anybody's.
+  bool not_durable() const { return not_durable_.load(std::memory_order_relaxed); }
   BacklogStatistics statistics() const;
 
  private:
@@ -90,6 +94,7 @@ class BacklogConsumer final : public FrameSource, public Spillable {
   base::Result<bool> take_batch();
   base::Result<void> append(const lcr::FrameView& frame);
   base::Result<void> sync_if_due(bool now);
+  void note_durability();
   bool may_leave_disk() const;
 
   LcrQueue& queue_;
@@ -121,6 +126,7 @@ class BacklogConsumer final : public FrameSource, public Spillable {
   std::atomic<bool> consumed_{
       false};                     // an agent took something from memory. Writer: the agent. Reader: spiller, branch
   std::atomic<uint64_t> logged_;  // Writer: under mutex_ (release). Readers: anybody (acquire)
+  std::atomic<bool> not_durable_{false};  // Writer: under mutex_. Readers: anybody
 };
 
 }  // namespace thalweg::queue

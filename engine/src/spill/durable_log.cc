@@ -27,6 +27,14 @@ std::unexpected<base::Error> file_failure(std::string_view action, const std::fi
   return std::unexpected(base::file_error(errno, fmt::format("{} {}", action, path.string())));
 }
 
+Result<void> write_at(base::File& file, uint64_t at, std::span<const std::byte> bytes,
+                      const std::filesystem::path& path) {
+  if (::lseek(file.descriptor(), static_cast<off_t>(at), SEEK_SET) < 0) return file_failure("seek in", path);
+  auto written = file.write_all(bytes);
+  if (!written) written.error().message += fmt::format(" ({})", path.string());
+  return written;
+}
+
 Result<bool> has_segments(const std::filesystem::path& folder) {
   std::error_code error;
   bool found = false;
@@ -45,23 +53,19 @@ Result<std::optional<LogMark>> read_mark(const std::filesystem::path& folder) {
     if (errno == ENOENT) return std::nullopt;
     return file_failure("find", path);
   }
-  THALWEG_ASSIGN(base::File file, base::File::open(path, O_RDONLY | O_NOFOLLOW));
-  // A killed process may have written it and not synced: it must not be less after a loss of power than now.
-  THALWEG_TRY(file.sync());
+  THALWEG_ASSIGN(base::File file, base::File::open(path, O_RDWR | O_NOFOLLOW));
   std::array<std::byte, 2 * kMarkStride> bytes{};
   THALWEG_ASSIGN(const size_t got, file.read_some(bytes));
+  // Whoever wrote it may not have synced it, or in vain: it must not be less after a loss of power than now. An fsync
+  // writes nothing that the kernel has given up, so the bytes are written once more.
+  THALWEG_TRY(write_at(file, 0, std::span(bytes).first(got), path));
+  THALWEG_TRY(file.sync());
   const auto mark = newest_mark(std::span(bytes).first(got));
   if (mark) return mark;
   // The first segment comes once the first mark was synced.
   THALWEG_ASSIGN(const bool begun, has_segments(folder));
   if (begun) return base::fail(ErrorCode::backlog_damaged, fmt::format("{} holds no mark.", path.string()));
   return std::nullopt;
-}
-
-base::Error damaged(base::Error error, const std::filesystem::path& path) {
-  if (error.code == ErrorCode::corrupt_frame) error.code = ErrorCode::backlog_damaged;
-  error.message += fmt::format(" ({})", path.string());
-  return error;
 }
 
 Result<void> sync_folder(const std::filesystem::path& folder) {
@@ -241,19 +245,14 @@ Result<void> DurableLog::end_segment() {
   append_end_block({.log = id_, .number = segment.number}, segment.blocks, packed_);
   THALWEG_TRY(write(segment, packed_));
   segment.ended = true;
-  return sync_file();  // the next sync knows the next file only
+  return keep(file_.sync());  // the next sync knows the next file only
 }
 
 Result<void> DurableLog::write(Segment& segment, std::span<const std::byte> bytes) {
   THALWEG_TRY(space_.take(bytes.size()));
   // Always at the same place: what an earlier failure left there is written over.
-  if (::lseek(file_.descriptor(), static_cast<off_t>(segment.bytes), SEEK_SET) < 0) {
+  if (auto written = write_at(file_, segment.bytes, bytes, path_of(segment.number)); !written) {
     space_.give(bytes.size());
-    return file_failure("seek in", path_of(segment.number));
-  }
-  if (auto written = file_.write_all(bytes); !written) {
-    space_.give(bytes.size());
-    written.error().message += fmt::format(" ({})", path_of(segment.number).string());
     return written;
   }
   segment.bytes += bytes.size();
@@ -261,18 +260,19 @@ Result<void> DurableLog::write(Segment& segment, std::span<const std::byte> byte
   return {};
 }
 
-Result<void> DurableLog::sync_file() {
-  if (sync_failed_) return base::fail(ErrorCode::file_error, "an earlier fsync of the backlog failed");
-  auto synced = file_.sync();
-  sync_failed_ = !synced;
+Result<void> DurableLog::keep(Result<void> synced) {
+  if (synced || sync_failure_) return synced;
+  synced.error().message += fmt::format(" ({})", folder_.string());
+  sync_failure_ = synced.error();
   return synced;
 }
 
 Result<void> DurableLog::sync(base::Lsn position) {
+  if (sync_failure_) return std::unexpected(*sync_failure_);
   THALWEG_TRY(flush());
   if (!dirty_ && position == synced_) return {};
-  if (file_.is_open()) THALWEG_TRY(sync_file());
-  if (folder_dirty_) THALWEG_TRY(sync_folder(folder_));
+  if (file_.is_open()) THALWEG_TRY(keep(file_.sync()));
+  if (folder_dirty_) THALWEG_TRY(keep(sync_folder(folder_)));
   folder_dirty_ = false;
   THALWEG_TRY(write_mark(position));
   dirty_ = false;
@@ -282,7 +282,7 @@ Result<void> DurableLog::sync(base::Lsn position) {
 
 Result<void> DurableLog::write_mark(base::Lsn position) {
   LogMark mark{};
-  mark.sequence = ++mark_sequence_;
+  mark.sequence = mark_sequence_ + 1;
   mark.log = id_;
   mark.from = from_.value;
   mark.synced = position.value;
@@ -296,11 +296,20 @@ Result<void> DurableLog::write_mark(base::Lsn position) {
     mark.last_ended = segments_.back().ended ? 1 : 0;
   }
   seal_mark(mark);
-  const auto at = static_cast<off_t>((mark.sequence % 2) * kMarkStride);
-  if (::pwrite(mark_.descriptor(), &mark, sizeof mark, at) != static_cast<ssize_t>(sizeof mark)) {
-    return file_failure("write", folder_ / "mark");
+  // One that failed is written again to its own place: the other place has the mark that counts.
+  THALWEG_TRY(write_at(mark_, (mark.sequence % 2) * kMarkStride, std::as_bytes(std::span(&mark, 1)), folder_ / "mark"));
+  THALWEG_TRY(keep(mark_.sync()));
+  mark_sequence_ = mark.sequence;
+  return {};
+}
+
+// What cannot be read is lost, unless nothing was promised for it.
+base::Error DurableLog::unreadable(base::Error error) const {
+  if (error.code == ErrorCode::corrupt_frame) {
+    error.code = sync_failure_ ? ErrorCode::file_error : ErrorCode::backlog_damaged;
   }
-  return mark_.sync();
+  error.message += fmt::format(" ({})", path_of(read_number_).string());
+  return error;
 }
 
 Result<std::span<const std::byte>> DurableLog::next_run() {
@@ -316,7 +325,7 @@ Result<std::span<const std::byte>> DurableLog::next_run() {
       const SegmentId id{.log = id_, .number = read_number_};
       THALWEG_ASSIGN(base::File file, base::File::open(path_of(read_number_), O_RDONLY | O_NOFOLLOW));
       auto reader = SegmentReader::open(std::move(file), &id);
-      if (!reader) return std::unexpected(damaged(std::move(reader).error(), path_of(read_number_)));
+      if (!reader) return std::unexpected(unreadable(std::move(reader).error()));
       reader_ = *std::move(reader);
     }
     if (!segment->ended && reader_->blocks() == segment->blocks) {
@@ -325,7 +334,7 @@ Result<std::span<const std::byte>> DurableLog::next_run() {
       continue;
     }
     const auto run = reader_->next_run();
-    if (!run) return std::unexpected(damaged(run.error(), path_of(read_number_)));
+    if (!run) return std::unexpected(unreadable(run.error()));
     if (!run->empty()) {
       read_.add(count(*run));
       publish();

@@ -37,12 +37,15 @@ class DurableLog {
   DurableLog& operator=(const DurableLog&) = delete;
 
   // Appends one whole frame; buffers up to a block. When append, end_segment or sync fail (spill_limit_reached,
-  // disk_full, file_error), the log is as it was before, and they may come again.
+  // disk_full, file_error), the log is as it was before, and they may come again; but see sync_failure.
   base::Result<void> append(std::span<const std::byte> frame);
   // What comes next begins a segment of its own.
   base::Result<void> end_segment();
   // Once it returns, everything appended survives a crash. `position`: all that commits below it has been appended.
   base::Result<void> sync(base::Lsn position);
+  // An fsync failed. What the kernel gave up then is not known, and no later fsync tells: this log promises nothing
+  // more than it has, it can only be read, and what is not durable has to come again, in another log.
+  const std::optional<base::Error>& sync_failure() const { return sync_failure_; }
 
   // The next run of whole, checked frames that were not read yet, what is buffered included; empty when there is none.
   base::Result<std::span<const std::byte>> next_run();
@@ -95,7 +98,8 @@ class DurableLog {
   base::Result<void> flush();
   base::Result<void> begin_segment();
   base::Result<void> write(Segment& segment, std::span<const std::byte> bytes);
-  base::Result<void> sync_file();
+  base::Result<void> keep(base::Result<void> synced);
+  base::Error unreadable(base::Error error) const;
   base::Result<void> write_mark(base::Lsn position);
   void remove(const Segment& segment);
 
@@ -109,7 +113,7 @@ class DurableLog {
   base::File file_;           // of the segment that is being written
   bool dirty_ = false;        // written and not synced
   bool folder_dirty_ = true;  // a file came
-  bool sync_failed_ = false;  // what the kernel lost then is lost: nothing counts as synced any more
+  std::optional<base::Error> sync_failure_;
   std::deque<Segment> segments_;
   uint32_t next_number_ = 0;
   std::vector<std::byte> buffer_;  // whole frames, at most a block

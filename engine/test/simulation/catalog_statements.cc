@@ -53,7 +53,7 @@ Outcome foreign_keys_of(const TableShape& shape) {
   const TableShape& parent = shapes()[static_cast<size_t>(shape.parent)];
   const std::string key = std::to_string(parent.key + 1);
   return rows({{std::to_string(parent.key_index()), fmt::format("{{{}}}", shape.foreign + 1),
-                fmt::format("{{{}}}", key), key}});
+                fmt::format("{{{}}}", key), key, std::to_string(parent.destination_oid())}});
 }
 
 Outcome type(const std::string& oid) {

@@ -65,7 +65,6 @@ int __real_unlink(const char* path);
 int __real_fsync(int descriptor);
 ssize_t __real_read(int descriptor, void* data, size_t size);
 ssize_t __real_write(int descriptor, const void* data, size_t size);
-ssize_t __real_pwrite(int descriptor, const void* data, size_t size, off_t at);
 int __real_statvfs(const char* path, struct statvfs* found);
 bool __real__ZNSt10filesystem6removeERKNS_7__cxx114pathERSt10error_code(const fs::path& path, std::error_code& error);
 uintmax_t __real__ZNSt10filesystem10remove_allERKNS_7__cxx114pathERSt10error_code(const fs::path& path,
@@ -123,6 +122,12 @@ int __wrap_fsync(int descriptor) {
   Scheduler& scheduler = *Scheduler::current();
   storage->step_into_trap();
   scheduler.sleep_until(scheduler.now() + static_cast<Time>(scheduler.random(static_cast<uint64_t>(kSyncMax))));
+  struct stat found{};
+  if (storage->sync_fails && ::fstat(descriptor, &found) == 0 && S_ISREG(found.st_mode) && scheduler.chance(2)) {
+    storage->sync_failed(descriptor);
+    errno = EIO;
+    return -1;
+  }
   storage->synced(descriptor);
   return 0;
 }
@@ -150,16 +155,11 @@ ssize_t __wrap_write(int descriptor, const void* data, size_t size) {
   }
   Storage* const storage = Storage::current();
   if (storage == nullptr) return __real_write(descriptor, data, size);
-  return write_as_storage_does(*storage, data, size, [descriptor](const char* bytes, size_t part) {
-    return __real_write(descriptor, bytes, part);
-  });
-}
-
-ssize_t __wrap_pwrite(int descriptor, const void* data, size_t size, off_t at) {
-  Storage* const storage = Storage::current();
-  if (storage == nullptr) return __real_pwrite(descriptor, data, size, at);
-  return write_as_storage_does(*storage, data, size, [descriptor, at](const char* bytes, size_t part) {
-    return __real_pwrite(descriptor, bytes, part, at);
+  return write_as_storage_does(*storage, data, size, [descriptor, storage](const char* bytes, size_t part) {
+    const off_t at = ::lseek(descriptor, 0, SEEK_CUR);
+    const ssize_t written = __real_write(descriptor, bytes, part);
+    if (at >= 0 && written > 0) storage->written(descriptor, static_cast<size_t>(at), static_cast<size_t>(written));
+    return written;
   });
 }
 

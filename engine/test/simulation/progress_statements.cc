@@ -36,7 +36,7 @@ Outcome DestinationSession::progress_statement(const std::string& sql, const Par
   if (is("SELECT pg_catalog.pg_advisory_xact_lock(")) return rows({{""}});
   if (is("SELECT EXISTS (SELECT FROM pg_catalog.pg_class c ")) return rows({{"t"}});
   if (is("SELECT s.source_system_identifier, ")) return find_stream();
-  if (is("SELECT max(version) FROM thalweg.schema_version")) return rows({{"1"}});
+  if (is("SELECT max(version), EXISTS (SELECT FROM pg_catalog.pg_attribute ")) return rows({{"1", "t"}});
   if (is("SELECT pg_catalog.pg_try_advisory_lock(")) {
     // The session's, not the transaction's.
     return rows({{destination_.locks().try_acquire(-channel().pid, "advisory", Locks::Mode::exclusive) ? "t" : "f"}});
@@ -47,7 +47,7 @@ Outcome DestinationSession::progress_statement(const std::string& sql, const Par
       is("INSERT INTO thalweg.apply_progress ") || is("UPDATE thalweg.stream SET low_watermark = $2")) {
     return fold_progress(sql, parameters);
   }
-  if (is("SELECT hashes, read_hashes, table_hashes FROM thalweg.error_queue")) return rows({});
+  if (is("SELECT hashes, read_hashes, table_hashes, parent_hashes, referenced_hashes FROM ")) return rows({});
   if (is("WITH current AS (SELECT FROM thalweg.stream")) return create_progress_row(parameters);
   if (is("WITH touched AS (UPDATE thalweg.apply_progress")) return write_progress(sql, parameters);
   if (is("UPDATE thalweg.stream SET low_watermark = greatest(")) return record(sql, parameters);

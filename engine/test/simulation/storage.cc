@@ -27,6 +27,11 @@ void write_all(const fs::path& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary | std::ios::trunc).write(bytes.data(), static_cast<ptrdiff_t>(bytes.size()));
 }
 
+fs::path path_of(int descriptor) {
+  std::error_code error;
+  return fs::read_symlink(fmt::format("/proc/self/fd/{}", descriptor), error);
+}
+
 bool lies_in(const fs::path& path, const fs::path& directory) {
   return path.string().starts_with(directory.string() + "/");
 }
@@ -50,20 +55,51 @@ void Storage::will_remove(const fs::path& path) {
   } else if (fs::exists(path, error)) {
     steps_.push_back({.kind = Step::Kind::removed_file, .path = path, .synced = synced_[path]});
     synced_.erase(path);
+    wrongly_clean_.erase(path);
   }
 }
 
 void Storage::synced(int descriptor) {
   std::error_code error;
-  const fs::path path = fs::read_symlink(fmt::format("/proc/self/fd/{}", descriptor), error);
+  const fs::path path = path_of(descriptor);
   if (fs::is_directory(path, error)) {
     const auto last =
         std::find_if(steps_.rbegin(), steps_.rend(), [&](const Step& step) { return step.path.parent_path() == path; });
     // What was done before it lies in the same journal.
     steps_.erase(steps_.begin(), last.base());
   } else if (fs::exists(path, error)) {
-    synced_[path] = read_all(path);
+    std::string bytes = read_all(path);
+    const std::string& before = synced_[path];
+    for (const size_t at : wrongly_clean_[path]) {
+      if (at < std::min(bytes.size(), before.size())) bytes.replace(at, kSectorBytes, before, at, kSectorBytes);
+    }
+    bytes.resize(fs::file_size(path));
+    synced_[path] = bytes;
   }
+}
+
+void Storage::sync_failed(int descriptor) {
+  const fs::path path = path_of(descriptor);
+  const std::string now = read_all(path);
+  std::string& on_disk = synced_[path];
+  on_disk.resize(now.size(), '\0');
+  for (size_t at = 0; at < now.size(); at += kSectorBytes) {
+    if (now.compare(at, kSectorBytes, on_disk, at, kSectorBytes) == 0) continue;
+    if (scheduler_.chance(2)) {
+      on_disk.replace(at, kSectorBytes, now, at, kSectorBytes);
+    } else {
+      wrongly_clean_[path].insert(at);
+    }
+  }
+  if (scheduler_.chance(2)) write_all(path, on_disk);
+  trace("an fsync of {} fails, {} sectors are lost", path.filename().string(), wrongly_clean_[path].size());
+}
+
+void Storage::written(int descriptor, size_t at, size_t bytes) {
+  if (wrongly_clean_.empty()) return;
+  const auto found = wrongly_clean_.find(path_of(descriptor));
+  if (found == wrongly_clean_.end()) return;
+  std::erase_if(found->second, [&](size_t sector) { return sector + kSectorBytes > at && sector < at + bytes; });
 }
 
 bool Storage::await_trap(Time deadline) {
@@ -127,8 +163,10 @@ void Storage::tear(const fs::path& path) {
     const size_t size = std::min(kSectorBytes, torn.size() - at);
     std::string old = at < before.size() ? before.substr(at, size) : std::string();
     old.resize(size, '\0');
-    if (torn.compare(at, size, old) == 0 || scheduler_.chance(2)) continue;
-    const size_t written = scheduler_.chance(4) ? scheduler_.random(size) : 0;  // of this sector
+    if (torn.compare(at, size, old) == 0) continue;
+    const bool clean = wrongly_clean_[path].contains(at);
+    if (!clean && scheduler_.chance(2)) continue;
+    const size_t written = !clean && scheduler_.chance(4) ? scheduler_.random(size) : 0;  // of this sector
     torn.replace(at + written, size - written, old, written, std::string::npos);
   }
   const size_t least = std::min(now.size(), before.size());
@@ -137,6 +175,7 @@ void Storage::tear(const fs::path& path) {
   torn.resize(dice < 2 ? now.size() : dice == 2 ? before.size() : least + scheduler_.random(most - least + 1));
   write_all(path, torn);
   synced_[path] = torn;
+  wrongly_clean_.erase(path);
 }
 
 }  // namespace thalweg::simulation

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ class Storage {
   void make_current();
 
   bool full = false;             // writes stop in the middle with ENOSPC
+  bool sync_fails = false;       // half of the fsyncs of files: what they were to write may never be
   uint32_t damaged_once_in = 0;  // writes: some bytes are others, or are never written, and nobody says so
   uint32_t read_error_once_in = 0;
 
@@ -29,6 +31,10 @@ class Storage {
   void will_remove(const std::filesystem::path& path);  // a file, or a folder with all it has
   // From now on no loss of power takes the file's bytes away; or the folder's entries, and what was done before them.
   void synced(int descriptor);
+  // An fsync of a file failed: some of its bytes are on disk. The kernel takes the others for written, and has
+  // forgotten them or not; only what is written again is ever on disk.
+  void sync_failed(int descriptor);
+  void written(int descriptor, size_t at, size_t bytes);
 
   // The engine's process stops for ever in one of the next calls of write and fsync; the waker has to kill it.
   void set_trap(uint32_t calls) { trap_ = calls; }
@@ -49,7 +55,8 @@ class Storage {
   void tear(const std::filesystem::path& path);
 
   Scheduler& scheduler_;
-  std::map<std::filesystem::path, std::string> synced_;  // bytes of files
+  std::map<std::filesystem::path, std::string> synced_;              // bytes of files
+  std::map<std::filesystem::path, std::set<size_t>> wrongly_clean_;  // where such sectors begin
   std::vector<Step> steps_;
   uint32_t trap_ = 0;
   bool trapped_ = false;

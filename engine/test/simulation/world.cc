@@ -172,7 +172,9 @@ class World {
     Destination& still = any_destination();
     trace("{} stands still", still.name());
     still.lock_tables();
+    storage_.sync_fails = scheduler_.chance(2);
     scheduler_.sleep_until(scheduler_.now() + kStandsStill);
+    storage_.sync_fails = false;
     const uint64_t due = source_.wal_end();
     const Time deadline = scheduler_.now() + kBehindMax;
     while (source_.confirmed() < due && scheduler_.now() < deadline) pause(kSecond);
@@ -197,7 +199,7 @@ class World {
     ++faults_;
     Engine& engine = *engines_[scheduler_.random(engines_.size())];
     Destination& destination = any_destination();
-    switch (scheduler_.random(plan_.storage_faults ? 13 : 10)) {
+    switch (scheduler_.random(plan_.storage_faults ? 14 : 10)) {
       case 0:
         return crash_engine(engine);
       case 1:
@@ -261,6 +263,10 @@ class World {
         trace("fault: writes to the spill are damaged");
         storage_.damaged_once_in = 4;
         return later([this] { storage_.damaged_once_in = 0; });
+      case 12:
+        trace("fault: fsyncs fail");
+        storage_.sync_fails = true;
+        return later([this] { storage_.sync_fails = false; });
       default:
         trace("fault: reads of the spill fail");
         storage_.read_error_once_in = 4;
@@ -286,7 +292,7 @@ class World {
     pause(kOutageMax);
     network_.faults.cut_off = false;
     network_.changed();
-    storage_.full = false;
+    storage_.full = storage_.sync_fails = false;
     storage_.damaged_once_in = storage_.read_error_once_in = 0;
     if (!source_.is_up()) source_.start();
     for (const auto& destination : destinations_) {

@@ -3,6 +3,7 @@
 import random
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -190,6 +191,35 @@ def test_an_error_of_one_destination_aborts_that_one_only(fan: FanOut) -> None:
     fan.scene.destination.sql(fan.made["b"].database, "DELETE FROM t WHERE id = 7")
     fan.engine.request("POST", f"/v1/streams/{fan.scene.stream}/destinations/b/retry")
     fan.wait_applied()
+    fan.assert_same()
+
+
+def test_a_parked_transaction_that_waits_for_a_lock_holds_up_nobody(fan: FanOut) -> None:
+    """An operator executes it, and somebody at that destination has its row: the stream can be stopped all the same."""
+    fan.scene.run_at_source(TABLE)
+    insert(fan, 1, 1)
+    fan.start_stream("a", "b", disable_on_error=False)
+    database = fan.made["b"].database
+    fan.scene.destination.sql(database, "DELETE FROM t")
+    fan.scene.at_source("UPDATE t SET v = 'changed' WHERE id = 1")
+    fan.wait_applied()
+    errors = f"/v1/streams/{fan.scene.stream}/destinations/b/errors"
+    (parked,) = fan.engine.request("GET", errors)["errors"]
+    fan.scene.destination.sql(database, "INSERT INTO t VALUES (1, 'here again')")
+    waits = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+    with ThreadPoolExecutor(1) as operator, fan.scene.destination.connect(database) as blocker:
+        blocker.execute("BEGIN")
+        blocker.execute("LOCK TABLE t")
+        executed = operator.submit(fan.engine.request, "POST", f"{errors}/{parked['id']}/execute")
+        wait_for(lambda: fan.scene.destination.value(database, waits), SECONDS, "the parked transaction waits")
+        try:
+            fan.engine.set_stream(fan.scene.stream, status="DISABLED")
+            fan.engine.wait_status(fan.scene.stream, lambda found: found["status"] == "DISABLED", SECONDS, "DISABLED")
+            assert not executed.done()
+        finally:
+            blocker.execute("ROLLBACK")
+        executed.result()
+    assert fan.engine.request("GET", errors)["errors"] == []
     fan.assert_same()
 
 

@@ -17,11 +17,12 @@ constexpr size_t kChunkBytes = 8 * 1024 * 1024;
 
 const std::string kInsert =
     "INSERT INTO thalweg.error_queue (stream_id, commit_lsn, end_lsn, commit_micros, xid, lcrs, tables, code, message, "
-    "sqlstate, hashes, read_hashes, table_hashes) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
+    "sqlstate, hashes, read_hashes, table_hashes, parent_hashes, referenced_hashes) VALUES ($1, $2, $3, $4, $5, $6, "
+    "$7, $8, $9, $10, $11, $12, $13, $14, $15)";
 constexpr std::array kInsertTypes{base::TypeId{25}, base::TypeId{3220}, base::TypeId{3220}, base::TypeId{20},
                                   base::TypeId{20}, base::TypeId{20},   base::TypeId{1009}, base::TypeId{25},
                                   base::TypeId{25}, base::TypeId{25},   base::TypeId{17},   base::TypeId{17},
-                                  base::TypeId{17}};
+                                  base::TypeId{17}, base::TypeId{17},   base::TypeId{17}};
 const std::string kInsertChunk =
     "INSERT INTO thalweg.error_queue_chunk (error_id, chunk, frames) SELECT id, $3, $4 FROM thalweg.error_queue "
     "WHERE stream_id = $1 AND commit_lsn = $2";
@@ -92,6 +93,8 @@ base::Result<std::optional<StatementFailure>> park(DestinationSession& session, 
   const auto hashes = encode_hashes(transaction.writes);
   const auto read_hashes = encode_hashes(transaction.reads);
   const auto table_hashes = encode_hashes(transaction.table_hashes);
+  const auto parent_hashes = encode_hashes(transaction.parent_hashes);
+  const auto referenced_hashes = encode_hashes(transaction.referenced_hashes);
   const std::string commit_lsn = base::to_string(transaction.commit_lsn);
   const std::string end_lsn = base::to_string(transaction.end_lsn);
   const std::string micros = std::to_string(transaction.commit_time.value);
@@ -110,7 +113,9 @@ base::Result<std::optional<StatementFailure>> park(DestinationSession& session, 
                               pg::text_parameter(why.sqlstate),
                               binary(hashes),
                               binary(read_hashes),
-                              binary(table_hashes)};
+                              binary(table_hashes),
+                              binary(parent_hashes),
+                              binary(referenced_hashes)};
   THALWEG_TRY(session.run(session.prepared(kInsert, kInsertTypes), parameters, {.rows = 1}));
 
   // The tables' descriptions first: the queue entry has to be readable by itself.
@@ -137,16 +142,20 @@ base::Result<std::optional<StatementFailure>> park(DestinationSession& session, 
 }
 
 base::Result<ParkedSet> load_parked(pg::Connection& connection, const std::string& stream_id, uint64_t& count) {
-  THALWEG_ASSIGN(
-      const pg::Rows rows,
-      connection.query("SELECT hashes, read_hashes, table_hashes FROM thalweg.error_queue WHERE stream_id = $1",
-                       {stream_id}));
+  THALWEG_ASSIGN(const pg::Rows rows,
+                 connection.query("SELECT hashes, read_hashes, table_hashes, parent_hashes, referenced_hashes "
+                                  "FROM thalweg.error_queue WHERE stream_id = $1",
+                                  {stream_id}));
   ParkedSet parked;
   for (size_t row = 0; row < rows.size(); ++row) {
     const auto writes = decode_hashes_hex(rows.text(row, 0));
     const auto reads = decode_hashes_hex(rows.text(row, 1));
     const auto tables = decode_hashes_hex(rows.text(row, 2));
-    parked.add({.writes = writes, .reads = reads, .tables = tables});
+    const auto parents = decode_hashes_hex(rows.text(row, 3));
+    const auto referenced = decode_hashes_hex(rows.text(row, 4));
+    parked.add({.writes = writes,
+                .reads = reads,
+                .tables = {.touched = tables, .parents = parents, .referenced = referenced}});
   }
   count = rows.size();
   return parked;

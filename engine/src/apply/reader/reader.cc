@@ -16,6 +16,14 @@ constexpr std::chrono::milliseconds kFlowControlWait{10};
 constexpr std::chrono::seconds kAgesLook{1};
 constexpr std::chrono::seconds kShowPause{1};
 constexpr size_t kFramesPerLook = 256;  // between looks at stop and at the memory budget
+
+// All that commits below `lsn` has been handed over or was there before: only the low watermark moves.
+std::unique_ptr<Transaction> passed(base::Lsn lsn) {
+  auto transaction = std::make_unique<Transaction>();
+  transaction->commit_lsn = transaction->end_lsn = lsn;
+  return transaction;
+}
+
 }  // namespace
 
 Reader::Reader(SharedState& shared, const ApplyOptions& options, LsnRanges applied, pg::Connection connection,
@@ -91,11 +99,7 @@ base::Result<std::unique_ptr<Transaction>> Reader::handle(const lcr::FrameView& 
     THALWEG_TRY(tables_.describe(frame));
     return nullptr;
   }
-  if (frame.kind() == FrameKind::progress) {
-    auto transaction = std::make_unique<Transaction>();
-    transaction->commit_lsn = transaction->end_lsn = frame.lsn();
-    return transaction;
-  }
+  if (frame.kind() == FrameKind::progress) return passed(frame.lsn());
   THALWEG_ASSIGN(auto transaction,
                  assembler_.add(frame, shared_.parameters.txn_lcr_spill_threshold.load(std::memory_order_relaxed)));
   if (!transaction) {
@@ -105,7 +109,7 @@ base::Result<std::unique_ptr<Transaction>> Reader::handle(const lcr::FrameView& 
   transactions_.add();
   if (is_duplicate(transaction->commit_lsn)) {
     duplicates_.add();
-    return nullptr;
+    return passed(transaction->end_lsn);  // nothing may come behind it that says so: it may end a log
   }
   if (transaction->empty()) {
     markers_.note({transaction->commit_lsn, transaction->commit_time, shared_.clock->unix_now()});

@@ -46,17 +46,31 @@ bool are_same(std::span<const uint16_t> columns, const Values& values, const Val
   });
 }
 
-void add_once(std::vector<uint64_t>& hashes, uint64_t hash) {
-  if (std::ranges::find(hashes, hash) == hashes.end()) hashes.push_back(hash);
+// Whether it was not there yet.
+bool add_once(std::vector<uint64_t>& hashes, uint64_t hash) {
+  if (std::ranges::find(hashes, hash) != hashes.end()) return false;
+  hashes.push_back(hash);
+  return true;
 }
 
 }  // namespace
 
 base::Result<const TableMetadata*> WriteSetBuilder::note_row(Transaction& transaction, const lcr::FrameView& frame) {
   THALWEG_ASSIGN(const TableWriter::Table table, tables_.find(frame.relation(), frame.header().table_version));
-  transaction.tables.add(*table.source);
-  add_once(transaction.table_hashes, table.metadata->table_hash);
+  note(transaction, table);
+  // An update without an old tuple leaves the keys as they were.
+  if (table.metadata->is_referenced &&
+      (frame.kind() != FrameKind::update || frame.has(lcr::kOldKey) || frame.has(lcr::kOldRow))) {
+    add_once(transaction.referenced_hashes, table.metadata->table_hash);
+  }
   return table.metadata;
+}
+
+void WriteSetBuilder::note(Transaction& transaction, const TableWriter::Table& table) {
+  transaction.tables.add(*table.source);
+  const metadata::TableMetadata& metadata = *table.metadata;
+  if (!add_once(transaction.table_hashes, metadata.table_hash)) return;
+  for (const uint64_t parent : metadata.parent_hashes) add_once(transaction.parent_hashes, parent);
 }
 
 base::Result<void> WriteSetBuilder::note_table(Transaction& transaction, const lcr::FrameView& frame) {
@@ -66,8 +80,8 @@ base::Result<void> WriteSetBuilder::note_table(Transaction& transaction, const l
   }
   for (const base::RelationId relation : frame.truncated_relations()) {
     THALWEG_ASSIGN(const TableWriter::Table table, tables_.latest(relation));
-    transaction.tables.add(*table.source);
-    add_once(transaction.table_hashes, table.metadata->table_hash);
+    note(transaction, table);
+    if (table.metadata->is_referenced) add_once(transaction.referenced_hashes, table.metadata->table_hash);
   }
   return {};
 }

@@ -16,8 +16,8 @@ class WriteSetBuilder {
  public:
   explicit WriteSetBuilder(TableWriter& tables) : tables_(tables) {}
 
-  // Fills tables, writes, reads, possible_writes, table_hashes and lcrs, and barrier where the transaction holds a
-  // TRUNCATE. A spilled transaction gets its tables only and is a barrier. Fails as TableWriter::find.
+  // Fills tables, writes, reads, possible_writes, the hashes of tables and lcrs, and barrier where the transaction
+  // holds a TRUNCATE. A spilled transaction gets its tables only and is a barrier. Fails as TableWriter::find.
   // `order_unknown`: tables without a key count as one key each, which orders all their changes, and rows that may
   // collide are ordered like rows that do; without it neither has an order among transactions (commit_serialization
   // none).
@@ -26,6 +26,7 @@ class WriteSetBuilder {
   base::Result<void> note_table(Transaction& transaction, const lcr::FrameView& frame);
 
  private:
+  static void note(Transaction& transaction, const TableWriter::Table& table);
   base::Result<const metadata::TableMetadata*> note_row(Transaction& transaction, const lcr::FrameView& frame);
   base::Result<void> add(Transaction& transaction, const lcr::FrameView& frame);
   void add_row(Transaction& transaction, const metadata::TableMetadata& table, lcr::FrameKind kind);
