@@ -5,6 +5,7 @@ import json
 import shutil
 import ssl
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ from tests.support.real_engine import RealEngine
 from tests.support.serving import eventually
 from tests.test_collector import collector, wait_for  # noqa: F401
 from tests.test_real_engine import of, parked, slot, stream, thalwegd  # noqa: F401
+from thalweg.alerting import conditions
+from thalweg.alerting.catalogue import RULES, RuleId
 from thalweg.db.models import EngineRow
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
@@ -33,8 +36,13 @@ from thalweg.kernel.settings import Settings
 
 
 @pytest.fixture(autouse=True)
-def quick(app: FastAPI, settings: Settings) -> None:
+def quick(app: FastAPI, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stop counts after one second instead of ten, and what is over is resolved at once. Not latency: it is seen only
+    at the moment when late changes have come through."""
     settings.alerts_interval = settings.alerts_sources_interval = 0.2
+    monkeypatch.setattr(conditions, "STANDS_SECONDS_MIN", 1)
+    for rule in set(RuleId) - {RuleId.LATENCY}:
+        monkeypatch.setitem(RULES, rule, replace(RULES[rule], resolve_seconds=0))
 
 
 async def set_rule(client: httpx.AsyncClient, rule: str, **body: Any) -> None:

@@ -226,6 +226,16 @@ async def test_index_is_created_at_the_destination_measured_and_dropped_again(
     refused = (await operator.post(f"{ADVISOR}/cures", json=body)).json()
     assert (refused["code"], refused["sql"]) == ("insufficient_privilege", sql)
     assert "as postgres" in refused["cure"]
+    # Who may creates it by hand, and hears whether it has helped.
+    sides.on_destination(sql)
+    answer = await operator.post(f"{ADVISOR}/cures", json={**body, "by_hand": True})
+    assert (answer.status_code, answer.json()["state"], answer.json()["by_hand"]) == (201, "measuring", True)
+    by_hand = await over(operator, answer.json()["id"])
+    assert (by_hand["state"], by_hand["before_run_id"], by_hand["sql"]) == ("helped", finding["run_id"], sql)
+    assert by_hand["outcome"].endswith("The finding is gone.")
+    assert (await operator.post(f"{ADVISOR}/cures/{by_hand['id']}:undo")).json()["code"] == "conflict"
+    assert (await admin.get("/api/v1/audit")).json()["items"][0]["after"]["sql"] == sql
+    sides.on_destination("DROP INDEX orders_thalweg_key")
 
     sides.on_destination(
         f"ALTER TABLE orders OWNER TO {sides.destination['user']}", "INSERT INTO orders VALUES (1, 'again', 1)"

@@ -61,6 +61,7 @@ class Cure(Resource):
     sql: str | None = Field(description="Ready to run, at `database`.")
     database: str | None = Field(description="The registered database's name.")
     database_id: str | None
+    run_as: str | None = Field(default=None, description="Who may run `sql` there, in words.")
     restart_needed: bool = Field(description="It takes effect after a stop and start of the stream.")
     index: NewIndex | None = Field(
         default=None,

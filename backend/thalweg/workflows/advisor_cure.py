@@ -1,8 +1,9 @@
 """Applies a finding's cure and takes it back, with a snapshot before.
 
 Parameters go through the ordinary change of a stream, or of its destination where that may have its own. An index is
-created by the collector (workers/curing): here it is only checked whether the destination's user may. The second
-snapshot, and whether it helped, come from the collector once the path has run with the change.
+created by the collector (workers/curing): here it is only checked whether the destination's user may. What a person has
+done is written down, too. The second snapshot, and whether it helped, come from the collector once the path has run
+with the change.
 """
 
 from datetime import timedelta
@@ -12,7 +13,7 @@ from thalweg.advisor.finding import Cure, CureKind, Finding
 from thalweg.db.audit import record
 from thalweg.db.models import AdvisorCureRow, DatabaseRow, StreamRow
 from thalweg.db.operations import OperationKind, start_database_work
-from thalweg.features.advisor.cures import existing_cure, index_of, resource_of
+from thalweg.features.advisor.cures import by_hand, existing_cure, index_of, resource_of
 from thalweg.features.advisor.gathering import Span
 from thalweg.features.advisor.presentation import run_of
 from thalweg.features.advisor.schemas import AppliedCure, CureApply, CureState, RunReason, RunScope
@@ -39,11 +40,16 @@ async def apply_cure(context: Context, body: CureApply) -> Created:
     stream = await streams.existing_stream(context, finding.stream_id)
     at = now()
     row = AdvisorCureRow(
-        run_id=body.run_id, finding=finding.model_dump(mode="json"), stream_id=stream.id, path_id=finding.path_id,
+        run_id=body.run_id, finding=finding.model_copy(update={"cures": [cure]}).model_dump(mode="json"),
+        stream_id=stream.id, path_id=finding.path_id,
         parameters_before={}, parameters_after={}, applied_by=context.principal.name,
         measure_seconds=body.measure_after_seconds, created_at=at,
     )  # fmt: skip
-    if cure.kind is CureKind.SQL:
+    if body.by_hand:
+        # What the path was before is in the run with the finding: a snapshot of now has the change already.
+        row.state, row.sql, row.before_run_id = CureState.MEASURING, cure.sql, body.run_id
+        row.measure_at = at + timedelta(seconds=body.measure_after_seconds)
+    elif cure.kind is CureKind.SQL:
         await _apply_index(context, row, cure)
         row.before_run_id = await _snapshot(context, stream, finding, body.measure_after_seconds)
     else:
@@ -61,11 +67,13 @@ def _chosen(findings: list[Finding], body: CureApply) -> tuple[Finding, Cure]:
     if finding is None or body.cure_index >= len(finding.cures):
         raise not_found("finding with such a cure in this run", body.finding_id)
     cure = finding.cures[body.cure_index]
-    if cure.kind is not CureKind.PARAMETER and cure.index is None:
+    if not body.by_hand and cure.kind is not CureKind.PARAMETER and cure.index is None:
         raise Problem(
             "conflict", "The control plane does not carry this cure out: it is a person's decision.",
-            f"{cure.text} Then take another run.", sql=cure.sql,
+            f"{cure.text} Then send this again with by_hand: it is judged whether it helped.", sql=cure.sql,
         )  # fmt: skip
+    if body.by_hand and cure.kind is CureKind.PARAMETER:
+        raise Problem("conflict", "Parameters are changed by the control plane.", "Leave by_hand out.")
     return finding, cure
 
 
@@ -149,6 +157,10 @@ async def undo_cure(context: Context, cure_id: int) -> AppliedCure:
     state = CureState(row.state)
     if state in OVER:
         raise Problem("conflict", f"This cure {OVER[state]}.", "Take another run to see how the path is.")
+    if by_hand(row):
+        raise Problem(
+            "conflict", "A person has carried it out.", "Take it back at the database, then take another run."
+        )
     if state in AT_WORK:
         raise Problem("conflict", "Its operation still runs.", "Wait until it has ended.")
     stream = await streams.existing_stream(context, row.stream_id)
@@ -176,5 +188,7 @@ def _facts(row: AdvisorCureRow) -> tuple[dict[str, Any], dict[str, Any]]:
     if row.index_name is not None:
         at: dict[str, Any] = {"database_id": row.database_id}
         return {**at, "sql": index_of(row).drop_sql}, {**at, "sql": row.sql}
+    if by_hand(row):
+        return {}, {"by_hand": row.finding["cures"][0]["text"], "sql": row.sql}
     of = {} if row.destination_id is None else {"destination_id": row.destination_id}
     return {**of, **row.parameters_before}, {**of, **row.parameters_after}

@@ -15,7 +15,10 @@ CureId = Annotated[int, Path(ge=1, le=2**62)]
 
 @router.post("/cures", status_code=201, operation_id="advisor_cures_apply", response_model=AppliedCure)
 async def apply_cure(body: CureApply, context: Operator, once: OnceOnly) -> Response:
-    """Apply a finding's change of parameters. A snapshot is taken before and after, and says whether it helped."""
+    """Apply a finding's cure: a change of parameters, or an index. Snapshots before and after say whether it helped.
+
+    With `by_hand` nothing is changed: what a person has done is judged, against the run with the finding.
+    """
     return await once.run(context, lambda: advisor_cure.apply_cure(context, body))
 
 

@@ -28,6 +28,7 @@ export interface CureChoice {
   finding_id: string;
   cure_index: number;
   measure_after_seconds: number;
+  by_hand: boolean;
 }
 
 function useCuresChanged() {

@@ -2,8 +2,8 @@
 import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { advisorRun, analysis, finding, missingIndex } from "./advisor";
-import { session, stream } from "./data";
+import { advisorRun, analysis, finding, missingIndex, slowTrigger } from "./advisor";
+import { database, session, stream } from "./data";
 import { expectNoAxeViolations, type Routes, renderAt, stubApi, stubEvents } from "./render";
 
 vi.mock("uplot", () => ({
@@ -26,6 +26,7 @@ const cure = {
   parameters_before: { parallelism: 4 },
   parameters_after: { parallelism: 8 },
   destination_id: null,
+  by_hand: false,
   sql: null,
   undo_sql: null,
   operation_id: null,
@@ -168,6 +169,71 @@ describe("a run's page", () => {
     expect(within(item).getByRole("status", { name: "What came of the cure" })).toHaveTextContent(
       "It helped",
     );
+  });
+
+  it("says where and as whom to run other SQL, and whether it has helped", async () => {
+    const byHand = { ...cure, finding: slowTrigger, parameters_after: {}, by_hand: true };
+    let applied: unknown[] = [];
+    const requests = stubApi({
+      ...routes,
+      "GET /api/v1/databases": {
+        body: { items: [database("database2", "warehouse")], next_cursor: null },
+      },
+      "GET /api/v1/advisor/runs/7": { body: advisorRun({ findings_ranked: [slowTrigger] }) },
+      "GET /api/v1/advisor/cures": () => ({ body: { items: applied, next_cursor: null } }),
+      "POST /api/v1/advisor/cures": () => {
+        applied = [{ ...byHand, state: "no_difference", outcome: "40 LCR/s before, 40 LCR/s after." }];
+        return { status: 201, body: applied[0] };
+      },
+    });
+    renderAt("/advisor/runs/7");
+    const item = await screen.findByRole("listitem", { name: slowTrigger.title });
+    await waitFor(() =>
+      expect(item).toHaveTextContent(
+        /Run it at warehouse \(.+:\d+, database .+\) as the table's owner or a superuser/,
+      ),
+    );
+    await userEvent.click(within(item).getByRole("button", { name: "I have done it: check" }));
+    expect(await within(item).findByText("40 LCR/s before, 40 LCR/s after.")).toBeVisible();
+    const post = requests.find(({ method }) => method === "POST");
+    expect(await post?.json()).toMatchObject({ run_id: 7, finding_id: slowTrigger.id, by_hand: true });
+    expect(within(item).queryByRole("button", { name: "Undo" })).toBeNull();
+    expect(within(item).getByRole("button", { name: "Check again" })).toBeVisible();
+    await expectNoAxeViolations();
+  });
+
+  it("offers a cure again where the trouble has come back after it", async () => {
+    stubApi({
+      ...routes,
+      "GET /api/v1/advisor/cures": {
+        body: { items: [{ ...cure, created_at: "2026-01-01T00:00:00Z" }], next_cursor: null },
+      },
+    });
+    renderAt("/advisor/runs/7");
+    const item = await screen.findByRole("listitem", { name: finding.title });
+    expect(within(item).getByRole("button", { name: "Apply" })).toBeVisible();
+    expect(within(item).queryByRole("button", { name: "Undo" })).toBeNull();
+  });
+
+  it("lets an index that Thalweg may not create be created by hand, and checks it", async () => {
+    const requests = stubApi({
+      ...routes,
+      "GET /api/v1/advisor/runs/7": { body: advisorRun({ findings_ranked: [missingIndex] }) },
+      "POST /api/v1/advisor/cures": {
+        status: 409,
+        body: { type: "", title: "Not allowed", status: 409, code: "insufficient_privilege", detail: "No." },
+      },
+    });
+    renderAt("/advisor/runs/7");
+    const item = await screen.findByRole("listitem", { name: missingIndex.title });
+    await userEvent.click(within(item).getByRole("button", { name: "Apply" }));
+    const dialog = await screen.findByRole("dialog", { name: "Apply the cure" });
+    expect(within(dialog).queryByRole("button", { name: "I have done it: check" })).toBeNull();
+    await userEvent.click(within(dialog).getByRole("button", { name: "Apply" }));
+    await userEvent.click(await within(dialog).findByRole("button", { name: "I have done it: check" }));
+    const posts = requests.filter(({ method }) => method === "POST");
+    expect(posts).toHaveLength(2);
+    expect(await posts[1]?.json()).toMatchObject({ finding_id: missingIndex.id, by_hand: true });
   });
 
   it("says so when nothing limits the path", async () => {

@@ -179,6 +179,7 @@ export const finding: Finding = {
       sql: null,
       database: null,
       database_id: null,
+      run_as: null,
       restart_needed: false,
       index: null,
       destination_id: null,
@@ -201,8 +202,30 @@ export const missingIndex: Finding = {
       sql: INDEX_SQL,
       database: "warehouse",
       database_id: "database2",
+      run_as: "the table's owner or a superuser",
       restart_needed: false,
       index: { schema_name: "public", table: "item", name: "item_thalweg_key" },
+      destination_id: null,
+    },
+  ],
+};
+
+export const slowTrigger: Finding = {
+  ...finding,
+  id: "stream01:apply_trigger:public.item.audit",
+  code: "apply_trigger",
+  title: "A trigger fires for every change that is applied to public.item",
+  cures: [
+    {
+      kind: "sql",
+      text: "Let the trigger fire for local changes only.",
+      parameters: [],
+      sql: "ALTER TABLE public.item ENABLE TRIGGER audit;",
+      database: "warehouse",
+      database_id: "database2",
+      run_as: "the table's owner or a superuser",
+      restart_needed: false,
+      index: null,
       destination_id: null,
     },
   ],

@@ -18,6 +18,8 @@ READS = ("IO:DataFileRead",)
 DEPENDENCY_PERCENT = 25.0
 SMALL_TABLE_ROWS = 1000
 GROUPS_SMALL = 1000
+# Who may run a cure's SQL.
+SUPERUSER, OWNER = "a superuser", "the table's owner or a superuser"
 INDEX_STEM_BYTES = 63 - len("_thalweg_key")
 
 
@@ -74,6 +76,7 @@ def _locks(clues: Clues, stage: Stage) -> Iterator[Finding]:
                 "End the session that holds the lock, or let it commit; then see to it that its application commits "
                 "sooner, or works on other rows than the stream does.",
                 "\n".join(f"SELECT pg_terminate_backend({blocker.pid});" for blocker in blockers),
+                "the same user as the session's, or a superuser",
             )
         ],
         severity=Severity.CRITICAL, stage=stage, share=share,
@@ -104,7 +107,7 @@ def _missing_index(clues: Clues, stage: Stage, facts: DestinationFacts, name: Na
     read = table.seq_tup_read - (before.seq_tup_read if before else 0)
     cure = (
         clues.at_destination(
-            f"Create an index on the key of {shown}; writers are not blocked meanwhile.", statement, index
+            f"Create an index on the key of {shown}; writers are not blocked meanwhile.", statement, OWNER, index
         )
         if keys
         else action(f"Give {shown} a primary key or a unique index at the destination.")
@@ -156,7 +159,7 @@ def _triggers(clues: Clues, stage: Stage) -> Iterator[Finding]:
                 clues.at_destination(
                     "Let the trigger fire for local changes only, as triggers do by default. What it does must then "
                     "come from the source, or be done later in sets.",
-                    f"ALTER TABLE {quoted(trigger.table)} ENABLE TRIGGER {name};",
+                    f"ALTER TABLE {quoted(trigger.table)} ENABLE TRIGGER {name};", OWNER,
                 )
             ],
             stage=stage, share=_working(stage, stage.mean.events["EXECUTE"]), is_cause=used,
@@ -193,7 +196,7 @@ def _flushes(clues: Clues, stage: Stage) -> Iterator[Finding]:
             *_group_cures(clues),
             clues.at_destination(
                 "Put pg_wal on a faster disk; until then, more WAL buffers let commits gather.",
-                "ALTER SYSTEM SET wal_buffers = '64MB';  -- takes effect with a restart of the server",
+                "ALTER SYSTEM SET wal_buffers = '64MB';  -- takes effect with a restart of the server", SUPERUSER,
             ),
         ],
         stage=stage, share=_working(stage, max(committing, flushing)),
@@ -312,7 +315,7 @@ def _data_layer(clues: Clues, stage: Stage) -> Iterator[Finding]:
             "The server has it, the database does not: changes are written as SQL.",
             [fact("pg_available_extensions", clues.view.path.path.destination_db, "thalweg_datalayer")],
             [clues.at_destination("Create the extension, then restart the stream.",
-                                  "CREATE EXTENSION thalweg_datalayer;")],
+                                  "CREATE EXTENSION thalweg_datalayer;", SUPERUSER)],
             severity=Severity.ADVICE, is_cause=False, stage=stage,
         )  # fmt: skip
 

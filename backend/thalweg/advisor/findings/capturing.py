@@ -101,6 +101,7 @@ def _decode_cures(clues: Clues, evidence: list[Evidence]) -> list[Cure]:
                 clues.at_source(
                     "Let the source keep larger transactions in memory while it decodes.",
                     "ALTER SYSTEM SET logical_decoding_work_mem = '256MB'; SELECT pg_reload_conf();",
+                    "a superuser",
                 )
             )
         evidence.append(fact("OUTPUT PLUGIN", "source", str(slot.get("plugin"))))

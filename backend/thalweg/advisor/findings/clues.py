@@ -141,18 +141,18 @@ class Clues:
             else None,
         )  # fmt: skip
 
-    def at_destination(self, text: str, sql: str, index: NewIndex | None = None) -> Cure:
-        cure = self._sql(text, sql, self.view.path.path.destination_db, self.facts.destination_id)
+    def at_destination(self, text: str, sql: str, run_as: str, index: NewIndex | None = None) -> Cure:
+        cure = self._sql(text, sql, run_as, self.view.path.path.destination_db, self.facts.destination_id)
         return cure.model_copy(update={"index": index})
 
-    def at_source(self, text: str, sql: str) -> Cure:
-        return self._sql(text, sql, self.view.path.path.source_db, self.facts.source_id)
+    def at_source(self, text: str, sql: str, run_as: str) -> Cure:
+        return self._sql(text, sql, run_as, self.view.path.path.source_db, self.facts.source_id)
 
     @staticmethod
-    def _sql(text: str, sql: str, database: str, database_id: str) -> Cure:
+    def _sql(text: str, sql: str, run_as: str, database: str, database_id: str) -> Cure:
         return Cure(
             kind=CureKind.SQL, text=text, parameters=[], sql=sql, database=database, database_id=database_id,
-            restart_needed=False,
+            run_as=run_as, restart_needed=False,
         )  # fmt: skip
 
 

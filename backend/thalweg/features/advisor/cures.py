@@ -27,12 +27,16 @@ def index_of(row: AdvisorCureRow) -> IndexName:
     return IndexName(named.schema_name, named.table, named.name)
 
 
+def by_hand(row: AdvisorCureRow) -> bool:
+    return row.index_name is None and not row.parameters_after
+
+
 def resource_of(row: AdvisorCureRow) -> AppliedCure:
     return AppliedCure(
         id=row.id, created_at=row.created_at, applied_by=row.applied_by, run_id=row.run_id,
         finding=Finding.model_validate(row.finding), stream_id=row.stream_id, path_id=row.path_id,
         parameters_before=row.parameters_before, parameters_after=row.parameters_after,
-        destination_id=row.destination_id, sql=row.sql, operation_id=row.operation_id,
+        destination_id=row.destination_id, by_hand=by_hand(row), sql=row.sql, operation_id=row.operation_id,
         undo_sql=index_of(row).drop_sql if row.index_name is not None else None,
         state=CureState(row.state), before_run_id=row.before_run_id, after_run_id=row.after_run_id,
         measure_at=row.measure_at, outcome=row.outcome, undone_at=row.undone_at,
@@ -61,6 +65,8 @@ async def measure(session: AsyncSession, resources: Resources, row: AdvisorCureR
         scope, Span(seconds=seconds), RunReason.AFTER_CURE, row.applied_by, detail=row.finding["title"], facts=True
     )
     after = await take_run(session, resources, request)
+    if row.after_run_id is not None:
+        await repository.remove_run(session, row.after_run_id)  # it told nothing
     before = None
     if row.before_run_id is not None:
         before = await repository.run_by_id(session, row.before_run_id, whole=True)
@@ -70,7 +76,7 @@ async def measure(session: AsyncSession, resources: Resources, row: AdvisorCureR
     else:
         judgement = judge(run_of(before), run_of(after), row.path_id, row.finding["code"])
     if judgement.state is CureState.MEASURING and at - row.created_at < MEASURE_WITHIN:
-        row.measure_at = at + timedelta(seconds=seconds)
+        row.measure_at, row.outcome = at + timedelta(seconds=seconds), judgement.outcome
         return
     state = CureState.NOT_MEASURED if judgement.state is CureState.MEASURING else judgement.state
     row.state, row.outcome, row.measure_at = state, judgement.outcome, None

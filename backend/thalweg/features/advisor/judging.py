@@ -43,12 +43,13 @@ def _figures(run: Run, path_id: str, code: str) -> _Figures | None:
 
 
 def judge(before: Run, after: Run, path_id: str, code: str) -> Judgement:
-    """By throughput where there was a backlog, else by latency; a finding that is gone counts as help too."""
+    """By throughput where there was a backlog, else by latency; a finding that is gone counts as help too. What carries
+    nothing tells nothing: no trouble shows in it either."""
     first, second = _figures(before, path_id, code), _figures(after, path_id, code)
     if first is None or second is None:
         return Judgement(CureState.NOT_MEASURED, "The path is not in both snapshots.")
-    if second.verdict in STARTING or second.rate is None:
-        return Judgement(CureState.MEASURING, "The path has not run with the change for long enough.")
+    if second.verdict in STARTING or not second.rate:
+        return Judgement(CureState.MEASURING, "The path has not carried anything with the change.")
     words = _words(first, second)
     rate, latency = _ratio(first.rate, second.rate), _ratio(first.latency, second.latency)
     if rate is not None and rate >= BETTER_RATE:

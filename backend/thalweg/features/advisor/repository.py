@@ -43,6 +43,10 @@ async def run_by_id(session: AsyncSession, run_id: int, *, whole: bool = False) 
     return (await session.scalars(query)).one_or_none()
 
 
+async def remove_run(session: AsyncSession, run_id: int) -> None:
+    await session.execute(delete(AdvisorRunRow).where(AdvisorRunRow.id == run_id))
+
+
 async def remove_outdated(session: AsyncSession, before: datetime, runs_max: int) -> int:
     """Removes what is older, and the oldest beyond so many; never what shall be kept. Gives how many."""
     newest = select(AdvisorRunRow.id).order_by(AdvisorRunRow.id.desc()).offset(runs_max).limit(1).scalar_subquery()

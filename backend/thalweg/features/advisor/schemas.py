@@ -233,6 +233,10 @@ class CureApply(Body):
     measure_after_seconds: int = Field(
         default=30, ge=2, le=3600, description="How long the path runs with the change before it is judged."
     )
+    by_hand: bool = Field(
+        default=False,
+        description="A person has carried the cure out: nothing is changed, only judged, beside the finding's run.",
+    )
 
 
 class AppliedCure(Resource):
@@ -246,6 +250,7 @@ class AppliedCure(Resource):
     parameters_before: dict[str, bool | int | str]
     parameters_after: dict[str, bool | int | str]
     destination_id: str | None = Field(description="Whose own parameters these are. Null: the stream's.")
+    by_hand: bool = Field(description="A person has carried it out, and takes it back if need be.")
     sql: str | None = Field(description="What runs at the destination's database. Null: parameters are changed.")
     undo_sql: str | None
     operation_id: str | None = Field(description="The last long work for it. Null: there is none.")

@@ -1262,7 +1262,9 @@ export interface paths {
         put?: never;
         /**
          * Apply Cure
-         * @description Apply a finding's change of parameters. A snapshot is taken before and after, and says whether it helped.
+         * @description Apply a finding's cure: a change of parameters, or an index. Snapshots before and after say whether it helped.
+         *
+         *     With `by_hand` nothing is changed: what a person has done is judged, against the run with the finding.
          */
         post: operations["advisor_cures_apply"];
         delete?: never;
@@ -2306,6 +2308,11 @@ export interface components {
              */
             destination_id: string | null;
             /**
+             * By Hand
+             * @description A person has carried it out, and takes it back if need be.
+             */
+            by_hand: boolean;
+            /**
              * Sql
              * @description What runs at the destination's database. Null: parameters are changed.
              */
@@ -2666,6 +2673,11 @@ export interface components {
             /** Database Id */
             database_id: string | null;
             /**
+             * Run As
+             * @description Who may run `sql` there, in words.
+             */
+            run_as: string | null;
+            /**
              * Restart Needed
              * @description It takes effect after a stop and start of the stream.
              */
@@ -2696,6 +2708,12 @@ export interface components {
              * @default 30
              */
             measure_after_seconds: number;
+            /**
+             * By Hand
+             * @description A person has carried the cure out: nothing is changed, only judged, beside the finding's run.
+             * @default false
+             */
+            by_hand: boolean;
         };
         /**
          * CureKind

@@ -1,10 +1,10 @@
 import { Button, Modal, NumberInput, Stack, Text } from "@mantine/core";
 import { IconCircleCheck, IconWand } from "@tabler/icons-react";
 import { useState } from "react";
-import { useTakeRun } from "@/api/advisor";
 import { useApplyCure } from "@/api/advisor-cures";
+import { ProblemError } from "@/api/problem";
 import { problemInWords } from "@/api/problem-in-words";
-import type { AdvisorRun, AppliedCure, Cure, Finding } from "@/api/types";
+import type { AppliedCure, Cure, Finding } from "@/api/types";
 import { CopyBlock } from "@/ui/copy-block";
 import { FormButtons } from "@/ui/form-buttons";
 import { ProblemAlert } from "@/ui/problem-alert";
@@ -12,6 +12,7 @@ import { RestCall } from "@/ui/rest-call";
 import { CureOutcome } from "./cure-outcome";
 
 const MEASURE_AFTER_SECONDS = 30;
+const CHECK_AFTER_SECONDS = 10;
 
 interface CureActionsProps {
   runId: number;
@@ -21,15 +22,14 @@ interface CureActionsProps {
   /** Cures of this finding that were applied, newest first. */
   applied: AppliedCure[];
   mayAct: boolean;
-  onChecked: (before: number, after: AdvisorRun) => void;
 }
 
 /** Apply a change of parameters or create an index; for what a person does at a database, check afterwards whether it helped. */
-export function CureActions({ runId, finding, cure, index, applied, mayAct, onChecked }: CureActionsProps) {
+export function CureActions({ runId, finding, cure, index, applied, mayAct }: CureActionsProps) {
   const [open, setOpen] = useState(false);
   const latest = applied.find((one) => sameChange(one, cure));
-  if (cure.kind !== "parameter" && !cure.index) {
-    return <CheckByRun runId={runId} finding={finding} mayAct={mayAct} onChecked={onChecked} />;
+  if (latest?.by_hand || (cure.kind !== "parameter" && !cure.index)) {
+    return <ByHand runId={runId} finding={finding} index={index} latest={latest} mayAct={mayAct} />;
   }
   if (latest && latest.state !== "undone" && latest.state !== "failed") {
     return <CureOutcome cure={latest} mayAct={mayAct} />;
@@ -53,6 +53,7 @@ export function CureActions({ runId, finding, cure, index, applied, mayAct, onCh
 }
 
 function sameChange(applied: AppliedCure, cure: Cure): boolean {
+  if (applied.by_hand) return applied.finding.cures[0]?.text === cure.text;
   if (cure.kind === "sql") return applied.sql === cure.sql;
   return (
     applied.destination_id === cure.destination_id &&
@@ -70,6 +71,7 @@ interface ApplyCureProps {
 
 function ApplyCure({ runId, finding, cure, index, onClose }: ApplyCureProps) {
   const apply = useApplyCure();
+  const check = useApplyCure();
   const [seconds, setSeconds] = useState<number | string>(MEASURE_AFTER_SECONDS);
   const after = Number(seconds);
   const valid = Number.isInteger(after) && after >= 5 && after <= 3600;
@@ -78,6 +80,7 @@ function ApplyCure({ runId, finding, cure, index, onClose }: ApplyCureProps) {
     finding_id: finding.id,
     cure_index: index,
     measure_after_seconds: valid ? after : MEASURE_AFTER_SECONDS,
+    by_hand: false,
   };
   return (
     <Modal opened onClose={onClose} title="Apply the cure" size="lg">
@@ -124,6 +127,18 @@ function ApplyCure({ runId, finding, cure, index, onClose }: ApplyCureProps) {
             error={valid ? undefined : "A whole number from 5 to 3600"}
           />
           {apply.isError && <ProblemAlert problem={problemInWords(apply.error)} />}
+          {forbidden(apply.error) && (
+            <Button
+              variant="default"
+              loading={check.isPending}
+              leftSection={<IconCircleCheck size={14} aria-hidden />}
+              style={{ alignSelf: "flex-start" }}
+              onClick={() => check.mutate({ ...body, by_hand: true }, { onSuccess: onClose })}
+            >
+              I have done it: check
+            </Button>
+          )}
+          {check.isError && <ProblemAlert problem={problemInWords(check.error)} />}
           <RestCall call={{ method: "POST", path: "/api/v1/advisor/cures", body }} maxHeight={160} />
           <FormButtons onCancel={onClose} loading={apply.isPending} disabled={!valid}>
             Apply
@@ -134,35 +149,44 @@ function ApplyCure({ runId, finding, cure, index, onClose }: ApplyCureProps) {
   );
 }
 
-function CheckByRun({
-  runId,
-  finding,
-  mayAct,
-  onChecked,
-}: Pick<CureActionsProps, "runId" | "finding" | "mayAct" | "onChecked">) {
-  const take = useTakeRun();
+/** The database's user may not: somebody else has to. */
+function forbidden(error: unknown): boolean {
+  return error instanceof ProblemError && error.problem.code === "insufficient_privilege";
+}
+
+interface ByHandProps {
+  runId: number;
+  finding: Finding;
+  index: number;
+  latest: AppliedCure | undefined;
+  mayAct: boolean;
+}
+
+/** A person has carried it out: a snapshot says whether it helped, as often as one wants to know. */
+function ByHand({ runId, finding, index, latest, mayAct }: ByHandProps) {
+  const apply = useApplyCure();
+  const body = {
+    run_id: runId,
+    finding_id: finding.id,
+    cure_index: index,
+    measure_after_seconds: CHECK_AFTER_SECONDS,
+    by_hand: true,
+  };
   return (
-    <Stack gap={6} align="flex-end" style={{ flex: "none", maxWidth: 320 }}>
-      <Button
-        variant="default"
-        disabled={!mayAct}
-        loading={take.isPending}
-        leftSection={<IconCircleCheck size={14} aria-hidden />}
-        onClick={() =>
-          take.mutate(
-            {
-              stream_id: finding.stream_id,
-              window_seconds: 10,
-              facts: true,
-              note: `After: ${finding.title}`,
-            },
-            { onSuccess: (run) => onChecked(runId, run) },
-          )
-        }
-      >
-        I have done it: check
-      </Button>
-      {take.isError && <ProblemAlert problem={problemInWords(take.error)} />}
+    <Stack gap={6} align="flex-end" style={{ flex: "none", maxWidth: 380 }}>
+      {latest && <CureOutcome cure={latest} mayAct={mayAct} />}
+      {latest?.state !== "measuring" && (
+        <Button
+          variant="default"
+          disabled={!mayAct}
+          loading={apply.isPending}
+          leftSection={<IconCircleCheck size={14} aria-hidden />}
+          onClick={() => apply.mutate(body)}
+        >
+          {latest ? "Check again" : "I have done it: check"}
+        </Button>
+      )}
+      {apply.isError && <ProblemAlert problem={problemInWords(apply.error)} />}
     </Stack>
   );
 }

@@ -52,8 +52,9 @@ export function CureOutcome({ cure, mayAct }: { cure: AppliedCure; mayAct: boole
 }
 
 /** An index that is being created or dropped has to end first. */
-function undoable({ state, sql }: AppliedCure): boolean {
+function undoable({ state, sql, by_hand }: AppliedCure): boolean {
   return (
+    !by_hand &&
     state !== "undone" &&
     state !== "failed" &&
     (sql === null || (state !== "applying" && state !== "undoing"))

@@ -19,6 +19,7 @@ export function CuresTable({ cures, mayAct }: { cures: AppliedCure[]; mayAct: bo
           </Text>
           <Text size="xs" c="dimmed">
             by {cure.applied_by}
+            {cure.by_hand && ", at the database"}
           </Text>
         </Box>
       ),
@@ -44,6 +45,10 @@ export function CuresTable({ cures, mayAct }: { cures: AppliedCure[]; mayAct: bo
         cure.sql ? (
           <Text size="xs" ff="monospace" maw={420} style={{ overflowWrap: "anywhere" }}>
             {cure.sql}
+          </Text>
+        ) : cure.by_hand ? (
+          <Text size="xs" maw={420}>
+            {cure.finding.cures[0]?.text}
           </Text>
         ) : (
           Object.entries(cure.parameters_after).map(([name, value]) => (

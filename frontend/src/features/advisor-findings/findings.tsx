@@ -1,6 +1,8 @@
 import { Box, Group, Stack, Text, Title } from "@mantine/core";
 import { IconCircleCheck } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
+import { databasesQuery } from "@/api/databases";
 import type { Cure, Finding } from "@/api/types";
 import { severityInWords } from "@/lib/advisor";
 import { CopyBlock } from "@/ui/copy-block";
@@ -95,6 +97,7 @@ function CureBlock({ cure, first, actions }: { cure: Cure; first: boolean; actio
         </Box>
         {actions}
       </Group>
+      {cure.run_as && !cure.index && <WhereToRun cure={cure} />}
       {cure.sql && (
         <Box mt={6}>
           <CopyBlock
@@ -106,5 +109,17 @@ function CureBlock({ cure, first, actions }: { cure: Cure; first: boolean; actio
         </Box>
       )}
     </Box>
+  );
+}
+
+/** Thalweg's own user seldom may: whoever does it must know where, and as whom. */
+function WhereToRun({ cure }: { cure: Cure }) {
+  const databases = useQuery(databasesQuery).data ?? [];
+  const at = databases.find(({ id }) => id === cure.database_id);
+  return (
+    <Text size="sm" mt={6}>
+      Thalweg does not run this by itself. Run it at <strong>{cure.database}</strong>
+      {at && ` (${at.host}:${at.port}, database ${at.dbname})`} as {cure.run_as}, then let it be checked.
+    </Text>
   );
 }

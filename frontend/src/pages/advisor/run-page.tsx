@@ -7,7 +7,7 @@ import { curesQuery } from "@/api/advisor-cures";
 import { ProblemError } from "@/api/problem";
 import { problemInWords } from "@/api/problem-in-words";
 import { sessionQuery } from "@/api/session";
-import type { AdvisorRun, RunPath } from "@/api/types";
+import type { AdvisorRun, AppliedCure, RunPath } from "@/api/types";
 import { CureActions } from "@/features/advisor-cures/cure-actions";
 import { EvidenceSpan } from "@/features/advisor-findings/evidence-chart";
 import { Findings } from "@/features/advisor-findings/findings";
@@ -16,7 +16,7 @@ import { runTitle, worstPaths } from "@/features/advisor-runs/runs";
 import { AdvisorTables } from "@/features/advisor-tables/advisor-tables";
 import { PathChoice } from "@/features/path-view/path-choice";
 import { PathView } from "@/features/path-view/path-view";
-import { reasonInWords } from "@/lib/advisor";
+import { CURE_AT_WORK, reasonInWords } from "@/lib/advisor";
 import { asText, duration, formatTime } from "@/lib/format";
 import { covers } from "@/lib/session-role";
 import { AnchorLink } from "@/ui/anchor-link";
@@ -96,11 +96,8 @@ function RunView({ run }: { run: AdvisorRun }) {
                       finding={finding}
                       cure={cure}
                       index={index}
-                      applied={cures.filter((one) => one.finding.id === finding.id)}
+                      applied={cures.filter((one) => one.finding.id === finding.id && concerns(one, run))}
                       mayAct={mayAct}
-                      onChecked={(before, after) =>
-                        navigate({ to: "/advisor/compare", search: { before, after: after.id } })
-                      }
                     />
                   )}
                 />
@@ -121,6 +118,11 @@ function RunView({ run }: { run: AdvisorRun }) {
       </Stack>
     </>
   );
+}
+
+/** A cure from before the run has not kept its trouble away. */
+function concerns(cure: AppliedCure, run: AdvisorRun): boolean {
+  return Date.parse(cure.created_at) >= Date.parse(run.at) || CURE_AT_WORK.includes(cure.state);
 }
 
 function StreamLink({ path }: { path: RunPath }) {

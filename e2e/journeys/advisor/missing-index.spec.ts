@@ -1,0 +1,55 @@
+// A destination that is really slow: each update reads the whole table. The advisor names the index that is missing, creates
+// it, says that it helped, and drops it again.
+import { expect, test } from "@playwright/test";
+import { RUN } from "../../environment/stack.ts";
+import { stock } from "../../environment/stock.ts";
+import { AdvisorScreen } from "../../screens/advisor-screen.ts";
+import { StreamScreen } from "../../screens/stream-screen.ts";
+
+test.setTimeout(150_000);
+
+const INDEX = "stock_thalweg_key";
+const indexes = () =>
+  stock.atDestination(
+    "SELECT indexrelid::regclass || CASE WHEN indisvalid THEN '' ELSE ' (invalid)' END FROM pg_index WHERE indrelid = 'stock'::regclass",
+  );
+
+test("a missing index is named, created with its SQL, found to help, and dropped by Undo", async ({
+  page,
+  request,
+}) => {
+  const advisor = new AdvisorScreen(page);
+  const stream = new StreamScreen(page);
+  const id = await stock.replicate(request);
+  const load = stock.load(80, 140);
+
+  await stream.open(stock.name);
+  await stream.tab(/^Path/);
+  await expect(advisor.stage("Appliers")).toContainText("Bottleneck", { timeout: 45_000 });
+  await expect(advisor.verdict).toContainText("statements at the destination");
+  await advisor.takeSnapshot(`without index ${RUN}`, 5);
+  const finding = advisor.finding(/public\.stock has no index for its key at the destination/);
+  await expect(finding).toContainText("why the bottleneck is one");
+
+  await finding.getByRole("button", { name: "Apply" }).click();
+  const dialog = page.getByRole("dialog", { name: "Apply the cure" });
+  await expect(dialog.getByRole("region", { name: /^SQL that runs at/ })).toHaveText(
+    `CREATE UNIQUE INDEX CONCURRENTLY "${INDEX}" ON "public"."stock" ("id");`,
+  );
+  await dialog.getByLabel("Judge it after").fill("5");
+  await page.screenshot({ path: test.info().outputPath("apply.png") });
+  await dialog.getByRole("button", { name: "Apply", exact: true }).click();
+  const outcome = finding.getByRole("status", { name: "What came of the cure" });
+  await expect(outcome).toContainText(/Applying|Measuring|It helped/);
+  await page.screenshot({ path: test.info().outputPath("applying.png"), fullPage: true });
+  await expect(outcome).toContainText("It helped", { timeout: 60_000 });
+  await expect(finding.getByRole("link", { name: "Compare before and after" })).toBeVisible();
+  await page.screenshot({ path: test.info().outputPath("helped.png"), fullPage: true });
+  expect(await indexes()).toBe(INDEX);
+
+  await finding.getByRole("button", { name: "Undo" }).click();
+  await expect(finding.getByRole("button", { name: "Apply" })).toBeVisible({ timeout: 30_000 });
+  expect(await indexes()).toBe("");
+  await load.stop();
+  await stock.forget(request, id);
+});
