@@ -55,7 +55,7 @@ async def told(receiver: HttpReceiver, rule: str, event: str) -> dict[str, Any]:
         bodies = [json.loads(body) for _, body in receiver.taken]
         return next((b for b in bodies if b["event"] == event and b["alert"]["rule"] == rule), None)
 
-    return dict(await eventually(found, 30))
+    return dict(await eventually(found, 60))
 
 
 async def test_conflicting_row_is_parked_told_of_and_over_when_it_is_discarded(

@@ -219,7 +219,7 @@ async def test_index_is_created_at_the_destination_measured_and_dropped_again(
         codes = {item["code"]: item for item in run["findings_ranked"]}
         return {**codes["apply_missing_index"], "run_id": run["id"]} if "apply_missing_index" in codes else None
 
-    finding = await eventually(found)
+    finding = await eventually(found, 30)
     sql = finding["cures"][0]["sql"]
     assert sql == 'CREATE UNIQUE INDEX CONCURRENTLY "orders_thalweg_key" ON "public"."orders" ("id");'
     body = {"run_id": finding["run_id"], "finding_id": finding["id"], "measure_after_seconds": 2}
@@ -274,7 +274,7 @@ async def over(operator: httpx.AsyncClient, cure_id: int) -> dict[str, Any]:
         shown = (await operator.get(f"{ADVISOR}/cures/{cure_id}")).json()
         return dict(shown) if shown["state"] not in ("applying", "measuring", "undoing") else None
 
-    return dict(await eventually(ended, 20))
+    return dict(await eventually(ended, 60))
 
 
 def indexes(sides: Sides) -> list[tuple[str, bool]]:

@@ -74,7 +74,7 @@ async def test_index_of_a_killed_collector_is_built_anew_by_the_next(
         missing = [item for item in run["findings_ranked"] if item["code"] == "apply_missing_index"]
         return {"run_id": run["id"], "finding_id": missing[0]["id"]} if missing else None
 
-    body = {**await eventually(found, 20), "measure_after_seconds": 2}
+    body = {**await eventually(found, 60), "measure_after_seconds": 2}
     look = psycopg.connect(sides.cluster.url(sides.destination["dbname"]).replace("+psycopg", ""), autocommit=True)
 
     async def rows(query: str) -> list[tuple[Any, ...]]:
@@ -84,8 +84,8 @@ async def test_index_of_a_killed_collector_is_built_anew_by_the_next(
         writer.execute("UPDATE orders SET amount = 1 WHERE id = 1")  # the index waits for it
         cure = (await operator.post(f"{ADVISOR}/cures", json=body)).json()
         operation = f"/api/v1/operations/{cure['operation_id']}"
-        ((builder,),) = await eventually(lambda: rows(BUILDING), 20)
-        await wait_for(operator, operation, state="running")
+        ((builder,),) = await eventually(lambda: rows(BUILDING), 60)
+        await wait_for(operator, operation, seconds=30, state="running")
         doomed.kill()
         doomed.wait()
         ((oid, valid),) = await rows(INDEX)
@@ -104,7 +104,7 @@ async def test_index_of_a_killed_collector_is_built_anew_by_the_next(
                 )
                 return bool(await rows(query + " AND datname = current_database() AND pid <> pg_backend_pid()"))
 
-            await eventually(dropping, 20)
+            await eventually(dropping, 60)
             writer.commit()
             done = await over(operator, cure["id"])
             assert done["state"] in ("helped", "no_difference", "worse"), done
