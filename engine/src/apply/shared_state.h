@@ -21,6 +21,8 @@
 
 namespace thalweg::apply {
 
+class Coordinator;
+
 // Live parameters, readable by every agent. Writer: Apply::set_parameters, under its lock. Readers: any (relaxed: a
 // change takes effect at the next group).
 struct LiveParameters {
@@ -90,6 +92,8 @@ struct SharedState {
   std::atomic<bool> commits_ended{false};
   // Set by whoever changed the error queue; the coordinator loads it again and clears this.
   std::atomic<bool> reload_parked{false};
+  // Writer: the coordinator, while it is there (release). Readers: tell_coordinator (acquire).
+  std::atomic<Coordinator*> coordinator{nullptr};
   base::Doorbell coordinator_bell;
   base::Doorbell reader_bell;
   base::Doorbell recorder_bell;
@@ -105,6 +109,8 @@ struct SharedState {
     options.abandon = &abandon;
     return options;
   }
+  // Thread-safe, for the reader and the appliers: there is a transaction, or a group has finished.
+  void tell_coordinator();
   // Thread-safe: wakes everybody who looks at ending().
   void stop() {
     stop_now.store(true, std::memory_order_release);

@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::string_view kDeadlockDetected = "40P01";
 constexpr uint64_t kSmallGroupLcrs = 16;  // below, merging rows does not pay
+constexpr uint64_t kSmallCallLcrs = 100;  // the same where the data layer takes most of them
 constexpr int kTriesMax = 8;
 constexpr std::chrono::milliseconds kFirstRetryDelay{5};
 constexpr std::chrono::milliseconds kIdleWait{100};
@@ -119,7 +120,7 @@ void Applier::run() {
     time_.enter(Activity::busy);
     execute(*group);
     finished_.store(group, std::memory_order_release);
-    shared_.coordinator_bell.ring();
+    shared_.tell_coordinator();
   }
   state_.set("IDLE");
   time_.enter(Activity::idle);
@@ -220,8 +221,10 @@ base::Result<bool> Applier::is_outdated(const base::Error& error) {
 }
 
 base::Result<void> Applier::execute_together(Group& group) {
-  executor_->use_data_layer(has_data_layer_ && shared_.parameters.data_layer.load(std::memory_order_relaxed));
-  const bool small = group.lcrs < kSmallGroupLcrs && !group.transactions.front()->spilled;
+  const bool below_sql = has_data_layer_ && shared_.parameters.data_layer.load(std::memory_order_relaxed);
+  executor_->use_data_layer(below_sql);
+  const bool small =
+      group.lcrs < (below_sql ? kSmallCallLcrs : kSmallGroupLcrs) && !group.transactions.front()->spilled;
   Refusal refusal;
   if (small && is_turn(group)) {
     // One round trip: the sync commits what came since the last one, unless a statement failed.

@@ -21,21 +21,26 @@ namespace {
 constexpr size_t kWindowGroupsPerApplier = 8;          // how far commits may run ahead of the low watermark
 constexpr size_t kWaitingGroupsOver = 2;               // formed ahead of time, besides one an applier
 constexpr uint64_t kGroupBytesMax = 16 * 1024 * 1024;  // a group does not grow beyond; one transaction may be more
-constexpr uint64_t kFlowLcrsPerMs = 20;                // a steady flow has at least so many LCRs,
+constexpr uint64_t kFlowLcrsPerMs = 60;                // a steady flow has at least so many LCRs,
 constexpr std::chrono::milliseconds kFlowWindow{20};   // measured over this time
 constexpr std::chrono::microseconds kHoldWaitMax{1000};
 constexpr std::chrono::milliseconds kIdleWait{100};
 constexpr std::chrono::milliseconds kWatchPause{20};
 constexpr size_t kMarkersMax = 1024;
+constexpr uint64_t kNewsLcrsMax = 500;  // more that wait are a backlog: whoever has news has other work, too
 
 }  // namespace
 
 Coordinator::Coordinator(SharedState& shared, metadata::MetadataCache& cache, TransactionQueue& in, ParkedSet parked)
     : shared_(shared), cache_(cache), in_(in), parked_(std::move(parked)) {
+  shared_.coordinator.store(this, std::memory_order_release);
   thread_ = std::thread([this] { run(); });
 }
 
-Coordinator::~Coordinator() { join(); }
+Coordinator::~Coordinator() {
+  join();
+  shared_.coordinator.store(nullptr, std::memory_order_release);
+}
 
 void Coordinator::join() {
   if (!thread_.joinable()) return;
@@ -99,7 +104,6 @@ Coordinator::Clock::duration Coordinator::patience(const Group& group) const {
 
 void Coordinator::measure_flow() {
   const auto now = Clock::now();
-  show_transactions(now);
   const auto elapsed = now - flow_since_;
   if (elapsed < kFlowWindow) return;
   const uint64_t lcrs = in_.pushed_lcrs();
@@ -109,48 +113,90 @@ void Coordinator::measure_flow() {
   flow_lcrs_ = lcrs;
 }
 
+// One look at everything that may have come. True: worth another one.
+bool Coordinator::step() {
+  bool moved = take_finished();
+  if (shared_.ending()) return moved;
+  moved = form_groups() || moved;
+  return dispatch() || moved;
+}
+
+// Nothing is left to do now: how long the agent may sleep unless somebody has news; nothing where some came meanwhile.
+std::optional<Coordinator::Clock::duration> Coordinator::rest() {
+  const bool ending = shared_.ending();
+  state_.set(window_.empty() ? "IDLE" : ending ? "SHUTTING DOWN CLEANLY" : "APPLYING");
+  tell_idle_appliers();
+  // A new transaction is news only when it could be put to use.
+  const auto held = waiting_ > 0 && idle_appliers() > 0 ? patience(*window_.back()) : Clock::duration{0};
+  const bool wants = !ending && held.count() == 0 && (waiting_ == 0 || idle_appliers() > 0);
+  in_.want(wants);
+  if (wants && waiting_ == 0 && in_.peek() != nullptr) return std::nullopt;
+  time_.enter(window_.empty() ? Activity::idle : Activity::execute);
+  const bool watches = running_ > 0 && shared_.parameters.commit_serialization.load(std::memory_order_relaxed) ==
+                                           CommitSerialization::full;
+  // What is held while others run goes when one of them ends: no need to be on time beside that.
+  return held.count() > 0 ? (running_ > 0 ? kHoldWaitMax : std::min<Clock::duration>(held, kHoldWaitMax))
+         : watches        ? Clock::duration(kWatchPause)
+                          : Clock::duration(kIdleWait);
+}
+
+// While little comes the agent is not woken: that would be two more waits for a processor on a change's way. Whatever
+// is out of the ordinary is the agent's.
+bool Coordinator::take_news() {
+  const std::unique_lock lock(turn_, std::try_to_lock);
+  if (!lock.owns_lock() || shared_.ending() || in_.closed() || in_.waiting_lcrs() > kNewsLcrsMax ||
+      shared_.reload_parked.load(std::memory_order_acquire))
+    return false;
+  time_.enter(Activity::busy);
+  measure_flow();
+  std::optional<Clock::duration> wait;
+  while (!wait) {
+    while (step()) continue;
+    wait = rest();
+  }
+  if (Clock::now() + *wait < wakes_at_) shared_.coordinator_bell.ring();
+  return true;
+}
+
 void Coordinator::run() {
+  std::unique_lock lock(turn_);
   time_.enter(Activity::busy);
   fit_appliers();
   while (true) {
     const uint32_t ticket = shared_.coordinator_bell.ticket();
-    bool moved = take_finished();
     measure_flow();
-    const bool ending = shared_.ending();
-    if (ending && running_ == 0) break;
-    if (!ending) {
+    show_transactions(Clock::now());
+    if (!shared_.ending()) {
       fit_appliers();
       if (shared_.reload_parked.load(std::memory_order_acquire)) reload_parked();
-      const bool closed = in_.closed();  // before the look at what is left
-      moved = form_groups() || moved;
-      moved = dispatch() || moved;
-      if (closed && in_.peek() == nullptr && window_.empty()) {
-        if (in_.failure()) shared_.error.set(*in_.failure());
-        break;
-      }
+    }
+    const bool closed = in_.closed();  // before the look at what is left
+    const bool moved = step();
+    if (shared_.ending() && running_ == 0) break;
+    if (closed && in_.peek() == nullptr && window_.empty()) {
+      if (in_.failure()) shared_.error.set(*in_.failure());
+      break;
     }
     resolve_commit_order_deadlock();
     if (moved) continue;
-    state_.set(window_.empty() ? "IDLE" : ending ? "SHUTTING DOWN CLEANLY" : "APPLYING");
-    tell_idle_appliers();
-    // Wakes for a new transaction only when it could be put to use.
-    const auto held = waiting_ > 0 && idle_appliers() > 0 ? patience(*window_.back()) : Clock::duration{0};
-    const bool wants = !ending && held.count() == 0 && (waiting_ == 0 || idle_appliers() > 0);
-    in_.want(wants);
-    if (wants && waiting_ == 0 && in_.peek() != nullptr) continue;
-    const ActivityScope idle(time_, window_.empty() ? Activity::idle : Activity::execute);
-    const bool watches = running_ > 0 && shared_.parameters.commit_serialization.load(std::memory_order_relaxed) ==
-                                             CommitSerialization::full;
-    const Clock::duration wait = held.count() > 0 ? std::min<Clock::duration>(held, kHoldWaitMax)
-                                 : watches        ? Clock::duration(kWatchPause)
-                                                  : Clock::duration(kIdleWait);
-    shared_.coordinator_bell.wait(ticket, std::chrono::ceil<std::chrono::microseconds>(wait));
+    const auto wait = rest();
+    if (!wait) continue;
+    wakes_at_ = Clock::now() + *wait;
+    lock.unlock();
+    shared_.coordinator_bell.wait(ticket, std::chrono::ceil<std::chrono::microseconds>(*wait));
+    lock.lock();
+    time_.enter(Activity::busy);
   }
   state_.set(shared_.error.is_set() ? "ABORTING" : "SHUTTING DOWN CLEANLY");
   shared_.commits_ended.store(true, std::memory_order_release);
   shared_.stop();
   for (int i = 0; i < applier_count(); ++i) appliers_[static_cast<size_t>(i)]->ring();
   ended_.store(true, std::memory_order_release);
+}
+
+void SharedState::tell_coordinator() {
+  Coordinator* const there = coordinator.load(std::memory_order_acquire);
+  if (there == nullptr || !there->take_news()) coordinator_bell.ring();
 }
 
 bool Coordinator::take_finished() {

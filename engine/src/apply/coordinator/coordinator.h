@@ -5,6 +5,7 @@
 #include <chrono>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -26,7 +27,8 @@ namespace thalweg::apply {
 inline constexpr int kAppliersMax = 64;
 
 // An agent; it owns the appliers. sample, applier_count and applier belong to anybody. Appliers that were retired
-// count, too.
+// count, too. Its work is done by whoever holds the turn: the agent's thread, or while little comes the reader or the
+// applier that has news for it (docs/decisions/speed.md).
 class Coordinator {
  public:
   Coordinator(SharedState& shared, metadata::MetadataCache& cache, TransactionQueue& in, ParkedSet parked);
@@ -35,6 +37,8 @@ class Coordinator {
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
 
+  // Thread-safe: handles a new transaction or a finished group on the caller's thread. False: wake the agent.
+  bool take_news();
   bool ended() const { return ended_.load(std::memory_order_acquire); }
   int applier_count() const { return applier_count_.load(std::memory_order_acquire); }
   const Applier& applier(int index) const { return *appliers_[static_cast<size_t>(index)]; }
@@ -50,6 +54,8 @@ class Coordinator {
   using Clock = std::chrono::steady_clock;
 
   void run();
+  bool step();
+  std::optional<Clock::duration> rest();
   void fit_appliers();
   bool take_finished();
   void finish(Group& group);
@@ -78,6 +84,9 @@ class Coordinator {
   SharedState& shared_;
   metadata::MetadataCache& cache_;  // its appliers'
   TransactionQueue& in_;
+  // Held by whoever does the agent's work. Everything below that is not atomic or published is guarded by it.
+  std::mutex turn_;
+  Clock::time_point wakes_at_;  // the agent's thread, by itself
   ParkedSet parked_;
   DependencyTable dependencies_;
   std::deque<std::unique_ptr<Group>> window_;  // by number, from the oldest uncommitted one

@@ -11,13 +11,15 @@ TEST(GroupHold, APathWithNothingElseToDoNeverWaits) { EXPECT_EQ(group_hold(1h, f
 
 TEST(GroupHold, IsASmallPartOfTheDelay) {
   EXPECT_EQ(group_hold(3ms, false, true), 300us);
-  EXPECT_EQ(group_hold(3ms, true, false), 300us);
+  EXPECT_EQ(group_hold(8ms, true, false), 800us);
 }
+
+TEST(GroupHold, GathersWhileOthersRun) { EXPECT_EQ(group_hold(1ms, true, false), kGather); }
 
 TEST(GroupHold, IsBounded) {
   EXPECT_EQ(group_hold(1h, true, false), kHoldMax);
   EXPECT_EQ(group_hold(1h, true, true), kFlowHoldMax);
-  EXPECT_EQ(group_hold(-1h, true, true), 0us) << "the source's clock is ahead";
+  EXPECT_EQ(group_hold(-1h, false, true), 0us) << "the source's clock is ahead";
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 
 namespace thalweg::apply {
 
-// Thread-safe: push belongs to the reader, the rest to the coordinator but where noted.
+// Thread-safe: push belongs to the reader, the rest to whoever has the coordinator's turn but where noted.
 class TransactionQueue {
  public:
   static constexpr size_t kTransactionsMax = 16'384;
@@ -33,7 +33,7 @@ class TransactionQueue {
     if (!ring_.push(transaction.get())) return false;
     transaction.release();
     pushed_lcrs_.store(pushed_lcrs_.load(std::memory_order_relaxed) + lcrs, std::memory_order_seq_cst);
-    if (wanted_.load(std::memory_order_seq_cst)) shared_.coordinator_bell.ring();
+    if (wanted_.load(std::memory_order_seq_cst)) shared_.tell_coordinator();
     return true;
   }
   // The reader failed: what it has pushed is applied, then apply ends with this. Before close().
