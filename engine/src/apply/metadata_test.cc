@@ -283,6 +283,16 @@ TEST(Metadata, SurvivesConcurrentChangesOfTheDestination) {
       }
     }
     h.feed();
+    // The reader looks for changed tables once a second, while transactions flow.
+    for (int i = 0; i < 1000 && of_reader(h, "metadata_invalidations") == 0; ++i) {
+      for (const char* table : {"a", "b", "c", "d"}) {
+        h.begin();
+        h.update(table, {kRounds - 1, "n", kRounds - 1});
+        h.commit();
+      }
+      h.feed();
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
     const bool applied = h.wait_until_applied(h.end());
     done.store(true, std::memory_order_release);
     changer.join();

@@ -78,6 +78,9 @@ struct Group {
   uint64_t after_barrier = 0;  // the part of `after` that later groups inherit
   uint64_t after = 0;          // every group up to this number must have committed
   std::vector<uint64_t> predecessors;
+  // Keys, as hashes, that it shares with predecessors: with its other rows it may begin beside them.
+  std::vector<uint64_t> contested;
+  bool waits_whole = false;  // something else than such keys orders it behind one of them
   // Filled by the applier.
   std::optional<base::Error> error;  // not committed: again, singly, or the end
 

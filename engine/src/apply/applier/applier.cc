@@ -68,8 +68,15 @@ void Applier::revive() {
   thread_ = std::thread([this] { run(); });
 }
 
-void Applier::assign(Group* group) {
+void Applier::assign(Group* group, bool beside) {
+  before_.store(beside ? Before::open : Before::committed, std::memory_order_relaxed);
+  rollback_requested_.store(false, std::memory_order_relaxed);
   assigned_.store(group, std::memory_order_release);
+  bell_.ring();
+}
+
+void Applier::tell_settled(bool committed) {
+  before_.store(committed ? Before::committed : Before::failed, std::memory_order_release);
   bell_.ring();
 }
 
@@ -179,6 +186,26 @@ bool Applier::await_turn(const Group& group) {
   return turn;
 }
 
+base::Result<void> Applier::await_settled() {
+  state_.set("WAIT DEPENDENCY");
+  const ActivityScope waiting(time_, Activity::dependency);
+  const auto begun = std::chrono::steady_clock::now();
+  Before before = Before::open;
+  while (true) {
+    const uint32_t ticket = bell_.ticket();
+    before = before_.load(std::memory_order_acquire);
+    if (before != Before::open || shared_.ending() || rollback_requested_.load(std::memory_order_relaxed)) break;
+    bell_.wait(ticket, kIdleWait);
+    // Has the coordinator look who blocks the oldest group, which costs a query each time: not for an ordinary wait.
+    if (std::chrono::steady_clock::now() - begun >= kIdleWait) waits_for_turn_.store(true, std::memory_order_release);
+  }
+  waits_for_turn_.store(false, std::memory_order_release);
+  state_.set("EXECUTE TRANSACTION");
+  if (before == Before::committed) return {};
+  if (before == Before::open && !shared_.ending()) deadlocks_.add();
+  return base::fail(ErrorCode::database_busy, "rolled back to be executed after transactions that it depends on");
+}
+
 base::Result<Refusal> Applier::commit(LsnRange range) {
   THALWEG_TRY(progress_.send(*session_, range));
   THALWEG_TRY(session_->run(session_->prepared(kCommit, {}), {}, {.any = true}));
@@ -223,8 +250,9 @@ base::Result<bool> Applier::is_outdated(const base::Error& error) {
 base::Result<void> Applier::execute_together(Group& group) {
   const bool below_sql = has_data_layer_ && shared_.parameters.data_layer.load(std::memory_order_relaxed);
   executor_->use_data_layer(below_sql);
+  const bool beside = before_.load(std::memory_order_acquire) != Before::committed;
   const bool small =
-      group.lcrs < (below_sql ? kSmallCallLcrs : kSmallGroupLcrs) && !group.transactions.front()->spilled;
+      !beside && group.lcrs < (below_sql ? kSmallCallLcrs : kSmallGroupLcrs) && !group.transactions.front()->spilled;
   Refusal refusal;
   if (small && is_turn(group)) {
     // One round trip: the sync commits what came since the last one, unless a statement failed.
@@ -237,7 +265,9 @@ base::Result<void> Applier::execute_together(Group& group) {
     THALWEG_TRY(session_->run(session_->prepared(kBegin, {}), {}, {.any = true}));
     {
       const ActivityScope executing(time_, Activity::execute);
-      THALWEG_ASSIGN(refusal, executor_->execute_together(group));
+      GroupExecutor::Settle settle;
+      if (beside) settle = [this] { return await_settled(); };
+      THALWEG_ASSIGN(refusal, executor_->execute_together(group, settle));
     }
     if (!refusal && !await_turn(group)) {
       THALWEG_TRY(roll_back());

@@ -31,9 +31,12 @@ class Applier {
   Applier(const Applier&) = delete;
   Applier& operator=(const Applier&) = delete;
 
-  void assign(Group* group);  // the applier must have none
-  Group* take_finished();     // or nullptr
-  // The group that it holds back for its turn blocks an earlier one at the destination: roll back.
+  // The applier must have none. `beside`: not all that it depends on has committed.
+  void assign(Group* group, bool beside);
+  // By now it has, or it failed: roll back.
+  void tell_settled(bool committed);
+  Group* take_finished();  // or nullptr
+  // The group that it holds back blocks an earlier one at the destination: roll back.
   void request_rollback();
   // Coordinator's word for why there is no work: groups wait for other groups to commit.
   void set_dependency_wait(bool waits);
@@ -63,6 +66,8 @@ class Applier {
   bool is_turn(const Group& group) const;
   // False: roll back instead.
   bool await_turn(const Group& group);
+  // Until what the group was begun beside has committed. Fails with database_busy: roll back instead.
+  base::Result<void> await_settled();
   void account(const Transaction& transaction);
   void publish_counts();
   void refuse_group(Group& group, base::Error error);
@@ -87,6 +92,10 @@ class Applier {
   // Writer: the coordinator sets, the applier clears. Relaxed: it is looked at in a loop.
   std::atomic<bool> rollback_requested_{false};
   std::atomic<bool> dependency_wait_{false};
+  // What became of what the group was begun beside. Writer: the coordinator (release, after the commits it stands for).
+  // Reader: the applier (acquire).
+  enum class Before : uint8_t { open, committed, failed };
+  std::atomic<Before> before_{Before::committed};
   // Writer: the applier. Readers: the coordinator.
   std::atomic<bool> waits_for_turn_{false};
   std::atomic<int> backend_pid_{0};

@@ -325,9 +325,19 @@ base::Result<Refusal> GroupExecutor::add_to_batch(const Transaction& transaction
   return Refusal{};
 }
 
-base::Result<Refusal> GroupExecutor::execute_together(const Group& group) {
+base::Result<Turn> GroupExecutor::turn_of(const Transaction& transaction, const FrameView& frame) {
+  if (!is_row(frame.kind())) return Turn::after;
+  THALWEG_ASSIGN(const TableMetadata* const table, table_of(transaction, frame));
+  if (may_be_copied(*table, transaction)) return Turn::after;
+  return turns_.of(transaction, *table, frame);
+}
+
+base::Result<Refusal> GroupExecutor::execute_together(const Group& group, const Settle& settle) {
   Refusal refusal;
   size_t rows = 0;
+  std::vector<std::pair<const Transaction*, FrameView>> later;
+  bool settled = !settle;
+  if (!settled) turns_.begin(group.contested);
   const auto stop = []() { return base::fail(ErrorCode::apply_failed, {}); };
   const auto flush_all = [&]() -> base::Result<void> {
     THALWEG_ASSIGN(refusal, flush_batches());
@@ -336,18 +346,40 @@ base::Result<Refusal> GroupExecutor::execute_together(const Group& group) {
     if (refusal) return stop();
     return {};
   };
+  const auto add = [&](const Transaction& transaction, const FrameView& frame) -> base::Result<void> {
+    THALWEG_ASSIGN(refusal, add_to_batch(transaction, frame));
+    if (refusal) return stop();
+    if (++rows >= kBatchRowsMax) return flush_all();
+    return {};
+  };
+  const auto settle_now = [&]() -> base::Result<void> {
+    settled = true;
+    THALWEG_TRY(flush_all());
+    THALWEG_TRY(settle());
+    for (const auto& [transaction, frame] : later) THALWEG_TRY(add(*transaction, frame));
+    return {};
+  };
   for (const auto& transaction : group.transactions) {
     TransactionFrames frames(*transaction);
     const auto walked = frames.for_each(
         [&](const FrameView& frame) -> base::Result<void> {
-          THALWEG_ASSIGN(refusal, add_to_batch(*transaction, frame));
-          if (refusal) return stop();
-          if (++rows >= kBatchRowsMax) return flush_all();
-          return {};
+          if (settled) return add(*transaction, frame);
+          THALWEG_ASSIGN(const Turn turn, turn_of(*transaction, frame));
+          if (turn == Turn::later) {
+            later.emplace_back(transaction.get(), frame);
+            return {};
+          }
+          if (turn == Turn::after) THALWEG_TRY(settle_now());
+          return add(*transaction, frame);
         },
         flush_all);
     if (refusal) return refusal;
     if (!walked) return std::unexpected(walked.error());
+  }
+  if (!settled) {
+    const auto done = settle_now();
+    if (refusal) return refusal;
+    if (!done) return std::unexpected(done.error());
   }
   return flush_batches();
 }

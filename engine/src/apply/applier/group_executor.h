@@ -8,6 +8,7 @@
 
 #include "apply/applier/change_writer.h"
 #include "apply/applier/data_layer.h"
+#include "apply/applier/row_turn.h"
 #include "apply/applier/update_merger.h"
 #include "apply/table_finder.h"
 #include "apply/transaction.h"
@@ -43,7 +44,11 @@ class GroupExecutor {
   base::Result<void> send_checked(const Group& group);
   // Through the data layer, or else merged and in sets, within the transaction that the caller has
   // begun; synced and checked on return.
-  base::Result<Refusal> execute_together(const Group& group);
+  // `settle`: where the group is begun beside others that it depends on. Waits until they have committed; a failed
+  // Result is the caller's to understand. Rows that touch what those write, and what follows a row of which that is not
+  // known, are executed after it.
+  using Settle = std::function<base::Result<void>()>;
+  base::Result<Refusal> execute_together(const Group& group, const Settle& settle);
   // One transaction's rows in their order, within the transaction that the caller has begun; synced and checked.
   base::Result<Refusal> execute_rows(const Transaction& transaction);
 
@@ -61,6 +66,7 @@ class GroupExecutor {
   base::Result<void> add_below_sql(std::span<const PendingFrame> frames);
   base::Result<void> flush_below_sql();
   base::Result<void> send_idempotent(const metadata::TableMetadata& table, const lcr::FrameView& frame);
+  base::Result<Turn> turn_of(const Transaction& transaction, const lcr::FrameView& frame);
   base::Result<Refusal> add_to_batch(const Transaction& transaction, const lcr::FrameView& frame);
   base::Result<Refusal> flush_batches();
   base::Result<Refusal> flush(Compactor& batch);
@@ -72,6 +78,7 @@ class GroupExecutor {
   ChangeWriter writer_;
   DataLayer data_layer_;
   UpdateMerger merger_;  // before the data layer
+  RowTurns turns_;
   bool uses_data_layer_ = false;
   Arena arena_;
   std::unordered_map<uint64_t, std::unique_ptr<Compactor>> batches_;  // by TableMetadata::generation

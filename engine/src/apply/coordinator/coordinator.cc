@@ -21,6 +21,10 @@ namespace {
 constexpr size_t kWindowGroupsPerApplier = 8;          // how far commits may run ahead of the low watermark
 constexpr size_t kWaitingGroupsOver = 2;               // formed ahead of time, besides one an applier
 constexpr uint64_t kGroupBytesMax = 16 * 1024 * 1024;  // a group does not grow beyond; one transaction may be more
+constexpr std::chrono::seconds kBesideRest{10};        // after one that was in another's way
+constexpr uint64_t kBesideLcrsMin = 16;                // a smaller group goes in one round trip, when it may;
+constexpr uint64_t kBesideLcrsFloor = 4;               // where group_size makes all of them small
+constexpr int kBesideMax = 1;                          // groups at a time: more get in each other's way
 constexpr uint64_t kFlowLcrsPerMs = 60;                // a steady flow has at least so many LCRs,
 constexpr std::chrono::milliseconds kFlowWindow{20};   // measured over this time
 constexpr std::chrono::microseconds kHoldWaitMax{1000};
@@ -82,13 +86,47 @@ bool Coordinator::is_ready(const Group& group) const {
   return std::ranges::all_of(group.predecessors, [this](uint64_t number) { return has_committed(number); });
 }
 
+bool Coordinator::is_full(const Group& group) const {
+  return group.lcrs >= shared_.parameters.group_size.load(std::memory_order_relaxed) || group.bytes >= kGroupBytesMax;
+}
+
+// While the groups that it depends on are executed, with rows that have nothing to do with theirs. Only where it would
+// not grow meanwhile: large groups are worth more. With transactions parked each has to be looked at once all before it
+// have ended.
+bool Coordinator::may_begin_beside(const Group& group) const {
+  const uint64_t least = std::clamp<uint64_t>(shared_.parameters.group_size.load(std::memory_order_relaxed),
+                                              kBesideLcrsFloor, kBesideLcrsMin);
+  if (group.waits_whole || group.barrier || group.mode != GroupMode::together || group.after > committed_through_ ||
+      group.lcrs < least || std::ranges::count(beside_, true) >= kBesideMax || !parked_.empty() ||
+      Clock::now() < rests_until_ || (&group == window_.back().get() && !is_full(group)))
+    return false;
+  return std::ranges::all_of(group.predecessors, [this](uint64_t number) {
+    return has_committed(number) || window_[number - committed_through_ - 1]->state == GroupState::running;
+  });
+}
+
+// Tells groups that were begun beside others what became of those.
+void Coordinator::settle() {
+  for (int i = 0; i < applier_count(); ++i) {
+    const auto at = static_cast<size_t>(i);
+    if (!beside_[at]) continue;
+    const auto& before = busy_with_[at]->predecessors;
+    const bool failed = !parked_.empty() || std::ranges::any_of(before, [this](uint64_t number) {
+      return !has_committed(number) && window_[number - committed_through_ - 1]->state == GroupState::waiting;
+    });
+    const bool committed = std::ranges::all_of(before, [this](uint64_t number) { return has_committed(number); });
+    if (!failed && !committed) continue;
+    appliers_[at]->tell_settled(!failed);
+    beside_[at] = false;
+  }
+}
+
 // How much longer a group that could run waits for company.
 Coordinator::Clock::duration Coordinator::hold_left(const Group& group) const {
   constexpr Clock::duration kNone{0};
   if (&group != window_.back().get() || in_.closed() || group.mode != GroupMode::together || group.barrier)
     return kNone;
-  if (group.lcrs >= shared_.parameters.group_size.load(std::memory_order_relaxed) || group.bytes >= kGroupBytesMax)
-    return kNone;
+  if (is_full(group)) return kNone;
   const std::chrono::microseconds delay{shared_.clock->unix_now().value -
                                         group.transactions.front()->commit_time.value};
   return std::max(kNone, tail_since_ + group_hold(delay, running_ > 0, in_steady_flow_) - Clock::now());
@@ -205,11 +243,18 @@ bool Coordinator::take_finished() {
     Group* const group = appliers_[static_cast<size_t>(i)]->take_finished();
     if (group == nullptr) continue;
     busy_with_[static_cast<size_t>(i)] = nullptr;
+    // Given up, not told to: something that no key shows stands between them, and may stay, such as a table that is
+    // altered.
+    if (beside_[static_cast<size_t>(i)] && group->error) rests_until_ = Clock::now() + kBesideRest;
+    beside_[static_cast<size_t>(i)] = false;
     --running_;
     any = true;
     finish(*group);
   }
-  if (any) advance();
+  if (any) {
+    settle();
+    advance();
+  }
   return any;
 }
 
@@ -317,10 +362,13 @@ void Coordinator::add(Group& group, std::unique_ptr<Transaction> transaction) {
   const TransactionHashes hashes = transaction->hashes();
   Dependencies found;
   found.predecessors.swap(group.predecessors);
+  found.contested.swap(group.contested);
   const bool independent = found.predecessors.empty();
   dependencies_.find(hashes, committed_through_, group.number, found);
   if (independent && !found.none()) dependent_groups_.add();
   found.predecessors.swap(group.predecessors);
+  found.contested.swap(group.contested);
+  group.waits_whole = group.waits_whole || found.waits_whole;
   group.after = std::max(group.after, found.after);
   dependencies_.note(hashes, committed_through_, group.number);
   group.lcrs += transaction->lcrs;
@@ -386,7 +434,8 @@ bool Coordinator::dispatch() {
   int next_applier = 0;
   for (const auto& group : window_) {
     if (group->state != GroupState::waiting) continue;
-    if (!is_ready(*group) || hold_left(*group).count() > 0) continue;
+    const bool beside = !is_ready(*group);
+    if ((beside && !may_begin_beside(*group)) || hold_left(*group).count() > 0) continue;
     if (!parked_.empty()) {
       mark_parked(*group);
       if (!is_ready(*group)) continue;
@@ -397,7 +446,8 @@ bool Coordinator::dispatch() {
     --waiting_;
     ++running_;
     busy_with_[static_cast<size_t>(next_applier)] = group.get();
-    appliers_[static_cast<size_t>(next_applier)]->assign(group.get());
+    beside_[static_cast<size_t>(next_applier)] = beside;
+    appliers_[static_cast<size_t>(next_applier)]->assign(group.get(), beside);
     any = true;
   }
   return any;

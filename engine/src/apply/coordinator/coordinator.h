@@ -68,6 +68,9 @@ class Coordinator {
   void finish_markers();
   bool dispatch();
   bool is_ready(const Group& group) const;
+  bool is_full(const Group& group) const;
+  bool may_begin_beside(const Group& group) const;
+  void settle();
   Clock::duration hold_left(const Group& group) const;
   Clock::duration patience(const Group& group) const;
   void measure_flow();
@@ -96,10 +99,12 @@ class Coordinator {
   int running_ = 0;
   int usable_ = 0;  // appliers that may be given groups: the first so many
   std::array<Group*, kAppliersMax> busy_with_{};
+  std::array<bool, kAppliersMax> beside_{};  // the applier's group, begun before all that it depends on had committed
   Clock::time_point tail_since_;
   Clock::time_point flow_since_;  // measure_flow's window
   uint64_t flow_lcrs_ = 0;
   bool in_steady_flow_ = false;
+  Clock::time_point rests_until_;  // no group is begun beside others
   Clock::time_point watched_at_;
   std::optional<pg::Connection> watch_;  // looks for blocked backends; opened when it is needed
 

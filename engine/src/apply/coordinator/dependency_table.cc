@@ -49,20 +49,26 @@ void DependencyTable::rebuild(uint64_t committed_through, size_t more) {
 void DependencyTable::find(const TransactionHashes& hashes, uint64_t committed_through, uint64_t own,
                            Dependencies& found) const {
   const auto wait_for_writer = [&](const Entry* entry) {
-    if (entry != nullptr && entry->writer > committed_through && entry->writer != own) {
-      add_once(found.predecessors, entry->writer);
-    }
+    if (entry == nullptr || entry->writer <= committed_through || entry->writer == own) return false;
+    add_once(found.predecessors, entry->writer);
+    return true;
   };
   for (const auto writes : {hashes.writes, hashes.possible_writes}) {
+    const bool is_exact = writes.data() == hashes.writes.data();
     for (const uint64_t hash : writes) {
       const Entry* const entry = look_up(hash);
-      wait_for_writer(entry);
+      if (wait_for_writer(entry)) {
+        if (is_exact) found.contested.push_back(hash);
+        found.waits_whole = found.waits_whole || !is_exact;
+      }
       if (entry == nullptr || entry->reader <= committed_through) continue;
       // Readers before the last one are not listed: wait for everything up to it.
       found.after = std::max(found.after, entry->reader == own ? own - 1 : entry->reader);
     }
   }
-  for (const uint64_t hash : hashes.reads) wait_for_writer(look_up(hash));
+  for (const uint64_t hash : hashes.reads) {
+    if (wait_for_writer(look_up(hash))) found.waits_whole = true;
+  }
 }
 
 void DependencyTable::note(const TransactionHashes& hashes, uint64_t committed_through, uint64_t own) {

@@ -13,6 +13,9 @@ namespace thalweg::apply {
 struct Dependencies {
   uint64_t after = 0;                  // all groups up to this one
   std::vector<uint64_t> predecessors;  // and these, distinct
+  // Why the predecessors: both sides write these keys (not distinct), or something else, too.
+  std::vector<uint64_t> contested;
+  bool waits_whole = false;
   bool none() const { return after == 0 && predecessors.empty(); }
 };
 

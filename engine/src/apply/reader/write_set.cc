@@ -1,13 +1,11 @@
 #include "apply/reader/write_set.h"
 
 #include <algorithm>
-#include <cstring>
-#include <optional>
 
 #include <fmt/format.h>
 
+#include "apply/row_key.h"
 #include "apply/transaction_frames.h"
-#include "metadata/key_hash.h"
 
 namespace thalweg::apply {
 
@@ -21,24 +19,6 @@ using Values = std::vector<lcr::Value>;
 
 // Whether a key exists is another thing than what its row holds: children need only the first.
 constexpr uint64_t kExistence = 0x9E3779B97F4A7C15ULL;
-
-// None where a value did not come, or is NULL in a key whose NULLs do not collide.
-std::optional<uint64_t> hash_key(uint64_t seed, const TableMetadata& table, std::span<const uint16_t> columns,
-                                 const Values& values, bool with_nulls) {
-  uint64_t hash = metadata::mix_hash(0, seed);
-  for (const uint16_t column : columns) {
-    const lcr::Value& value = values[column];
-    if (value.mark == ValueMark::unchanged) return std::nullopt;
-    if (value.mark == ValueMark::null) {
-      if (!with_nulls) return std::nullopt;
-      hash = metadata::mix_hash(hash, 1);
-      continue;
-    }
-    // A value came as text because its type has no binary form: such a type's form is bytes or unknown.
-    hash = metadata::mix_hash(hash, metadata::hash_key_value(value.bytes, table.columns[column].key_form));
-  }
-  return hash;
-}
 
 bool are_same(std::span<const uint16_t> columns, const Values& values, const Values& other) {
   return std::ranges::all_of(columns, [&](uint16_t column) {
