@@ -21,6 +21,7 @@ constexpr Time kFaultPauseMax = 2 * kSecond;
 constexpr Time kOutageMax = 3 * kSecond;
 constexpr Time kConvergenceMax = 600 * kSecond;  // of simulated time, once no more faults come
 constexpr Time kStandsStill = 5 * kSecond;       // before its source writes what the others have to get rid of
+constexpr Time kSyncsFail = 20 * kSecond;        // while its backlog is to become durable
 constexpr Time kBehindMax = 60 * kSecond;        // that a destination which stands still may hold the source's WAL
 constexpr Time kQueueFull = 2 * kSecond;         // after which a queue that nobody takes from is full, mostly
 constexpr size_t kTrapCallsMax = 40;             // of write and fsync, until the trap shuts
@@ -172,11 +173,15 @@ class World {
     Destination& still = any_destination();
     trace("{} stands still", still.name());
     still.lock_tables();
-    storage_.sync_fails = scheduler_.chance(2);
     scheduler_.sleep_until(scheduler_.now() + kStandsStill);
-    storage_.sync_fails = false;
     const uint64_t due = source_.wal_end();
     const Time deadline = scheduler_.now() + kBehindMax;
+    if (scheduler_.chance(2)) {
+      trace("fault: fsyncs fail until it has been cut off");
+      storage_.sync_fails = true;
+      scheduler_.sleep_until(scheduler_.now() + kSyncsFail);
+      storage_.sync_fails = false;
+    }
     while (source_.confirmed() < due && scheduler_.now() < deadline) pause(kSecond);
     if (source_.confirmed() < due) fail("{} stands still, and the source keeps its WAL for it", still.name());
     still.unlock_tables();
