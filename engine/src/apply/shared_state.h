@@ -92,7 +92,7 @@ struct SharedState {
   std::atomic<bool> commits_ended{false};
   // Set by whoever changed the error queue; the coordinator loads it again and clears this.
   std::atomic<bool> reload_parked{false};
-  // Writer: the coordinator, while it is there (release). Readers: tell_coordinator (acquire).
+  // Writer: the coordinator, from its agent's begin to its own end (release). Readers: tell_coordinator (acquire).
   std::atomic<Coordinator*> coordinator{nullptr};
   base::Doorbell coordinator_bell;
   base::Doorbell reader_bell;

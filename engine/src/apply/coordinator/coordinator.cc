@@ -37,7 +37,6 @@ constexpr uint64_t kNewsLcrsMax = 500;  // more that wait are a backlog: whoever
 
 Coordinator::Coordinator(SharedState& shared, metadata::MetadataCache& cache, TransactionQueue& in, ParkedSet parked)
     : shared_(shared), cache_(cache), in_(in), parked_(std::move(parked)) {
-  shared_.coordinator.store(this, std::memory_order_release);
   thread_ = std::thread([this] { run(); });
 }
 
@@ -73,6 +72,8 @@ int Coordinator::idle_appliers() const {
   for (int i = 0; i < usable_; ++i) idle += busy_with_[static_cast<size_t>(i)] == nullptr ? 1 : 0;
   return idle;
 }
+
+bool Coordinator::has_room() const { return window_.size() < static_cast<size_t>(usable_) * kWindowGroupsPerApplier; }
 
 Group* Coordinator::tail() { return window_.empty() ? nullptr : window_.back().get(); }
 
@@ -166,7 +167,7 @@ std::optional<Coordinator::Clock::duration> Coordinator::rest() {
   tell_idle_appliers();
   // A new transaction is news only when it could be put to use.
   const auto held = waiting_ > 0 && idle_appliers() > 0 ? patience(*window_.back()) : Clock::duration{0};
-  const bool wants = !ending && held.count() == 0 && (waiting_ == 0 || idle_appliers() > 0);
+  const bool wants = !ending && has_room() && held.count() == 0 && (waiting_ == 0 || idle_appliers() > 0);
   in_.want(wants);
   if (wants && waiting_ == 0 && in_.peek() != nullptr) return std::nullopt;
   time_.enter(window_.empty() ? Activity::idle : Activity::execute);
@@ -200,6 +201,7 @@ void Coordinator::run() {
   std::unique_lock lock(turn_);
   time_.enter(Activity::busy);
   fit_appliers();
+  shared_.coordinator.store(this, std::memory_order_release);  // from here on others may do its work
   while (true) {
     const uint32_t ticket = shared_.coordinator_bell.ticket();
     measure_flow();
@@ -400,12 +402,11 @@ bool Coordinator::add_to_tail() {
 
 bool Coordinator::form_groups() {
   bool any = false;
-  const auto appliers = static_cast<size_t>(usable_);
   while (true) {
     skip_empty();
     if (in_.peek() == nullptr) return any;
     if (!add_to_tail()) {
-      if (waiting_ >= appliers + kWaitingGroupsOver || window_.size() >= appliers * kWindowGroupsPerApplier) return any;
+      if (waiting_ >= static_cast<uint64_t>(usable_) + kWaitingGroupsOver || !has_room()) return any;
       // What is there goes out before more is formed: a group of one where nobody waits.
       if (waiting_ > 0 && dispatch()) {
         any = true;

@@ -83,6 +83,7 @@ class Coordinator {
   void show_transactions(Clock::time_point now);
   Group* tail();
   int idle_appliers() const;
+  bool has_room() const;  // for another group in the window
 
   SharedState& shared_;
   metadata::MetadataCache& cache_;  // its appliers'
