@@ -146,6 +146,7 @@ Result<std::unique_ptr<DurableLog>> DurableLog::open(SpillSpace& space, std::fil
   log->publish();
   log->read_number_ = mark.first_segment;
   log->next_number_ = mark.end_segment;
+  if (mark.end_segment > mark.first_segment) log->marked_last_ = mark.end_segment - 1;
   for (uint32_t number = mark.first_segment; number < mark.end_segment; ++number) {
     const bool is_last = number + 1 == mark.end_segment;
     const auto path = log->path_of(number);
@@ -295,11 +296,15 @@ Result<void> DurableLog::write_mark(base::Lsn position) {
     mark.last_blocks = segments_.back().blocks;
     mark.last_ended = segments_.back().ended ? 1 : 0;
   }
+  const std::optional<uint32_t> last =
+      segments_.empty() ? std::nullopt : std::optional<uint32_t>(segments_.back().number);
+  if (!marked_last_) marked_last_ = last;
   seal_mark(mark);
   // One that failed is written again to its own place: the other place has the mark that counts.
   THALWEG_TRY(write_at(mark_, (mark.sequence % 2) * kMarkStride, std::as_bytes(std::span(&mark, 1)), folder_ / "mark"));
   THALWEG_TRY(keep(mark_.sync()));
   mark_sequence_ = mark.sequence;
+  marked_last_ = last;
   return {};
 }
 
@@ -356,6 +361,7 @@ void DurableLog::rewind() {
 
 void DurableLog::drop_before(uint32_t number) {
   number = std::min(number, read_number_);
+  if (marked_last_) number = std::min(number, *marked_last_);
   while (!segments_.empty() && segments_.front().number < number && segments_.front().ended) {
     kept_.subtract(segments_.front().count);
     read_.subtract(segments_.front().count);

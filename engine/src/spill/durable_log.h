@@ -54,7 +54,7 @@ class DurableLog {
   // Whether the reader has had everything.
   bool read_all() const;
 
-  // Removes the segments before `number`; none that the reader has not passed.
+  // Removes the segments before `number`; none that the reader has not passed, nor the last one of the newest mark.
   void drop_before(uint32_t number);
   // Removes all of it from the disk. Nothing else may be called afterwards.
   void remove();
@@ -110,6 +110,9 @@ class DurableLog {
   base::Lsn synced_;
   uint64_t mark_sequence_ = 0;
   base::File mark_;
+  // Whoever finds the log looks for the last segment of its mark, which may be this one's or that of a later mark whose
+  // sync failed: nothing from here on is dropped.
+  std::optional<uint32_t> marked_last_;
   base::File file_;           // of the segment that is being written
   bool dirty_ = false;        // written and not synced
   bool folder_dirty_ = true;  // a file came

@@ -120,6 +120,23 @@ TEST_F(DurableLogTest, SegmentsThatWentAfterTheLastMarkAreNotMissed) {
   EXPECT_EQ(read(**found, 300), 600u);
 }
 
+TEST_F(DurableLogTest, TheLastSegmentOfAMarkStaysUntilThereIsAnotherMark) {
+  append(0, 300);
+  ASSERT_TRUE(log_->sync({5000}));
+  ASSERT_TRUE(log_->end_segment());
+  append(300, 600);
+  EXPECT_EQ(read(*log_, 0), 600u);
+  log_->drop_before(1);
+  fs::copy(folder(), directory_ / "as_a_crash_leaves_it");
+  ASSERT_TRUE(log_->sync({6000}));
+  log_->drop_before(1);
+  EXPECT_FALSE(fs::exists(folder() / "00000000"));
+  const auto found = DurableLog::open(*space_, directory_ / "as_a_crash_leaves_it");
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ((*found)->synced(), base::Lsn{5000});
+  EXPECT_EQ(read(**found, 0), 300u);
+}
+
 TEST_F(DurableLogTest, ATornMarkLeavesTheOneBefore) {
   append(0, 300);
   ASSERT_TRUE(log_->sync({5000}));  // the second mark: the first one was made with the log
