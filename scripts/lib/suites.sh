@@ -7,7 +7,7 @@ suite_lint() { "$THALWEG_ROOT/scripts/lint.sh"; }
 run_ctest() {
   local tree=$1 results=$2
   mkdir -p "$results"
-  GTEST_OUTPUT=xml:$results/ ctest --test-dir "$THALWEG_BUILD/$tree" --output-on-failure --parallel 2 --no-tests=error
+  GTEST_OUTPUT=xml:$results/ ctest --test-dir "$THALWEG_BUILD/$tree" --output-on-failure --parallel 2 --no-tests=error --timeout 600
 }
 
 suite_engine() {
