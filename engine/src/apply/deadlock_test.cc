@@ -60,8 +60,9 @@ TEST(Deadlock, ThatTheServerFindsIsCountedAndTriedAgain) {
   const auto error = h.finish();
   ASSERT_FALSE(error) << error->message;
   EXPECT_EQ(tallies(h), "2,2,0");
-  EXPECT_EQ(h.counter("APPLY SERVER", "deadlocks"), 1U);
-  EXPECT_EQ(h.counter("APPLY COORDINATOR", "retried_groups"), 1U);
+  // Once, or again where the one that was ended comes back before the other has got on.
+  EXPECT_GE(h.counter("APPLY SERVER", "deadlocks"), 1U);
+  EXPECT_EQ(h.counter("APPLY COORDINATOR", "retried_groups"), h.counter("APPLY SERVER", "deadlocks"));
   EXPECT_EQ(h.counter("APPLY COORDINATOR", "errors"), 0U);
 }
 

@@ -21,7 +21,9 @@ TEST(Versions, UnknownOnesAreRefusedAndBothSidesSayWhich) {
   const auto error = a.await_link_error();
   EXPECT_EQ(error.code, ErrorCode::link_version_unsupported);
   EXPECT_TRUE(contains(error.message, told)) << error.message;
-  EXPECT_TRUE(contains(b.port.gauges().last_refusal, told));
+  // The receiving side writes it down once it has answered.
+  EXPECT_TRUE(eventually([&] { return contains(b.port.gauges().last_refusal, told); }));
+  EXPECT_TRUE(eventually([&] { return b.receiver->status().link_error.has_value(); }));
   const auto at_receiver = b.receiver->status().link_error;
   ASSERT_TRUE(at_receiver);
   EXPECT_EQ(at_receiver->code, ErrorCode::link_version_unsupported);
