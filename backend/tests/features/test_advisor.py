@@ -205,21 +205,27 @@ async def test_cure_is_applied_measured_and_undone(
     assert [listed["id"] for listed in (await operator.get(f"{ADVISOR}/cures")).json()["items"]] == [cure["id"]]
 
 
-async def test_index_is_created_at_the_destination_measured_and_dropped_again(
-    admin: httpx.AsyncClient, operator: httpx.AsyncClient, stream: dict[str, Any], sides: Sides
-) -> None:
+async def missing_index(operator: httpx.AsyncClient, stream_id: str, sides: Sides, given: str) -> dict[str, Any]:
+    """The finding, with its `run_id`, of a destination's table that has no index and whose rows have been looked for.
+    `given`: a statement by which Thalweg's user gets rights to the table."""
     sides.on_destination(
         "CREATE TABLE orders (id bigint NOT NULL, item text, amount numeric(12,2))",
-        "INSERT INTO orders SELECT n, 'item', n FROM generate_series(1, 2000) n", "UPDATE orders SET amount = 0",
-        f"GRANT SELECT ON orders TO {sides.destination['user']}",
+        "INSERT INTO orders SELECT n, 'item', n FROM generate_series(1, 2000) n", "UPDATE orders SET amount = 0", given,
     )  # fmt: skip
 
     async def found() -> dict[str, Any] | None:
-        run = (await operator.post(f"{ADVISOR}/runs", json={"stream_id": stream["id"]})).json()
+        run = (await operator.post(f"{ADVISOR}/runs", json={"stream_id": stream_id})).json()
         codes = {item["code"]: item for item in run["findings_ranked"]}
         return {**codes["apply_missing_index"], "run_id": run["id"]} if "apply_missing_index" in codes else None
 
-    finding = await eventually(found, 30)
+    return dict(await eventually(found, 60))
+
+
+async def test_index_is_created_at_the_destination_measured_and_dropped_again(
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, stream: dict[str, Any], sides: Sides
+) -> None:
+    user = sides.destination["user"]
+    finding = await missing_index(operator, stream["id"], sides, f"GRANT SELECT ON orders TO {user}")
     sql = finding["cures"][0]["sql"]
     assert sql == 'CREATE UNIQUE INDEX CONCURRENTLY "orders_thalweg_key" ON "public"."orders" ("id");'
     body = {"run_id": finding["run_id"], "finding_id": finding["id"], "measure_after_seconds": 2}
@@ -237,9 +243,7 @@ async def test_index_is_created_at_the_destination_measured_and_dropped_again(
     assert (await admin.get("/api/v1/audit")).json()["items"][0]["after"]["sql"] == sql
     sides.on_destination("DROP INDEX orders_thalweg_key")
 
-    sides.on_destination(
-        f"ALTER TABLE orders OWNER TO {sides.destination['user']}", "INSERT INTO orders VALUES (1, 'again', 1)"
-    )
+    sides.on_destination(f"ALTER TABLE orders OWNER TO {user}", "INSERT INTO orders VALUES (1, 'again', 1)")
 
     async def applied() -> dict[str, Any]:
         answer = await operator.post(f"{ADVISOR}/cures", json=body)

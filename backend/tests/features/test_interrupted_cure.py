@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from tests.conftest import Sides
-from tests.features.test_advisor import ADVISOR, over
+from tests.features.test_advisor import ADVISOR, missing_index, over
 from tests.features.test_streams import STREAMS, created
 from tests.support.engine_double import EngineDouble
 from tests.support.serving import eventually
@@ -63,18 +63,9 @@ async def test_index_of_a_killed_collector_is_built_anew_by_the_next(
 ) -> None:
     made = await created(operator, registered)
     await wait_for(operator, f"{STREAMS}/{made['id']}", seconds=30, phase="REPLICATING")
-    sides.on_destination(
-        "CREATE TABLE orders (id bigint NOT NULL, item text, amount numeric(12,2))",
-        "INSERT INTO orders SELECT n, 'item', n FROM generate_series(1, 2000) n", "UPDATE orders SET amount = 0",
-        f"ALTER TABLE orders OWNER TO {sides.destination['user']}",
-    )  # fmt: skip
-
-    async def found() -> dict[str, Any] | None:
-        run = (await operator.post(f"{ADVISOR}/runs", json={"stream_id": made["id"]})).json()
-        missing = [item for item in run["findings_ranked"] if item["code"] == "apply_missing_index"]
-        return {"run_id": run["id"], "finding_id": missing[0]["id"]} if missing else None
-
-    body = {**await eventually(found, 60), "measure_after_seconds": 2}
+    owner = f"ALTER TABLE orders OWNER TO {sides.destination['user']}"
+    finding = await missing_index(operator, made["id"], sides, owner)
+    body = {"run_id": finding["run_id"], "finding_id": finding["id"], "measure_after_seconds": 2}
     look = psycopg.connect(sides.cluster.url(sides.destination["dbname"]).replace("+psycopg", ""), autocommit=True)
 
     async def rows(query: str) -> list[tuple[Any, ...]]:

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 
 #include "apply/apply.h"
@@ -57,19 +58,26 @@ class Beside : public testing::TestWithParam<bool> {
     h.run(kItem);
     h.describe("item");
   }
+  // Looks while the gate holds the first transaction and the second has written row 100 beside it; then to the end.
+  void pass(Gate& gate, const std::function<void()>& look) {
+    ASSERT_TRUE(h.start());
+    h.feed();
+    ASSERT_TRUE(wait_until(h, [this] { return is_being_inserted(h, 100); }));
+    look();
+    gate.open();
+    const auto error = h.finish();
+    ASSERT_FALSE(error) << error->message;
+  }
   ApplyHarness h;
 };
 
 TEST_P(Beside, SharedRowsWaitAndTheOthersDoNot) {
   Gate gate(h, 1);
   share_rows(h, gate);
-  ASSERT_TRUE(h.start());
-  h.feed();
-  ASSERT_TRUE(wait_until(h, [this] { return is_being_inserted(h, 100) && appliers_in(h, "WAIT DEPENDENCY") == 1; }));
-  EXPECT_EQ(h.select(kShared), "1|0|one,2|0|two,9|0|nine");
-  gate.open();
-  const auto error = h.finish();
-  ASSERT_FALSE(error) << error->message;
+  pass(gate, [this] {
+    ASSERT_TRUE(wait_until(h, [this] { return appliers_in(h, "WAIT DEPENDENCY") == 1; }));
+    EXPECT_EQ(h.select(kShared), "1|0|one,2|0|two,9|0|nine");
+  });
   EXPECT_EQ(h.select(kShared), "1|2|first,2|2|again,9|2|second");
   EXPECT_EQ(h.select("SELECT count(*), sum(a) FROM item WHERE id >= 100"), "20|2097");
   EXPECT_EQ(h.counter("APPLY COORDINATOR", "retried_groups"), 0U);
@@ -83,12 +91,7 @@ TEST_P(Beside, WhatWasBegunBesideAParkedTransactionIsParkedBehindIt) {
   share_rows(h, gate);
   h.run("DELETE FROM item WHERE id = 2");  // the first one looks for it
   h.insert_one("item", {50, 5, "free"});
-  ASSERT_TRUE(h.start());
-  h.feed();
-  ASSERT_TRUE(wait_until(h, [this] { return is_being_inserted(h, 100); }));
-  gate.open();
-  const auto error = h.finish();
-  ASSERT_FALSE(error) << error->message;
+  pass(gate, [] {});
   EXPECT_EQ(h.select("SELECT id, a FROM item ORDER BY id"), "1|0,9|0,50|5");
   const auto parked = list_parked(h.connection(), "teststream");
   ASSERT_TRUE(parked) << parked.error().message;
@@ -112,13 +115,10 @@ TEST_P(Beside, AChangedKeyWaitsAndAllBehindIt) {
   h.insert("item", {1, 4, "new"});
   for (int id = 101; id < 100 + kGroup; ++id) h.insert("item", {id, 1, "x"});
   h.commit();
-  ASSERT_TRUE(h.start());
-  h.feed();
-  ASSERT_TRUE(wait_until(h, [this] { return is_being_inserted(h, 100) && appliers_in(h, "WAIT DEPENDENCY") == 1; }));
-  EXPECT_FALSE(is_being_inserted(h, 101));
-  gate.open();
-  const auto error = h.finish();
-  ASSERT_FALSE(error) << error->message;
+  pass(gate, [this] {
+    ASSERT_TRUE(wait_until(h, [this] { return appliers_in(h, "WAIT DEPENDENCY") == 1; }));
+    EXPECT_FALSE(is_being_inserted(h, 101));
+  });
   EXPECT_EQ(h.select(kShared), "1|4|new,2|3|moved,9|0|nine");
   EXPECT_EQ(h.select("SELECT count(*) FROM item WHERE id >= 100"), "20");
 }
@@ -143,12 +143,7 @@ TEST_P(Beside, ALockThatTheFirstNeedsIsGivenBack) {
   h.update("item", {9, 5, "second"});
   for (int id = 100; id < 100 + kGroup; ++id) h.insert("item", {id, 1, "x"});
   h.commit();
-  ASSERT_TRUE(h.start());
-  h.feed();
-  ASSERT_TRUE(wait_until(h, [this] { return is_being_inserted(h, 100); }));
-  gate.open();
-  const auto error = h.finish();
-  ASSERT_FALSE(error) << error->message;
+  pass(gate, [] {});
   EXPECT_EQ(h.select(kShared), "1|2|second,9|5|second");
   EXPECT_EQ(h.counter("APPLY SERVER", "deadlocks"), 1U);
   EXPECT_EQ(h.counter("APPLY COORDINATOR", "errors"), 0U);

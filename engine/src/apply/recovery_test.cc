@@ -270,15 +270,20 @@ TEST(ErrorQueue, ParksWithDependantsAndExecutesAgain) {
   EXPECT_EQ(remove_parked(h.connection(), "teststream", 12345).error().code, ErrorCode::unknown_error_transaction);
 }
 
-// A spilled transaction stands for whole tables: rows that it may be the parent of wait behind it.
-TEST(ErrorQueue, ChildrenWaitBehindASpilledParent) {
-  ApplyHarness h;
+// Parents 1 and 2, and no children. A transaction of more than five rows is spilled.
+void make_family(ApplyHarness& h) {
   h.parameters.disable_on_error = false;
   h.parameters.txn_lcr_spill_threshold = 5;
-  h.run("CREATE TABLE parents (id int PRIMARY KEY, x int); INSERT INTO parents VALUES (1, 0)");
+  h.run("CREATE TABLE parents (id int PRIMARY KEY, x int); INSERT INTO parents VALUES (1, 0), (2, 0)");
   h.run("CREATE TABLE children (id int PRIMARY KEY, parent int REFERENCES parents, x int)");
   h.describe("parents");
   h.describe("children");
+}
+
+// A spilled transaction stands for whole tables: rows that it may be the parent of wait behind it.
+TEST(ErrorQueue, ChildrenWaitBehindASpilledParent) {
+  ApplyHarness h;
+  make_family(h);
   h.insert_one("children", {1, 1, 0});
   h.begin();
   for (int id = 10; id < 20; ++id) h.insert("parents", {id, 0});
@@ -299,12 +304,7 @@ TEST(ErrorQueue, ChildrenWaitBehindASpilledParent) {
 // And the other way round; what keeps the parents' keys goes on. The queue is an older engine's meanwhile.
 TEST(ErrorQueue, ParentsStayWhileASpilledChildIsParked) {
   ApplyHarness h;
-  h.parameters.disable_on_error = false;
-  h.parameters.txn_lcr_spill_threshold = 5;
-  h.run("CREATE TABLE parents (id int PRIMARY KEY, x int); INSERT INTO parents VALUES (1, 0), (2, 0)");
-  h.run("CREATE TABLE children (id int PRIMARY KEY, parent int REFERENCES parents, x int)");
-  h.describe("parents");
-  h.describe("children");
+  make_family(h);
   h.begin();
   for (int id = 10; id < 20; ++id) h.insert("children", {id, 1, 0});
   h.update("children", {99, 1, 0});  // no such row

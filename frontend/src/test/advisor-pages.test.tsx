@@ -82,6 +82,22 @@ describe("the advisor's runs", () => {
   });
 });
 
+/** Run 7 has this finding alone. Its cure, once it is applied, is `made`; `applied` is what is listed from then on. */
+function stubCure(found: typeof finding, made: object, more: Routes = {}) {
+  const applied: object[] = [];
+  const requests = stubApi({
+    ...routes,
+    ...more,
+    "GET /api/v1/advisor/runs/7": { body: advisorRun({ findings_ranked: [found] }) },
+    "GET /api/v1/advisor/cures": () => ({ body: { items: applied, next_cursor: null } }),
+    "POST /api/v1/advisor/cures": () => {
+      applied.unshift(made);
+      return { status: 201, body: made };
+    },
+  });
+  return { requests, applied };
+}
+
 describe("a run's page", () => {
   it("marks the bottleneck, opens a stage to its threads and shows the six tables", async () => {
     stubApi(routes);
@@ -142,16 +158,8 @@ describe("a run's page", () => {
   it("creates an index after showing the exact SQL, with its progress, what came of it and the way back", async () => {
     const sql = missingIndex.cures[0]?.sql ?? "";
     const index = { ...cure, finding: missingIndex, parameters_before: {}, parameters_after: {}, sql };
-    let applied: unknown[] = [];
-    const requests = stubApi({
-      ...routes,
-      "GET /api/v1/advisor/runs/7": { body: advisorRun({ findings_ranked: [missingIndex] }) },
-      "GET /api/v1/advisor/cures": () => ({ body: { items: applied, next_cursor: null } }),
-      "POST /api/v1/advisor/cures": () => {
-        applied = [{ ...index, state: "applying", outcome: "Creating the index: building index, 40 %." }];
-        return { status: 201, body: applied[0] };
-      },
-    });
+    const outcome = "Creating the index: building index, 40 %.";
+    const { requests, applied } = stubCure(missingIndex, { ...index, state: "applying", outcome });
     renderAt("/advisor/runs/7");
     const item = await screen.findByRole("listitem", { name: missingIndex.title });
     await userEvent.click(within(item).getByRole("button", { name: "Apply" }));
@@ -161,10 +169,10 @@ describe("a run's page", () => {
     );
     await expectNoAxeViolations();
     await userEvent.click(within(dialog).getByRole("button", { name: "Apply" }));
-    expect(await within(item).findByText("Creating the index: building index, 40 %.")).toBeVisible();
+    expect(await within(item).findByText(outcome)).toBeVisible();
     expect(within(item).queryByRole("button", { name: "Undo" })).toBeNull();
     expect(requests.some(({ method }) => method === "POST")).toBe(true);
-    applied = [{ ...index, state: "helped" }];
+    applied[0] = { ...index, state: "helped" };
     expect(await within(item).findByRole("button", { name: "Undo" }, { timeout: 4000 })).toBeVisible();
     expect(within(item).getByRole("status", { name: "What came of the cure" })).toHaveTextContent(
       "It helped",
@@ -173,19 +181,16 @@ describe("a run's page", () => {
 
   it("says where and as whom to run other SQL, and whether it has helped", async () => {
     const byHand = { ...cure, finding: slowTrigger, parameters_after: {}, by_hand: true };
-    let applied: unknown[] = [];
-    const requests = stubApi({
-      ...routes,
-      "GET /api/v1/databases": {
-        body: { items: [database("database2", "warehouse")], next_cursor: null },
+    const outcome = "40 LCR/s before, 40 LCR/s after.";
+    const { requests } = stubCure(
+      slowTrigger,
+      { ...byHand, state: "no_difference", outcome },
+      {
+        "GET /api/v1/databases": {
+          body: { items: [database("database2", "warehouse")], next_cursor: null },
+        },
       },
-      "GET /api/v1/advisor/runs/7": { body: advisorRun({ findings_ranked: [slowTrigger] }) },
-      "GET /api/v1/advisor/cures": () => ({ body: { items: applied, next_cursor: null } }),
-      "POST /api/v1/advisor/cures": () => {
-        applied = [{ ...byHand, state: "no_difference", outcome: "40 LCR/s before, 40 LCR/s after." }];
-        return { status: 201, body: applied[0] };
-      },
-    });
+    );
     renderAt("/advisor/runs/7");
     const item = await screen.findByRole("listitem", { name: slowTrigger.title });
     await waitFor(() =>
@@ -194,7 +199,7 @@ describe("a run's page", () => {
       ),
     );
     await userEvent.click(within(item).getByRole("button", { name: "I have done it: check" }));
-    expect(await within(item).findByText("40 LCR/s before, 40 LCR/s after.")).toBeVisible();
+    expect(await within(item).findByText(outcome)).toBeVisible();
     const post = requests.find(({ method }) => method === "POST");
     expect(await post?.json()).toMatchObject({ run_id: 7, finding_id: slowTrigger.id, by_hand: true });
     expect(within(item).queryByRole("button", { name: "Undo" })).toBeNull();

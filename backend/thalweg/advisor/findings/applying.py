@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from psycopg import sql
 
 from thalweg.advisor.finding import Cure, Evidence, Finding, NewIndex, Severity
-from thalweg.advisor.findings.clues import Clues, action, fact
+from thalweg.advisor.findings.clues import OWNER, SUPERUSER, Clues, action, fact
 from thalweg.advisor.stages import Stage
 from thalweg.inspection.performance import Activity, DestinationFacts, Name
 
@@ -18,8 +18,6 @@ READS = ("IO:DataFileRead",)
 DEPENDENCY_PERCENT = 25.0
 SMALL_TABLE_ROWS = 1000
 GROUPS_SMALL = 1000
-# Who may run a cure's SQL.
-SUPERUSER, OWNER = "a superuser", "the table's owner or a superuser"
 INDEX_STEM_BYTES = 63 - len("_thalweg_key")
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from thalweg.advisor.finding import Cure, Evidence, Finding
-from thalweg.advisor.findings.clues import Clues, action, fact
+from thalweg.advisor.findings.clues import SUPERUSER, Clues, action, fact
 from thalweg.advisor.occupancy import SOURCE
 from thalweg.advisor.stages import Stage
 from thalweg.inspection.row_filters import RowFilter
@@ -101,7 +101,7 @@ def _decode_cures(clues: Clues, evidence: list[Evidence]) -> list[Cure]:
                 clues.at_source(
                     "Let the source keep larger transactions in memory while it decodes.",
                     "ALTER SYSTEM SET logical_decoding_work_mem = '256MB'; SELECT pg_reload_conf();",
-                    "a superuser",
+                    SUPERUSER,
                 )
             )
         evidence.append(fact("OUTPUT PLUGIN", "source", str(slot.get("plugin"))))

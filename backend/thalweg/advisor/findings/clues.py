@@ -11,6 +11,8 @@ from thalweg.inspection.performance import DestinationFacts, SourceFacts
 from thalweg.live.schemas import Sample
 
 GAIN_MAX = 900.0
+# Who may run a cure's SQL.
+SUPERUSER, OWNER = "a superuser", "the table's owner or a superuser"
 Value = bool | int | str
 
 
