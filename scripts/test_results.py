@@ -13,14 +13,19 @@ TOTALS = re.compile(r"^totals: (\d+) passed, (\d+) failed$", re.MULTILINE)
 FAILED_STEP = re.compile(r"^✗ .*(?:\n  (?:──|│).*)*", re.MULTILINE)
 LONGEST = 200
 MOST = 8
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+# What a browser's assertion and pytest's wanted, got, and where.
+TELLING = re.compile(r"^(?:E  |Locator:|Expected|Received|> *\d+ \||\s*at .*\.spec\.ts:)")
 
 
-def reason(case: ElementTree.Element) -> str | None:
-    """The first line of what failed; None for a test that passed or was skipped."""
+def reasons_of(case: ElementTree.Element) -> list[str]:
+    """The first line of what failed, and what the log says it wanted and got; none for a test that passed or was skipped."""
     for trouble in (*case.findall("failure"), *case.findall("error")):
-        said = (trouble.get("message") or trouble.text or "").strip()
-        return f"{case.get('classname')} {case.get('name')}: {said.splitlines()[0] if said else 'no message'}"[:LONGEST]
-    return None
+        text = ANSI.sub("", trouble.text or "")
+        said = (trouble.get("message") or text).strip().splitlines() or ["no message"]
+        telling = [f"  {line.strip()}" for line in text.splitlines() if TELLING.match(line.strip())]
+        return [line[:LONGEST] for line in (f"{case.get('classname')} {case.get('name')}: {said[0]}", *telling[:MOST])]
+    return []
 
 
 def main(results: Path, log: Path) -> None:
@@ -28,9 +33,9 @@ def main(results: Path, log: Path) -> None:
     reasons: list[str] = []
     for file in sorted(results.rglob("*.xml")):
         for case in ElementTree.parse(file).getroot().iter("testcase"):
-            if said := reason(case):
+            if said := reasons_of(case):
                 failed += 1
-                reasons.append(said)
+                reasons += said
             elif case.find("skipped") is not None or case.get("status") == "notrun":
                 skipped += 1
             else:
@@ -43,7 +48,7 @@ def main(results: Path, log: Path) -> None:
         head, *lines = match[0].splitlines()
         reasons += [line[:LONGEST] for line in (head, *lines[-MOST:])]
     print(passed, failed, skipped)
-    print("\n".join(reasons[: 2 * MOST]))
+    print("\n".join(reasons[: 3 * MOST]))
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ def analysed(
     [
         ("missing_index", "APPLY SERVER", None),
         ("trigger", "APPLY SERVER", "EXECUTE"),
+        ("trigger_behind_waits", "APPLY SERVER", "DEPENDENCY"),
         ("lock_contention", "APPLY SERVER", "EXECUTE"),
         ("hot_row", "APPLY SERVER", "DEPENDENCY"),
         ("commit_order", "APPLY SERVER", "COMMIT ORDER"),

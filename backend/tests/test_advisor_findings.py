@@ -8,7 +8,7 @@ from tests.test_advisor_analysis import analysed, recorded
 from thalweg.advisor.finding import Finding
 from thalweg.advisor.findings.clues import Parameter, StreamFacts
 from thalweg.advisor.findings.ranking import find
-from thalweg.inspection.performance import DestinationFacts, SourceFacts
+from thalweg.inspection.performance import Activity, DestinationFacts, SourceFacts, Trigger
 from thalweg.inspection.row_filters import RowFilter
 from thalweg.inspection.sessions import Waits
 from thalweg.kernel.clock import now
@@ -38,6 +38,18 @@ def test_slow_flush_is_told_with_what_pg_stat_io_has_where_it_is_there() -> None
     more = set(values) - {item.statistic for item in before_16.evidence}
     assert more == {"pg_stat_io: wal fsyncs", "pg_stat_io: wal fsync_ms", "pg_stat_io: relation fsyncs"}
     assert values["pg_stat_io: wal fsync_ms"] == 6240.0
+
+
+def test_what_slows_the_applier_down_that_the_others_wait_for_comes_before_their_waits() -> None:
+    item = ("public", "item")
+    destination = DestinationFacts(
+        now(), triggers=[Trigger(item, "audit", "slow", "A")], after={item: Activity(0, 0, 1000, 0, 1000, 0, 100)}
+    )
+    told = {finding.code: finding for finding in findings("trigger_behind_waits", destination=destination)}
+    causes = [code for code, finding in told.items() if finding.is_cause]
+    assert (causes, "apply_dependency_chain" in told) == (["apply_trigger"], True)
+    (alone, *_) = findings("trigger_behind_waits")
+    assert (alone.code, alone.is_cause) == ("apply_dependency_chain", True)
 
 
 @pytest.mark.parametrize(("row_us", "code"), [(94.0, "capture_row_filter"), (0.3, "capture_decode"),

@@ -43,7 +43,7 @@ export const stock = {
       destinations: [{ database_id: await register(`${stock.name}: depot`, destination) }],
       rules: { include: [{ schema: "public", table: "stock" }] },
       // Creating an index waits for the transactions that are open: bounded, however far behind the stream is.
-      parameters: { group_size: 1000 },
+      parameters: { group_size: 100 },
     });
     await expect
       .poll(

@@ -56,6 +56,18 @@ CAUSES = [
         prepare=trouble.rows(60_000), meanwhile=trouble.with_trigger,
     ),
     Cause(
+        "missing index behind waits", APPLY, "apply_missing_index",
+        "the same table, group_size 20, eight appliers, of which seven wait for the one that looks for its rows",
+        parameters={"group_size": 20, "parallelism": 8}, backlog=trouble.updates(rows=200_000, per_transaction=10),
+        prepare=trouble.rows_without_key(150_000), meanwhile=trouble.without_index,
+    ),
+    Cause(
+        "trigger behind waits", APPLY, "apply_trigger",
+        "the same trigger; all transactions update the same 100 rows, group_size 100, eight appliers",
+        parameters={"group_size": 100, "parallelism": 8}, backlog=trouble.updates(rows=60_000, per_transaction=10),
+        prepare=trouble.rows(100), meanwhile=trouble.with_trigger,
+    ),
+    Cause(
         "lock contention", APPLY, "apply_lock_contention", "another session has updated a row and does not commit",
         backlog=trouble.updates(rows=60_000, per_transaction=10),
         prepare=trouble.rows(60_000), meanwhile=trouble.with_open_transaction,
@@ -67,8 +79,8 @@ CAUSES = [
     ),
     Cause(
         "commit order", APPLY, "apply_commit_order",
-        "commit_serialization full; each third transaction updates a row with a slow trigger",
-        parameters={"group_size": 1, "parallelism": 4, "commit_serialization": "full"}, prepare=trouble.rows(60_000),
+        "commit_serialization full, eight appliers; each third transaction updates a row with a slow trigger",
+        parameters={"group_size": 1, "parallelism": 8, "commit_serialization": "full"}, prepare=trouble.rows(60_000),
         backlog=trouble.updates(rows=60_000, per_transaction=1), meanwhile=trouble.with_uneven_trigger,
     ),
     Cause(

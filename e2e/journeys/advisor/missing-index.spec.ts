@@ -6,8 +6,10 @@ import { stock } from "../../environment/stock.ts";
 import { AdvisorScreen } from "../../screens/advisor-screen.ts";
 import { StreamScreen } from "../../screens/stream-screen.ts";
 
-test.setTimeout(150_000);
+test.setTimeout(240_000);
 
+// Without a key the table's transactions come one after the other: those behind wait for the one that looks for its rows.
+const SLOW = /on (statements at the destination|transactions that wait for one another)/;
 const INDEX = "stock_thalweg_key";
 const indexes = () =>
   stock.atDestination(
@@ -21,12 +23,12 @@ test("a missing index is named, created with its SQL, found to help, and dropped
   const advisor = new AdvisorScreen(page);
   const stream = new StreamScreen(page);
   const id = await stock.replicate(request);
-  const load = stock.load(80, 140);
+  const load = stock.load(120, 230);
 
   await stream.open(stock.name);
   await stream.tab(/^Path/);
   await expect(advisor.stage("Appliers")).toContainText("Bottleneck", { timeout: 45_000 });
-  await expect(advisor.verdict).toContainText("statements at the destination");
+  await expect(advisor.verdict).toContainText(SLOW);
   await advisor.takeSnapshot(`without index ${RUN}`, 5);
   const finding = advisor.finding(/public\.stock has no index for its key at the destination/);
   await expect(finding).toContainText("why the bottleneck is one");
@@ -42,7 +44,7 @@ test("a missing index is named, created with its SQL, found to help, and dropped
   const outcome = finding.getByRole("status", { name: "What came of the cure" });
   await expect(outcome).toContainText(/Applying|Measuring|It helped/);
   await page.screenshot({ path: test.info().outputPath("applying.png"), fullPage: true });
-  await expect(outcome).toContainText("It helped", { timeout: 60_000 });
+  await expect(outcome).toContainText("It helped", { timeout: 90_000 });
   await expect(finding.getByRole("link", { name: "Compare before and after" })).toBeVisible();
   await page.screenshot({ path: test.info().outputPath("helped.png"), fullPage: true });
   expect(await indexes()).toBe(INDEX);

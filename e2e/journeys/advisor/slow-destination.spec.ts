@@ -8,7 +8,7 @@ import { StreamScreen } from "../../screens/stream-screen.ts";
 test.setTimeout(150_000);
 
 // All of the load's transactions change one row: the others wait for the one that the trigger delays.
-const SLOW = /on (statements at the destination|transactions on the same rows)/;
+const SLOW = /on (statements at the destination|transactions that wait for one another)/;
 const atDestination = (text: string) => sql(stack.destination, "demo", text);
 
 test.afterAll(async () => {

@@ -74,7 +74,7 @@ const events: Record<string, string> = {
   SOURCE: "the source, which decodes and sends",
   EXECUTE: "statements at the destination",
   COMMIT: "commits at the destination",
-  DEPENDENCY: "transactions on the same rows",
+  DEPENDENCY: "transactions that wait for one another",
   "COMMIT ORDER": "its turn to commit",
   LOCK: "locks at the destination",
   DISK: "the engine's disk",

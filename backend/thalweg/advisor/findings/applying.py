@@ -35,14 +35,25 @@ def applying(clues: Clues) -> Iterator[Finding]:
     stage = clues.limiting
     if stage is None or stage.sub_component != "APPLY SERVER" or stage.mean is None:
         return
-    causes = [
+    ahead = [
         *_locks(clues, stage), *_missing_indexes(clues, stage), *_triggers(clues, stage), *_flushes(clues, stage),
-        *_dependencies(clues, stage), *_commit_order(clues, stage), *_small_groups(clues, stage),
+    ]  # fmt: skip
+    explained = any(finding.is_cause for finding in ahead)
+    causes = [
+        *ahead, *_dependencies(clues, stage, explained), *_commit_order(clues, stage), *_small_groups(clues, stage),
         *_reads(clues, stage), *_data_layer(clues, stage),
     ]  # fmt: skip
     yield from causes
     if not any(finding.is_cause for finding in causes):
         yield from _parallelism(clues, stage)
+
+
+def _own(stage: Stage, event: str) -> float:
+    """Percent of the time of the appliers that do not wait for another. Those that do wait for what that one does."""
+    assert stage.mean is not None  # noqa: S101
+    events = stage.mean.events
+    waiting = events.get("DEPENDENCY", 0.0)
+    return 0.0 if waiting >= 100 else 100 * events.get(event, 0.0) / (100 - waiting)
 
 
 def _working(stage: Stage, share: float) -> float:
@@ -88,7 +99,7 @@ def _seen(facts: DestinationFacts, prefix: str, threshold: float) -> Evidence:
 
 def _missing_indexes(clues: Clues, stage: Stage) -> Iterator[Finding]:
     facts = clues.facts.destination
-    if facts is None or stage.mean is None or stage.mean.events.get("EXECUTE", 0) <= clues.event_threshold:
+    if facts is None or _own(stage, "EXECUTE") <= clues.event_threshold:
         return
     found = [(name, facts.after[name]) for name in facts.keyless if name in facts.after]
     changed = [(name, table) for name, table in found if table.updates + table.deletes > 0 and table.seq_scan > 0]
@@ -120,7 +131,7 @@ def _missing_index(clues: Clues, stage: Stage, facts: DestinationFacts, name: Na
             fact("ROWS", shown, float(table.rows), "NUMBER", SMALL_TABLE_ROWS),
         ],
         [cure], severity=Severity.CRITICAL, stage=stage, is_cause=table.rows >= SMALL_TABLE_ROWS or read > 0,
-        share=_working(stage, stage.mean.events["EXECUTE"] if stage.mean else 0), subject=shown,
+        share=_working(stage, _own(stage, "EXECUTE")), subject=shown,
     )  # fmt: skip
 
 
@@ -133,7 +144,7 @@ def _keys(clues: Clues, name: Name) -> list[str]:
 
 def _triggers(clues: Clues, stage: Stage) -> Iterator[Finding]:
     facts = clues.facts.destination
-    if facts is None or stage.mean is None or stage.mean.events.get("EXECUTE", 0) <= clues.event_threshold:
+    if facts is None or _own(stage, "EXECUTE") <= clues.event_threshold:
         return
     own = facts.waits.events and facts.waits.own_blockers > 0
     for trigger in facts.triggers:
@@ -160,15 +171,14 @@ def _triggers(clues: Clues, stage: Stage) -> Iterator[Finding]:
                     f"ALTER TABLE {quoted(trigger.table)} ENABLE TRIGGER {name};", OWNER,
                 )
             ],
-            stage=stage, share=_working(stage, stage.mean.events["EXECUTE"]), is_cause=used,
+            stage=stage, share=_working(stage, _own(stage, "EXECUTE")), is_cause=used,
             subject=f"{shown}.{trigger.name}",
         )  # fmt: skip
 
 
 def _flushes(clues: Clues, stage: Stage) -> Iterator[Finding]:
     facts = clues.facts.destination
-    assert stage.mean is not None  # noqa: S101
-    committing = stage.mean.events.get("COMMIT", 0.0)
+    committing = _own(stage, "COMMIT")
     flushing = facts.waits.share(*FLUSHES) if facts else 0.0
     standby = facts.waits.share(*STANDBY) if facts else 0.0
     if max(committing, flushing, standby) <= clues.event_threshold:
@@ -219,7 +229,8 @@ def _group_cures(clues: Clues) -> list[Cure]:
     return [clues.parameters(text, group_size=parameter.default)]
 
 
-def _dependencies(clues: Clues, stage: Stage) -> Iterator[Finding]:
+def _dependencies(clues: Clues, stage: Stage, explained: bool) -> Iterator[Finding]:
+    """`explained`: something is known to slow down the one that the others wait for."""
     assert stage.mean is not None  # noqa: S101
     share = stage.mean.events.get("DEPENDENCY", 0.0)
     if share <= DEPENDENCY_PERCENT:
@@ -240,7 +251,7 @@ def _dependencies(clues: Clues, stage: Stage) -> Iterator[Finding]:
                 "larger transactions."
             ),
         ],
-        stage=stage, share=_working(stage, share),
+        stage=stage, share=_working(stage, share), is_cause=not explained,
     )  # fmt: skip
 
 
