@@ -19,7 +19,7 @@ TELLING = re.compile(r"^(?:E  |Locator:|Expected|Received|> *\d+ \||\s*at .*\.sp
 
 
 def reasons_of(case: ElementTree.Element) -> list[str]:
-    """The first line of what failed, and what the log says it wanted and got; none for a test that passed or was skipped."""
+    """The first line of what failed, and what the log says it wanted and got; none where nothing failed."""
     for trouble in (*case.findall("failure"), *case.findall("error")):
         text = ANSI.sub("", trouble.text or "")
         said = (trouble.get("message") or text).strip().splitlines() or ["no message"]
