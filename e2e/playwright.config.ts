@@ -14,15 +14,15 @@ export default defineConfig({
   fullyParallel: false,
   forbidOnly: Boolean(process.env.CI),
   retries: 0,
-  timeout: 60_000,
-  expect: { timeout: 15_000 },
+  timeout: 150_000,
+  expect: { timeout: 30_000 },
   use: {
     baseURL: stack.consoleUrl,
     viewport: { width: 1280, height: 800 },
     colorScheme: "light",
     locale: "en-GB",
     timezoneId: "UTC",
-    actionTimeout: 10_000,
+    actionTimeout: 30_000,
     screenshot: "only-on-failure",
     // Without pictures of each frame: on a machine without a graphics card they cost more than the page itself.
     trace: { mode: "retain-on-failure", screenshots: false, snapshots: true, sources: true },
@@ -52,7 +52,7 @@ export default defineConfig({
       name: "a11y",
       testMatch: "a11y/*.spec.ts",
       dependencies: ["login"],
-      timeout: 120_000,
+      timeout: 240_000,
       use: { storageState: SESSION_FILE, trace: "off" },
     },
     {

@@ -27,7 +27,7 @@ test("a missing index is named, created with its SQL, found to help, and dropped
 
   await stream.open(stock.name);
   await stream.tab(/^Path/);
-  await expect(advisor.stage("Appliers")).toContainText("Bottleneck", { timeout: 45_000 });
+  await expect(advisor.stage("Appliers")).toContainText("Bottleneck", { timeout: 90_000 });
   await expect(advisor.verdict).toContainText(SLOW);
   await advisor.takeSnapshot(`without index ${RUN}`, 5);
   const finding = advisor.finding(/public\.stock has no index for its key at the destination/);
@@ -50,7 +50,7 @@ test("a missing index is named, created with its SQL, found to help, and dropped
   expect(await indexes()).toBe(INDEX);
 
   await finding.getByRole("button", { name: "Undo" }).click();
-  await expect(finding.getByRole("button", { name: "Apply" })).toBeVisible({ timeout: 30_000 });
+  await expect(finding.getByRole("button", { name: "Apply" })).toBeVisible({ timeout: 60_000 });
   expect(await indexes()).toBe("");
   await load.stop();
   await stock.forget(request, id);

@@ -5,7 +5,7 @@ import { RUN, stack } from "../../environment/stack.ts";
 import { AdvisorScreen } from "../../screens/advisor-screen.ts";
 import { StreamScreen } from "../../screens/stream-screen.ts";
 
-test.setTimeout(150_000);
+test.setTimeout(240_000);
 
 // All of the load's transactions change one row: the others wait for the one that the trigger delays.
 const SLOW = /on (statements at the destination|transactions that wait for one another)/;
@@ -28,7 +28,7 @@ test("a slow trigger is named as the bottleneck; its cure is applied, checked an
 
   await stream.open(stack.demo.stream);
   await stream.tab(/^Path/);
-  await expect(advisor.stage("Appliers")).toContainText("Bottleneck", { timeout: 45_000 });
+  await expect(advisor.stage("Appliers")).toContainText("Bottleneck", { timeout: 90_000 });
   await expect(advisor.verdict).toContainText(SLOW);
 
   // One that looks back to before the trigger sees too little of it.
@@ -51,7 +51,7 @@ test("a slow trigger is named as the bottleneck; its cure is applied, checked an
   await atDestination(cure);
   await finding.getByRole("button", { name: "I have done it: check" }).click();
   const outcome = finding.getByRole("status", { name: "What came of the cure" });
-  await expect(outcome).toContainText("It helped", { timeout: 45_000 });
+  await expect(outcome).toContainText("It helped", { timeout: 90_000 });
   await page.screenshot({ path: test.info().outputPath("checked.png"), fullPage: true });
 
   await stream.open(stack.demo.stream);

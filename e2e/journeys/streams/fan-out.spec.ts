@@ -90,7 +90,7 @@ test("the wizard makes a stream with two destinations, and both get the rows", a
   await wizard.goOnTo("Review");
   await page.getByLabel("Stream name").fill(STREAM);
   await wizard.create.click();
-  await expect(new Shell(page).heading(STREAM)).toBeVisible({ timeout: 30_000 });
+  await expect(new Shell(page).heading(STREAM)).toBeVisible({ timeout: 60_000 });
 
   const stream = new StreamScreen(page);
   await stream.expectPhase(STREAM, "Replicating", 60_000);
@@ -123,9 +123,9 @@ test("a destination that is away holds up nobody; back again, it catches up", as
   await write(10_001, 40_000);
   await expectSame(archive);
   const away = stream.branch(reports.name);
-  await expect(away).toContainText("Retrying", { timeout: 30_000 });
+  await expect(away).toContainText("Retrying", { timeout: 60_000 });
   const backlog = away.getByRole("meter", { name: `Backlog of ${reports.name} on disk` });
-  await expect(backlog).toHaveAttribute("aria-valuetext", /^(?!0\s)[\d.]+\s\S+ of 10/u, { timeout: 30_000 });
+  await expect(backlog).toHaveAttribute("aria-valuetext", /^(?!0\s)[\d.]+\s\S+ of 10/u, { timeout: 60_000 });
   await expect(away.getByRole("alert")).toContainText(reports.name);
   await expect(stream.branch(archive.name)).toContainText("Replicating");
   await page.screenshot({ path: test.info().outputPath("away.png"), fullPage: true });
@@ -134,7 +134,7 @@ test("a destination that is away holds up nobody; back again, it catches up", as
   await attach(reports);
   await away.getByRole("button", { name: `Retry ${reports.name}` }).click();
   await expectSame(reports, 60_000);
-  await expect(away).toContainText("Replicating", { timeout: 30_000 });
+  await expect(away).toContainText("Replicating", { timeout: 60_000 });
   await expect(away.getByRole("alert")).toHaveCount(0);
 });
 
@@ -145,7 +145,7 @@ test("an operator drops it by name, and the other goes on", async ({ page }) => 
   const dialog = page.getByRole("dialog", { name: "Drop destination" });
   await dialog.getByLabel(`Type ${reports.name} to confirm`).fill(reports.name);
   await dialog.getByRole("button", { name: "Drop", exact: true }).click();
-  await expect(stream.branch(reports.name)).toHaveCount(0, { timeout: 30_000 });
+  await expect(stream.branch(reports.name)).toHaveCount(0, { timeout: 60_000 });
   await write(50_001, 50_100);
   await expectSame(archive);
   expect(await entries(reports)).not.toBe(await entries(archive));
@@ -154,5 +154,5 @@ test("an operator drops it by name, and the other goes on", async ({ page }) => 
   const deletion = page.getByRole("dialog", { name: "Delete stream" });
   await deletion.getByLabel(`Type ${STREAM} to confirm`).fill(STREAM);
   await deletion.getByRole("button", { name: "Delete", exact: true }).click();
-  await expect(page.getByRole("link", { name: STREAM, exact: true })).toHaveCount(0, { timeout: 30_000 });
+  await expect(page.getByRole("link", { name: STREAM, exact: true })).toHaveCount(0, { timeout: 60_000 });
 });

@@ -18,7 +18,7 @@ async function expectEqualSides(tables = sales.tables): Promise<void> {
           const { source, destination } = await bothSides(table);
           return source.digest === destination.digest ? "equal" : source.difference(destination);
         },
-        { message: `sales.${table} on both sides`, timeout: 30_000, intervals: [250, 500, 1000] },
+        { message: `sales.${table} on both sides`, timeout: 60_000, intervals: [250, 500, 1000] },
       )
       .toBe("equal");
   }
@@ -113,7 +113,7 @@ test("the wizard finds a table without a key, shows its cure, and creates the st
     await expect(call).toContainText(part);
   }
   await wizard.create.click();
-  await expect(new Shell(page).heading(sales.stream)).toBeVisible({ timeout: 30_000 });
+  await expect(new Shell(page).heading(sales.stream)).toBeVisible({ timeout: 60_000 });
 });
 
 test("the initial copy shows its progress, and its rows are the source's", async ({ page }) => {
@@ -215,7 +215,7 @@ test("a row in the way raises an alert, which is taken on and ends when the row 
   await sales.atSource(customer("from-the-source@example.com"));
 
   const bell = page.getByRole("banner").getByRole("link", { name: /^Alerts: \d+ needs? attention$/ });
-  await expect(bell).toBeVisible({ timeout: 30_000 });
+  await expect(bell).toBeVisible({ timeout: 60_000 });
   await bell.click();
   const alert = page.getByRole("article", { name: `The error queue is not empty of ${sales.stream}` });
   await expect(alert).toContainText("1 transaction is parked");
@@ -231,7 +231,7 @@ test("a row in the way raises an alert, which is taken on and ends when the row 
   await page.getByRole("button", { name: /^Execute transaction/ }).click();
   await expectEqualSides(["customers"]);
   await page.goto("/alerts");
-  await expect(alert).toHaveCount(0, { timeout: 30_000 });
+  await expect(alert).toHaveCount(0, { timeout: 60_000 });
   await page.getByRole("tab", { name: "History" }).click();
   await expect(page.getByRole("row", { name: new RegExp(`${sales.stream}.*Cleared.*admin`) })).toBeVisible();
 });
@@ -251,7 +251,7 @@ test("deleted after its name is typed, the stream leaves nothing at the source",
 
   await expect(new Shell(page).heading("Overview")).toBeVisible();
   await expect(page.getByRole("link", { name: sales.stream, exact: true })).toHaveCount(0, {
-    timeout: 30_000,
+    timeout: 60_000,
   });
   await expect.poll(() => slotsAndPublications(id)).toBe("0 slots, 0 publications");
   // What was replicated belongs to the destination.
