@@ -8,7 +8,9 @@
 namespace thalweg::propagation {
 
 SendWindow::SendWindow(size_t window_bytes, size_t message_bytes_max)
-    : message_bytes_max_(message_bytes_max), memory_(std::max(window_bytes, 4 * message_bytes_max)) {}
+    : message_bytes_max_(message_bytes_max),
+      capacity_(std::max(window_bytes, 4 * message_bytes_max)),
+      memory_(std::make_unique_for_overwrite<std::byte[]>(capacity_)) {}
 
 // Where a message of the largest size fits: behind the last one, or at the start when the edge is too near.
 bool SendWindow::find_room() {
@@ -18,7 +20,7 @@ bool SendWindow::find_room() {
   }
   const size_t tail = entries_.front().begin;
   if (head_ <= tail) return tail - head_ >= message_bytes_max_;  // it has wrapped
-  if (memory_.size() - head_ >= message_bytes_max_) return true;
+  if (capacity_ - head_ >= message_bytes_max_) return true;
   if (tail < message_bytes_max_) return false;
   head_ = 0;
   return true;
@@ -28,7 +30,7 @@ std::span<std::byte> SendWindow::open(std::chrono::milliseconds timeout) {
   std::unique_lock lock(mutex_);
   if (!room_.wait_for(lock, timeout, [&] { return interrupted_ || find_room(); })) return {};
   if (interrupted_ && !find_room()) return {};
-  return std::span(memory_).subspan(head_, message_bytes_max_);
+  return std::span(memory_.get(), capacity_).subspan(head_, message_bytes_max_);
 }
 
 void SendWindow::commit(size_t bytes) {
@@ -68,7 +70,7 @@ std::span<const std::byte> SendWindow::unsent(size_t bytes_max) const {
   while (end - begin < bytes_max && ++index < entries_.size() && entries_[index].begin == end) {
     end += entries_[index].bytes;
   }
-  return std::span(memory_).subspan(begin, std::min(end - begin, bytes_max));
+  return std::span(memory_.get(), capacity_).subspan(begin, std::min(end - begin, bytes_max));
 }
 
 size_t SendWindow::message_rest() const {

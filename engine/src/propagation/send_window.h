@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <span>
-#include <vector>
 
 #include "base/error.h"
 
@@ -56,7 +56,7 @@ class SendWindow {
 
   // --- anybody
   size_t used() const;
-  size_t capacity() const { return memory_.size(); }
+  size_t capacity() const { return capacity_; }
 
  private:
   struct Entry {
@@ -68,7 +68,8 @@ class SendWindow {
   void release_to(uint64_t sequence);
 
   const size_t message_bytes_max_;
-  std::vector<std::byte> memory_;
+  const size_t capacity_;
+  const std::unique_ptr<std::byte[]> memory_;  // as it comes: pages that no message needed yet take no memory
   mutable std::mutex mutex_;
   std::condition_variable room_;       // notified when batches were acknowledged
   std::deque<Entry> entries_;          // guarded: by sequence from first_

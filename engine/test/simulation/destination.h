@@ -26,11 +26,19 @@ struct ProgressRow {
   std::string ranges;
 };
 
+// A transaction in the error queue: what apply wrote about it.
+struct ParkedRow {
+  base::Lsn commit_lsn;
+  std::vector<std::string> columns;  // from commit_lsn on, as in thalweg.error_queue
+  std::map<int64_t, std::string> chunks;
+};
+
 // Everything that a commit makes visible, and what it should be.
 struct DestinationState {
   Data data = empty_data();
   std::optional<StreamRow> stream;
   std::map<int64_t, ProgressRow> progress;
+  std::map<int64_t, ParkedRow> error_queue;  // by id
   Expected expected;
 };
 
@@ -51,6 +59,10 @@ class Destination final : public Server {
   // Nobody writes to any table until the other is called; a crash lets them go.
   void lock_tables();
   void unlock_tables();
+  // Somebody's CHECK constraint: about one row in so many is refused; 0: none any more.
+  void refuse_rows(uint32_t once_in) { refused_once_in_ = once_in; }
+  // Half of the commits take up to a second.
+  void make_commits_slow(bool slow) { slow_ = slow; }
   // As after an ALTER TABLE that changes nothing that matters: what is known of the tables has to be loaded again.
   void alter_tables();
 
@@ -58,6 +70,9 @@ class Destination final : public Server {
   DestinationState& working() { return working_; }
   Locks& locks() { return locks_; }
   int64_t table_version(size_t table) const { return table_versions_[table]; }
+  bool refuses(int table, const Row& row) const;
+  int64_t next_error_id() { return ++error_ids_; }
+  bool commits_slowly() const { return slow_; }
   // The transaction's changes become visible to all; returns after they are on disk where `synchronous`.
   void commit(const std::vector<std::function<void(DestinationState&)>>& changes, bool synchronous);
 
@@ -75,6 +90,9 @@ class Destination final : public Server {
   std::vector<DestinationState> log_{DestinationState{}};  // committed states, from the last one that is on disk
   uint64_t flushed_ = 0;                                   // number of log_.front()
   Locks locks_;
+  uint32_t refused_once_in_ = 0;
+  bool slow_ = false;
+  int64_t error_ids_ = 0;
   std::vector<int64_t> table_versions_ = std::vector<int64_t>(shapes().size(), 1);
 };
 

@@ -15,6 +15,8 @@ namespace {
 
 constexpr const char* kUniqueViolation = "23505";
 constexpr const char* kDeadlock = "40P01";
+constexpr const char* kCheckViolation = "23514";
+constexpr Time kSlowCommitMax = kSecond;
 
 std::string row_lock(int table, const std::string& key) { return fmt::format("r{}:{}", table, key); }
 std::string unique_lock(int table, const std::string& value) { return fmt::format("u{}:{}", table, value); }
@@ -56,6 +58,10 @@ void DestinationSession::change(std::function<void(DestinationState&)> redo,
 }
 
 Outcome DestinationSession::commit() {
+  if (destination_.commits_slowly() && scheduler().chance(2)) {
+    scheduler().sleep_until(scheduler().now() +
+                            static_cast<Time>(scheduler().random(static_cast<uint64_t>(kSlowCommitMax))));
+  }
   destination_.commit(redo_, synchronous_);
   redo_.clear();
   undo_.clear();
@@ -77,6 +83,8 @@ Outcome DestinationSession::execute(const std::string& sql, const Parameters& pa
   bool known = true;
   if (Outcome outcome = progress_statement(sql, parameters, known); known) return outcome;
   known = true;
+  if (Outcome outcome = error_queue_statement(sql, parameters, known); known) return outcome;
+  known = true;
   if (Outcome outcome = catalog_statement(sql, parameters, known); known) return outcome;
   if (sql.starts_with("SELECT thalweg_datalayer.apply_lcrs(")) return data_layer(parameters);
   if (sql.starts_with("TRUNCATE ")) return truncate(parse_table_names(sql.substr(9)));
@@ -96,23 +104,25 @@ Outcome DestinationSession::lock_bag(int table, Locks::Mode mode) {
 }
 
 Outcome DestinationSession::make(const Change& change_made) {
+  if (!change_made.after.empty() && destination_.refuses(change_made.table, change_made.after)) {
+    return error(kCheckViolation, "new row violates a check constraint");
+  }
   Data& data = destination_.working().data;
-  Data probe = data;
-  if (!apply_change(probe, change_made)) return error(kUniqueViolation, "duplicate key value");
   const auto table = static_cast<size_t>(change_made.table);
   Change back = change_made;
   std::swap(back.before, back.after);
   if (change_made.kind == Change::Kind::insert) back.kind = Change::Kind::remove;
   if (change_made.kind == Change::Kind::remove) back.kind = Change::Kind::insert;
   const Table old = change_made.kind == Change::Kind::truncate ? data[table] : Table{};
-  change([change_made](DestinationState& state) { apply_change(state.data, change_made); },
-         [back, old, table](DestinationState& state) {
-           if (back.kind == Change::Kind::truncate) {
-             state.data[table] = old;
-           } else {
-             apply_change(state.data, back);
-           }
-         });
+  if (!apply_change(data, change_made)) return error(kUniqueViolation, "duplicate key value");
+  redo_.emplace_back([change_made](DestinationState& state) { apply_change(state.data, change_made); });
+  undo_.emplace_back([back, old, table](DestinationState& state) {
+    if (back.kind == Change::Kind::truncate) {
+      state.data[table] = old;
+    } else {
+      apply_change(state.data, back);
+    }
+  });
   return affected(1);
 }
 

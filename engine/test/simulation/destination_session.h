@@ -35,6 +35,12 @@ class DestinationSession final : public Session {
   Outcome create_progress_row(const Parameters& parameters);
   Outcome write_progress(const std::string& sql, const Parameters& parameters);
   Outcome record(const std::string& sql, const Parameters& parameters);
+  // error_queue_statements.cc: transactions that are parked
+  Outcome error_queue_statement(const std::string& sql, const Parameters& parameters, bool& known);
+  Outcome park(const Parameters& parameters);
+  Outcome add_chunk(const Parameters& parameters);
+  Outcome show_parked(bool with_hashes);
+  Outcome delete_parked(const std::string& sql, int64_t id);
   // catalog_statements.cc: what apply asks about tables
   Outcome catalog_statement(const std::string& sql, const Parameters& parameters, bool& known);
 

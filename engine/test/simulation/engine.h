@@ -10,6 +10,8 @@
 
 #include "apply/parameters.h"
 #include "base/error.h"
+#include "daemon/identity.h"
+#include "daemon/peering.h"
 #include "propagation/link.h"
 #include "simulation/scheduler.h"
 
@@ -37,7 +39,16 @@ struct EngineOptions {
   propagation::Compression compression = propagation::Compression::none;
   size_t batch_bytes = 4096;
   std::chrono::seconds heartbeat_interval{0};
-  std::vector<std::string> destinations;  // servers' names, where it fans out
+  // Of the path's two ends, what is this engine's:
+  std::string destination = "destination";  // server's name
+  std::string peer;                         // the other engine
+  uint16_t port = kReceiverPort;            // where the one that receives listens
+  struct Branch {
+    std::string destination;
+    std::string engine;  // that applies; empty: this one
+    uint16_t port = 0;
+  };
+  std::vector<Branch> branches;  // where it fans out
   uint64_t backlog_segment_bytes = 4096;
 };
 
@@ -45,10 +56,18 @@ class Pipeline;
 
 // What the world's faults may well cause. Anything else is a finding.
 bool is_expected(base::ErrorCode code);
+// What an operator may be told who executes a parked transaction.
+bool is_expected_of_operator(base::ErrorCode code);
+// The parked transaction that an operator tries next: mostly the oldest.
+template <typename Parked>
+int64_t pick_parked(Scheduler& scheduler, const std::vector<Parked>& parked) {
+  return parked[scheduler.chance(4) ? scheduler.random(parked.size()) : 0].id;
+}
 
 class Engine {
  public:
-  Engine(Scheduler& scheduler, EngineOptions options) : scheduler_(scheduler), options_(std::move(options)) {}
+  Engine(Scheduler& scheduler, EngineOptions options);
+  ~Engine();
 
   void start();
   // kill -9.
@@ -59,10 +78,13 @@ class Engine {
   // Ends the components in order, everything that is queued applied, and builds them anew.
   void restart_in_order() { restart_ = true; }
   void set_parallelism(int parallelism) { options_.apply.parallelism = parallelism; }
+  // What comes from the other engine finds no room.
+  bool is_held_back() const;
 
  private:
   void run();
   void run_fan_out();
+  void execute_parked(Pipeline& pipeline);
   // Until something of it fails, or it is to be restarted in order (no error).
   std::optional<base::Error> run(Pipeline& pipeline);
 
@@ -70,6 +92,9 @@ class Engine {
   EngineOptions options_;
   std::vector<std::unique_ptr<Process>> processes_;  // every life of it
   Process* process_ = nullptr;
+  const Pipeline* pipeline_ = nullptr;  // that runs
+  std::unique_ptr<daemon::Identity> identity_;
+  std::unique_ptr<daemon::Peering> peering_;  // where it fans out
   std::atomic<bool> restart_{false};
 };
 

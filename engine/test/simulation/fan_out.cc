@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
+#include "daemon/destination_errors.h"
 #include "simulation/engine.h"
 #include "simulation/verdict.h"
 
@@ -18,6 +20,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr uint32_t kRetriesOnceInLooks = 40;  // of 50 ms
+constexpr uint32_t kExecutesOnceInLooks = 10;
 
 const base::Clock& system_clock() {
   static const base::SystemClock clock;
@@ -30,6 +33,7 @@ control::StreamParameters parameters_of(const EngineOptions& options) {
   out.parallelism = options.apply.parallelism;
   out.commit_serialization =
       options.apply.commit_serialization == apply::CommitSerialization::full ? "full" : "dependent_transactions";
+  out.disable_on_error = options.apply.disable_on_error;
   out.group_size = static_cast<int64_t>(options.apply.group_size);
   out.txn_lcr_spill_threshold = static_cast<int64_t>(options.apply.txn_lcr_spill_threshold);
   out.txn_age_spill_threshold = options.apply.txn_age_spill_threshold.count();
@@ -46,12 +50,16 @@ control::StreamDefinition definition_of(const EngineOptions& options) {
   stream.status = control::DesiredStatus::enabled;
   stream.source = {.name = "source", .conninfo = "host=source"};
   stream.parameters = parameters_of(options);
-  for (const std::string& name : options.destinations) {
+  for (const EngineOptions::Branch& branch : options.branches) {
     control::DestinationDefinition one;
-    one.id = name;
-    one.name = name;
+    one.id = branch.destination;
+    one.name = branch.destination;
     one.status = control::DesiredStatus::enabled;
-    one.conninfo = "host=" + name;
+    if (branch.engine.empty()) {
+      one.conninfo = "host=" + branch.destination;
+    } else {
+      one.send_to = control::SendTo{.engine = branch.engine, .host = "127.0.0.1", .port = branch.port};
+    }
     one.parameters = stream.parameters;
     stream.destinations.push_back(std::move(one));
   }
@@ -62,6 +70,11 @@ control::StreamDefinition definition_of(const EngineOptions& options) {
 class Operator {
  public:
   Operator(Scheduler& scheduler, const EngineOptions& options) : scheduler_(scheduler), options_(options) {}
+
+  // Before the fan-out goes.
+  void leave() {
+    if (at_queue_.joinable()) at_queue_.join();
+  }
 
   void look(daemon::FanOut& fan_out) {
     std::string now;
@@ -77,6 +90,15 @@ class Operator {
     }
     if (now != shown_) trace("{}", now);
     shown_ = now;
+    if (!options_.apply.disable_on_error && !is_at_queue_ && scheduler_.chance(kExecutesOnceInLooks)) {
+      const EngineOptions::Branch& one = options_.branches[scheduler_.random(options_.branches.size())];
+      leave();
+      is_at_queue_ = true;
+      at_queue_ = std::thread([this, &branch = *fan_out.find(one.destination)] {
+        execute_parked(branch);
+        is_at_queue_ = false;
+      });
+    }
     if (options_.apply.parallelism != parallelism_) {
       parallelism_ = options_.apply.parallelism;
       fan_out.set_parameters(definition_of(options_));
@@ -84,8 +106,30 @@ class Operator {
   }
 
  private:
+  void execute_parked(daemon::Branch& branch) {
+    const control::StreamDefinition whole = definition_of(options_);
+    const auto one = std::ranges::find(whole.destinations, branch.id(), &control::DestinationDefinition::id);
+    const control::StreamDefinition definition = control::branch_of(whole, *one);
+    const auto parked = daemon::parked_errors(definition);
+    if (!parked && !is_expected_of_operator(parked.error().code)) {
+      fail("the error queue of {}: {}", branch.id(), parked.error().message);
+    }
+    if (!parked || parked->empty()) return;
+    const int64_t id = pick_parked(scheduler_, *parked);
+    const auto executed = daemon::execute_parked_error(definition, id);
+    branch.note_errors_changed();
+    trace("{} are parked at {}; {}: {}", parked->size(), branch.id(), id,
+          executed ? "executed" : executed.error().message);
+    if (!executed && !is_expected_of_operator(executed.error().code)) {
+      fail("transaction {} of the error queue of {} fails with {}: {}", id, branch.id(),
+           base::name_of(executed.error().code), executed.error().message);
+    }
+  }
+
   Scheduler& scheduler_;
   const EngineOptions& options_;
+  std::thread at_queue_;
+  bool is_at_queue_ = false;
   std::string shown_;
   int parallelism_ = 0;
 };
@@ -101,13 +145,14 @@ void Engine::run_fan_out() {
     daemon::FanOut fan_out({.definition = definition_of(options_),
                             .spill_directory = options_.directory,
                             .clock = &system_clock(),
-                            .peering = nullptr,
+                            .peering = peering_.get(),
                             .stop = &restart_,
                             .set_phase = [&](std::string_view) { person.look(*running); },
                             .on_capture = [&] { pause = 100ms; },
                             .backlog_segment_bytes = options_.backlog_segment_bytes});
     running = &fan_out;
     const auto ran = fan_out.run();
+    person.leave();
     if (ran) {
       trace("restarts in order");
       continue;

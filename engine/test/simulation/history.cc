@@ -51,27 +51,37 @@ void History::add_dependencies(SourceTransaction& transaction) {
   const size_t own = transactions_.size();
   Touches touches;
   for (const Change& change : transaction.changes) touches.add(change);
-  std::set<size_t> after;
-  if (!touches.truncates.empty()) {
-    for (size_t i = 0; i < own; ++i) after.insert(i);
-  }
-  for (const int64_t truncate : truncated_) {
-    if (truncate >= 0) after.insert(static_cast<size_t>(truncate));
-  }
+  std::set<size_t> needs;
   for (const std::string& name : touches.writes) {
     const LastTouch& last = touched_[name];
-    if (last.writer >= 0) after.insert(static_cast<size_t>(last.writer));
-    after.insert(last.readers.begin(), last.readers.end());
+    if (last.writer >= 0) needs.insert(static_cast<size_t>(last.writer));
+    needs.insert(last.readers.begin(), last.readers.end());
   }
   for (const std::string& name : touches.reads) {
     const LastTouch& last = touched_[name];
-    if (last.writer >= 0) after.insert(static_cast<size_t>(last.writer));
+    if (last.writer >= 0) needs.insert(static_cast<size_t>(last.writer));
+  }
+  std::set<size_t> after;
+  for (size_t table = 0; table < truncated_.size(); ++table) {
+    if (truncated_[table] < 0) continue;
+    const auto truncate = static_cast<size_t>(truncated_[table]);
+    after.insert(truncate);
+    if (touches.tables.contains(static_cast<int>(table))) needs.insert(truncate);
+  }
+  for (size_t i = 0; i < own && !touches.truncates.empty(); ++i) {
+    after.insert(i);
+    const bool shares = std::ranges::any_of(touches.truncates, [&](int table) { return tables_[i].contains(table); });
+    if (shares) needs.insert(i);
   }
   for (const std::string& name : touches.writes) touched_[name] = {.writer = static_cast<int64_t>(own), .readers = {}};
   for (const std::string& name : touches.reads) touched_[name].readers.push_back(own);
   for (const int table : touches.truncates) truncated_[static_cast<size_t>(table)] = static_cast<int64_t>(own);
+  tables_.push_back(std::move(touches.tables));
+  after.insert(needs.begin(), needs.end());
   after.erase(own);
+  needs.erase(own);
   transaction.after.assign(after.begin(), after.end());
+  transaction.needs.assign(needs.begin(), needs.end());
 }
 
 void History::commit(SourceTransaction transaction) {
@@ -80,25 +90,49 @@ void History::commit(SourceTransaction transaction) {
   transactions_.push_back(std::move(transaction));
 }
 
+// Both what was applied and what was parked comes in the promised order.
+std::string Expected::check_order(const History& history, Order order, size_t index) const {
+  for (const size_t earlier : history.transactions()[index].after) {
+    if (!keeps(earlier)) return fmt::format("transaction {} is there before {}, on which it depends", index, earlier);
+  }
+  if (order == Order::full && index >= kept_prefix_) {
+    return fmt::format("transaction {} is there, {} is not", index, kept_prefix_);
+  }
+  return {};
+}
+
 std::string Expected::advance(const History& history, Order order, base::Lsn low_watermark,
-                              const apply::LsnRanges& ranges) {
+                              const apply::LsnRanges& ranges, const std::set<uint64_t>& parked) {
   const auto& all = history.transactions();
   applied_.resize(all.size());
-  std::vector<size_t> fresh;
+  kept_.resize(all.size());
+  std::vector<size_t> came;
+  std::vector<size_t> fresh;  // applied
+  size_t found = 0;
   for (size_t i = prefix_; i < all.size(); ++i) {
     const base::Lsn commit{all[i].commit_lsn};
     const bool claimed = all[i].changes.empty() || commit < low_watermark || ranges.contains(commit);
-    if (applied_[i] && !claimed) return fmt::format("progress forgets transaction {} at {:X}", i, commit.value);
-    if (claimed && !applied_[i]) fresh.push_back(i);
+    if (kept_[i] && !claimed) return fmt::format("progress forgets transaction {} at {:X}", i, commit.value);
+    const bool is_parked = parked.contains(commit.value);
+    if (is_parked && !claimed) return fmt::format("transaction {} is parked, and comes again", i);
+    if (is_parked && applied_[i]) return fmt::format("transaction {} is parked, and was applied", i);
+    if (is_parked) ++found;
+    if (claimed && !kept_[i]) came.push_back(i);
+    if (claimed && !is_parked && !applied_[i]) fresh.push_back(i);
   }
+  if (found < parked.size()) return "the error queue holds what was applied, or what never was";
+  for (const size_t i : came) kept_[i] = true;
   for (const size_t i : fresh) applied_[i] = true;
+  while (kept_prefix_ < all.size() && kept_[kept_prefix_]) ++kept_prefix_;
   while (prefix_ < all.size() && applied_[prefix_]) ++prefix_;
-  for (const size_t i : fresh) {
+  for (const size_t i : came) {
     if (all[i].changes.empty()) continue;
-    for (const size_t earlier : all[i].after) {
-      if (!has(earlier)) return fmt::format("transaction {} is there before {}, on which it depends", i, earlier);
+    if (std::string wrong = check_order(history, order, i); !wrong.empty()) return wrong;
+  }
+  for (const size_t i : fresh) {
+    for (const size_t earlier : all[i].needs) {
+      if (!has(earlier)) return fmt::format("transaction {} is applied, {} is parked, which it needs", i, earlier);
     }
-    if (order == Order::full && i >= prefix_) return fmt::format("transaction {} is there, {} is not", i, prefix_);
     for (const Change& change : all[i].changes) {
       if (!apply_change(data_, change)) {
         return fmt::format("transaction {} cannot follow what is there: {}", i, describe(change));

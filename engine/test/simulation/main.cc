@@ -1,10 +1,12 @@
 // simulation [--seeds FIRST..LAST] [--jobs N]   runs a world for each seed, each in a process of its own
 // simulation --seed N [--trace]                 one world, in this process
 
+#include <malloc.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -14,16 +16,19 @@
 
 #include <spdlog/spdlog.h>
 
+#include "simulation/scheduler.h"
 #include "simulation/verdict.h"
 #include "simulation/world.h"
 
 namespace {
 
 using thalweg::simulation::run_world;
+using thalweg::simulation::Scheduler;
 using thalweg::simulation::Verdict;
 using thalweg::simulation::WorldResult;
 
 constexpr int kFailuresShown = 5;
+constexpr unsigned kWorldSecondsMax = 60;  // then one of its fibers does not come back
 
 // In memory where the machine has such a place: thousands of worlds spill. Made anew: a world that was killed leaves
 // its directory behind, and a process may get its number again.
@@ -54,8 +59,23 @@ struct Report {
   double seconds;
 };
 
+// Fibers that go round by turns end by their number of steps; one that goes round by itself, and never asks the
+// operating system for anything, by this. Nothing of the process is of use then, but to say who it was.
+void give_up(int) {
+  const Scheduler* const scheduler = Scheduler::current();
+  std::printf("goes round without end: %s\n", scheduler == nullptr ? "the scheduler" : scheduler->fiber_name().c_str());
+  std::fflush(stdout);
+  _exit(3);
+}
+
+void set_limit() {
+  std::signal(SIGALRM, give_up);
+  alarm(kWorldSecondsMax);
+}
+
 int run_one(uint64_t seed, bool traces) {
   Verdict::get().traces = traces;
+  set_limit();
   const auto directory = own_directory();
   const WorldResult result = run_world(seed, directory);
   std::filesystem::remove_all(directory);
@@ -73,6 +93,7 @@ int run_one(uint64_t seed, bool traces) {
 pid_t start_world(uint64_t seed, int out) {
   const pid_t child = fork();
   if (child != 0) return child;
+  set_limit();
   const auto directory = own_directory();
   const WorldResult result = run_world(seed, directory);
   std::filesystem::remove_all(directory);
@@ -135,6 +156,10 @@ int run_many(const char* program, uint64_t first, uint64_t last, int jobs) {
 
 int main(int argc, char** argv) {
   spdlog::set_level(spdlog::level::off);
+  // A state is copied at every commit: its memory is to stay with the process.
+  constexpr int kKept = 1 << 28;
+  mallopt(M_TRIM_THRESHOLD, kKept);
+  mallopt(M_MMAP_THRESHOLD, kKept);
   uint64_t first = 1;
   uint64_t last = 100;
   int jobs = 2;

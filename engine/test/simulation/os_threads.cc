@@ -16,6 +16,7 @@
 #include <mutex>
 #include <random>
 #include <thread>
+#include <typeinfo>
 
 #include "simulation/scheduler.h"
 #include "simulation/system_clock.h"
@@ -230,7 +231,8 @@ void __wrap__ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_
     return;
   }
   const std::shared_ptr<std::thread::_State> shared(std::move(state));
-  const pthread_t id = scheduler->spawn(scheduler->process(), [shared] { shared->_M_run(); });
+  const std::thread::_State& runs = *shared;
+  const pthread_t id = scheduler->spawn(scheduler->process(), [shared] { shared->_M_run(); }, typeid(runs).name());
   static_assert(sizeof(std::thread) == sizeof(id));
   std::memcpy(static_cast<void*>(thread), &id, sizeof(id));
   scheduler->maybe_yield(4);

@@ -4,7 +4,9 @@
 #include <string_view>
 #include <thread>
 
+#include "apply/error_queue.h"
 #include "base/clock.h"
+#include "pg/connection.h"
 
 namespace thalweg::simulation {
 
@@ -40,7 +42,7 @@ base::Result<void> Pipeline::start() {
   receiver_ = std::make_unique<propagation::Receiver>(propagation::ReceiverOptions{
       .stream_id = kStream,
       .engine = options_.name,
-      .peer_engine = "sender",
+      .peer_engine = options_.peer,
       .queue = &queue_,
       .durable = [&confirmed] { return base::Lsn{confirmed.load(std::memory_order_acquire)}; },
       .clock = &system_clock()});
@@ -50,7 +52,7 @@ base::Result<void> Pipeline::start() {
 base::Result<base::Lsn> Pipeline::start_consumer() {
   if (options_.part != Part::sending) {
     apply_ = std::make_unique<apply::Apply>(apply::ApplyOptions{.stream_id = kStream,
-                                                                .destination_conninfo = "host=destination",
+                                                                .destination_conninfo = "host=" + options_.destination,
                                                                 .queue = &queue_,
                                                                 .consumer = 0,
                                                                 .parameters = options_.apply,
@@ -62,9 +64,9 @@ base::Result<base::Lsn> Pipeline::start_consumer() {
   sender_ = std::make_unique<propagation::Sender>(
       propagation::SenderOptions{.stream_id = kStream,
                                  .engine = options_.name,
-                                 .peer_engine = "receiver",
+                                 .peer_engine = options_.peer,
                                  .host = "127.0.0.1",
-                                 .port = kReceiverPort,
+                                 .port = options_.port,
                                  .security = {.tls = {}, .plain_on_loopback = true},
                                  .queue = &queue_,
                                  .consumer = 0,
@@ -115,6 +117,19 @@ std::string Pipeline::states() const {
   if (!apply_) return text;
   for (const auto& sample : apply_->sample()) add(sample.state);
   return text;
+}
+
+base::Result<std::vector<apply::ParkedTransaction>> Pipeline::parked() const {
+  if (!apply_) return std::vector<apply::ParkedTransaction>{};
+  THALWEG_ASSIGN(pg::Connection connection, pg::Connection::open("host=" + options_.destination, {}));
+  return apply::list_parked(connection, kStream);
+}
+
+base::Result<void> Pipeline::execute_parked(int64_t id) {
+  THALWEG_ASSIGN(pg::Connection connection, pg::Connection::open("host=" + options_.destination, {}));
+  auto executed = apply::execute_parked(std::move(connection), kStream, id);
+  apply_->note_errors_changed();
+  return executed;
 }
 
 void Pipeline::drain() {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "apply/apply.h"
 #include "base/error.h"
@@ -29,6 +30,9 @@ class Pipeline {
   void set_parameters(const apply::ApplyParameters& parameters);
   // What the components show.
   std::string states() const;
+  // The error queue, where it applies.
+  base::Result<std::vector<apply::ParkedTransaction>> parked() const;
+  base::Result<void> execute_parked(int64_t id);
   // Ends it in order: what the queue holds is applied or sent.
   void drain();
   void cut();

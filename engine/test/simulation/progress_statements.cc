@@ -1,30 +1,16 @@
 // What apply keeps about itself at the destination, in schema thalweg: the statements of progress.cc,
-// progress_writer.cc, recorder.cc and error_queue.cc.
+// progress_writer.cc and recorder.cc.
 
-#include <charconv>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "simulation/destination_session.h"
+#include "simulation/text_values.h"
 
 namespace thalweg::simulation {
 
 namespace {
-
-int64_t integer(const Parameter& parameter) {
-  int64_t value = 0;
-  std::from_chars(parameter.bytes->data(), parameter.bytes->data() + parameter.bytes->size(), value);
-  return value;
-}
-
-base::Lsn lsn(const Parameter& parameter) { return base::parse_lsn(*parameter.bytes).value_or(base::Lsn{}); }
-
-std::string bytea(const std::string& bytes) {
-  std::string text = "\\x";
-  for (const char c : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
-  return text;
-}
 
 const std::string kStreamLock = "stream";
 std::string progress_lock(int64_t applier) { return fmt::format("p{}", applier); }
@@ -47,7 +33,6 @@ Outcome DestinationSession::progress_statement(const std::string& sql, const Par
       is("INSERT INTO thalweg.apply_progress ") || is("UPDATE thalweg.stream SET low_watermark = $2")) {
     return fold_progress(sql, parameters);
   }
-  if (is("SELECT hashes, read_hashes, table_hashes, parent_hashes, referenced_hashes FROM ")) return rows({});
   if (is("WITH current AS (SELECT FROM thalweg.stream")) return create_progress_row(parameters);
   if (is("WITH touched AS (UPDATE thalweg.apply_progress")) return write_progress(sql, parameters);
   if (is("UPDATE thalweg.stream SET low_watermark = greatest(")) return record(sql, parameters);
@@ -110,6 +95,12 @@ Outcome DestinationSession::fold_progress(const std::string& sql, const Paramete
     return rows(std::move(found));
   }
   if (sql.starts_with("DELETE")) {
+    // Waits for whoever has written to one of them and not committed.
+    std::set<int64_t> appliers;
+    for (const auto& [applier, row] : destination_.working().progress) appliers.insert(applier);
+    for (const int64_t applier : appliers) {
+      if (Outcome locked = lock(progress_lock(applier), Locks::Mode::exclusive); !locked.ok()) return locked;
+    }
     const auto before = destination_.working().progress;
     change([](DestinationState& state) { state.progress.clear(); },
            [before](DestinationState& state) { state.progress = before; });

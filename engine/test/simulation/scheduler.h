@@ -2,6 +2,7 @@
 
 #include <ucontext.h>
 
+#include <csetjmp>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -38,8 +39,10 @@ class Scheduler {
   // The one that runs now; nullptr outside of run().
   static Scheduler* current();
 
-  uint64_t spawn(Process& process, std::function<void()> body);
-  // Runs fibers until `done` returns true or none can ever run again.
+  // `what`: the type of whatever runs in it, as typeid names it; stays.
+  uint64_t spawn(Process& process, std::function<void()> body, const char* what = nullptr);
+  // Runs fibers until `done` returns true, none can ever run again, or they have gone round for so long that they will
+  // for ever: that is a failure, which names them.
   void run(const std::function<bool()>& done);
   void kill(Process& process);
 
@@ -48,6 +51,7 @@ class Scheduler {
   void tick(Time by) { now_ += by; }
   Process& process() const;
   uint64_t fiber_id() const;
+  std::string fiber_name() const;
   void yield();
   // Yields once in so many calls.
   void maybe_yield(uint32_t once_in);
@@ -66,10 +70,14 @@ class Scheduler {
  private:
   struct Fiber;
   static void entry();
+  void enter(Fiber& fiber);
+  void leave(Fiber& fiber);
   void switch_to(Fiber& fiber);
   void switch_back();
   Fiber* pick();
   void remove(const Fiber* fiber);
+  std::string name_of(const Fiber& fiber) const;
+  std::string busiest() const;
 
   std::mt19937_64 generator_;
   Time now_ = 0;
@@ -79,6 +87,7 @@ class Scheduler {
   std::vector<std::unique_ptr<Fiber>> gone_;  // killed; their stacks stay as they are
   Fiber* running_ = nullptr;
   ucontext_t home_{};
+  [[maybe_unused]] jmp_buf home_registers_{};  // where fibers change without system calls
   void* home_fake_stack_ = nullptr;
   const void* home_stack_ = nullptr;
   size_t home_stack_bytes_ = 0;

@@ -26,6 +26,8 @@ struct SourceOptions {
   Time pause_max = 40 * kMillisecond;  // between two steps of the clients
   size_t decoding_buffered_max = 30;   // changes; more of them are streamed
   size_t seed_rows = 10;               // that are there before the stream begins
+  uint32_t long_once_in = 4;           // texts are long,
+  size_t long_bytes_max = 3000;        // up to so many bytes
   size_t batch_bytes = 0;              // of thalweg_output's batches; 0: the slot is pgoutput's
 };
 
@@ -69,6 +71,7 @@ class Source final : public Server {
   bool make_change(OpenTransaction& open);
   bool try_change(OpenTransaction& open, std::vector<Change> changes);
   bool lock_for(uint32_t xid, const Change& change);
+  std::string random_text(size_t size);
   Row random_row(const TableShape& shape, const Row& before);
   Change random_change();
   void undo(OpenTransaction& open, uint32_t subxid);

@@ -109,7 +109,7 @@ bool Storage::await_trap(Time deadline) {
 }
 
 void Storage::step_into_trap() {
-  if (trap_ == 0 || --trap_ > 0) return;
+  if (trap_ == 0 || &scheduler_.process() != prey_ || --trap_ > 0) return;
   trapped_ = true;
   scheduler_.wake(this);
   scheduler_.sleep_until(kNever);

@@ -36,8 +36,11 @@ class Storage {
   void sync_failed(int descriptor);
   void written(int descriptor, size_t at, size_t bytes);
 
-  // The engine's process stops for ever in one of the next calls of write and fsync; the waker has to kill it.
-  void set_trap(uint32_t calls) { trap_ = calls; }
+  // `process` stops for ever in one of its next calls of write and fsync; the waker has to kill it.
+  void set_trap(const Process* process, uint32_t calls) {
+    prey_ = process;
+    trap_ = calls;
+  }
   bool await_trap(Time deadline);
   void step_into_trap();
 
@@ -58,6 +61,7 @@ class Storage {
   std::map<std::filesystem::path, std::string> synced_;              // bytes of files
   std::map<std::filesystem::path, std::set<size_t>> wrongly_clean_;  // where such sectors begin
   std::vector<Step> steps_;
+  const Process* prey_ = nullptr;
   uint32_t trap_ = 0;
   bool trapped_ = false;
 };

@@ -1,8 +1,11 @@
 #include "simulation/world.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "simulation/destination.h"
 #include "simulation/engine.h"
@@ -24,12 +27,14 @@ constexpr Time kStandsStill = 5 * kSecond;       // before its source writes wha
 constexpr Time kSyncsFail = 20 * kSecond;        // while its backlog is to become durable
 constexpr Time kBehindMax = 60 * kSecond;        // that a destination which stands still may hold the source's WAL
 constexpr Time kQueueFull = 2 * kSecond;         // after which a queue that nobody takes from is full, mostly
+constexpr size_t kCaughtUpMax = 20;              // transactions that one which was away gets before it stands still
 constexpr size_t kTrapCallsMax = 40;             // of write and fsync, until the trap shuts
 constexpr const char* kNames[] = {"north", "east", "west"};
 
 struct Plan {
   bool two_engines = false;
   size_t destinations = 1;
+  bool applied_elsewhere[std::size(kNames)] = {};  // at an engine of its own, where there are several
   Order order = Order::dependent;
   bool has_data_layer = false;
   size_t faults = 0;
@@ -43,6 +48,9 @@ Plan make_plan(Scheduler& scheduler) {
   const auto between = [&](size_t least, size_t most) { return least + scheduler.random(most - least + 1); };
   if (scheduler.chance(3)) {
     plan.destinations = between(2, std::size(kNames));
+    if (scheduler.chance(2)) {
+      for (bool& elsewhere : plan.applied_elsewhere) elsewhere = !scheduler.chance(3);
+    }
   } else {
     plan.two_engines = scheduler.chance(2);
   }
@@ -56,11 +64,17 @@ Plan make_plan(Scheduler& scheduler) {
   plan.source.hot_once_in = static_cast<uint32_t>(between(1, 8));
   plan.source.pause_max = static_cast<Time>(between(1, 60)) * kMillisecond;
   plan.source.decoding_buffered_max = between(4, 60);
+  if (scheduler.chance(20)) {
+    plan.source.transactions = between(60, 120);  // more than queues and budgets hold
+    plan.source.long_once_in = 2;
+    plan.source.long_bytes_max = 8'000;
+  }
   plan.source.batch_bytes = scheduler.chance(2) ? between(1, 4000) : 0;
   auto& apply = plan.engine.apply;
   apply.parallelism = static_cast<int>(between(1, 6));
   apply.commit_serialization =
       plan.order == Order::full ? apply::CommitSerialization::full : apply::CommitSerialization::dependent_transactions;
+  apply.disable_on_error = !scheduler.chance(3);
   apply.group_size = scheduler.chance(3) ? 1 : between(2, 60);
   apply.txn_lcr_spill_threshold = scheduler.chance(2) ? 10'000 : between(2, 30);
   apply.txn_age_spill_threshold = std::chrono::seconds(scheduler.chance(2) ? 900 : between(0, 2));
@@ -69,7 +83,7 @@ Plan make_plan(Scheduler& scheduler) {
   plan.engine.queue_bytes = between(16, 256) * 1024;
   plan.engine.compression = static_cast<propagation::Compression>(scheduler.random(3));
   plan.engine.batch_bytes = 4096 << scheduler.random(3);
-  plan.engine.backlog_segment_bytes = between(1, 16) * 1024;
+  plan.engine.backlog_segment_bytes = uint64_t{256} << scheduler.random(7);
   return plan;
 }
 
@@ -88,20 +102,32 @@ class World {
                                                             fans_out() ? kNames[i] : "destination", source_.history(),
                                                             plan_.order, plan_.has_data_layer));
     }
-    const auto add = [&](const char* name, Part part) {
-      EngineOptions options = plan_.engine;
+    const auto add = [&](const std::string& name, Part part, EngineOptions options) {
       options.name = name;
       options.part = part;
       options.directory = directory / name;
-      if (part == Part::fanning_out) options.destinations.assign(kNames, kNames + plan_.destinations);
       engines_.push_back(std::make_unique<Engine>(scheduler_, options));
     };
+    EngineOptions first = plan_.engine;
+    EngineOptions receiving = plan_.engine;
+    receiving.peer = kCapturingEngine;
     if (plan_.two_engines) {
-      add("sender", Part::sending);
-      add("receiver", Part::receiving);
-    } else {
-      add("engine", fans_out() ? Part::fanning_out : Part::whole);
+      first.peer = "receiver";
+      add(kCapturingEngine, Part::sending, first);
+      add("receiver", Part::receiving, receiving);
+      return;
     }
+    for (size_t i = 0; fans_out() && i < plan_.destinations; ++i) {
+      EngineOptions::Branch branch{.destination = kNames[i], .engine = {}};
+      if (plan_.applied_elsewhere[i]) {
+        branch.engine = fmt::format("{}-receiver", kNames[i]);
+        branch.port = receiving.port = static_cast<uint16_t>(kReceiverPort + i);
+        receiving.destination = kNames[i];
+        add(branch.engine, Part::receiving, receiving);
+      }
+      first.branches.push_back(branch);
+    }
+    add(kCapturingEngine, fans_out() ? Part::fanning_out : Part::whole, first);
   }
 
   WorldResult run() {
@@ -130,6 +156,7 @@ class World {
     }
     for (const auto& engine : engines_) engine->start();
     source_.run_clients(nature_);
+    if (!plan_.engine.apply.disable_on_error) scheduler_.spawn(nature_, [this] { refuse_rows(); });
     if (fans_out() && plan_.faults == 0) stand_still();
     for (size_t i = 0; i < plan_.faults; ++i) {
       pause(kFaultPauseMax);
@@ -166,6 +193,19 @@ class World {
 
   bool fans_out() const { return plan_.destinations > 1; }
   Destination& any_destination() { return *destinations_[scheduler_.random(destinations_.size())]; }
+
+  // Some rows do not please a destination for a while: their transactions are parked.
+  void refuse_rows() {
+    for (size_t times = 1 + scheduler_.random(3); times > 0 && !healed_; --times) {
+      pause(kFaultPauseMax);
+      Destination& destination = any_destination();
+      if (healed_) return;
+      trace("{} refuses rows", destination.name());
+      destination.refuse_rows(2 + static_cast<uint32_t>(scheduler_.random(10)));
+      pause(kOutageMax);
+      destination.refuse_rows(0);
+    }
+  }
 
   // One of several takes nothing more: in the end its backlog is on the engine's disk, and the source may forget.
   void stand_still() {
@@ -204,13 +244,13 @@ class World {
     ++faults_;
     Engine& engine = *engines_[scheduler_.random(engines_.size())];
     Destination& destination = any_destination();
-    switch (scheduler_.random(plan_.storage_faults ? 14 : 10)) {
+    switch (scheduler_.random(plan_.storage_faults ? 15 : 11)) {
       case 0:
         return crash_engine(engine);
       case 1:
-        if (!fans_out()) return crash_engine(engine);
+        if (!fans_out() || !engine.is_up()) return crash_engine(engine);
         trace("trap: {} dies in a call to its disk", engine.options().name);
-        storage_.set_trap(1 + static_cast<uint32_t>(scheduler_.random(kTrapCallsMax)));
+        storage_.set_trap(engine.process(), 1 + static_cast<uint32_t>(scheduler_.random(kTrapCallsMax)));
         if (storage_.await_trap(scheduler_.now() + kOutageMax)) crash_engine(engine);
         return;
       case 2:
@@ -232,13 +272,8 @@ class World {
         trace("fault: connections to the source break");
         return source_.break_connections();
       case 6:
-        // Half of them once the receiver's queue is full: something of a batch waits for room then.
-        if (plan_.two_engines && destination.is_up() && scheduler_.chance(2)) {
-          trace("{} stands still for a while", destination.name());
-          destination.lock_tables();
-          pause(2 * kQueueFull);
-          later([&destination] { destination.unlock_tables(); });
-        }
+        // Half of them once a receiver's queue is full: something of a batch waits for room then.
+        if (destination.is_up() && scheduler_.chance(2)) fill_queue(destination);
         trace("fault: links break");
         network_.break_connections();
         network_.faults.cut_off = scheduler_.chance(2);
@@ -260,15 +295,17 @@ class World {
         trace("fault: tables of {} are altered", destination.name());
         return destination.alter_tables();
       case 10:
+        return stumble(destination);
+      case 11:
         trace("fault: the spill's disk is full");
         storage_.full = true;
         return later([this] { storage_.full = false; });
-      case 11:
+      case 12:
         if (fans_out()) return;  // a damaged backlog is not made good
         trace("fault: writes to the spill are damaged");
         storage_.damaged_once_in = 4;
         return later([this] { storage_.damaged_once_in = 0; });
-      case 12:
+      case 13:
         trace("fault: fsyncs fail");
         storage_.sync_fails = true;
         return later([this] { storage_.sync_fails = false; });
@@ -279,8 +316,53 @@ class World {
     }
   }
 
+  // The destination stands still until the receiver that applies there has no more room.
+  void fill_queue(Destination& destination) {
+    trace("{} stands still for a while", destination.name());
+    destination.lock_tables();
+    const Time deadline = scheduler_.now() + kQueueFull;
+    const auto is_full = [&](const auto& engine) {
+      return engine->options().part == Part::receiving && engine->options().destination == destination.name() &&
+             engine->is_held_back();
+    };
+    while (scheduler_.now() < deadline && std::ranges::none_of(engines_, is_full)) {
+      scheduler_.sleep_until(scheduler_.now() + kMillisecond);
+    }
+    later([&destination] { destination.unlock_tables(); });
+  }
+
+  // Away for a while, back, and standing still in the midst of what it has missed; then connections break once more.
+  void stumble(Destination& destination) {
+    trace("fault: {} stumbles", destination.name());
+    destination.crash();
+    pause(kOutageMax);
+    if (!destination.is_up()) destination.start();
+    const size_t enough = destination.committed().expected.count() + scheduler_.random(kCaughtUpMax);
+    const Time deadline = scheduler_.now() + kOutageMax;
+    while (scheduler_.now() < deadline && destination.committed().expected.count() < enough) {
+      scheduler_.sleep_until(scheduler_.now() + kMillisecond);
+    }
+    if (destination.is_up()) destination.lock_tables();
+    pause(kFaultPauseMax);
+    destination.break_connections();
+    if (scheduler_.chance(2)) {
+      destination.crash();
+      destination.start();
+    }
+    destination.unlock_tables();
+  }
+
   void crash_engine(Engine& engine) {
     if (!engine.is_up()) return;
+    if (scheduler_.chance(3)) {
+      // Something that it has sent commits after its death, perhaps after its successor's start.
+      for (const auto& destination : destinations_) destination->make_commits_slow(true);
+      later([this] {
+        for (const auto& destination : destinations_) destination->make_commits_slow(false);
+      });
+      pause(kSecond);
+      if (!engine.is_up()) return;
+    }
     trace("fault: {} is killed", engine.options().name);
     const Process* const process = engine.process();
     engine.crash();
@@ -295,6 +377,11 @@ class World {
 
   void heal() {
     pause(kOutageMax);
+    healed_ = true;
+    for (const auto& destination : destinations_) {
+      destination->refuse_rows(0);
+      destination->make_commits_slow(false);
+    }
     network_.faults.cut_off = false;
     network_.changed();
     storage_.full = storage_.sync_fails = false;
@@ -317,6 +404,7 @@ class World {
   std::vector<std::unique_ptr<Destination>> destinations_;
   std::vector<std::unique_ptr<Engine>> engines_;
   uint64_t faults_ = 0;
+  bool healed_ = false;
   bool over_ = false;
 };
 

@@ -6,6 +6,8 @@
 
 namespace thalweg::simulation {
 
+inline constexpr const char* kCapturingEngine = "sender";  // where there are several
+
 struct WorldResult {
   bool ok = false;
   std::string failure;
@@ -16,8 +18,8 @@ struct WorldResult {
   uint64_t faults = 0;
 };
 
-// Lives through everything that `seed` decides: a source and its clients, a destination, one engine or two, and their
-// faults; then without faults, until the destination has all of the source. `directory` is for files of this world.
+// Lives through everything that `seed` decides: a source and its clients, destinations, engines, and their faults; then
+// without faults, until the destination has all of the source. `directory` is for files of this world.
 WorldResult run_world(uint64_t seed, const std::filesystem::path& directory);
 
 }  // namespace thalweg::simulation
