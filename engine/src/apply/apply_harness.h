@@ -204,6 +204,8 @@ class ApplyHarness {
     }
     queue_->flush();
   }
+  // Frames that the apply has not taken.
+  uint64_t queued() const { return queue_->gauges().depth; }
   size_t history_size() const { return history_.size(); }
   // Feeds everything, drains and joins. The error that ended it, if any.
   std::optional<base::Error> finish() {

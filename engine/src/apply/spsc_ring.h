@@ -23,6 +23,11 @@ class SpscRing {
     tail_.store(next, std::memory_order_release);
     return true;
   }
+  // The pusher's: push would fail now.
+  bool full() const {
+    const size_t tail = tail_.load(std::memory_order_relaxed);
+    return (tail + 1 == items_.size() ? 0 : tail + 1) == head_.load(std::memory_order_acquire);
+  }
   // The first item, or nullptr.
   Item* peek() {
     const size_t head = head_.load(std::memory_order_relaxed);

@@ -2,7 +2,10 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
+#include <utility>
 
+#include "base/doorbell.h"
 #include "base/error.h"
 #include "queue/lcr_queue.h"
 
@@ -20,6 +23,10 @@ class FrameSource {
   // The browsed frame is not being looked at any more; browse gives it again. For an agent that waits for something
   // else before it takes the frame.
   virtual void release() = 0;
+  // Has the producer call `helper` where it would wake the agent (LcrQueue::set_helper), and ring `bell` where that
+  // returns false: for an agent whose work others may do in its place. From then on browse() must not wait. False: the
+  // source has nobody who could. Before the first frame; without a helper: no more, while the producer is quiet.
+  virtual bool share(base::Doorbell* /*bell*/, std::function<bool()> /*helper*/) { return false; }
 };
 
 // A consumer of a queue as it is.
@@ -31,6 +38,12 @@ class QueueFrames final : public FrameSource {
   }
   void dequeue() override { queue_.dequeue(consumer_); }
   void release() override {}
+  bool share(base::Doorbell* bell, std::function<bool()> helper) override {
+    if (queue_.consumers() != 1) return false;
+    if (helper) queue_.set_doorbell(consumer_, bell);
+    queue_.set_helper(std::move(helper));
+    return true;
+  }
 
  private:
   LcrQueue& queue_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 #include <vector>
 
 #include "queue/frame_arena.h"
@@ -65,6 +66,7 @@ struct LcrQueue::State {
   uint64_t sequence = 0;
   uint64_t recycled = 0;  // frames whose memory was given back
   std::span<std::byte> reserved;
+  std::function<bool()> helper;
   telemetry::Counter enqueued_lcrs, enqueued_bytes;  // writer: the producer, reader: gauges
 };
 
@@ -91,7 +93,13 @@ void LcrQueue::enqueue() {
   state.reserved = {};
 }
 
-void LcrQueue::flush() { state_->queue.flush(); }
+void LcrQueue::flush() {
+  if (state_->helper) {
+    state_->queue.flush_unless(state_->helper);
+  } else {
+    state_->queue.flush();
+  }
+}
 
 const std::byte* LcrQueue::browse(size_t consumer, std::chrono::microseconds timeout) {
   const FrameReference* item = state_->queue.browse(consumer, timeout);
@@ -113,6 +121,11 @@ void LcrQueue::dequeue(size_t consumer) {
 }
 
 void LcrQueue::set_doorbell(size_t consumer, base::Doorbell* bell) { state_->queue.set_doorbell(consumer, bell); }
+
+void LcrQueue::set_helper(std::function<bool()> helper) {
+  assert(!helper || consumers() == 1);
+  state_->helper = std::move(helper);
+}
 
 LcrQueueGauges LcrQueue::gauges() const {
   const State& state = *state_;

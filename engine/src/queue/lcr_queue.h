@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -64,6 +65,10 @@ class LcrQueue {
   // Sets a doorbell that is rung, instead of the queue's own, when something arrives for this consumer: for an agent
   // that waits on several sources. Before the first enqueue only.
   void set_doorbell(size_t consumer, base::Doorbell* bell);
+  // Of a queue with one consumer: flush() calls `helper`, on the producer's thread, before it rings. True: it has taken
+  // what there was, as the consumer; its agent sleeps on. Whoever sets it sees to it that they take turns. While the
+  // producer is quiet only.
+  void set_helper(std::function<bool()> helper);
 
   LcrQueueGauges gauges() const;
   ConsumerLag lag(size_t consumer) const;

@@ -54,6 +54,39 @@ TEST(LcrQueue, FullOfSlotsUntilTheSlowestConsumerDequeues) {
   EXPECT_TRUE(put(queue, 40, 3));
 }
 
+TEST(LcrQueue, AHelperTakesWhatTheAgentWouldBeWokenFor) {
+  LcrQueue queue({.slots = 16, .memory_bytes = 4096, .consumers = 1});
+  base::Doorbell bell;
+  queue.set_doorbell(0, &bell);
+  bool takes = true;
+  int asked = 0;
+  queue.set_helper([&] {
+    ++asked;
+    if (!takes) return false;
+    while (queue.browse(0, 0us) != nullptr) queue.dequeue(0);
+    return true;
+  });
+  const uint32_t silent = bell.ticket();
+  ASSERT_TRUE(put(queue, 40, 1));
+  queue.flush();
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(queue.gauges().depth, 0U);
+  EXPECT_EQ(bell.ticket(), silent);
+  queue.flush();  // nothing came
+  EXPECT_EQ(asked, 1);
+  takes = false;
+  ASSERT_TRUE(put(queue, 40, 2));
+  queue.flush();
+  EXPECT_EQ(asked, 2);
+  EXPECT_NE(bell.ticket(), silent);
+  expect_front(queue, 0, 40, 2);
+  queue.set_helper({});
+  queue.dequeue(0);
+  ASSERT_TRUE(put(queue, 40, 3));
+  queue.flush();
+  EXPECT_EQ(asked, 2);
+}
+
 TEST(LcrQueue, ArenaWrapsWithoutTouchingFramesInUse) {
   // 1000 bytes and frames of 248: the fifth does not fit behind the fourth and starts over at 0.
   LcrQueue queue({.slots = 64, .memory_bytes = 1000, .consumers = 1});

@@ -96,6 +96,18 @@ class SpmcQueue {
     for (auto& consumer : consumers_) consumer.bell->ring();
   }
 
+  // The same, unless `helper` says that it has done what the one consumer would be woken for.
+  template <typename Helper>
+  void flush_unless(Helper helper) {
+    assert(consumers_.size() == 1);
+    if (producer_.unannounced == 0) return;
+    if (helper()) {
+      producer_.unannounced = 0;
+    } else {
+      flush();
+    }
+  }
+
   // Repeats `attempt` until it returns true or `timeout` has passed; sleeps in between until a consumer has made room.
   // The sleeps are bounded and grow, so a consumer that makes little room without ringing costs time, not liveness.
   template <typename Attempt>

@@ -28,6 +28,7 @@ constexpr int kBesideMax = 1;                          // groups at a time: more
 constexpr uint64_t kFlowLcrsPerMs = 60;                // a steady flow has at least so many LCRs,
 constexpr std::chrono::milliseconds kFlowWindow{20};   // measured over this time
 constexpr std::chrono::microseconds kHoldWaitMax{1000};
+constexpr std::chrono::milliseconds kOthersRunWait{5};  // where little comes
 constexpr std::chrono::milliseconds kIdleWait{100};
 constexpr std::chrono::milliseconds kWatchPause{20};
 constexpr size_t kMarkersMax = 1024;
@@ -173,8 +174,10 @@ std::optional<Coordinator::Clock::duration> Coordinator::rest() {
   time_.enter(window_.empty() ? Activity::idle : Activity::execute);
   const bool watches = running_ > 0 && shared_.parameters.commit_serialization.load(std::memory_order_relaxed) ==
                                            CommitSerialization::full;
-  // What is held while others run goes when one of them ends: no need to be on time beside that.
-  return held.count() > 0 ? (running_ > 0 ? kHoldWaitMax : std::min<Clock::duration>(held, kHoldWaitMax))
+  // What is held while others run goes when one of them ends: no need to be on time beside that, unless it may become
+  // full, and begin beside them, at any moment.
+  const Clock::duration others_run = in_steady_flow_ ? Clock::duration(kHoldWaitMax) : Clock::duration(kOthersRunWait);
+  return held.count() > 0 ? (running_ > 0 ? others_run : std::min<Clock::duration>(held, kHoldWaitMax))
          : watches        ? Clock::duration(kWatchPause)
                           : Clock::duration(kIdleWait);
 }

@@ -86,6 +86,23 @@ base::Result<std::unique_ptr<Transaction>> Assembler::add(const lcr::FrameView& 
   }
 }
 
+bool Assembler::takes_at_once(const lcr::FrameView& frame, uint64_t frames_max) const {
+  if (frame.kind() == FrameKind::begin) return true;
+  if (!whole_.transaction || whole_.transaction->spilled || frame.has(lcr::kStreamed)) return false;
+  switch (frame.kind()) {
+    case FrameKind::insert:
+    case FrameKind::update:
+    case FrameKind::remove:
+      return whole_.frames < frames_max;
+    case FrameKind::commit:
+      return whole_.relations.size() < kTablesShownMax &&
+             std::ranges::all_of(
+                 whole_.relations, [this](base::RelationId relation) { return tables_.is_cached(relation); });
+    default:
+      return false;
+  }
+}
+
 base::Result<void> Assembler::append_spilled(Open& open, const lcr::FrameView& frame) {
   spill::SpillLog& log = *open.transaction->spilled;
   if (log.would_write(frame.header().length)) {

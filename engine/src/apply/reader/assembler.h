@@ -35,6 +35,9 @@ class Assembler {
   // A row, truncate, begin, commit or abort frame. COMMIT gives the transaction, hashed and ready.
   // `spill_above`: LCRs. Fails with corrupt_frame, a file's error, or as TableWriter::find.
   base::Result<std::unique_ptr<Transaction>> add(const lcr::FrameView& frame, size_t spill_above);
+  // Whether add() of this frame is a moment's work: of a transaction of at most `frames_max` frames, in memory, whose
+  // tables the metadata cache has. Neither a disk nor the destination is waited for.
+  bool takes_at_once(const lcr::FrameView& frame, uint64_t frames_max) const;
   // Whether there are transactions whose commit or abort has not come.
   bool any_open() const { return whole_.transaction != nullptr || !streamed_.empty(); }
   // Memory of open transactions, in whole blocks: it comes back by spilling them, not by waiting.

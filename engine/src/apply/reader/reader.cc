@@ -1,5 +1,6 @@
 #include "apply/reader/reader.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -16,6 +17,9 @@ constexpr std::chrono::milliseconds kFlowControlWait{10};
 constexpr std::chrono::seconds kAgesLook{1};
 constexpr std::chrono::seconds kShowPause{1};
 constexpr size_t kFramesPerLook = 256;  // between looks at stop and at the memory budget
+// More at a time, or of one transaction, is a backlog: whoever enqueues has other work, too.
+constexpr size_t kNewsFramesMax = 128;
+constexpr size_t kNewsFrameBytesMax = 64 * 1024;
 
 // All that commits below `lsn` has been handed over or was there before: only the low watermark moves.
 std::unique_ptr<Transaction> passed(base::Lsn lsn) {
@@ -39,10 +43,14 @@ Reader::Reader(SharedState& shared, const ApplyOptions& options, LsnRanges appli
       cache_(cache),
       tables_(cache, std::move(connection), options.catch_up, shared.stream_id, time_),
       assembler_(shared, pool, spill, time_, tables_, counters_, [this] { return await_spill_space(); }) {
+  is_shared_ = frames_.share(&frames_bell_, [this] { return take_news(); });
   thread_ = std::thread([this] { run(); });
 }
 
-Reader::~Reader() { join(); }
+Reader::~Reader() {
+  join();
+  if (is_shared_) frames_.share(nullptr, {});
+}
 
 void Reader::join() {
   if (!thread_.joinable()) return;
@@ -51,45 +59,89 @@ void Reader::join() {
 }
 
 void Reader::run() {
+  std::unique_lock turn(turn_);
   state_.set("DEQUEUE MESSAGES");
   time_.enter(Activity::busy);
-  const auto done = read();
+  const auto done = read(turn);
   if (!done && done.error().code != ErrorCode::engine_stopping) out_.fail_with(done.error());
   assembler_.rest();
   state_.set("IDLE");
+  ended_ = true;
   out_.close();
 }
 
-base::Result<void> Reader::read() {
+base::Result<void> Reader::read(std::unique_lock<std::mutex>& turn) {
   size_t frames = 0;
   while (true) {
+    if (failure_) return std::unexpected(*failure_);
     if (++frames % kFramesPerLook == 0) {
       if (shared_.ending()) return {};
       THALWEG_TRY(tend_tables());
       THALWEG_TRY(keep_within_budget());
       THALWEG_TRY(spill_old());
     }
+    const uint32_t ticket = frames_bell_.ticket();
     THALWEG_ASSIGN(const std::byte* bytes, frames_.browse(std::chrono::microseconds{0}));
     if (bytes == nullptr) {
       assembler_.rest();
       state_.set("IDLE");
-      {
-        const ActivityScope idle(time_, Activity::idle);
-        THALWEG_ASSIGN(bytes, frames_.browse(kQueueWait));
-      }
+      time_.enter(Activity::idle);
+      THALWEG_ASSIGN(bytes, await(turn, ticket));
+      time_.enter(Activity::busy);
       if (bytes == nullptr) {
+        if (failure_) continue;
         if (shared_.ending() || shared_.drain.load(std::memory_order_acquire)) return {};
         THALWEG_TRY(tend_tables());
         THALWEG_TRY(spill_old());
         continue;
       }
+      if (failure_) continue;
       state_.set("DEQUEUE MESSAGES");
     }
-    THALWEG_ASSIGN(auto transaction, handle(lcr::FrameView::trusted(bytes)));
-    // Before a wait for room: the queue's memory is not ours to hold meanwhile.
-    frames_.dequeue();
-    if (transaction) THALWEG_TRY(hand_over(std::move(transaction)));
+    THALWEG_TRY(take(lcr::FrameView::trusted(bytes)));
   }
+}
+
+base::Result<const std::byte*> Reader::await(std::unique_lock<std::mutex>& turn, uint32_t ticket) {
+  if (!is_shared_) return frames_.browse(kQueueWait);
+  turn.unlock();
+  frames_bell_.wait(ticket, kQueueWait);
+  turn.lock();
+  return frames_.browse(std::chrono::microseconds{0});
+}
+
+base::Result<void> Reader::take(const lcr::FrameView& frame) {
+  THALWEG_ASSIGN(auto transaction, handle(frame));
+  // Before a wait for room: the queue's memory is not ours to hold meanwhile.
+  frames_.dequeue();
+  return transaction ? hand_over(std::move(transaction)) : base::Result<void>{};
+}
+
+// While little comes the agent is not woken: that would be one more wait for a processor on a change's way. What may
+// have to wait for something, or is out of the ordinary, is the agent's.
+bool Reader::take_news() {
+  const std::unique_lock turn(turn_, std::try_to_lock);
+  if (!turn.owns_lock() || ended_ || failure_ || shared_.ending()) return false;
+  time_.enter(Activity::busy);
+  bool done = false;
+  for (size_t frames = 0; frames < kNewsFramesMax && !failure_; ++frames) {
+    const auto bytes = frames_.browse(std::chrono::microseconds{0});
+    if (!bytes) break;  // the agent meets the same
+    done = *bytes == nullptr;
+    if (done || !is_little(lcr::FrameView::trusted(*bytes))) break;
+    if (auto taken = take(lcr::FrameView::trusted(*bytes)); !taken) failure_ = std::move(taken).error();
+  }
+  assembler_.rest();
+  if (done) state_.set("IDLE");
+  time_.enter(Activity::idle);
+  return done;
+}
+
+bool Reader::is_little(const lcr::FrameView& frame) const {
+  if (frame.header().length > kNewsFrameBytesMax || out_.full() || pool_.held_bytes() > memory_budget_bytes_)
+    return false;
+  const size_t spill_above = shared_.parameters.txn_lcr_spill_threshold.load(std::memory_order_relaxed);
+  return frame.kind() == FrameKind::progress || assembler_.takes_at_once(frame, std::min(kNewsFramesMax, spill_above));
 }
 
 base::Result<std::unique_ptr<Transaction>> Reader::handle(const lcr::FrameView& frame) {

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -24,13 +25,16 @@
 
 namespace thalweg::apply {
 
-// An agent. sample() belongs to anybody.
+// An agent. sample() belongs to anybody. Its work is done by whoever holds the turn: the agent's thread, or while
+// little comes whoever puts the frames into the queue (docs/decisions/speed.md).
 class Reader {
  public:
   Reader(SharedState& shared, const ApplyOptions& options, LsnRanges applied, pg::Connection connection,
          BlockPool& pool, spill::SpillSpace& spill, metadata::MetadataCache& cache, TransactionQueue& out);
   ~Reader();  // joins; the shared state must be ending, or draining
   void join();
+  // Thread-safe: takes the frames that have come on the caller's thread. False: wake the agent.
+  bool take_news();
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
@@ -41,7 +45,11 @@ class Reader {
 
  private:
   void run();
-  base::Result<void> read();
+  base::Result<void> read(std::unique_lock<std::mutex>& turn);
+  // Waits for a frame, without the turn where others may take it; then as FrameSource::browse.
+  base::Result<const std::byte*> await(std::unique_lock<std::mutex>& turn, uint32_t ticket);
+  base::Result<void> take(const lcr::FrameView& frame);
+  bool is_little(const lcr::FrameView& frame) const;
   // COMMIT and PROGRESS give what is to be handed over.
   base::Result<std::unique_ptr<Transaction>> handle(const lcr::FrameView& frame);
   base::Result<void> hand_over(std::unique_ptr<Transaction> transaction);
@@ -54,6 +62,12 @@ class Reader {
 
   SharedState& shared_;
   queue::FrameSource& frames_;
+  // Held by whoever does the agent's work. Everything below that is not atomic or published is guarded by it.
+  std::mutex turn_;
+  base::Doorbell frames_bell_;  // where the source is shared
+  bool is_shared_ = false;      // constant once the thread runs
+  bool ended_ = false;
+  std::optional<base::Error> failure_;  // of somebody else's turn: it ends the agent
   const size_t memory_budget_bytes_;
   const base::Lsn recovered_low_watermark_;
   const LsnRanges applied_;

@@ -62,6 +62,11 @@ std::string TableWriter::name_of(base::RelationId relation) const {
   return found == latest_.end() || !found->second ? std::string() : found->second->quoted_name;
 }
 
+bool TableWriter::is_cached(base::RelationId relation) const {
+  const auto found = latest_.find(relation);
+  return found != latest_.end() && found->second && cache_.find(found->second->id) != nullptr;
+}
+
 base::Result<const TableMetadata*> TableWriter::load(const SourcePointer& source) {
   const ActivityScope network(time_, Activity::network);
   look_again();

@@ -37,6 +37,8 @@ class TableWriter {
   base::Result<Table> latest(base::RelationId relation);
   // Quoted, with its schema; empty where no TABLE frame came.
   std::string name_of(base::RelationId relation) const;
+  // Whether find() of its latest version need not ask the destination.
+  bool is_cached(base::RelationId relation) const;
   // The next find asks the cache, which knows what appliers have noticed.
   void look_again() { last_ = {}; }
 

@@ -36,6 +36,7 @@ class TransactionQueue {
     if (wanted_.load(std::memory_order_seq_cst)) shared_.tell_coordinator();
     return true;
   }
+  bool full() const { return ring_.full(); }
   // The reader failed: what it has pushed is applied, then apply ends with this. Before close().
   void fail_with(base::Error error) { failure_ = std::move(error); }
   // The reader has ended; nothing more comes.
