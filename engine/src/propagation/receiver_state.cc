@@ -115,8 +115,7 @@ void Receiver::State::lose(const base::Error& why) {
 // Answers HELLO. Fails with sender_restarted where the sender's session is another than the one this receiver belongs
 // to.
 base::Result<void> Receiver::State::greet(Arrival& arrived) {
-  keep_pending();
-  reader.reset();
+  reader.reset();  // what is pending may lie in its memory: nothing is read before that is enqueued
   out.clear();
   out_written = 0;
   echo_stamp.reset();
@@ -254,14 +253,6 @@ base::Result<bool> Receiver::State::enqueue_pending() {
   THALWEG_TRY(assembler.feed(pending, kFlowControlSlice));
   count_enqueued();
   return pending.empty();
-}
-
-// What is pending lies in the reader's memory or the decompressor's, which the next connection uses.
-void Receiver::State::keep_pending() {
-  if (pending.empty()) return;
-  std::vector<std::byte> copy(pending.begin(), pending.end());
-  kept = std::move(copy);
-  pending = kept;
 }
 
 // Sends echo and ACK where they are due.

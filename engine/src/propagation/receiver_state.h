@@ -69,7 +69,6 @@ struct Receiver::State {
   base::Result<void> take(const Message& message);
   base::Result<void> take_batch(const Batch& batch);
   base::Result<bool> enqueue_pending();
-  void keep_pending();
   base::Result<void> keep_in_touch(bool paused);
   base::Result<void> write_out();
   void poll_for(bool reading, Time until);
@@ -86,7 +85,6 @@ struct Receiver::State {
   uint64_t sender_session = 0;         // that this receiver belongs to; 0: none yet
   uint64_t received = 0;               // the last batch that is here, at least in `pending`
   std::span<const std::byte> pending;  // of the last batch: what the queue had no room for yet
-  std::vector<std::byte> kept;         // holds `pending` when its connection is gone
   std::vector<std::byte> out;          // bytes that wait to be written
   size_t out_written = 0;
   std::optional<uint64_t> echo_stamp;  // a heartbeat that waits for its echo

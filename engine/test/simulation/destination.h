@@ -61,7 +61,7 @@ class Destination final : public Server {
   void unlock_tables();
   // Somebody's CHECK constraint: about one row in so many is refused; 0: none any more.
   void refuse_rows(uint32_t once_in) { refused_once_in_ = once_in; }
-  // Half of the commits take up to a second.
+  // Half of the commits take seconds.
   void make_commits_slow(bool slow) { slow_ = slow; }
   // As after an ALTER TABLE that changes nothing that matters: what is known of the tables has to be loaded again.
   void alter_tables();

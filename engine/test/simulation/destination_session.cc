@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kUniqueViolation = "23505";
 constexpr const char* kDeadlock = "40P01";
 constexpr const char* kCheckViolation = "23514";
-constexpr Time kSlowCommitMax = kSecond;
+constexpr Time kSlowCommitMax = 4 * kSecond;
 
 std::string row_lock(int table, const std::string& key) { return fmt::format("r{}:{}", table, key); }
 std::string unique_lock(int table, const std::string& value) { return fmt::format("u{}:{}", table, value); }

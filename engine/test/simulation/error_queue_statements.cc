@@ -50,6 +50,9 @@ Outcome DestinationSession::error_queue_statement(const std::string& sql, const 
 Outcome DestinationSession::park(const Parameters& parameters) {
   ParkedRow row{.commit_lsn = lsn(parameters[1]), .columns = {}, .chunks = {}};
   for (size_t i = 1; i < parameters.size(); ++i) row.columns.push_back(*parameters[i].bytes);
+  // Its unique key: waits for a session of a dead engine that has parked the same and not committed.
+  const std::string key = fmt::format("q{}", base::to_string(row.commit_lsn));
+  if (Outcome locked = lock(key, Locks::Mode::exclusive); !locked.ok()) return locked;
   for (const auto& [id, parked] : destination_.working().error_queue) {
     if (parked.commit_lsn == row.commit_lsn) return error("23505", "duplicate key value");
   }

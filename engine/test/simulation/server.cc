@@ -14,6 +14,7 @@ std::vector<Server*>& servers() {
 constexpr Time kStatementMax = 100 * kMicrosecond;  // that a statement takes
 constexpr uint32_t kSlowStatementOnceIn = 200;
 constexpr Time kSlowStatementMax = 200 * kMillisecond;
+constexpr Time kSoon = 50 * kMillisecond;
 constexpr Time kNoticeMax = 3 * kSecond;  // how late a server misses a client that has died
 
 }  // namespace
@@ -254,15 +255,15 @@ void Server::break_connections() {
 }
 
 void Server::client_died(const Process& client) {
+  const Time most = scheduler_.chance(2) ? kSoon : kNoticeMax;  // a kernel that lives on closes its connections
   for (const auto& weak : channels_) {
     const auto channel = weak.lock();
     if (!channel || channel->client != &client) continue;
     // What the network had taken arrives, unless the whole machine went.
     auto& arriving = channel->to_server;
     if (scheduler_.chance(2)) arriving.resize(scheduler_.random(arriving.size() + 1));
-    channel->server_notices =
-        std::min(channel->server_notices,
-                 scheduler_.now() + static_cast<Time>(scheduler_.random(static_cast<uint64_t>(kNoticeMax))));
+    channel->server_notices = std::min(
+        channel->server_notices, scheduler_.now() + static_cast<Time>(scheduler_.random(static_cast<uint64_t>(most))));
     scheduler_.wake(channel.get());
   }
 }
