@@ -58,7 +58,7 @@ def settings(cluster: Cluster, store_template: str, redis_server: RedisServer) -
     yield Settings(
         store_url=cluster.url(name), redis_url=redis_server.url.replace("/0", f"/{number % 16}"),
         secret_key=Fernet.generate_key().decode(), store_pool_size=5,
-        poll_interval=0.05, engine_timeout=2, database_connect_timeout=2, log_level="error",
+        poll_interval=0.05, engine_timeout=2, database_connect_timeout=20, log_level="error",
     )  # fmt: skip
     cluster.execute(f"DROP DATABASE {name} WITH (FORCE)")
 

@@ -30,7 +30,14 @@ async def collector(app: FastAPI, settings: Settings) -> AsyncGenerator[Collecto
     await close_resources(resources)
 
 
-async def wait_for(client: httpx.AsyncClient, path: str, seconds: float = 10, **wanted: Any) -> dict[str, Any]:
+async def without_slot_alert(operator: httpx.AsyncClient) -> None:
+    """An engine double makes no slot, and a source without one is an alert, once it has been looked at."""
+    rule = "/api/v1/alerts/rules/slot_lost"
+    answer = await operator.put(rule, json={"enabled": False}, headers={"If-Match": "*"})
+    assert answer.is_success, answer.text
+
+
+async def wait_for(client: httpx.AsyncClient, path: str, seconds: float = 60, **wanted: Any) -> dict[str, Any]:
     async def check() -> dict[str, Any] | None:
         answer = await client.get(path)
         document = dict(answer.json())

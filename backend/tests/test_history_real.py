@@ -61,7 +61,7 @@ async def test_a_chart_has_no_hole_where_the_collector_was_away(
         assert (await enrol(admin, thalwegd)).status_code == 201
         stream = await created(admin, registered, parameters={"heartbeat_interval": 1})
         path = f"{STREAMS}/{stream['id']}"
-        await wait_for(admin, path, seconds=60, phase="REPLICATING")
+        await wait_for(admin, path, phase="REPLICATING")
         begun = datetime.now(UTC) + timedelta(seconds=1)
         load = Load(sides)
         await asyncio.sleep(3)
@@ -87,7 +87,7 @@ async def test_a_chart_has_no_hole_where_the_collector_was_away(
             assert len(values["lcrs_per_second"]) >= AWAY + 2
 
             marker = await admin.post(f"{path}/markers", json={"label": "behind the load"})
-            shown = await wait_for(admin, marker.headers["location"], seconds=20, state="ARRIVED")
+            shown = await wait_for(admin, marker.headers["location"], state="ARRIVED")
             assert [hop["stage"] for hop in shown["hops"]] == ["CAPTURE", "ENQUEUE", "DEQUEUE", "DISPATCH", "COMMIT"]
             arrived = of(sides, sides.destination["dbname"], "SELECT count(*) FROM orders WHERE id >= 1000")
             assert arrived == [(load.rows,)]

@@ -53,7 +53,7 @@ async def stream(
     """A stream that replicates; a failed conflict parks. Its slot is removed in the end: the databases must go."""
     assert (await enrol(admin, thalwegd)).status_code == 201
     made = await created(admin, registered, parameters={"disable_on_error": False, "parallelism": 2})
-    yield await wait_for(admin, f"{STREAMS}/{made['id']}", seconds=60, phase="REPLICATING")
+    yield await wait_for(admin, f"{STREAMS}/{made['id']}", phase="REPLICATING")
     thalwegd.stop()
 
     async def slot_is_gone() -> bool:
@@ -62,7 +62,7 @@ async def stream(
             of(sides, "postgres", f"SELECT pg_drop_replication_slot('{slot(made)}')")
         return not rows
 
-    await eventually(slot_is_gone, 30)
+    await eventually(slot_is_gone, 60)
 
 
 def slot(stream: dict[str, Any]) -> str:
@@ -85,7 +85,7 @@ async def same_rows(sides: Sides) -> None:
     async def same() -> bool:
         return orders(sides, "source") == orders(sides, "destination")
 
-    await eventually(same, 20)
+    await eventually(same, 60)
 
 
 async def parked(client: httpx.AsyncClient, path: str, count: int) -> list[dict[str, Any]]:
@@ -93,7 +93,7 @@ async def parked(client: httpx.AsyncClient, path: str, count: int) -> list[dict[
         errors = list((await client.get(f"{path}/destinations/warehouse/errors")).json()["errors"])
         return (errors,) if len(errors) == count else None
 
-    return (await eventually(listed, 20))[0]
+    return (await eventually(listed, 60))[0]
 
 
 # --- the error queue
@@ -119,7 +119,7 @@ async def test_parked_transaction_is_looked_at_mended_and_executed(
     async def only_what_depends_waits() -> bool:
         return [row for row in orders(sides, "destination") if row[0] > 500] == [(502, "after it", 4)]
 
-    await eventually(only_what_depends_waits, 20)
+    await eventually(only_what_depends_waits, 60)
     refused = await operator.post(f"{path}/destinations/warehouse/errors/{behind['id']}/execute")
     assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
     again = await operator.post(f"{path}/destinations/warehouse/errors/{error['id']}/execute")
@@ -223,7 +223,7 @@ async def test_tables_come_and_go_while_it_runs(
         states = {table["table"]: table["state"] for table in shown["tables"]}
         return shown["phase"] == "REPLICATING" and states == {"orders": "REPLICATING", "late": "REPLICATING"}
 
-    await eventually(settled, 30)
+    await eventually(settled, 60)
     sides.on_source("INSERT INTO late VALUES (51, 'changed')", "INSERT INTO customers VALUES (1, 'nobody')")
     sides.on_source("INSERT INTO orders VALUES (700, 'after', 1)")
     await same_rows(sides)
@@ -232,7 +232,7 @@ async def test_tables_come_and_go_while_it_runs(
         query = "SELECT id, body FROM late ORDER BY id"
         return of(sides, source, query) == of(sides, destination, query)
 
-    await eventually(arrived, 20)
+    await eventually(arrived, 60)
     assert of(sides, destination, "SELECT count(*) FROM customers") == [(0,)]
 
     # The same rules again, by the command line: what was created since comes in.
@@ -244,7 +244,7 @@ async def test_tables_come_and_go_while_it_runs(
     async def there() -> bool:
         return of(sides, destination, "SELECT to_regclass('later') IS NOT NULL") == [(True,)]
 
-    await eventually(there, 30)
+    await eventually(there, 60)
 
 
 # --- an engine that is lost
@@ -282,11 +282,11 @@ async def test_stream_of_a_lost_engine_is_deleted_by_force_and_stays_deleted(
         waiting = (await operator.get(path)).json()
         return waiting["desired_status"] == "DROPPED" and "force" in waiting["health"]["reason"]
 
-    await eventually(says_how_to_go_on, 20)
+    await eventually(says_how_to_go_on, 60)
     assert left_at(sides, stream) == ["slot", "publication", "schema"], "without force it waits for its engine"
 
     forced = (await operator.delete(path, params={"force": True})).json()["operation_id"]
-    done = await wait_for(operator, f"/api/v1/operations/{forced}", seconds=20, state="succeeded")
+    done = await wait_for(operator, f"/api/v1/operations/{forced}", state="succeeded")
     assert done["error"]["code"] == "engine_given_up"
     assert "itself" in done["error"]["message"]
     assert (await operator.get(f"/api/v1/operations/{plain}")).json()["error"]["code"] == "superseded"
@@ -302,7 +302,7 @@ async def test_stream_of_a_lost_engine_is_deleted_by_force_and_stays_deleted(
     async def forgotten() -> bool:
         return thalwegd.stream_ids() == [] and left_at(sides, stream) == []
 
-    await eventually(forgotten, 30)
+    await eventually(forgotten, 60)
     await wait_for(operator, f"/api/v1/engines/{engine}", state="ONLINE", message=None)
 
     async def laid_to_rest() -> bool:
@@ -327,7 +327,7 @@ async def far_stream(
     ids = [(await enrol(admin, engine, name=name)).json()["id"]
            for name, engine in (("near", thalwegd), ("far", applying))]  # fmt: skip
     made = await created(admin, registered, capture_engine_id=ids[0], applies=ids[1])
-    yield await wait_for(admin, f"{STREAMS}/{made['id']}", seconds=60, phase="REPLICATING"), applying
+    yield await wait_for(admin, f"{STREAMS}/{made['id']}", phase="REPLICATING"), applying
     applying.stop()
 
 
@@ -345,7 +345,7 @@ async def test_stream_whose_applying_engine_is_lost_is_deleted_by_force(
     settings.engine_lost_after = 1.0
     applying.stop()
     forced = (await operator.delete(f"{STREAMS}/{stream['id']}", params={"force": True})).json()["operation_id"]
-    done = await wait_for(operator, f"/api/v1/operations/{forced}", seconds=40, state="succeeded")
+    done = await wait_for(operator, f"/api/v1/operations/{forced}", state="succeeded")
     assert done["error"]["code"] == "engine_given_up", done
     assert "far" in done["error"]["message"]
     assert (await operator.get(f"{STREAMS}/{stream['id']}")).status_code == 404
@@ -355,14 +355,14 @@ async def test_stream_whose_applying_engine_is_lost_is_deleted_by_force(
     async def forgotten() -> bool:
         return thalwegd.stream_ids() == []
 
-    await eventually(forgotten, 20)
+    await eventually(forgotten, 60)
     # It comes back with its half on its disk, and must neither copy nor apply again.
     applying.start()
 
     async def forgotten_there() -> bool:
         return applying.stream_ids() == [] and left_at(sides, stream) == []
 
-    await eventually(forgotten_there, 30)
+    await eventually(forgotten_there, 60)
 
 
 async def test_forced_delete_without_engine_and_destination_says_what_is_left(
@@ -375,7 +375,7 @@ async def test_forced_delete_without_engine_and_destination_says_what_is_left(
     moved = await admin.patch(f"/api/v1/databases/{database}", json={"port": 1}, headers={"If-Match": "*"})
     assert moved.status_code == 200
     forced = (await admin.delete(path, params={"force": True})).json()["operation_id"]
-    done = await wait_for(admin, f"/api/v1/operations/{forced}", seconds=20, state="succeeded")
+    done = await wait_for(admin, f"/api/v1/operations/{forced}", state="succeeded")
     assert done["error"]["code"] == "left_behind"
     assert left_at(sides, stream) == ["schema"]
     told = done["error"]["message"]
@@ -394,7 +394,7 @@ async def test_force_does_not_give_up_an_engine_that_answers(
 ) -> None:
     settings.engine_lost_after = 0.2
     forced = (await operator.delete(f"{STREAMS}/{stream['id']}", params={"force": True})).json()["operation_id"]
-    done = await wait_for(operator, f"/api/v1/operations/{forced}", seconds=20, state="succeeded")
+    done = await wait_for(operator, f"/api/v1/operations/{forced}", state="succeeded")
     assert done["error"] is None
     assert left_at(sides, stream) == []
 
@@ -408,7 +408,7 @@ async def test_operations_last_from_being_told_to_being_done(
     path = f"{STREAMS}/{stream['id']}"
     for action in ("stop", "start"):
         operation = (await operator.post(f"{path}:{action}")).json()["operation_id"]
-        done = await wait_for(operator, f"/api/v1/operations/{operation}", seconds=20, state="succeeded")
+        done = await wait_for(operator, f"/api/v1/operations/{operation}", state="succeeded")
         assert done["created_at"] <= done["started_at"] < done["finished_at"], done
 
 

@@ -91,13 +91,13 @@ async def test_locked_destination_stops_progress_and_raises_latency(
     ) as locker:
         locker.execute("LOCK TABLE orders IN ACCESS EXCLUSIVE MODE")
         sides.on_source("INSERT INTO orders SELECT n, repeat('wide', 50), n FROM generate_series(1000, 1999) n")
-        alert = await alert_of(admin, "no_progress", seconds=40)
+        alert = await alert_of(admin, "no_progress", seconds=60)
         assert alert["evidence"]["behind_bytes"] > 50_000
         kept = await alert_of(admin, "wal_retention")
         assert kept["value"] > 50_000
     late = await alert_of(admin, "latency")
     assert late["value"] > 0.5
-    assert (await alert_of(admin, "no_progress", "resolved", seconds=30))["resolution"] == "cleared"
+    assert (await alert_of(admin, "no_progress", "resolved", seconds=60))["resolution"] == "cleared"
 
 
 @pytest.fixture
@@ -159,11 +159,11 @@ async def test_lost_engine_and_dropped_slot(
             of(sides, "postgres", f"SELECT pg_drop_replication_slot('{slot(stream)}')")
         return not rows
 
-    await eventually(dropped, 20)
+    await eventually(dropped, 60)
     lost = await alert_of(admin, "slot_lost")
     assert (lost["severity"], "is gone" in lost["message"]) == ("critical", True)
     thalwegd.start()
     assert (await alert_of(admin, "engine_silent", "resolved"))["resolution"] == "cleared"
     # The engine never goes on over a gap: it stops, and that is an alert, too.
-    await wait_for(admin, f"{STREAMS}/{stream['id']}", seconds=30, status="ABORTED")
+    await wait_for(admin, f"{STREAMS}/{stream['id']}", status="ABORTED")
     assert "slot" in (await alert_of(admin, "component_aborted"))["message"].lower()

@@ -11,7 +11,7 @@ from tests.conftest import Users
 from tests.features.test_streams import STREAMS, created
 from tests.support.engine_double import EngineDouble, example
 from tests.support.serving import eventually
-from tests.test_collector import collector, wait_for  # noqa: F401
+from tests.test_collector import collector, wait_for, without_slot_alert  # noqa: F401
 from tests.test_commands import shell, with_token  # noqa: F401
 from thalweg.kernel.principal import Role
 from thalweg.kernel.settings import Settings
@@ -39,9 +39,7 @@ async def aborted(
     engine: EngineDouble,
     collector: Any,  # noqa: F811
 ) -> dict[str, Any]:
-    # The double makes no slot, and a source without one is an alert as well, once it has been looked at.
-    no_slot = await operator.put(f"{ALERTS}/rules/slot_lost", json={"enabled": False}, headers={"If-Match": "*"})
-    assert no_slot.is_success, no_slot.text
+    await without_slot_alert(operator)
     engine.status, engine.phase, engine.error = "ABORTED", "STOPPED", example("status")["streams"][1]["error"]
     stream = await created(operator, registered)
     return await wait_for(operator, f"{STREAMS}/{stream['id']}", status="ABORTED")
@@ -112,7 +110,7 @@ async def test_silence_keeps_notices_back_until_it_ends(
         async def arrived() -> bool:
             return len(receiver.taken) == 1
 
-        await eventually(arrived, 10)
+        await eventually(arrived, 60)
     left = (await operator.get(f"{ALERTS}/silences")).json()["items"]
     assert [item["id"] for item in left] == [silence["id"]]
     assert (await operator.delete(f"{ALERTS}/silences/{other['id']}")).status_code == 404

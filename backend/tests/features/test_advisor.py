@@ -11,7 +11,7 @@ from tests.conftest import Sides
 from tests.features.test_streams import STREAMS, created
 from tests.support.engine_double import EngineDouble
 from tests.support.serving import eventually
-from tests.test_collector import collector, wait_for  # noqa: F401
+from tests.test_collector import collector, wait_for, without_slot_alert  # noqa: F401
 from thalweg.features.advisor.repository import remove_outdated
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
@@ -27,7 +27,8 @@ async def stream(
     engine: EngineDouble,
     collector: Running,  # noqa: F811
 ) -> dict[str, Any]:
-    """A stream with a few samples."""
+    """A stream with a few samples, and no run that an alert has taken."""
+    await without_slot_alert(operator)
     made = await created(operator, registered)
     await wait_for(operator, f"{STREAMS}/{made['id']}", phase="REPLICATING")
 

@@ -62,7 +62,7 @@ async def test_index_of_a_killed_collector_is_built_anew_by_the_next(
     sides: Sides,
 ) -> None:
     made = await created(operator, registered)
-    await wait_for(operator, f"{STREAMS}/{made['id']}", seconds=30, phase="REPLICATING")
+    await wait_for(operator, f"{STREAMS}/{made['id']}", phase="REPLICATING")
     owner = f"ALTER TABLE orders OWNER TO {sides.destination['user']}"
     finding = await missing_index(operator, made["id"], sides, owner)
     body = {"run_id": finding["run_id"], "finding_id": finding["id"], "measure_after_seconds": 2}
@@ -76,7 +76,7 @@ async def test_index_of_a_killed_collector_is_built_anew_by_the_next(
         cure = (await operator.post(f"{ADVISOR}/cures", json=body)).json()
         operation = f"/api/v1/operations/{cure['operation_id']}"
         ((builder,),) = await eventually(lambda: rows(BUILDING), 60)
-        await wait_for(operator, operation, seconds=30, state="running")
+        await wait_for(operator, operation, state="running")
         doomed.kill()
         doomed.wait()
         ((oid, valid),) = await rows(INDEX)

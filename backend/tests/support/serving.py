@@ -35,7 +35,7 @@ async def serve(app: Any, port: int = 0) -> AsyncGenerator[str, None]:
         listener.close()
 
 
-async def eventually(check: Any, seconds: float = 10.0) -> Any:
+async def eventually(check: Any, seconds: float = 60.0) -> Any:
     """Awaits a condition that another task brings about; gives its first true value."""
     deadline = asyncio.get_running_loop().time() + seconds
     while True:
