@@ -102,9 +102,7 @@ async def test_a_dead_destination_holds_up_nobody_and_is_dropped(
 
     await eventually(slot_moves, 60)
     dropped = await operator.delete(f"{path}/destinations/{away['id']}", params={"force": True})
-    told = await wait_for(
-        operator, f"/api/v1/operations/{dropped.json()['operation_id']}", state="succeeded"
-    )
+    told = await wait_for(operator, f"/api/v1/operations/{dropped.json()['operation_id']}", state="succeeded")
     assert "DELETE FROM thalweg" in told["error"]["message"]
     sides.on_source("INSERT INTO orders VALUES (20000, 'after it', 1)")
     await same_rows(sides)

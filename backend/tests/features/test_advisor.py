@@ -288,3 +288,11 @@ def indexes(sides: Sides) -> list[tuple[str, bool]]:
         return connection.execute(
             "SELECT indexrelid::regclass::text, indisvalid FROM pg_index WHERE indrelid = 'orders'::regclass"
         ).fetchall()
+
+
+async def test_thresholds_are_numbers_and_nothing_that_could_be_taken_for_one(admin: httpx.AsyncClient) -> None:
+    policy, any_version = f"{ADVISOR}/policy", {"If-Match": "*"}
+    for value in (False, "5"):
+        refused = await admin.patch(policy, json={"event_threshold": value}, headers=any_version)
+        assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/event_threshold")
+    assert (await admin.patch(policy, json={"event_threshold": 5}, headers=any_version)).status_code == 200

@@ -27,7 +27,8 @@ class Resource(BaseModel):
 
 
 class Body(BaseModel):
-    """What the API is sent. Unknown fields are refused, so that a typing error is not silently ignored."""
+    """What the API is sent. Unknown fields are refused, so that a typing error is not silently ignored. Numbers and
+    booleans are strict: `false` is not the number 0, nor "5" the number 5, as the schema says."""
 
     model_config = ConfigDict(populate_by_name=True, extra="forbid")
 

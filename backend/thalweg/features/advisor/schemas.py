@@ -4,7 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import AwareDatetime, Field, StringConstraints, model_validator
+from pydantic import AwareDatetime, Field, StrictBool, StrictFloat, StrictInt, StringConstraints, model_validator
 
 from thalweg.advisor.finding import FactSheet, Finding, Severity
 from thalweg.advisor.schemas import Analysis, Thresholds, Verdict
@@ -15,7 +15,7 @@ WINDOW_DEFAULT = 30
 WINDOW_MAX = 3600
 INTERVAL_SUGGESTED = 300
 ComponentId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]{8,32}:[a-z0-9:.-]{1,60}$")]
-WindowSeconds = Annotated[int, Field(ge=2, le=WINDOW_MAX)]
+WindowSeconds = Annotated[StrictInt, Field(ge=2, le=WINDOW_MAX)]
 Note = Annotated[str, StringConstraints(max_length=4000, pattern=r"^[^\x00-\x08\x0b-\x1f\x7f]*$")]
 
 
@@ -47,7 +47,7 @@ class RunCreate(Body):
         default=None, description="Instead of window_seconds, with end_at: analyses what was recorded then."
     )
     end_at: AwareDatetime | None = None
-    facts: bool = Field(default=True, description="Read the databases' catalogues for causes and cures.")
+    facts: StrictBool = Field(default=True, description="Read the databases' catalogues for causes and cures.")
     name: Name | None = None
     note: Note | None = None
 
@@ -63,7 +63,7 @@ class RunCreate(Body):
 class RunUpdate(Body):
     name: Name | None = Field(default=None, description="Left out: it stays.")
     note: Note | None = None
-    kept: bool | None = Field(default=None, description="True: the retention does not remove it.")
+    kept: StrictBool | None = Field(default=None, description="True: the retention does not remove it.")
 
 
 class RunPath(Resource):
@@ -170,16 +170,16 @@ class Comparison(Resource):
 class ScheduleCreate(Body):
     name: Name
     stream_id: Id | None = Field(default=None, description="Null: all paths.")
-    interval_seconds: int = Field(default=INTERVAL_SUGGESTED, ge=10, le=86400)
+    interval_seconds: StrictInt = Field(default=INTERVAL_SUGGESTED, ge=10, le=86400)
     window_seconds: WindowSeconds = 60
-    enabled: bool = True
+    enabled: StrictBool = True
 
 
 class ScheduleUpdate(Body):
     name: Name | None = None
-    interval_seconds: int | None = Field(default=None, ge=10, le=86400)
+    interval_seconds: StrictInt | None = Field(default=None, ge=10, le=86400)
     window_seconds: WindowSeconds | None = None
-    enabled: bool | None = None
+    enabled: StrictBool | None = None
 
 
 class Schedule(Resource):
@@ -205,11 +205,11 @@ class Policy(Resource):
 
 
 class PolicyUpdate(Body):
-    retention_days: int | None = Field(default=None, ge=1, le=3650)
-    runs_max: int | None = Field(default=None, ge=10, le=1_000_000)
-    idle_threshold: float | None = Field(default=None, ge=0, le=100, description="Percent.")
-    flow_control_threshold: float | None = Field(default=None, ge=0, le=100, description="Percent.")
-    event_threshold: float | None = Field(default=None, ge=0, le=100, description="Percent.")
+    retention_days: StrictInt | None = Field(default=None, ge=1, le=3650)
+    runs_max: StrictInt | None = Field(default=None, ge=10, le=1_000_000)
+    idle_threshold: StrictFloat | None = Field(default=None, ge=0, le=100, description="Percent.")
+    flow_control_threshold: StrictFloat | None = Field(default=None, ge=0, le=100, description="Percent.")
+    event_threshold: StrictFloat | None = Field(default=None, ge=0, le=100, description="Percent.")
 
 
 class CureState(StrEnum):
@@ -227,13 +227,13 @@ class CureState(StrEnum):
 
 
 class CureApply(Body):
-    run_id: int = Field(ge=1, le=2**62)
+    run_id: StrictInt = Field(ge=1, le=2**62)
     finding_id: str = Field(min_length=1, max_length=300, pattern=NO_CONTROL_CHARACTERS)
-    cure_index: int = Field(default=0, ge=0, le=20, description="Which of the finding's cures.")
-    measure_after_seconds: int = Field(
+    cure_index: StrictInt = Field(default=0, ge=0, le=20, description="Which of the finding's cures.")
+    measure_after_seconds: StrictInt = Field(
         default=30, ge=2, le=3600, description="How long the path runs with the change before it is judged."
     )
-    by_hand: bool = Field(
+    by_hand: StrictBool = Field(
         default=False,
         description="A person has carried the cure out: nothing is changed, only judged, beside the finding's run.",
     )

@@ -4,7 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, StrictBool, StrictInt
 
 from thalweg.alerting.catalogue import RuleId, Severity, SubjectType
 from thalweg.alerting.lifecycle import AlertState
@@ -134,7 +134,7 @@ class AlertSilenceCreate(Body):
 
     rule: RuleId | None = Field(default=None, description="Null: every rule.")
     stream_id: Id | None = Field(default=None, description="Null: every stream, and what is of no stream.")
-    seconds: Annotated[int, Field(ge=60, le=SILENCE_SECONDS_MAX)] = Field(description="From now on.")
+    seconds: Annotated[StrictInt, Field(ge=60, le=SILENCE_SECONDS_MAX)] = Field(description="From now on.")
     reason: Text = ""
 
 
@@ -151,9 +151,9 @@ class AlertSilence(Resource):
 
 class _ChannelCreate(Body):
     name: Name
-    enabled: bool = True
+    enabled: StrictBool = True
     min_severity: Severity = Field(default=Severity.WARNING, description="Less severe alerts are not sent.")
-    send_resolved: bool = Field(default=True, description="Also tell when an alert is over.")
+    send_resolved: StrictBool = Field(default=True, description="Also tell when an alert is over.")
 
 
 class WebhookChannelCreate(_ChannelCreate):
@@ -183,9 +183,9 @@ class AlertChannelUpdate(Body):
     """The kind stays. `settings` are given as a whole."""
 
     name: Name | None = None
-    enabled: bool | None = None
+    enabled: StrictBool | None = None
     min_severity: Severity | None = None
-    send_resolved: bool | None = None
+    send_resolved: StrictBool | None = None
     settings: dict[str, Any] | None = None
     secret: Secret | None = Field(default=None, description="Left as it is when missing; empty: none.")
 

@@ -4,7 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import Field, StringConstraints, field_validator
+from pydantic import Field, StrictInt, StringConstraints, field_validator
 
 from thalweg.kernel.models import NO_CONTROL_CHARACTERS, Body, Id, Name, Resource, Secret
 
@@ -22,7 +22,7 @@ Host = Annotated[
     str,
     StringConstraints(min_length=1, max_length=255, strip_whitespace=True, pattern=r"^[^\s\x00-\x1f\x7f,]+$"),
 ]
-Port = Annotated[int, Field(ge=1, le=65535)]
+Port = Annotated[StrictInt, Field(ge=1, le=65535)]
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=63, pattern=NO_CONTROL_CHARACTERS)]
 OptionValue = Annotated[str, StringConstraints(max_length=500, pattern=NO_CONTROL_CHARACTERS)]
 

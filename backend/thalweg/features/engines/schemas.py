@@ -4,7 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, Field, StrictInt, StringConstraints
 
 from thalweg.kernel.models import Body, Name, Resource, Secret
 
@@ -79,7 +79,7 @@ class EngineUpdate(Body):
 
 
 class EnrolmentCreate(Body):
-    expires_in_minutes: Annotated[int, Field(ge=1, le=1440)] = 60
+    expires_in_minutes: Annotated[StrictInt, Field(ge=1, le=1440)] = 60
 
 
 class Enrolment(Resource):

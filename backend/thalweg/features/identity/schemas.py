@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StrictBool, StrictInt, StringConstraints
 
 from thalweg.kernel.models import Body, Name, Resource, Secret
 from thalweg.kernel.principal import Role
@@ -30,7 +30,7 @@ class UserCreate(Body):
 class UserUpdate(Body):
     name: Name | None = None
     role: Role | None = None
-    enabled: bool | None = None
+    enabled: StrictBool | None = None
 
 
 class PasswordChange(Body):
@@ -72,7 +72,7 @@ class Token(Resource):
 class TokenCreate(Body):
     name: Name
     role: Role = Field(default=Role.VIEWER, description="What the token may do: at most what you may do.")
-    expires_in_days: Annotated[int, Field(ge=1, le=3650)] | None = 90
+    expires_in_days: Annotated[StrictInt, Field(ge=1, le=3650)] | None = 90
 
 
 class TokenCreated(Resource):

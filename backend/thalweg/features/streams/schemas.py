@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from thalweg.features.streams.lifecycle import DesiredStatus
 from thalweg.inspection.schemas import SourceTable
@@ -71,7 +71,7 @@ class StreamCreate(Body):
     )
     rules: TableRules
     parameters: Parameters = Field(default_factory=dict)
-    start: bool = Field(default=True, description="False: create it stopped.")
+    start: StrictBool = Field(default=True, description="False: create it stopped.")
 
 
 class DestinationUpdate(Body):
