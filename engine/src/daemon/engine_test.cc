@@ -6,6 +6,7 @@
 #include <fstream>
 #include <functional>
 #include <optional>
+#include <stop_token>
 #include <thread>
 
 #include "base/clock.h"
@@ -171,23 +172,24 @@ TEST_F(EngineTest, AStreamLivesFromItsCopyToItsDrop) {
 TEST_F(EngineTest, ChangesDuringTheCopyArriveOnce) {
   run(*source_, "INSERT INTO t SELECT g, 'v' || g FROM generate_series(101, 60000) g; ANALYZE t");
   definition_.parameters.copy_range_rows = 1000;
-  std::atomic<bool> done{false};
-  std::jthread writer([&] {
+  std::jthread writer([&](const std::stop_token& stop) {
     pg::Connection connection = connect(definition_.source.name);
-    for (int i = 0; !done; ++i) {
+    for (int i = 0; !stop.stop_requested(); ++i) {
       run(connection, "UPDATE t SET id = id + 100000 WHERE id = " + std::to_string(1 + i * 7));
       run(connection, "INSERT INTO t VALUES (" + std::to_string(-1 - i) + ", 'during')");
       run(connection, "DELETE FROM t WHERE id = " + std::to_string(3 + i * 11));
     }
   });
   ASSERT_TRUE(put());
-  wait_until("some ranges",
-             [&] { return status().instantiation && status().instantiation->tables.at(0).ranges_copied > 5; });
+  wait_until("some ranges", [&] {
+    const auto shown = status().instantiation;
+    return shown && !shown->tables.empty() && shown->tables.at(0).ranges_copied > 5;
+  });
   // The engine goes in the middle of the copy, and comes back.
   engine_.reset();
   start();
   wait_for_phase("REPLICATING");
-  done = true;
+  writer.request_stop();
   writer.join();
   wait_for_equality();
   EXPECT_NE(status().status, "ABORTED");
