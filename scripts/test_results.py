@@ -15,7 +15,7 @@ LONGEST = 200
 MOST = 8
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 # What a browser's assertion and pytest's wanted, got, and where.
-TELLING = re.compile(r"^(?:E  |Locator:|Expected|Received|> *\d+ \||\s*at .*\.spec\.ts:)")
+TELLING = re.compile(r"^(?:E  |Locator:|Expected|Received|> *\d+ \||at .*\.spec\.ts:)")
 
 
 def reasons_of(case: ElementTree.Element) -> list[str]:

@@ -48,6 +48,8 @@ def test_what_slows_the_applier_down_that_the_others_wait_for_comes_before_their
     told = {finding.code: finding for finding in findings("trigger_behind_waits", destination=destination)}
     causes = [code for code, finding in told.items() if finding.is_cause]
     assert (causes, "apply_dependency_chain" in told) == (["apply_trigger"], True)
+    executing = next(item for item in told["apply_trigger"].evidence if item.statistic == "EVENT: EXECUTE")
+    assert isinstance(executing.value, float) and executing.value > 90  # of the one that does not wait
     (alone, *_) = findings("trigger_behind_waits")
     assert (alone.code, alone.is_cause) == ("apply_dependency_chain", True)
 

@@ -62,7 +62,7 @@ async def stream(
             of(sides, "postgres", f"SELECT pg_drop_replication_slot('{slot(made)}')")
         return not rows
 
-    await eventually(slot_is_gone, 60)
+    await eventually(slot_is_gone)
 
 
 def slot(stream: dict[str, Any]) -> str:
@@ -85,7 +85,7 @@ async def same_rows(sides: Sides) -> None:
     async def same() -> bool:
         return orders(sides, "source") == orders(sides, "destination")
 
-    await eventually(same, 60)
+    await eventually(same)
 
 
 async def parked(client: httpx.AsyncClient, path: str, count: int) -> list[dict[str, Any]]:
@@ -93,7 +93,7 @@ async def parked(client: httpx.AsyncClient, path: str, count: int) -> list[dict[
         errors = list((await client.get(f"{path}/destinations/warehouse/errors")).json()["errors"])
         return (errors,) if len(errors) == count else None
 
-    return (await eventually(listed, 60))[0]
+    return (await eventually(listed))[0]
 
 
 # --- the error queue
@@ -119,7 +119,7 @@ async def test_parked_transaction_is_looked_at_mended_and_executed(
     async def only_what_depends_waits() -> bool:
         return [row for row in orders(sides, "destination") if row[0] > 500] == [(502, "after it", 4)]
 
-    await eventually(only_what_depends_waits, 60)
+    await eventually(only_what_depends_waits)
     refused = await operator.post(f"{path}/destinations/warehouse/errors/{behind['id']}/execute")
     assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
     again = await operator.post(f"{path}/destinations/warehouse/errors/{error['id']}/execute")
@@ -223,7 +223,7 @@ async def test_tables_come_and_go_while_it_runs(
         states = {table["table"]: table["state"] for table in shown["tables"]}
         return shown["phase"] == "REPLICATING" and states == {"orders": "REPLICATING", "late": "REPLICATING"}
 
-    await eventually(settled, 60)
+    await eventually(settled)
     sides.on_source("INSERT INTO late VALUES (51, 'changed')", "INSERT INTO customers VALUES (1, 'nobody')")
     sides.on_source("INSERT INTO orders VALUES (700, 'after', 1)")
     await same_rows(sides)
@@ -232,7 +232,7 @@ async def test_tables_come_and_go_while_it_runs(
         query = "SELECT id, body FROM late ORDER BY id"
         return of(sides, source, query) == of(sides, destination, query)
 
-    await eventually(arrived, 60)
+    await eventually(arrived)
     assert of(sides, destination, "SELECT count(*) FROM customers") == [(0,)]
 
     # The same rules again, by the command line: what was created since comes in.
@@ -244,7 +244,7 @@ async def test_tables_come_and_go_while_it_runs(
     async def there() -> bool:
         return of(sides, destination, "SELECT to_regclass('later') IS NOT NULL") == [(True,)]
 
-    await eventually(there, 60)
+    await eventually(there)
 
 
 # --- an engine that is lost
@@ -282,7 +282,7 @@ async def test_stream_of_a_lost_engine_is_deleted_by_force_and_stays_deleted(
         waiting = (await operator.get(path)).json()
         return waiting["desired_status"] == "DROPPED" and "force" in waiting["health"]["reason"]
 
-    await eventually(says_how_to_go_on, 60)
+    await eventually(says_how_to_go_on)
     assert left_at(sides, stream) == ["slot", "publication", "schema"], "without force it waits for its engine"
 
     forced = (await operator.delete(path, params={"force": True})).json()["operation_id"]
@@ -302,7 +302,7 @@ async def test_stream_of_a_lost_engine_is_deleted_by_force_and_stays_deleted(
     async def forgotten() -> bool:
         return thalwegd.stream_ids() == [] and left_at(sides, stream) == []
 
-    await eventually(forgotten, 60)
+    await eventually(forgotten)
     await wait_for(operator, f"/api/v1/engines/{engine}", state="ONLINE", message=None)
 
     async def laid_to_rest() -> bool:
@@ -355,14 +355,14 @@ async def test_stream_whose_applying_engine_is_lost_is_deleted_by_force(
     async def forgotten() -> bool:
         return thalwegd.stream_ids() == []
 
-    await eventually(forgotten, 60)
+    await eventually(forgotten)
     # It comes back with its half on its disk, and must neither copy nor apply again.
     applying.start()
 
     async def forgotten_there() -> bool:
         return applying.stream_ids() == [] and left_at(sides, stream) == []
 
-    await eventually(forgotten_there, 60)
+    await eventually(forgotten_there)
 
 
 async def test_forced_delete_without_engine_and_destination_says_what_is_left(

@@ -78,7 +78,7 @@ async def test_a_dead_destination_holds_up_nobody_and_is_dropped(
         return any(min(parts) > 0 and total == pytest.approx(sum(parts), rel=1e-3)
                    for total, *parts in points if None not in (total, *parts))  # fmt: skip
 
-    await eventually(branches_add_up, 60)
+    await eventually(branches_add_up)
     await relay.sever()
     sides.on_source("INSERT INTO orders SELECT n, repeat(md5(n::text), 20), 1 FROM generate_series(1000, 9000) n")
     written = position(sides, "SELECT pg_current_wal_flush_lsn()")
@@ -91,7 +91,7 @@ async def test_a_dead_destination_holds_up_nobody_and_is_dropped(
         settled = away["phase"] == "RETRYING" and away["spilled"]["state"] == "ON DISK" and away["spilled"]["lcrs"]
         return dict(shown) if settled and away["backlog"]["bytes"] and well["phase"] == "REPLICATING" else None
 
-    shown = await eventually(on_disk, 60)
+    shown = await eventually(on_disk)
     well, away = shown["destinations"]
     assert (well["error"], away["error"]["cure"] != "") == (None, True)
     assert shown["health"]["reason"].startswith("Reports 2.0, the others go on.")
@@ -100,7 +100,7 @@ async def test_a_dead_destination_holds_up_nobody_and_is_dropped(
         confirmed = f"SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = '{slot(stream)}'"
         return position(sides, confirmed) >= written
 
-    await eventually(slot_moves, 60)
+    await eventually(slot_moves)
     dropped = await operator.delete(f"{path}/destinations/{away['id']}", params={"force": True})
     told = await wait_for(operator, f"/api/v1/operations/{dropped.json()['operation_id']}", state="succeeded")
     assert "DELETE FROM thalweg" in told["error"]["message"]
@@ -121,7 +121,7 @@ async def test_a_dead_destination_holds_up_nobody_and_is_dropped(
         except psycopg.errors.UndefinedTable:
             return False
 
-    await eventually(equal, 60)
+    await eventually(equal)
     deleted = (await operator.delete(path)).json()["operation_id"]
     await wait_for(operator, f"/api/v1/operations/{deleted}", state="succeeded")
     assert of(sides, reports_name, "SELECT to_regnamespace('thalweg')") == [(None,)]

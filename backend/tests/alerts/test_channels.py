@@ -152,7 +152,7 @@ async def test_notices_are_tried_again_until_they_arrive_and_the_end_is_told_aft
             items = (await admin.get("/api/v1/alerts/deliveries")).json()["items"]
             return [item for item in items if item["state"] == "delivered"]
 
-        (first,) = await eventually(delivered, 60)
+        (first,) = await eventually(delivered)
         assert (first["tries"], first["event"], first["title"]) == (
             3, "firing", "An API token expires: “ci” of admin"
         )  # fmt: skip
@@ -163,7 +163,7 @@ async def test_notices_are_tried_again_until_they_arrive_and_the_end_is_told_aft
         async def both() -> bool:
             return len(await delivered()) == 2
 
-        await eventually(both, 60)
+        await eventually(both)
     bodies = [json.loads(body) for _, body in receiver.taken]
     assert [body["event"] for body in bodies] == ["firing"] * 3 + ["resolved"]
     assert len({body["delivery_id"] for body in bodies[:3]}) == 1, "a receiver can tell repetitions"

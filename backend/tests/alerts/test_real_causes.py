@@ -55,7 +55,7 @@ async def told(receiver: HttpReceiver, rule: str, event: str) -> dict[str, Any]:
         bodies = [json.loads(body) for _, body in receiver.taken]
         return next((b for b in bodies if b["event"] == event and b["alert"]["rule"] == rule), None)
 
-    return dict(await eventually(found, 60))
+    return dict(await eventually(found))
 
 
 async def test_conflicting_row_is_parked_told_of_and_over_when_it_is_discarded(
@@ -159,7 +159,7 @@ async def test_lost_engine_and_dropped_slot(
             of(sides, "postgres", f"SELECT pg_drop_replication_slot('{slot(stream)}')")
         return not rows
 
-    await eventually(dropped, 60)
+    await eventually(dropped)
     lost = await alert_of(admin, "slot_lost")
     assert (lost["severity"], "is gone" in lost["message"]) == ("critical", True)
     thalwegd.start()

@@ -122,7 +122,7 @@ async def test_slot_that_nobody_reads_nears_its_limit_recovers_and_is_lost_at_la
             items = (await admin.get(ALERTS, params={"state": "resolved", "rule": "wal_retention"})).json()["items"]
             return bool(items)
 
-        await eventually(given_back, 60)
+        await eventually(given_back)
         assert (await told(receiver, "wal_retention", "resolved"))["alert"]["id"] == alert["id"]
 
         thalwegd.stop()
@@ -133,7 +133,7 @@ async def test_slot_that_nobody_reads_nears_its_limit_recovers_and_is_lost_at_la
             sides.cluster.execute("SELECT pg_switch_wal()", "CHECKPOINT")
             return of(sides, "postgres", held)[0][:1] == ("lost",)
 
-        await eventually(removed, 60)
+        await eventually(removed)
         lost = (await told(receiver, "slot_lost", "firing"))["alert"]
         assert lost["message"] == f"The source has removed WAL that the slot of {stream['name']} still needed."
 

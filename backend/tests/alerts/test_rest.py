@@ -110,7 +110,7 @@ async def test_silence_keeps_notices_back_until_it_ends(
         async def arrived() -> bool:
             return len(receiver.taken) == 1
 
-        await eventually(arrived, 60)
+        await eventually(arrived)
     left = (await operator.get(f"{ALERTS}/silences")).json()["items"]
     assert [item["id"] for item in left] == [silence["id"]]
     assert (await operator.delete(f"{ALERTS}/silences/{other['id']}")).status_code == 404

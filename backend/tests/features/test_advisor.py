@@ -219,7 +219,7 @@ async def missing_index(operator: httpx.AsyncClient, stream_id: str, sides: Side
         codes = {item["code"]: item for item in run["findings_ranked"]}
         return {**codes["apply_missing_index"], "run_id": run["id"]} if "apply_missing_index" in codes else None
 
-    return dict(await eventually(found, 60))
+    return dict(await eventually(found))
 
 
 async def test_index_is_created_at_the_destination_measured_and_dropped_again(
@@ -279,7 +279,7 @@ async def over(operator: httpx.AsyncClient, cure_id: int) -> dict[str, Any]:
         shown = (await operator.get(f"{ADVISOR}/cures/{cure_id}")).json()
         return dict(shown) if shown["state"] not in ("applying", "measuring", "undoing") else None
 
-    return dict(await eventually(ended, 60))
+    return dict(await eventually(ended))
 
 
 def indexes(sides: Sides) -> list[tuple[str, bool]]:

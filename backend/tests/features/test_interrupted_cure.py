@@ -75,7 +75,7 @@ async def test_index_of_a_killed_collector_is_built_anew_by_the_next(
         writer.execute("UPDATE orders SET amount = 1 WHERE id = 1")  # the index waits for it
         cure = (await operator.post(f"{ADVISOR}/cures", json=body)).json()
         operation = f"/api/v1/operations/{cure['operation_id']}"
-        ((builder,),) = await eventually(lambda: rows(BUILDING), 60)
+        ((builder,),) = await eventually(lambda: rows(BUILDING))
         await wait_for(operator, operation, state="running")
         doomed.kill()
         doomed.wait()
@@ -95,7 +95,7 @@ async def test_index_of_a_killed_collector_is_built_anew_by_the_next(
                 )
                 return bool(await rows(query + " AND datname = current_database() AND pid <> pg_backend_pid()"))
 
-            await eventually(dropping, 60)
+            await eventually(dropping)
             writer.commit()
             done = await over(operator, cure["id"])
             assert done["state"] in ("helped", "no_difference", "worse"), done

@@ -98,7 +98,7 @@ class SpmcQueue {
 
   // The same, unless `helper` says that it has done what the one consumer would be woken for.
   template <typename Helper>
-  void flush_unless(Helper helper) {
+  void flush_unless(const Helper& helper) {
     assert(consumers_.size() == 1);
     if (producer_.unannounced == 0) return;
     if (helper()) {

@@ -56,6 +56,11 @@ def _own(stage: Stage, event: str) -> float:
     return 0.0 if waiting >= 100 else 100 * events.get(event, 0.0) / (100 - waiting)
 
 
+def _own_share(clues: Clues, stage: Stage, event: str, activity: str) -> Evidence:
+    """As Clues.share, with the figure that was compared with the threshold."""
+    return clues.share(stage, event, activity).model_copy(update={"value": round(_own(stage, event), 1)})
+
+
 def _working(stage: Stage, share: float) -> float:
     """Percent of the stage's working time, for a share of its sessions' or threads' time."""
     assert stage.mean is not None  # noqa: S101
@@ -125,7 +130,7 @@ def _missing_index(clues: Clues, stage: Stage, facts: DestinationFacts, name: Na
         "apply_missing_index", f"{shown} has no index for its key at the destination",
         f"Each update and delete reads the whole table of about {table.rows} rows to find its row.",
         [
-            clues.share(stage, "EXECUTE", "execute"),
+            _own_share(clues, stage, "EXECUTE", "execute"),
             fact("ROWS READ BY SEQUENTIAL SCANS", shown, float(read), "ROWS WHILE LOOKED AT"),
             fact("SEQUENTIAL SCANS", shown, float(table.seq_scan), "NUMBER"),
             fact("ROWS", shown, float(table.rows), "NUMBER", SMALL_TABLE_ROWS),
@@ -153,7 +158,7 @@ def _triggers(clues: Clues, stage: Stage) -> Iterator[Finding]:
         used = table is not None and table.inserts + table.updates + table.deletes > 0
         name = sql.Identifier(trigger.name).as_string()
         evidence = [
-            clues.share(stage, "EXECUTE", "execute"),
+            _own_share(clues, stage, "EXECUTE", "execute"),
             fact("TRIGGER", shown, f"{trigger.name} calls {trigger.function}()"),
         ]
         if facts.waits.top is not None:
@@ -183,7 +188,7 @@ def _flushes(clues: Clues, stage: Stage) -> Iterator[Finding]:
     standby = facts.waits.share(*STANDBY) if facts else 0.0
     if max(committing, flushing, standby) <= clues.event_threshold:
         return
-    evidence = [clues.share(stage, "COMMIT", "commit")]
+    evidence = [_own_share(clues, stage, "COMMIT", "commit")]
     if facts is not None:
         evidence.append(fact("WAIT FOR WAL", "working sessions", round(flushing, 1), "PERCENT", clues.event_threshold))
         evidence += [fact(name, "destination", value) for name, value in _flush_settings(facts).items()]

@@ -4,7 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StrictBool, StrictInt
+from pydantic import Field, StrictBool, StrictFloat, StrictInt
 
 from thalweg.alerting.catalogue import RuleId, Severity, SubjectType
 from thalweg.alerting.lifecycle import AlertState
@@ -95,12 +95,12 @@ class AlertRuleValues(Resource):
 class AlertRuleSettings(Body):
     """What differs from the defaults. What is left out, or null, is as in the next wider scope."""
 
-    enabled: Annotated[bool, Field(strict=True)] | None = None
+    enabled: StrictBool | None = None
     severity: Severity | None = None
-    hold_seconds: Annotated[float, Field(strict=True, ge=0, le=86400, allow_inf_nan=False)] | None = None
-    thresholds: Annotated[
-        dict[str, Annotated[float, Field(strict=True, allow_inf_nan=False)]], Field(max_length=10)
-    ] = Field(default_factory=dict)
+    hold_seconds: Annotated[StrictFloat, Field(ge=0, le=86400, allow_inf_nan=False)] | None = None
+    thresholds: Annotated[dict[str, Annotated[StrictFloat, Field(allow_inf_nan=False)]], Field(max_length=10)] = Field(
+        default_factory=dict
+    )
 
 
 class AlertStreamRule(Resource):

@@ -176,10 +176,11 @@ std::optional<Coordinator::Clock::duration> Coordinator::rest() {
                                            CommitSerialization::full;
   // What is held while others run goes when one of them ends: no need to be on time beside that, unless it may become
   // full, and begin beside them, at any moment.
-  const Clock::duration others_run = in_steady_flow_ ? Clock::duration(kHoldWaitMax) : Clock::duration(kOthersRunWait);
-  return held.count() > 0 ? (running_ > 0 ? others_run : std::min<Clock::duration>(held, kHoldWaitMax))
-         : watches        ? Clock::duration(kWatchPause)
-                          : Clock::duration(kIdleWait);
+  if (held.count() > 0) {
+    if (running_ == 0) return std::min<Clock::duration>(held, kHoldWaitMax);
+    return in_steady_flow_ ? Clock::duration(kHoldWaitMax) : Clock::duration(kOthersRunWait);
+  }
+  return watches ? Clock::duration(kWatchPause) : Clock::duration(kIdleWait);
 }
 
 // While little comes the agent is not woken: that would be two more waits for a processor on a change's way. Whatever
