@@ -42,6 +42,7 @@ CREATE TABLE thalweg.apply_progress (
   updated_at timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (stream_id, applier)
 ) WITH (fillfactor = 50);
+CREATE UNIQUE INDEX apply_progress_epoch ON thalweg.apply_progress (stream_id, applier, epoch);
 CREATE TABLE thalweg.error_queue (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   stream_id text NOT NULL,
@@ -71,13 +72,17 @@ CREATE TABLE thalweg.error_queue_chunk (
 INSERT INTO thalweg.schema_version VALUES (1);
 )sql";
 
-// Not a version of its own: an engine that does not know these columns neither reads nor needs them. What it has parked
-// may have been any row of its tables.
+// Neither is a version of its own: an engine that does not know it neither reads nor needs it. What it has parked may
+// have been any row of its tables.
 constexpr const char* kAddParentsToErrorQueue = R"sql(
 ALTER TABLE thalweg.error_queue ADD COLUMN parent_hashes bytea NOT NULL DEFAULT '\x',
   ADD COLUMN referenced_hashes bytea NOT NULL DEFAULT '\x';
 UPDATE thalweg.error_queue SET referenced_hashes = table_hashes;
 )sql";
+
+// By which the data layer finds an applier's row, or none when another engine has taken the stream over.
+constexpr const char* kAddEpochIndex =
+    "CREATE UNIQUE INDEX apply_progress_epoch ON thalweg.apply_progress (stream_id, applier, epoch)";
 
 // Runs `body` in a transaction of its own; anything that fails rolls it back.
 template <typename Body>
@@ -133,13 +138,16 @@ base::Result<void> ensure_schema(pg::Connection& connection) {
     THALWEG_ASSIGN(const pg::Rows version,
                    connection.query("SELECT max(version), EXISTS (SELECT FROM pg_catalog.pg_attribute "
                                     "WHERE attrelid = 'thalweg.error_queue'::pg_catalog.regclass "
-                                    "AND attname = 'parent_hashes') FROM thalweg.schema_version"));
+                                    "AND attname = 'parent_hashes'), EXISTS (SELECT FROM pg_catalog.pg_index "
+                                    "WHERE indrelid = 'thalweg.apply_progress'::pg_catalog.regclass "
+                                    "AND indisunique AND NOT indisprimary) FROM thalweg.schema_version"));
     if (version.integer(0, 0) > kSchemaVersion) {
       return base::fail(ErrorCode::unsupported_version,
                         fmt::format("schema thalweg at the destination has version {}, this engine knows {}",
                                     version.integer(0, 0), kSchemaVersion));
     }
     if (!version.boolean(0, 1)) THALWEG_TRY(connection.script(kAddParentsToErrorQueue));
+    if (!version.boolean(0, 2)) THALWEG_TRY(connection.script(kAddEpochIndex));
     return {};
   });
 }

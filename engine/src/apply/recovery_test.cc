@@ -6,6 +6,7 @@
 
 #include "apply/apply.h"
 #include "apply/apply_harness.h"
+#include "apply/progress_recovery.h"
 
 // Exactly once, whatever ends an apply; order under each commit_serialization; the error queue; catch-up.
 
@@ -210,6 +211,36 @@ TEST(StreamLock, AnUnregisteredStreamIsRefused) {
   const auto started = h.start();
   ASSERT_FALSE(started);
   EXPECT_EQ(started.error().code, ErrorCode::unknown_stream);
+}
+
+class Epoch : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(BothWays, Epoch, testing::Bool(),
+                         [](const auto& tested) { return tested.param ? "data_layer" : "sql"; });
+
+// Its successor has read the progress, and has appliers of the same numbers.
+TEST_P(Epoch, AnApplierOfAnEarlierOneCommitsNothing) {
+  ApplyHarness h;
+  h.run("DROP INDEX thalweg.apply_progress_epoch");  // the schema is an older engine's
+  if (GetParam()) h.run("CREATE EXTENSION thalweg_datalayer");
+  h.run(kItems);
+  h.describe("items");
+  ASSERT_TRUE(h.start());
+  h.insert_one("items", {1, "one", 1});
+  h.feed();
+  ASSERT_TRUE(h.wait_until_applied(h.end()));
+  EXPECT_EQ(h.counter("APPLY SERVER", "data_layer_calls"), GetParam() ? 1U : 0U);
+  const auto recovered = recover_progress(h.connection(), "teststream");
+  ASSERT_TRUE(recovered) << recovered.error().message;
+  h.run(
+      fmt::format("INSERT INTO thalweg.apply_progress SELECT 'teststream', n, {}, '0/0', '' FROM "
+                  "generate_series(1, 64) n",
+                  recovered->epoch));
+  h.insert_one("items", {2, "two", 2});
+  const auto error = h.finish();
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code, ErrorCode::stream_in_use) << error->message;
+  EXPECT_EQ(h.select("SELECT id FROM items"), "1");
+  EXPECT_EQ(h.select("SELECT count(*) FROM thalweg.apply_progress WHERE low_watermark > '0/0' AND applier > 0"), "0");
 }
 
 TEST(ErrorQueue, ParksWithDependantsAndExecutesAgain) {

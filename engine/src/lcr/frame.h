@@ -190,5 +190,7 @@ base::Result<size_t> frame_length(std::span<const std::byte> bytes);
 
 // The length of the tuple that starts `bytes`, or corrupt_frame. Never reads past `bytes`.
 base::Result<size_t> check_tuple(std::span<const std::byte> bytes);
+// What TupleView reads `values` from.
+std::vector<std::byte> make_tuple(std::span<const Value> values);
 
 }  // namespace thalweg::lcr

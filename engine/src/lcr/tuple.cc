@@ -31,6 +31,24 @@ base::Result<size_t> check_tuple(std::span<const std::byte> bytes) {
   return bytes.size() - reader.remaining();
 }
 
+std::vector<std::byte> make_tuple(std::span<const Value> values) {
+  const auto has_bytes = [](const Value& value) {
+    return value.mark == ValueMark::binary || value.mark == ValueMark::text;
+  };
+  size_t length = sizeof(uint16_t);
+  for (const Value& value : values) length += 1 + (has_bytes(value) ? sizeof(uint32_t) + value.bytes.size() : 0);
+  std::vector<std::byte> tuple(length);
+  ByteWriter out(tuple);
+  out.integer(static_cast<uint16_t>(values.size()));
+  for (const Value& value : values) {
+    out.integer(static_cast<uint8_t>(value.mark));
+    if (!has_bytes(value)) continue;
+    out.integer(static_cast<uint32_t>(value.bytes.size()));
+    out.bytes(value.bytes);
+  }
+  return tuple;
+}
+
 uint16_t TupleView::column_count() const {
   assert(exists());
   return load_network<uint16_t>(bytes_.data());

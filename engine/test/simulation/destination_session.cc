@@ -244,18 +244,24 @@ Outcome DestinationSession::row_statement(const RowStatement& statement, const P
 Outcome DestinationSession::data_layer(const Parameters& parameters) {
   lcr::ByteReader reader(std::as_bytes(std::span(*parameters[0].bytes)));
   if (reader.integer<uint8_t>() != 1) return error("TW001", "another version");
+  constexpr int kProgress = -1;
+  bool fenced = false;
   std::map<std::pair<uint32_t, uint32_t>, int> tables;
   for (auto count = reader.integer<uint16_t>(); count > 0; --count) {
     const auto relation = reader.integer<uint32_t>();
     const auto version = reader.integer<uint32_t>();
     const auto oid = reader.integer<uint32_t>();
-    reader.integer<uint32_t>();
+    const auto index = reader.integer<uint32_t>();
     const auto columns = reader.integer<uint16_t>();
     for (uint16_t i = 0; i < columns; ++i) {
       if (reader.integer<int16_t>() != static_cast<int16_t>(i + 1)) return error("TW001", "columns out of order");
     }
     for (size_t i = 0; i < shapes().size(); ++i) {
       if (shapes()[i].destination_oid() == oid) tables[{relation, version}] = static_cast<int>(i);
+    }
+    if (oid == kProgressOid) {
+      tables[{relation, version}] = kProgress;
+      fenced = index == kProgressEpochIndex;
     }
   }
   const std::string& bytes = *parameters[1].bytes;
@@ -271,7 +277,9 @@ Outcome DestinationSession::data_layer(const Parameters& parameters) {
     if (reader.failed() || table == tables.end()) return error("TW001", "a frame of no table");
     std::vector<bool> came;
     Outcome outcome;
-    if (frame.kind() == lcr::FrameKind::insert) {
+    if (table->second == kProgress) {
+      outcome = write_progress(frame, fenced);
+    } else if (frame.kind() == lcr::FrameKind::insert) {
       outcome = insert_row(table->second, read_tuple(frame.new_tuple(), came));
     } else if (frame.kind() == lcr::FrameKind::remove) {
       outcome = remove_row(table->second, read_tuple(frame.old_tuple(), came));

@@ -5,10 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "lcr/frame.h"
 #include "simulation/destination.h"
 #include "simulation/row_statement.h"
 
 namespace thalweg::simulation {
+
+// pg_class.oid of thalweg.apply_progress; the next is that of its index with the epoch.
+inline constexpr uint32_t kProgressOid = 900;
+inline constexpr uint32_t kProgressEpochIndex = kProgressOid + 1;
 
 // One session at the destination. Changes are made in place under locks, with what undoes them.
 class DestinationSession final : public Session {
@@ -34,6 +39,9 @@ class DestinationSession final : public Session {
   Outcome fold_progress(const std::string& sql, const Parameters& parameters);
   Outcome create_progress_row(const Parameters& parameters);
   Outcome write_progress(const std::string& sql, const Parameters& parameters);
+  Outcome write_progress(const lcr::FrameView& frame, bool fenced);
+  // Affects no row where there is none, or, `fenced`, none of its epoch.
+  Outcome update_progress(int64_t applier, const ProgressRow& row, bool fenced);
   Outcome record(const std::string& sql, const Parameters& parameters);
   // error_queue_statements.cc: transactions that are parked
   Outcome error_queue_statement(const std::string& sql, const Parameters& parameters, bool& known);

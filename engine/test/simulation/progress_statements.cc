@@ -22,7 +22,7 @@ Outcome DestinationSession::progress_statement(const std::string& sql, const Par
   if (is("SELECT pg_catalog.pg_advisory_xact_lock(")) return rows({{""}});
   if (is("SELECT EXISTS (SELECT FROM pg_catalog.pg_class c ")) return rows({{"t"}});
   if (is("SELECT s.source_system_identifier, ")) return find_stream();
-  if (is("SELECT max(version), EXISTS (SELECT FROM pg_catalog.pg_attribute ")) return rows({{"1", "t"}});
+  if (is("SELECT max(version), EXISTS (SELECT FROM pg_catalog.pg_attribute ")) return rows({{"1", "t", "t"}});
   if (is("SELECT pg_catalog.pg_try_advisory_lock(")) {
     // The session's, not the transaction's.
     return rows({{destination_.locks().try_acquire(-channel().pid, "advisory", Locks::Mode::exclusive) ? "t" : "f"}});
@@ -124,29 +124,48 @@ Outcome DestinationSession::create_progress_row(const Parameters& parameters) {
   if (Outcome locked = lock(kStreamLock, Locks::Mode::shared); !locked.ok()) return locked;
   const int64_t applier = integer(parameters[1]);
   const ProgressRow row{.epoch = integer(parameters[2]), .low_watermark = lsn(parameters[3]), .ranges = {}};
-  if (!destination_.working().stream || destination_.working().stream->epoch != row.epoch) return affected(0);
+  const std::vector<Row> made{{std::to_string(kProgressOid), std::to_string(kProgressEpochIndex)}};
+  if (!destination_.working().stream || destination_.working().stream->epoch != row.epoch) return rows({});
   if (Outcome locked = lock(progress_lock(applier), Locks::Mode::exclusive); !locked.ok()) return locked;
   const auto found = destination_.working().progress.find(applier);
-  if (found != destination_.working().progress.end()) return affected(found->second.epoch == row.epoch ? 1 : 0);
+  if (found != destination_.working().progress.end()) {
+    return rows(found->second.epoch == row.epoch ? made : std::vector<Row>{});
+  }
   change([applier, row](DestinationState& state) { state.progress[applier] = row; },
          [applier](DestinationState& state) { state.progress.erase(applier); });
-  return affected(1);
+  return rows(made);
 }
 
 Outcome DestinationSession::write_progress(const std::string& sql, const Parameters& parameters) {
-  const bool fenced = sql.find("AND epoch = $5") != std::string::npos;
-  const int64_t applier = integer(parameters[3]);
-  if (Outcome locked = lock(progress_lock(applier), Locks::Mode::exclusive); !locked.ok()) return locked;
   const ProgressRow row{
       .epoch = integer(parameters[4]), .low_watermark = lsn(parameters[0]), .ranges = *parameters[1].bytes};
+  Outcome outcome = update_progress(integer(parameters[3]), row, sql.find("AND epoch = $5") != std::string::npos);
+  if (!outcome.ok() || outcome.affected == 1) return outcome.ok() ? rows({{"1"}}) : outcome;
+  return error("22012", "division by zero");
+}
+
+// The row as the data layer gets it.
+Outcome DestinationSession::write_progress(const lcr::FrameView& frame, bool fenced) {
+  std::vector<lcr::Value> values;
+  frame.new_tuple().read(values);
+  const auto at = [&](size_t column) {
+    const auto bytes = values[column].bytes;
+    return Parameter{.bytes = std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())};
+  };
+  const ProgressRow row{.epoch = integer(at(2)), .low_watermark = lsn(at(3)), .ranges = *at(4).bytes};
+  return update_progress(integer(at(1)), row, fenced);
+}
+
+Outcome DestinationSession::update_progress(int64_t applier, const ProgressRow& row, bool fenced) {
+  if (Outcome locked = lock(progress_lock(applier), Locks::Mode::exclusive); !locked.ok()) return locked;
   const auto found = destination_.working().progress.find(applier);
   if (found == destination_.working().progress.end() || (fenced && found->second.epoch != row.epoch)) {
-    return error("22012", "division by zero");
+    return affected(0);
   }
   const ProgressRow before = found->second;
   change([applier, row](DestinationState& state) { state.progress[applier] = row; },
          [applier, before](DestinationState& state) { state.progress[applier] = before; });
-  return rows({{"1"}});
+  return affected(1);
 }
 
 Outcome DestinationSession::record(const std::string& sql, const Parameters& parameters) {

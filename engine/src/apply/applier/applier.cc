@@ -256,8 +256,12 @@ base::Result<void> Applier::execute_together(Group& group) {
   Refusal refusal;
   if (small && is_turn(group)) {
     // One round trip: the sync commits what came since the last one, unless a statement failed.
-    THALWEG_TRY(executor_->send_checked(group));
-    THALWEG_TRY(progress_.send(*session_, group.range()));
+    if (below_sql) {
+      THALWEG_TRY(executor_->send_checked(group, progress_.row(group.range())));
+    } else {
+      THALWEG_TRY(executor_->send_checked(group, {}));
+      THALWEG_TRY(progress_.send(*session_, group.range()));
+    }
     const ActivityScope executing(time_, Activity::execute);
     THALWEG_ASSIGN(refusal, session_->sync());
     if (!refusal) progress_.committed();

@@ -196,7 +196,7 @@ base::Result<void> GroupExecutor::flush_below_sql() {
   return data_layer_.flush();
 }
 
-base::Result<void> GroupExecutor::send_checked(const Group& group) {
+base::Result<void> GroupExecutor::send_checked(const Group& group, const std::optional<PendingFrame>& progress) {
   for (const auto& transaction : group.transactions) {
     TransactionFrames frames(*transaction);
     THALWEG_TRY(frames.for_each(
@@ -206,7 +206,9 @@ base::Result<void> GroupExecutor::send_checked(const Group& group) {
         },
         []() -> base::Result<void> { return {}; }));
   }
-  return flush_below_sql();
+  THALWEG_TRY(add_below_sql(merger_.release()));
+  if (progress) THALWEG_TRY(data_layer_.add(*progress->table, progress->frame));
+  return data_layer_.flush();
 }
 
 base::Result<Refusal> GroupExecutor::execute_rows(const Transaction& transaction) {

@@ -40,8 +40,9 @@ class GroupExecutor {
   void use_data_layer(bool use) { uses_data_layer_ = use; }
 
   // Sends the rows of a small group in their order, each as a statement that fails when it finds no row; does not
-  // sync. The caller ends the pipeline with the progress update.
-  base::Result<void> send_checked(const Group& group);
+  // sync. `progress`: goes through the data layer, behind them. Without it the caller ends the pipeline with the
+  // progress update.
+  base::Result<void> send_checked(const Group& group, const std::optional<PendingFrame>& progress);
   // Through the data layer, or else merged and in sets, within the transaction that the caller has
   // begun; synced and checked on return.
   // `settle`: where the group is begun beside others that it depends on. Waits until they have committed; a failed

@@ -12,6 +12,30 @@ const std::string kUpdate =
     "WHERE stream_id = $3 AND applier = $4 AND epoch = $5 RETURNING 1) SELECT 1 / count(*) FROM touched";
 constexpr std::array kTypes{base::TypeId{3220}, base::TypeId{17}, base::TypeId{25}, base::TypeId{23}, base::TypeId{20}};
 
+// In the table's order, progress.cc. The first three are the index that the row is found by.
+constexpr std::array kColumns{"stream_id", "applier", "epoch", "low_watermark", "ranges", "updated_at"};
+constexpr uint16_t kKeyColumns = 3;
+
+metadata::TableMetadata progress_table(base::RelationId table, uint32_t index) {
+  metadata::TableMetadata made;
+  made.destination = table;
+  made.quoted_name = "thalweg.apply_progress";
+  made.identity_index = index;
+  const auto type = std::make_shared<const metadata::TypeNode>();  // values without oids in them
+  for (uint16_t i = 0; i < kColumns.size(); ++i) {
+    metadata::Column& column = made.columns.emplace_back();
+    column.name = kColumns[i];
+    column.type = type;
+    column.attribute = static_cast<int16_t>(i + 1);
+    if (i < kKeyColumns) made.identity.push_back(i);
+  }
+  return made;  // relation 0, which no table of a source has
+}
+
+lcr::Value text_value(std::string_view text) {
+  return {.mark = lcr::ValueMark::text, .bytes = std::as_bytes(std::span(text))};
+}
+
 }  // namespace
 
 base::Error taken_over(const std::string& stream_id) {
@@ -31,17 +55,23 @@ base::Result<void> ProgressWriter::create_row(pg::Connection& connection) {
                        "FOR SHARE) INSERT INTO thalweg.apply_progress (stream_id, applier, epoch, "
                        "low_watermark, ranges) SELECT $1, $2::integer, $3::bigint, $4::pg_lsn, '' FROM current "
                        "ON CONFLICT (stream_id, applier) DO UPDATE SET updated_at = now() "
-                       "WHERE apply_progress.epoch = excluded.epoch",
+                       "WHERE apply_progress.epoch = excluded.epoch "
+                       "RETURNING tableoid, 'thalweg.apply_progress_epoch'::regclass::oid",
                        {shared_.stream_id, applier_, epoch_, low_watermark}));
-  if (rows.affected() != 1) return std::unexpected(taken_over(shared_.stream_id));
+  if (rows.size() != 1) return std::unexpected(taken_over(shared_.stream_id));
+  table_ = progress_table({static_cast<uint32_t>(rows.integer(0, 0))}, static_cast<uint32_t>(rows.integer(0, 1)));
   return {};
+}
+
+void ProgressWriter::add(LsnRange range, base::Lsn low_watermark) {
+  pending_ = recorded_;
+  pending_.prune(low_watermark);
+  pending_.add(range);
 }
 
 base::Result<void> ProgressWriter::send(DestinationSession& session, LsnRange range) {
   const base::Lsn low_watermark{shared_.low_watermark.load(std::memory_order_acquire)};
-  pending_ = recorded_;
-  pending_.prune(low_watermark);
-  pending_.add(range);
+  add(range, low_watermark);
   const auto ranges = pending_.encode();
   const std::string low_watermark_text = base::to_string(low_watermark);
   const std::array parameters{pg::text_parameter(low_watermark_text),
@@ -49,6 +79,32 @@ base::Result<void> ProgressWriter::send(DestinationSession& session, LsnRange ra
                               pg::text_parameter(shared_.stream_id), pg::text_parameter(applier_),
                               pg::text_parameter(epoch_)};
   return session.run(session.prepared(kUpdate, kTypes), parameters, {.rows = 1});
+}
+
+PendingFrame ProgressWriter::row(LsnRange range) {
+  const base::Lsn low_watermark{shared_.low_watermark.load(std::memory_order_acquire)};
+  add(range, low_watermark);
+  const auto ranges = pending_.encode();
+  const std::string low_watermark_text = base::to_string(low_watermark);
+  const std::array<lcr::Value, kColumns.size()> values{text_value(shared_.stream_id),
+                                                       text_value(applier_),
+                                                       text_value(epoch_),
+                                                       text_value(low_watermark_text),
+                                                       {.mark = lcr::ValueMark::binary, .bytes = ranges},
+                                                       text_value("now")};
+  const auto tuple = lcr::make_tuple(values);
+  const lcr::RowFrame row{.kind = lcr::FrameKind::update,
+                          .flags = 0,
+                          .xid = {},
+                          .subxid = {},
+                          .relation = {},
+                          .table_version = 0,
+                          .lsn = low_watermark,
+                          .old_tuple = {},
+                          .new_tuple = tuple};
+  frame_.resize(lcr::row_frame_bytes(row));
+  lcr::write_row_frame(row, frame_);
+  return {.table = &table_, .frame = lcr::FrameView::trusted(frame_.data())};
 }
 
 }  // namespace thalweg::apply

@@ -186,8 +186,16 @@ std::optional<Coordinator::Clock::duration> Coordinator::rest() {
 // While little comes the agent is not woken: that would be two more waits for a processor on a change's way. Whatever
 // is out of the ordinary is the agent's.
 bool Coordinator::take_news() {
-  const std::unique_lock lock(turn_, std::try_to_lock);
-  if (!lock.owns_lock() || shared_.ending() || in_.closed() || in_.waiting_lcrs() > kNewsLcrsMax ||
+  if (!baton_.take()) return true;
+  bool done = false;
+  do {
+    done = handle_news();
+  } while (!baton_.let_go());
+  return done;
+}
+
+bool Coordinator::handle_news() {
+  if (shared_.ending() || in_.closed() || in_.waiting_lcrs() > kNewsLcrsMax ||
       shared_.reload_parked.load(std::memory_order_acquire))
     return false;
   time_.enter(Activity::busy);
@@ -197,12 +205,27 @@ bool Coordinator::take_news() {
     while (step()) continue;
     wait = rest();
   }
-  if (Clock::now() + *wait < wakes_at_) shared_.coordinator_bell.ring();
-  return true;
+  return Clock::now() + *wait >= wakes_at_;
+}
+
+// Whoever has news meanwhile does the work. While something comes the agent wakes by itself so often that nobody has to
+// wake it for a group that is held.
+void Coordinator::sleep(uint32_t ticket, Clock::duration wait) {
+  const uint64_t lcrs = in_.pushed_lcrs();
+  if (lcrs != lcrs_when_woken_) wait = std::min<Clock::duration>(wait, kOthersRunWait);
+  lcrs_when_woken_ = lcrs;
+  wakes_at_ = Clock::now() + wait;
+  if (!baton_.let_go()) return;
+  do {
+    shared_.coordinator_bell.wait(ticket, std::chrono::ceil<std::chrono::microseconds>(wait));
+    ticket = shared_.coordinator_bell.ticket();
+    wait = kOthersRunWait;  // rung by whoever has the baton, if that cannot do it all
+  } while (!baton_.take());
+  time_.enter(Activity::busy);
 }
 
 void Coordinator::run() {
-  std::unique_lock lock(turn_);
+  baton_.take();  // nobody else knows of it
   time_.enter(Activity::busy);
   fit_appliers();
   shared_.coordinator.store(this, std::memory_order_release);  // from here on others may do its work
@@ -223,13 +246,7 @@ void Coordinator::run() {
     }
     resolve_commit_order_deadlock();
     if (moved) continue;
-    const auto wait = rest();
-    if (!wait) continue;
-    wakes_at_ = Clock::now() + *wait;
-    lock.unlock();
-    shared_.coordinator_bell.wait(ticket, std::chrono::ceil<std::chrono::microseconds>(*wait));
-    lock.lock();
-    time_.enter(Activity::busy);
+    if (const auto wait = rest()) sleep(ticket, *wait);
   }
   state_.set(shared_.error.is_set() ? "ABORTING" : "SHUTTING DOWN CLEANLY");
   shared_.commits_ended.store(true, std::memory_order_release);

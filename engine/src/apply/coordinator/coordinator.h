@@ -5,7 +5,6 @@
 #include <chrono>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -14,6 +13,7 @@
 #include "apply/parked_set.h"
 #include "apply/reader/transaction_queue.h"
 #include "apply/shared_state.h"
+#include "base/baton.h"
 #include "telemetry/agent.h"
 #include "telemetry/marker_log.h"
 #include "telemetry/sample.h"
@@ -37,7 +37,8 @@ class Coordinator {
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
 
-  // Thread-safe: handles a new transaction or a finished group on the caller's thread. False: wake the agent.
+  // Thread-safe: handles a new transaction or a finished group on the caller's thread, or leaves it to whoever is at
+  // the agent's work. False: wake the agent.
   bool take_news();
   bool ended() const { return ended_.load(std::memory_order_acquire); }
   int applier_count() const { return applier_count_.load(std::memory_order_acquire); }
@@ -54,8 +55,10 @@ class Coordinator {
   using Clock = std::chrono::steady_clock;
 
   void run();
+  bool handle_news();
   bool step();
   std::optional<Clock::duration> rest();
+  void sleep(uint32_t ticket, Clock::duration wait);
   void fit_appliers();
   bool take_finished();
   void finish(Group& group);
@@ -89,8 +92,9 @@ class Coordinator {
   metadata::MetadataCache& cache_;  // its appliers'
   TransactionQueue& in_;
   // Held by whoever does the agent's work. Everything below that is not atomic or published is guarded by it.
-  std::mutex turn_;
-  Clock::time_point wakes_at_;  // the agent's thread, by itself
+  base::Baton baton_;
+  Clock::time_point wakes_at_;    // the agent's thread, by itself
+  uint64_t lcrs_when_woken_ = 0;  // that had come by then
   ParkedSet parked_;
   DependencyTable dependencies_;
   std::deque<std::unique_ptr<Group>> window_;  // by number, from the oldest uncommitted one
