@@ -15,9 +15,16 @@ constexpr std::array kTypes{base::TypeId{3220}, base::TypeId{17}, base::TypeId{2
 // In the table's order, progress.cc. The first three are the index that the row is found by.
 constexpr std::array kColumns{"stream_id", "applier", "epoch", "low_watermark", "ranges", "updated_at"};
 constexpr uint16_t kKeyColumns = 3;
+// What a frame has to say of its origin. The tables of a source that can be replicated have larger oids
+// (FirstNormalObjectId).
+constexpr base::RelationId kRelation{1};
+constexpr uint32_t kVersion = 1;
+constexpr base::Xid kXid{1};
 
 metadata::TableMetadata progress_table(base::RelationId table, uint32_t index) {
   metadata::TableMetadata made;
+  made.source.relation = kRelation;
+  made.source.version = kVersion;
   made.destination = table;
   made.quoted_name = "thalweg.apply_progress";
   made.identity_index = index;
@@ -29,7 +36,7 @@ metadata::TableMetadata progress_table(base::RelationId table, uint32_t index) {
     column.attribute = static_cast<int16_t>(i + 1);
     if (i < kKeyColumns) made.identity.push_back(i);
   }
-  return made;  // relation 0, which no table of a source has
+  return made;
 }
 
 lcr::Value text_value(std::string_view text) {
@@ -95,10 +102,10 @@ PendingFrame ProgressWriter::row(LsnRange range) {
   const auto tuple = lcr::make_tuple(values);
   const lcr::RowFrame row{.kind = lcr::FrameKind::update,
                           .flags = 0,
-                          .xid = {},
+                          .xid = kXid,
                           .subxid = {},
-                          .relation = {},
-                          .table_version = 0,
+                          .relation = kRelation,
+                          .table_version = kVersion,
                           .lsn = low_watermark,
                           .old_tuple = {},
                           .new_tuple = tuple};
