@@ -42,7 +42,6 @@ CREATE TABLE thalweg.apply_progress (
   updated_at timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (stream_id, applier)
 ) WITH (fillfactor = 50);
-CREATE UNIQUE INDEX apply_progress_epoch ON thalweg.apply_progress (stream_id, applier, epoch);
 CREATE TABLE thalweg.error_queue (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   stream_id text NOT NULL,
@@ -72,15 +71,16 @@ CREATE TABLE thalweg.error_queue_chunk (
 INSERT INTO thalweg.schema_version VALUES (1);
 )sql";
 
-// Neither is a version of its own: an engine that does not know it neither reads nor needs it. What it has parked may
-// have been any row of its tables.
+// Not a version of its own: an engine that does not know these columns neither reads nor needs them. What it has parked
+// may have been any row of its tables.
 constexpr const char* kAddParentsToErrorQueue = R"sql(
 ALTER TABLE thalweg.error_queue ADD COLUMN parent_hashes bytea NOT NULL DEFAULT '\x',
   ADD COLUMN referenced_hashes bytea NOT NULL DEFAULT '\x';
 UPDATE thalweg.error_queue SET referenced_hashes = table_hashes;
 )sql";
 
-// By which the data layer finds an applier's row, or none when another engine has taken the stream over.
+// By which the data layer finds an applier's row, or none when another engine has taken the stream over. No version of
+// its own either.
 constexpr const char* kAddEpochIndex =
     "CREATE UNIQUE INDEX apply_progress_epoch ON thalweg.apply_progress (stream_id, applier, epoch)";
 
@@ -133,14 +133,15 @@ base::Result<void> ensure_schema(pg::Connection& connection) {
     THALWEG_ASSIGN(const bool exists, schema_exists(connection));
     if (!exists) {
       THALWEG_TRY(connection.script(kCreateTables));
+      THALWEG_TRY(connection.script(kAddEpochIndex));
       return {};
     }
     THALWEG_ASSIGN(const pg::Rows version,
                    connection.query("SELECT max(version), EXISTS (SELECT FROM pg_catalog.pg_attribute "
                                     "WHERE attrelid = 'thalweg.error_queue'::pg_catalog.regclass "
-                                    "AND attname = 'parent_hashes'), EXISTS (SELECT FROM pg_catalog.pg_index "
-                                    "WHERE indrelid = 'thalweg.apply_progress'::pg_catalog.regclass "
-                                    "AND indisunique AND NOT indisprimary) FROM thalweg.schema_version"));
+                                    "AND attname = 'parent_hashes'), EXISTS (SELECT FROM pg_catalog.pg_class "
+                                    "WHERE relnamespace = 'thalweg'::pg_catalog.regnamespace "
+                                    "AND relname = 'apply_progress_epoch') FROM thalweg.schema_version"));
     if (version.integer(0, 0) > kSchemaVersion) {
       return base::fail(ErrorCode::unsupported_version,
                         fmt::format("schema thalweg at the destination has version {}, this engine knows {}",

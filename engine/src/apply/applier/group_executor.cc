@@ -206,9 +206,8 @@ base::Result<void> GroupExecutor::send_checked(const Group& group, const std::op
         },
         []() -> base::Result<void> { return {}; }));
   }
-  THALWEG_TRY(add_below_sql(merger_.release()));
   if (progress) THALWEG_TRY(data_layer_.add(*progress->table, progress->frame));
-  return data_layer_.flush();
+  return flush_below_sql();
 }
 
 base::Result<Refusal> GroupExecutor::execute_rows(const Transaction& transaction) {

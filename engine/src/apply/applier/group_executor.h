@@ -40,7 +40,7 @@ class GroupExecutor {
   void use_data_layer(bool use) { uses_data_layer_ = use; }
 
   // Sends the rows of a small group in their order, each as a statement that fails when it finds no row; does not
-  // sync. `progress`: goes through the data layer, behind them. Without it the caller ends the pipeline with the
+  // sync. `progress`: goes through the data layer with them. Without it the caller ends the pipeline with the
   // progress update.
   base::Result<void> send_checked(const Group& group, const std::optional<PendingFrame>& progress);
   // Through the data layer, or else merged and in sets, within the transaction that the caller has

@@ -12,9 +12,7 @@ const std::string kUpdate =
     "WHERE stream_id = $3 AND applier = $4 AND epoch = $5 RETURNING 1) SELECT 1 / count(*) FROM touched";
 constexpr std::array kTypes{base::TypeId{3220}, base::TypeId{17}, base::TypeId{25}, base::TypeId{23}, base::TypeId{20}};
 
-// In the table's order, progress.cc. The first three are the index that the row is found by.
-constexpr std::array kColumns{"stream_id", "applier", "epoch", "low_watermark", "ranges", "updated_at"};
-constexpr uint16_t kKeyColumns = 3;
+constexpr size_t kColumns = 6;  // of the table, progress.cc; row() has their values in the table's order
 // What a frame has to say of its origin. The tables of a source that can be replicated have larger oids
 // (FirstNormalObjectId).
 constexpr base::RelationId kRelation{1};
@@ -29,12 +27,10 @@ metadata::TableMetadata progress_table(base::RelationId table, uint32_t index) {
   made.quoted_name = "thalweg.apply_progress";
   made.identity_index = index;
   const auto type = std::make_shared<const metadata::TypeNode>();  // values without oids in them
-  for (uint16_t i = 0; i < kColumns.size(); ++i) {
+  for (size_t i = 0; i < kColumns; ++i) {
     metadata::Column& column = made.columns.emplace_back();
-    column.name = kColumns[i];
     column.type = type;
     column.attribute = static_cast<int16_t>(i + 1);
-    if (i < kKeyColumns) made.identity.push_back(i);
   }
   return made;
 }
@@ -93,12 +89,12 @@ PendingFrame ProgressWriter::row(LsnRange range) {
   add(range, low_watermark);
   const auto ranges = pending_.encode();
   const std::string low_watermark_text = base::to_string(low_watermark);
-  const std::array<lcr::Value, kColumns.size()> values{text_value(shared_.stream_id),
-                                                       text_value(applier_),
-                                                       text_value(epoch_),
-                                                       text_value(low_watermark_text),
-                                                       {.mark = lcr::ValueMark::binary, .bytes = ranges},
-                                                       text_value("now")};
+  const std::array<lcr::Value, kColumns> values{text_value(shared_.stream_id),
+                                                text_value(applier_),
+                                                text_value(epoch_),
+                                                text_value(low_watermark_text),
+                                                {.mark = lcr::ValueMark::binary, .bytes = ranges},
+                                                text_value("now")};
   const auto tuple = lcr::make_tuple(values);
   const lcr::RowFrame row{.kind = lcr::FrameKind::update,
                           .flags = 0,

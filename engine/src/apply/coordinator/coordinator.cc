@@ -215,12 +215,13 @@ void Coordinator::sleep(uint32_t ticket, Clock::duration wait) {
   if (lcrs != lcrs_when_woken_) wait = std::min<Clock::duration>(wait, kOthersRunWait);
   lcrs_when_woken_ = lcrs;
   wakes_at_ = Clock::now() + wait;
-  if (!baton_.let_go()) return;
-  do {
-    shared_.coordinator_bell.wait(ticket, std::chrono::ceil<std::chrono::microseconds>(wait));
-    ticket = shared_.coordinator_bell.ticket();
-    wait = kOthersRunWait;  // rung by whoever has the baton, if that cannot do it all
-  } while (!baton_.take());
+  if (baton_.let_go()) {
+    do {
+      shared_.coordinator_bell.wait(ticket, std::chrono::ceil<std::chrono::microseconds>(wait));
+      ticket = shared_.coordinator_bell.ticket();
+      wait = kOthersRunWait;  // rung by whoever has the baton, if that cannot do it all
+    } while (!baton_.take());
+  }
   time_.enter(Activity::busy);
 }
 
