@@ -5,6 +5,7 @@
 
 #include "apply/apply.h"
 #include "apply/apply_harness.h"
+#include "apply/gate.h"
 
 // Tables' metadata in a running apply: the destination changes, versions come and go, memory is short.
 
@@ -172,6 +173,37 @@ TEST(Metadata, IsLoadedAgainWhenTheDestinationChanges) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   EXPECT_EQ(of_reader(h, "metadata_invalidations"), invalidations);
+  const auto error = h.finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT count(*) FROM items"), std::to_string(id - 1));
+}
+
+// The look at the destination may take long: what comes meanwhile does not wait for it.
+TEST(Metadata, ChangesDoNotWaitForTheLook) {
+  ApplyHarness h;
+  h.run(kItems);
+  h.describe("items");
+  ASSERT_TRUE(h.start());
+  h.insert_one("items", {1, "n", 1});
+  h.feed();
+  ASSERT_TRUE(h.wait_until_applied(h.end()));
+  auto other = pg::Connection::open(h.conninfo(), {});
+  ASSERT_TRUE(other);
+  ASSERT_TRUE(other->script("BEGIN; LOCK pg_catalog.pg_trigger IN ACCESS EXCLUSIVE MODE"));
+  int id = 2;
+  const auto feed_one = [&] {
+    h.insert_one("items", {id++, "n", 1});
+    h.feed();
+  };
+  ASSERT_TRUE(wait_until(h, [&] {
+    feed_one();
+    return h.select(
+               "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE '%reader watch' AND "
+               "wait_event_type = 'Lock'") == "1";
+  }));
+  feed_one();
+  EXPECT_TRUE(h.wait_until_applied(h.end()));
+  ASSERT_TRUE(other->script("ROLLBACK"));
   const auto error = h.finish();
   ASSERT_FALSE(error) << error->message;
   EXPECT_EQ(h.select("SELECT count(*) FROM items"), std::to_string(id - 1));

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <poll.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -128,8 +130,19 @@ class Pipeline {
     std::optional<base::Error> error;  // the first failure; statements after it were skipped by the server
     size_t failed_statement = 0;       // index into the statements since the last sync
   };
-  // Marks a sync point, flushes, and reads every result up to it. Fails itself only if the connection broke.
+  // Marks a sync point, flushes, and reads every result up to it. Fails itself only if the connection broke. No other
+  // sync point's outcome may be missing.
   base::Result<Outcome> sync();
+
+  // The same in steps, for sync points behind one another.
+  // Marks one, and sends what the socket takes.
+  base::Result<void> send_sync();
+  // The outcome of the oldest one, or nullopt while some of its results are missing. Does not wait; notices a lost
+  // connection where none is on its way, too.
+  base::Result<std::optional<Outcome>> outcome();
+  base::Result<Outcome> await_outcome();
+  // What to poll for before the next outcome().
+  pollfd polled() const;
 
  private:
   struct Impl;

@@ -1,5 +1,6 @@
 #include <poll.h>
 
+#include <deque>
 #include <utility>
 
 #include <fmt/format.h>
@@ -28,31 +29,36 @@ constexpr size_t kStatementOverheadBytes = 64;
 struct Pipeline::Impl {
   Connection::Impl* connection;
   std::optional<base::Error> entry_error;
-  std::vector<uint64_t> affected;  // of the finished statements since the last sync
-  std::optional<base::Error> error;
-  size_t failed_statement = 0;
-  size_t sent = 0;       // statements since the last sync
-  size_t unflushed = 0;  // bytes handed to libpq since the last flush
-  bool sync_pending = false;
+  Outcome taken;                 // of the statements behind the last sync point that has come
+  std::deque<Outcome> outcomes;  // of the sync points that have come
+  size_t outstanding = 0;        // statements and sync points without a result
+  size_t unflushed = 0;          // bytes handed to libpq since the last flush
+  bool unsent = false;           // the socket did not take all
 
   PGconn* conn() const { return connection->conn; }
-  size_t outstanding() const { return sent - affected.size() + (sync_pending ? 1 : 0); }
 
   // A statement was handed to libpq (`accepted` is what PQsend... returned).
   base::Result<void> queued(int accepted, size_t bytes) {
     if (accepted == 0) return std::unexpected(send_failed(conn()));
-    ++sent;
+    ++outstanding;
     unflushed += bytes + kStatementOverheadBytes;
     if (unflushed < kFlushBytes) return {};
     unflushed = 0;
     return flush();
   }
 
+  // What the socket takes.
+  base::Result<void> push() {
+    const int rest = PQflush(conn());
+    if (rest < 0) return std::unexpected(lost());
+    unsent = rest > 0;
+    return {};
+  }
+
   base::Result<void> flush() {
     while (true) {
-      const int rest = PQflush(conn());
-      if (rest == 0) return {};
-      if (rest < 0) return std::unexpected(lost());
+      THALWEG_TRY(push());
+      if (!unsent) return {};
       THALWEG_ASSIGN(const short ready, connection->wait(POLLIN | POLLOUT, kWaitSlice));
       if ((ready & (POLLIN | POLLERR | POLLHUP)) != 0) {
         THALWEG_TRY(connection->consume_input());
@@ -64,7 +70,7 @@ struct Pipeline::Impl {
   // Takes the results that have arrived, without waiting.
   base::Result<void> take_results() {
     int empty = 0;
-    while (outstanding() > 0 && PQisBusy(conn()) == 0) {
+    while (outstanding > 0 && PQisBusy(conn()) == 0) {
       const ResultPtr result{PQgetResult(conn())};
       if (!result) {
         // One null ends each statement. More of them mean that libpq has lost count.
@@ -80,56 +86,74 @@ struct Pipeline::Impl {
   base::Result<void> take(PGresult* result) {
     switch (PQresultStatus(result)) {
       case PGRES_PIPELINE_SYNC:
-        sync_pending = false;
+        --outstanding;
+        outcomes.push_back(std::exchange(taken, {}));
         return {};
       case PGRES_COMMAND_OK:
       case PGRES_TUPLES_OK:
       case PGRES_EMPTY_QUERY:
-        affected.push_back(affected_rows(result));
+        finished(affected_rows(result));
         return {};
       case PGRES_FATAL_ERROR:
       case PGRES_BAD_RESPONSE:
-        if (!error) {
-          error = error_from_result(result);
-          failed_statement = affected.size();
+        if (!taken.error) {
+          taken.error = error_from_result(result);
+          taken.failed_statement = taken.affected.size();
         }
         if (PQstatus(conn()) == CONNECTION_BAD) return std::unexpected(lost());
-        affected.push_back(0);
+        finished(0);
         return {};
       case PGRES_PIPELINE_ABORTED:
-        affected.push_back(0);
+        finished(0);
         return {};
       default:
         return base::fail(ErrorCode::invalid_request, "a statement in a pipeline may not copy");
     }
   }
 
+  void finished(uint64_t rows) {
+    --outstanding;
+    taken.affected.push_back(rows);
+  }
+
   // What the server said last is the better reason than libpq's.
   base::Error lost() {
-    if (error && error->code == ErrorCode::connection_lost) return *error;
+    if (taken.error && taken.error->code == ErrorCode::connection_lost) return *taken.error;
     return connection_lost(conn());
   }
 
-  base::Result<void> read_to_sync() {
-    while (sync_pending) {
-      THALWEG_TRY(take_results());
-      if (!sync_pending) break;
-      THALWEG_ASSIGN(const short ready, connection->wait(POLLIN, kWaitSlice));
-      if (ready == 0) continue;
-      if (auto consumed = connection->consume_input(); !consumed) {
-        (void)take_results();  // a FATAL that came before the end of the connection says why
-        return std::unexpected(lost());
-      }
+  base::Result<void> read() {
+    if (auto consumed = connection->consume_input(); !consumed) {
+      (void)take_results();  // a FATAL that came before the end of the connection says why
+      return std::unexpected(lost());
     }
-    return {};
+    return take_results();
   }
 
-  base::Result<void> finish() {
+  base::Result<void> send_sync() {
     if (PQpipelineSync(conn()) == 0) return std::unexpected(send_failed(conn()));
-    sync_pending = true;
+    ++outstanding;
     unflushed = 0;
-    THALWEG_TRY(flush());
-    return read_to_sync();
+    return push();
+  }
+
+  base::Result<std::optional<Outcome>> outcome() {
+    if (unsent) THALWEG_TRY(push());
+    if (outcomes.empty()) THALWEG_TRY(read());
+    if (outcomes.empty()) return std::nullopt;
+    Outcome oldest = std::move(outcomes.front());
+    outcomes.pop_front();
+    return oldest;
+  }
+
+  short events() const { return static_cast<short>(unsent ? POLLIN | POLLOUT : POLLIN); }
+
+  base::Result<Outcome> await_outcome() {
+    while (true) {
+      THALWEG_ASSIGN(auto oldest, outcome());
+      if (oldest) return std::move(*oldest);
+      THALWEG_TRY(connection->wait(events(), kWaitSlice));
+    }
   }
 };
 
@@ -142,7 +166,10 @@ Pipeline::~Pipeline() {
   if (impl_->entry_error) return;
   if (PQstatus(impl_->conn()) == CONNECTION_BAD) return;
   // Statements without a sync were rolled back or not as their transaction decides; their results must be read.
-  if (impl_->outstanding() > 0 && !impl_->finish()) return;
+  if (impl_->outstanding > 0 && !impl_->send_sync()) return;
+  while (impl_->outstanding > 0) {
+    if (!impl_->await_outcome()) return;
+  }
   // The null that ends the last statement may still be there.
   while (PQisBusy(impl_->conn()) == 0) {
     const ResultPtr rest{PQgetResult(impl_->conn())};
@@ -182,14 +209,25 @@ base::Result<void> Pipeline::execute(const std::string& sql, std::span<const Par
 }
 
 base::Result<Pipeline::Outcome> Pipeline::sync() {
-  if (impl_->entry_error) return std::unexpected(*impl_->entry_error);
-  auto finished = impl_->finish();
-  Outcome outcome{.affected = std::exchange(impl_->affected, {}),
-                  .error = std::exchange(impl_->error, std::nullopt),
-                  .failed_statement = std::exchange(impl_->failed_statement, 0)};
-  impl_->sent = 0;
-  if (!finished) return std::unexpected(std::move(finished).error());
-  return outcome;
+  THALWEG_TRY(send_sync());
+  return await_outcome();
 }
+
+base::Result<void> Pipeline::send_sync() {
+  if (impl_->entry_error) return std::unexpected(*impl_->entry_error);
+  return impl_->send_sync();
+}
+
+base::Result<std::optional<Pipeline::Outcome>> Pipeline::outcome() {
+  if (impl_->entry_error) return std::unexpected(*impl_->entry_error);
+  return impl_->outcome();
+}
+
+base::Result<Pipeline::Outcome> Pipeline::await_outcome() {
+  if (impl_->entry_error) return std::unexpected(*impl_->entry_error);
+  return impl_->await_outcome();
+}
+
+pollfd Pipeline::polled() const { return {.fd = PQsocket(impl_->conn()), .events = impl_->events(), .revents = 0}; }
 
 }  // namespace thalweg::pg

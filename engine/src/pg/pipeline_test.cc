@@ -43,6 +43,50 @@ TEST_F(PipelineTest, CountsRowsOfEachStatement) {
   EXPECT_TRUE(empty->affected.empty());
 }
 
+TEST_F(PipelineTest, SyncsBehindOneAnotherAreTransactionsOfTheirOwn) {
+  Pipeline pipeline(connection_);
+  for (const char* sql : {"INSERT INTO p VALUES (1), (2)", "INSERT INTO p VALUES (1)", "INSERT INTO p VALUES (3)"}) {
+    ASSERT_TRUE(pipeline.execute(sql));
+    ASSERT_TRUE(pipeline.send_sync());
+  }
+  std::vector<std::optional<Pipeline::Outcome>> outcomes;
+  while (outcomes.size() < 2) {
+    auto outcome = pipeline.outcome();
+    ASSERT_TRUE(outcome) << outcome.error().message;
+    if (*outcome) {
+      outcomes.push_back(std::move(*outcome));
+      continue;
+    }
+    pollfd polled = pipeline.polled();
+    ASSERT_EQ(poll(&polled, 1, 10'000), 1);
+  }
+  auto last = pipeline.await_outcome();
+  ASSERT_TRUE(last) << last.error().message;
+  EXPECT_FALSE(outcomes[0]->error);
+  EXPECT_EQ(outcomes[0]->affected, (std::vector<uint64_t>{2}));
+  ASSERT_TRUE(outcomes[1]->error);
+  EXPECT_EQ(outcomes[1]->error->sqlstate, "23505");
+  EXPECT_FALSE(last->error);
+  EXPECT_EQ(last->affected, (std::vector<uint64_t>{1}));
+  const auto none = pipeline.outcome();
+  ASSERT_TRUE(none);
+  EXPECT_FALSE(*none);
+}
+
+// What an applier that gives up in the middle relies on: the sync alone would commit.
+TEST_F(PipelineTest, ARollbackUndoesWhatWasSentWithoutBegin) {
+  Pipeline pipeline(connection_);
+  ASSERT_TRUE(pipeline.execute("INSERT INTO p VALUES (1)"));
+  ASSERT_TRUE(pipeline.execute("ROLLBACK"));
+  const auto undone = pipeline.sync();
+  ASSERT_TRUE(undone);
+  EXPECT_FALSE(undone->error);
+  ASSERT_TRUE(pipeline.execute("INSERT INTO p VALUES (1)"));
+  const auto again = pipeline.sync();
+  ASSERT_TRUE(again);
+  EXPECT_FALSE(again->error) << again->error->message;
+}
+
 TEST_F(PipelineTest, NamesTheFailedStatementAndGoesOn) {
   Pipeline pipeline(connection_);
   ASSERT_TRUE(pipeline.execute("INSERT INTO p VALUES (1)"));

@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/wake.h"
 #include "propagation/agent_thread.h"
 #include "propagation/connection.h"
-#include "propagation/wake.h"
 
 // A TCP proxy for tests, which cuts connections or lets them go deaf.
 
@@ -119,7 +119,7 @@ class CuttingProxy {
   const uint16_t target_;
   std::mt19937_64 random_;
   base::File listener_;
-  Wake wake_;
+  base::Wake wake_;
   std::atomic<bool> stop_{false};
   std::atomic<bool> frozen_{false};
   std::atomic<bool> cut_now_{false};

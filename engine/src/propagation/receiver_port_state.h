@@ -7,11 +7,11 @@
 #include <thread>
 #include <vector>
 
+#include "base/wake.h"
 #include "propagation/message_reader.h"
 #include "propagation/receiver_port.h"
 #include "propagation/receiver_state.h"
 #include "propagation/tls.h"
-#include "propagation/wake.h"
 
 namespace thalweg::propagation {
 
@@ -33,7 +33,7 @@ struct ReceiverPort::State {
   base::File listener;
   std::thread thread;
   std::atomic<bool> stop_requested{false};
-  Wake wake;
+  base::Wake wake;
   mutable std::mutex mutex;
   std::map<std::string, std::shared_ptr<Receiver::State>> receivers;  // guarded: by stream id
   std::shared_ptr<SSL_CTX> tls;                                       // guarded: replaced as a whole

@@ -304,14 +304,12 @@ base::Result<void> Receiver::State::write_out() {
 }
 
 void Receiver::State::poll_for(bool reading, Time until) {
-  std::array<pollfd, 2> polled{wake.polled(), {.fd = -1, .events = 0, .revents = 0}};
+  pollfd peer{.fd = -1, .events = 0, .revents = 0};
   if (reading && connection) {
-    polled[1].fd = connection->descriptor();
-    polled[1].events = connection->events(true, !out.empty());
+    peer.fd = connection->descriptor();
+    peer.events = connection->events(true, !out.empty());
   }
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now());
-  poll(polled.data(), polled.size(), static_cast<int>(std::max<int64_t>(left.count(), 0)));
-  if (polled[0].revents != 0) wake.clear();
+  wake.wait(until - now(), peer);
 }
 
 }  // namespace thalweg::propagation

@@ -8,12 +8,12 @@
 #include <thread>
 #include <vector>
 
+#include "base/wake.h"
 #include "propagation/batch_codec.h"
 #include "propagation/connection.h"
 #include "propagation/frame_assembler.h"
 #include "propagation/message_reader.h"
 #include "propagation/receiver.h"
-#include "propagation/wake.h"
 #include "telemetry/agent.h"
 #include "telemetry/marker_log.h"
 
@@ -53,7 +53,7 @@ struct Receiver::State {
   std::optional<Arrival> arrival;         // guarded
   std::optional<base::Error> error;       // guarded
   std::optional<base::Error> link_error;  // guarded
-  Wake wake;
+  base::Wake wake;
 
   telemetry::TimeAccount time;  // the thread writes, sample() reads; so do all below
   telemetry::StateText text{"INITIALIZING"};

@@ -314,10 +314,7 @@ base::Result<void> SenderLink::await(const Connection& connection, bool reading,
 }
 
 void SenderLink::poll_for(int descriptor, short events, Time until) {
-  std::array<pollfd, 2> polled{wake_.polled(), {.fd = descriptor, .events = events, .revents = 0}};
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now());
-  poll(polled.data(), descriptor < 0 ? 1 : 2, static_cast<int>(std::max<int64_t>(left.count(), 0)));
-  if (polled[0].revents != 0) wake_.clear();
+  wake_.wait(until - now(), {.fd = descriptor, .events = events, .revents = 0});
 }
 
 // Growing delays, spread by a fifth so that the streams of two engines do not come back in step.

@@ -6,12 +6,12 @@
 #include <random>
 #include <vector>
 
+#include "base/wake.h"
 #include "propagation/batch_packer.h"
 #include "propagation/connection.h"
 #include "propagation/message_reader.h"
 #include "propagation/send_window.h"
 #include "propagation/sender.h"
-#include "propagation/wake.h"
 
 namespace thalweg::propagation {
 
@@ -58,7 +58,7 @@ class SenderLink {
   SendWindow& window_;
   SenderShared& shared_;
   Callbacks callbacks_;
-  Wake wake_;
+  base::Wake wake_;
   MessageReader reader_{kControlBytesMax};
   std::vector<std::byte> control_;  // a message that goes out at the next boundary
   size_t control_sent_ = 0;

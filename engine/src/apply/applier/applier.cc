@@ -23,6 +23,7 @@ constexpr uint64_t kSmallCallLcrs = 100;  // the same where the data layer takes
 constexpr int kTriesMax = 8;
 constexpr std::chrono::milliseconds kFirstRetryDelay{5};
 constexpr std::chrono::milliseconds kIdleWait{100};
+constexpr pollfd kNothing{.fd = -1, .events = 0, .revents = 0};
 const std::string kBegin = "BEGIN";
 const std::string kCommit = "COMMIT";
 const std::string kRollback = "ROLLBACK";
@@ -38,12 +39,13 @@ LsnRange range_of(const Transaction& transaction) {
 
 }  // namespace
 
+Applier::Lane::Lane(SharedState& shared, metadata::MetadataCache& cache, int applier, int number)
+    : tables(cache, shared.destination_conninfo, shared.connect_options(fmt::format("applier {} catalog", applier)),
+             applier),
+      progress(shared, applier + number * kAppliersMax) {}
+
 Applier::Applier(SharedState& shared, metadata::MetadataCache& cache, int number)
-    : shared_(shared),
-      number_(number),
-      metadata_(cache, shared.destination_conninfo, shared.connect_options(fmt::format("applier {} catalog", number)),
-                number),
-      progress_(shared, number) {
+    : shared_(shared), number_(number), lanes_{Lane(shared, cache, number, 0), Lane(shared, cache, number, 1)} {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -51,13 +53,13 @@ Applier::~Applier() { join(); }
 
 void Applier::join() {
   if (!thread_.joinable()) return;
-  bell_.ring();
+  wake_.ring();
   thread_.join();
 }
 
 void Applier::retire() {
   retiring_.store(true, std::memory_order_release);
-  bell_.ring();
+  wake_.ring();
 }
 
 void Applier::revive() {
@@ -69,40 +71,46 @@ void Applier::revive() {
 }
 
 void Applier::assign(Group* group, bool beside) {
+  group->error.reset();
   before_.store(beside ? Before::open : Before::committed, std::memory_order_relaxed);
   rollback_requested_.store(false, std::memory_order_relaxed);
-  assigned_.store(group, std::memory_order_release);
-  bell_.ring();
+  assigned_.push(group);
+  wake_.ring();
 }
 
 void Applier::tell_settled(bool committed) {
   before_.store(committed ? Before::committed : Before::failed, std::memory_order_release);
-  bell_.ring();
+  wake_.ring();
 }
 
 Group* Applier::take_finished() {
-  Group* const group = finished_.load(std::memory_order_acquire);
-  if (group != nullptr) finished_.store(nullptr, std::memory_order_relaxed);
+  Group** const first = finished_.peek();
+  if (first == nullptr) return nullptr;
+  Group* const group = *first;
+  finished_.pop();
   return group;
 }
 
 void Applier::request_rollback() {
   rollback_requested_.store(true, std::memory_order_relaxed);
-  bell_.ring();
+  wake_.ring();
 }
 
 void Applier::set_dependency_wait(bool waits) {
-  if (dependency_wait_.exchange(waits, std::memory_order_relaxed) != waits) bell_.ring();
+  if (dependency_wait_.exchange(waits, std::memory_order_relaxed) != waits) wake_.ring();
 }
 
 base::Result<void> Applier::connect() {
   THALWEG_ASSIGN(auto session, DestinationSession::open(shared_.destination_conninfo,
                                                         shared_.connect_options(fmt::format("applier {}", number_))));
   session_.emplace(std::move(session));
-  executor_.emplace(*session_, metadata_, sets_, data_layer_calls_, merged_updates_);
   THALWEG_ASSIGN(has_data_layer_, has_data_layer(session_->connection()));
   backend_pid_.store(session_->connection().backend_pid(), std::memory_order_relaxed);
-  return progress_.create_row(session_->connection());
+  for (Lane& lane : lanes_) {
+    lane.executor.emplace(*session_, lane.tables, sets_, data_layer_calls_, merged_updates_);
+    THALWEG_TRY(lane.progress.create_row(session_->connection()));
+  }
+  return {};
 }
 
 void Applier::run() {
@@ -110,55 +118,163 @@ void Applier::run() {
     const ActivityScope network(time_, Activity::network);
     if (auto connected = connect(); !connected) shared_.error.set(connected.error());
   }
-  state_.set("IDLE");
   while (true) {
-    const uint32_t ticket = bell_.ticket();
-    Group* const group = assigned_.load(std::memory_order_acquire);
-    if (group == nullptr) {
-      if (shared_.ending() || retiring_.load(std::memory_order_acquire)) break;
-      const bool waits = dependency_wait_.load(std::memory_order_relaxed);
-      state_.set(waits ? "WAIT DEPENDENCY" : "IDLE");
-      const ActivityScope idle(time_, waits ? Activity::dependency : Activity::idle);
-      bell_.wait(ticket, kIdleWait);
+    while (!attend()) work_alone();
+    const bool ending = shared_.ending() || retiring_.load(std::memory_order_acquire);
+    if (ending && !sent_.empty()) {
+      take_answer(session_->await_answer());  // gives up once apply is abandoned
       continue;
     }
-    assigned_.store(nullptr, std::memory_order_relaxed);
-    state_.set("EXECUTE TRANSACTION");
-    time_.enter(Activity::busy);
-    execute(*group);
-    finished_.store(group, std::memory_order_release);
-    shared_.tell_coordinator();
+    if (ending && assigned_.empty()) break;
+    show_wait();
+    heard_ = wake_.wait(kIdleWait, session_ ? session_->polled() : kNothing);
   }
   state_.set("IDLE");
   time_.enter(Activity::idle);
-  executor_.reset();
+  for (Lane& lane : lanes_) {
+    lane.executor.reset();
+    lane.tables.disconnect();
+  }
   session_.reset();
-  metadata_.disconnect();
   backend_pid_.store(0, std::memory_order_relaxed);
   if (retiring_.load(std::memory_order_acquire)) active_.store(false, std::memory_order_release);
   shared_.coordinator_bell.ring();
 }
 
-void Applier::execute(Group& group) {
-  group.error.reset();
-  if (shared_.error.is_set()) {
-    group.error = base::fail(ErrorCode::engine_stopping, "apply ends").error();
+// Takes the answers that have come, and sends what may go behind what is on its way. False: there is something else to
+// do, and nothing is on its way.
+bool Applier::attend() {
+  take_answers();
+  while (failed_.empty() && !assigned_.empty()) {
+    Lane* const lane = free_lane();
+    if (lane == nullptr || !may_send(**assigned_.peek())) return !sent_.empty();
+    lane->group = *assigned_.peek();
+    assigned_.pop();
+    if (auto sent = send(*lane); !sent) {
+      failed_.push_back({.lane = lane, .why = std::unexpected(std::move(sent).error())});
+    } else {
+      sent_.push_back(lane);
+    }
+  }
+  return failed_.empty() || !sent_.empty();
+}
+
+void Applier::take_answers() {
+  if (sent_.empty() && (!heard_ || !session_ || session_->broken())) return;
+  heard_ = false;
+  do {
+    auto answer = session_->answer();
+    if (answer && !*answer) return;
+    if (sent_.empty()) return;  // a server that nobody asked has only to say that it goes: broken() tells
+    take_answer(answer ? base::Result<Refusal>(std::move(**answer)) : std::unexpected(std::move(answer).error()));
+  } while (!sent_.empty());
+}
+
+void Applier::take_answer(base::Result<Refusal> answer) {
+  Lane& lane = *sent_.front();
+  sent_.pop_front();
+  if (!answer) {
+    failed_.push_back({.lane = &lane, .why = std::unexpected(answer.error())});
+    // No others come.
+    for (Lane* const behind : std::exchange(sent_, {})) {
+      failed_.push_back({.lane = behind, .why = std::unexpected(answer.error())});
+    }
     return;
   }
-  const auto done = group.mode == GroupMode::together ? execute_together(group) : execute_singly(group);
+  if (*answer) {
+    failed_.push_back({.lane = &lane, .why = std::move(**answer)});
+    return;
+  }
+  lane.progress.committed();
+  for (const auto& transaction : lane.group->transactions) account(*transaction);
+  publish_counts(*lane.executor);
+  finish(lane);
+}
+
+Applier::Lane* Applier::free_lane() {
+  const auto lane = std::ranges::find(lanes_, nullptr, &Lane::group);
+  return lane == lanes_.end() ? nullptr : lane;
+}
+
+bool Applier::uses_data_layer() const {
+  return has_data_layer_ && shared_.parameters.data_layer.load(std::memory_order_relaxed);
+}
+
+// In one round trip, behind what is on its way. That may fail without this one's doing so, too.
+bool Applier::may_send(const Group& group) const {
+  return session_ && !session_->broken() && !session_->prepares() && !shared_.ending() &&
+         group.mode == GroupMode::together && before_.load(std::memory_order_acquire) == Before::committed &&
+         group.lcrs < (uses_data_layer() ? kSmallCallLcrs : kSmallGroupLcrs) && !group.transactions.front()->spilled &&
+         is_turn(group);
+}
+
+// The sync commits what came since the last one, unless a statement failed.
+base::Result<void> Applier::send(Lane& lane) {
+  time_.enter(Activity::busy);
+  const LsnRange range = lane.group->range();
+  lane.executor->use_data_layer(uses_data_layer());
+  if (uses_data_layer()) {
+    THALWEG_TRY(lane.executor->send_checked(*lane.group, lane.progress.row(range)));
+  } else {
+    THALWEG_TRY(lane.executor->send_checked(*lane.group, {}));
+    THALWEG_TRY(lane.progress.send(*session_, range));
+  }
+  return session_->send_sync();
+}
+
+void Applier::show_wait() {
+  const bool waits = dependency_wait_.load(std::memory_order_relaxed);
+  state_.set(!sent_.empty() ? "EXECUTE TRANSACTION" : waits ? "WAIT DEPENDENCY" : "IDLE");
+  time_.enter(!sent_.empty() ? Activity::execute : waits ? Activity::dependency : Activity::idle);
+}
+
+// A group that did not commit, or does not go in one round trip.
+void Applier::work_alone() {
+  state_.set("EXECUTE TRANSACTION");
+  time_.enter(Activity::busy);
+  base::Result<void> done;
+  Lane* lane = lanes_.begin();
+  if (!failed_.empty()) {
+    lane = failed_.front().lane;
+    auto why = std::move(failed_.front().why);
+    failed_.pop_front();
+    done = why ? take_refusal(*lane, *why) : std::unexpected(std::move(why).error());
+  } else {
+    lane->group = *assigned_.peek();
+    assigned_.pop();
+    done = execute(*lane->group);
+  }
   if (!done) {
-    group.error = done.error();  // the connection, or bytes that cannot be right
+    lane->group->error = done.error();
     if (session_ && !session_->broken() && !roll_back()) shared_.error.set(done.error());
   }
-  if (executor_) executor_->reset();
-  metadata_.release();
-  if (!group.error) groups_.add();
+  finish(*lane);
+}
+
+void Applier::finish(Lane& lane) {
+  if (lane.executor) lane.executor->reset();
+  lane.tables.release();
+  Group* const group = std::exchange(lane.group, nullptr);
+  if (!group->error) groups_.add();
+  finished_.push(group);
+  shared_.tell_coordinator();
+}
+
+base::Result<void> Applier::execute(Group& group) {
+  if (shared_.error.is_set() || shared_.abandon.load(std::memory_order_relaxed)) {
+    return base::fail(ErrorCode::engine_stopping, "apply ends");
+  }
+  return group.mode == GroupMode::together ? execute_together(group) : execute_singly(group);
 }
 
 base::Result<void> Applier::roll_back() {
   state_.set("ROLLBACK TRANSACTION");
-  // After a failure the server skips everything up to the next sync, a ROLLBACK too.
-  if (session_->unsynced() > 0) THALWEG_TRY(session_->sync());
+  // After a failure the server skips everything up to the next sync, a ROLLBACK too. Without one the sync would commit
+  // what was sent without BEGIN.
+  if (session_->unsynced() > 0) {
+    THALWEG_TRY(session_->run(kRollback));
+    THALWEG_TRY(session_->sync());
+  }
   THALWEG_TRY(session_->run(kRollback));
   THALWEG_TRY(session_->sync());
   return {};
@@ -177,10 +293,9 @@ bool Applier::await_turn(const Group& group) {
   waits_for_turn_.store(true, std::memory_order_release);
   bool turn = false;
   while (!turn) {
-    const uint32_t ticket = bell_.ticket();
     turn = is_turn(group);
     if (turn || shared_.ending() || rollback_requested_.load(std::memory_order_relaxed)) break;
-    bell_.wait(ticket, kIdleWait);
+    wake_.wait(kIdleWait);
   }
   waits_for_turn_.store(false, std::memory_order_release);
   return turn;
@@ -192,10 +307,9 @@ base::Result<void> Applier::await_settled() {
   const auto begun = std::chrono::steady_clock::now();
   Before before = Before::open;
   while (true) {
-    const uint32_t ticket = bell_.ticket();
     before = before_.load(std::memory_order_acquire);
     if (before != Before::open || shared_.ending() || rollback_requested_.load(std::memory_order_relaxed)) break;
-    bell_.wait(ticket, kIdleWait);
+    wake_.wait(kIdleWait);
     // Has the coordinator look who blocks the oldest group, which costs a query each time: not for an ordinary wait.
     if (std::chrono::steady_clock::now() - begun >= kIdleWait) waits_for_turn_.store(true, std::memory_order_release);
   }
@@ -207,11 +321,12 @@ base::Result<void> Applier::await_settled() {
 }
 
 base::Result<Refusal> Applier::commit(LsnRange range) {
-  THALWEG_TRY(progress_.send(*session_, range));
+  ProgressWriter& progress = lanes_.front().progress;
+  THALWEG_TRY(progress.send(*session_, range));
   THALWEG_TRY(session_->run(session_->prepared(kCommit, {}), {}, {.any = true}));
   const ActivityScope committing(time_, Activity::commit);
   THALWEG_ASSIGN(Refusal refusal, session_->sync());
-  if (!refusal) progress_.committed();
+  if (!refusal) progress.committed();
   return refusal;
 }
 
@@ -242,76 +357,63 @@ base::Result<void> Applier::leave_data_layer(StatementFailure& failure) {
   return {};
 }
 
-base::Result<bool> Applier::is_outdated(const base::Error& error) {
+base::Result<bool> Applier::is_outdated(Lane& lane, const base::Error& error) {
   if (error.code != ErrorCode::destination_table_differs && !metadata::is_schema_change(error.sqlstate)) return false;
-  return metadata_.have_changed();
+  return lane.tables.have_changed();
 }
 
 base::Result<void> Applier::execute_together(Group& group) {
-  const bool below_sql = has_data_layer_ && shared_.parameters.data_layer.load(std::memory_order_relaxed);
-  executor_->use_data_layer(below_sql);
-  const bool beside = before_.load(std::memory_order_acquire) != Before::committed;
-  const bool small =
-      !beside && group.lcrs < (below_sql ? kSmallCallLcrs : kSmallGroupLcrs) && !group.transactions.front()->spilled;
+  GroupExecutor& executor = *lanes_.front().executor;
+  executor.use_data_layer(uses_data_layer());
+  THALWEG_TRY(session_->run(session_->prepared(kBegin, {}), {}, {.any = true}));
   Refusal refusal;
-  if (small && is_turn(group)) {
-    // One round trip: the sync commits what came since the last one, unless a statement failed.
-    if (below_sql) {
-      THALWEG_TRY(executor_->send_checked(group, progress_.row(group.range())));
-    } else {
-      THALWEG_TRY(executor_->send_checked(group, {}));
-      THALWEG_TRY(progress_.send(*session_, group.range()));
-    }
+  {
     const ActivityScope executing(time_, Activity::execute);
-    THALWEG_ASSIGN(refusal, session_->sync());
-    if (!refusal) progress_.committed();
-  } else {
-    THALWEG_TRY(session_->run(session_->prepared(kBegin, {}), {}, {.any = true}));
-    {
-      const ActivityScope executing(time_, Activity::execute);
-      GroupExecutor::Settle settle;
-      if (beside) settle = [this] { return await_settled(); };
-      THALWEG_ASSIGN(refusal, executor_->execute_together(group, settle));
-    }
-    if (!refusal && !await_turn(group)) {
-      THALWEG_TRY(roll_back());
-      if (!shared_.ending()) deadlocks_.add();
-      group.error = base::fail(ErrorCode::database_busy, "rolled back to let an earlier transaction commit").error();
-      return {};
-    }
-    if (!refusal) {
-      THALWEG_ASSIGN(refusal, commit(group.range()));
-    }
+    GroupExecutor::Settle settle;
+    if (before_.load(std::memory_order_acquire) != Before::committed) settle = [this] { return await_settled(); };
+    THALWEG_ASSIGN(refusal, executor.execute_together(group, settle));
   }
-  if (!refusal) {
-    for (const auto& transaction : group.transactions) account(*transaction);
-    publish_counts();
+  if (!refusal && !await_turn(group)) {
+    THALWEG_TRY(roll_back());
+    if (!shared_.ending()) deadlocks_.add();
+    group.error = base::fail(ErrorCode::database_busy, "rolled back to let an earlier transaction commit").error();
     return {};
   }
-  if (session_->broken()) return std::unexpected(refusal->error);
-  if (is_fenced(*refusal)) return std::unexpected(taken_over(shared_.stream_id));
-  THALWEG_TRY(roll_back());
-  count_deadlock(refusal->error);
-  // It comes again singly, and finds the new metadata.
-  THALWEG_ASSIGN(const bool outdated, is_outdated(refusal->error));
-  if (refusal->below_sql && outdated) {
-    refusal->error.code = ErrorCode::apply_failed;
-  } else if (refusal->below_sql) {
-    THALWEG_TRY(leave_data_layer(*refusal));
+  if (!refusal) {
+    THALWEG_ASSIGN(refusal, commit(group.range()));
   }
-  refuse_group(group, final_error(*refusal, *group.transactions.front()));
+  if (refusal) return take_refusal(lanes_.front(), *refusal);
+  for (const auto& transaction : group.transactions) account(*transaction);
+  publish_counts(executor);
+  return {};
+}
+
+base::Result<void> Applier::take_refusal(Lane& lane, StatementFailure& failure) {
+  if (session_->broken()) return std::unexpected(failure.error);
+  if (is_fenced(failure)) return std::unexpected(taken_over(shared_.stream_id));
+  THALWEG_TRY(roll_back());
+  count_deadlock(failure.error);
+  // It comes again singly, and finds the new metadata.
+  THALWEG_ASSIGN(const bool outdated, is_outdated(lane, failure.error));
+  if (failure.below_sql && outdated) {
+    failure.error.code = ErrorCode::apply_failed;
+  } else if (failure.below_sql) {
+    THALWEG_TRY(leave_data_layer(failure));
+  }
+  refuse_group(*lane.group, final_error(failure, *lane.group->transactions.front()));
   return {};
 }
 
 base::Result<Refusal> Applier::execute_one(const Transaction& transaction, const base::Error* park_why) {
   THALWEG_TRY(session_->run(session_->prepared(kBegin, {}), {}, {.any = true}));
+  GroupExecutor& executor = *lanes_.front().executor;
   Refusal refusal;
   {
     const ActivityScope executing(time_, Activity::execute);
     if (park_why != nullptr) {
       THALWEG_ASSIGN(refusal, park(*session_, shared_.stream_id, transaction, *park_why));
     } else {
-      auto executed = executor_->execute_rows(transaction);
+      auto executed = executor.execute_rows(transaction);
       if (!executed && !is_about_data(executed.error().code)) return std::unexpected(executed.error());
       // A value that does not fit the destination's type is the data's fault, like what the server refuses.
       refusal = executed ? *executed : Refusal(StatementFailure{.error = executed.error()});
@@ -325,12 +427,13 @@ base::Result<Refusal> Applier::execute_one(const Transaction& transaction, const
   if (is_fenced(*refusal)) return std::unexpected(taken_over(shared_.stream_id));
   THALWEG_TRY(roll_back());
   count_deadlock(refusal->error);
-  executor_->reset();
+  executor.reset();
   return refusal;
 }
 
 // Every group before this one has committed, so what fails here fails for good, but for other sessions' locks.
 base::Result<void> Applier::execute_singly(Group& group) {
+  GroupExecutor& executor = *lanes_.front().executor;
   ParkedSet parked;
   auto delay = kFirstRetryDelay;
   int tries = 0;
@@ -346,26 +449,26 @@ base::Result<void> Applier::execute_singly(Group& group) {
       if (why) {
         transaction.parked_with = why;
         parked.add(transaction.hashes());
-        executor_->reset();
+        executor.reset();
       } else {
         account(transaction);
-        publish_counts();
+        publish_counts(executor);
       }
-      executor_->reset();
+      executor.reset();
       ++group.done;
       tries = 0;
       delay = kFirstRetryDelay;
       continue;
     }
-    THALWEG_ASSIGN(const bool outdated, is_outdated(refusal->error));
+    THALWEG_ASSIGN(const bool outdated, is_outdated(lanes_.front(), refusal->error));
     if (outdated && !shared_.ending()) {
-      metadata_.release();
+      lanes_.front().tables.release();
       continue;
     }
     base::Error error = final_error(*refusal, transaction);
     if (error.code == ErrorCode::database_busy && ++tries < kTriesMax && !shared_.ending()) {
       const ActivityScope waiting(time_, Activity::lock);
-      bell_.wait(bell_.ticket(), delay);
+      wake_.wait(delay);
       delay *= 2;
       continue;
     }
@@ -387,8 +490,8 @@ void Applier::account(const Transaction& transaction) {
   latency_micros_.set(static_cast<uint64_t>(std::max<int64_t>(micros, 0)));
 }
 
-void Applier::publish_counts() {
-  for (const auto& [table, counts] : executor_->take_counts()) {
+void Applier::publish_counts(GroupExecutor& executor) {
+  for (const auto& [table, counts] : executor.take_counts()) {
     TableCounters* counters = nullptr;
     {
       const std::lock_guard lock(tables_mutex_);

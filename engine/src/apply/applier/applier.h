@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -13,7 +15,9 @@
 #include "apply/applier/group_executor.h"
 #include "apply/applier/progress_writer.h"
 #include "apply/shared_state.h"
+#include "apply/spsc_ring.h"
 #include "apply/transaction.h"
+#include "base/wake.h"
 #include "telemetry/agent.h"
 #include "telemetry/sample.h"
 
@@ -21,17 +25,24 @@
 
 namespace thalweg::apply {
 
+inline constexpr int kAppliersMax = 64;
+
 // An agent. assign, take_finished, request_rollback, retire and revive belong to the coordinator; sample, active,
 // latency and add_tables to anybody. What it has counted outlives its retirement.
+// Small groups go to the server one behind the other, each in one round trip, without waiting for the answer of the one
+// before (docs/decisions/groups.md).
 class Applier {
  public:
+  static constexpr size_t kGroupsMax = 2;  // that it may have at a time
+
   Applier(SharedState& shared, metadata::MetadataCache& cache, int number);  // from 1
   ~Applier();                                                                // joins; the shared state must be ending
   void join();
   Applier(const Applier&) = delete;
   Applier& operator=(const Applier&) = delete;
 
-  // The applier must have none. `beside`: not all that it depends on has committed.
+  // The applier must have none, or, for a second one, a small one that was not begun beside others. `beside`: not all
+  // that it depends on has committed.
   void assign(Group* group, bool beside);
   // By now it has, or it failed: roll back.
   void tell_settled(bool committed);
@@ -40,7 +51,7 @@ class Applier {
   void request_rollback();
   // Coordinator's word for why there is no work: groups wait for other groups to commit.
   void set_dependency_wait(bool waits);
-  void ring() { bell_.ring(); }
+  void ring() { wake_.ring(); }
   // Ends the thread and its connection; it must have no group. revive() starts anew.
   void retire();
   void revive();
@@ -55,10 +66,35 @@ class Applier {
   void add_tables(std::vector<telemetry::TableSample>& tables) const;
 
  private:
+  // What a group needs until its answer has come. Those of two groups on their way have nothing to do with each other:
+  // either may fail, and progress is recorded in a row for each lane.
+  struct Lane {
+    Lane(SharedState& shared, metadata::MetadataCache& cache, int applier, int number);
+    CachedTables tables;
+    std::optional<GroupExecutor> executor;  // while there is a session
+    ProgressWriter progress;
+    Group* group = nullptr;
+  };
+  struct NotCommitted {
+    Lane* lane;
+    base::Result<StatementFailure> why;  // an error: of the connection, or bytes that cannot be right
+  };
+
   void run();
   base::Result<void> connect();
-  void execute(Group& group);
+  bool attend();
+  void take_answers();
+  void take_answer(base::Result<Refusal> answer);
+  Lane* free_lane();
+  bool may_send(const Group& group) const;
+  base::Result<void> send(Lane& lane);
+  void work_alone();
+  void show_wait();
+  void finish(Lane& lane);
+  bool uses_data_layer() const;
+  base::Result<void> execute(Group& group);
   base::Result<void> execute_together(Group& group);
+  base::Result<void> take_refusal(Lane& lane, StatementFailure& failure);
   base::Result<void> execute_singly(Group& group);
   base::Result<Refusal> execute_one(const Transaction& transaction, const base::Error* park_why);
   base::Result<void> roll_back();
@@ -69,13 +105,13 @@ class Applier {
   // Until what the group was begun beside has committed. Fails with database_busy: roll back instead.
   base::Result<void> await_settled();
   void account(const Transaction& transaction);
-  void publish_counts();
+  void publish_counts(GroupExecutor& executor);
   void refuse_group(Group& group, base::Error error);
   void count_deadlock(const base::Error& error);
   // SQL decides what such a refusal means.
   base::Result<void> leave_data_layer(StatementFailure& failure);
   // Whether `error` comes of a table that has changed at the destination: worth another try, with its new metadata.
-  base::Result<bool> is_outdated(const base::Error& error);
+  base::Result<bool> is_outdated(Lane& lane, const base::Error& error);
 
   SharedState& shared_;
   const int number_;
@@ -84,11 +120,9 @@ class Applier {
   telemetry::Counter lcrs_, transactions_, bytes_, groups_, sets_, data_layer_calls_, merged_updates_, fallbacks_,
       deadlocks_, latency_micros_;
   telemetry::LatencyHistogram latency_;
-  base::Doorbell bell_;
-  // Writer: the coordinator stores a group, the applier stores null when it begins (release/acquire both ways).
-  std::atomic<Group*> assigned_{nullptr};
-  // Writer: the applier stores a group, the coordinator stores null when it has taken it (release/acquire).
-  std::atomic<Group*> finished_{nullptr};
+  base::Wake wake_;
+  SpscRing<Group*> assigned_{kGroupsMax};  // pushed by the coordinator
+  SpscRing<Group*> finished_{kGroupsMax};  // pushed by the applier
   // Writer: the coordinator sets, the applier clears. Relaxed: it is looked at in a loop.
   std::atomic<bool> rollback_requested_{false};
   std::atomic<bool> dependency_wait_{false};
@@ -104,11 +138,12 @@ class Applier {
   // Writers: the coordinator before the thread starts, the applier at its end (release). Readers: anybody (acquire).
   std::atomic<bool> active_{true};
 
-  CachedTables metadata_;
   std::optional<DestinationSession> session_;
-  std::optional<GroupExecutor> executor_;
-  bool has_data_layer_ = false;  // on this connection, and it has not been found unusable
-  ProgressWriter progress_;
+  bool heard_ = false;                  // something came from the server
+  bool has_data_layer_ = false;         // on this connection, and it has not been found unusable
+  std::array<Lane, kGroupsMax> lanes_;  // the first one's is every group that does not go in one round trip
+  std::deque<Lane*> sent_;              // whose answers have not come, in their order
+  std::deque<NotCommitted> failed_;     // nothing is sent before these have been seen to
 
   struct TableCounters {
     telemetry::Counter inserts, updates, deletes, truncates;

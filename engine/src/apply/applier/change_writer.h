@@ -15,8 +15,6 @@
 namespace thalweg::apply {
 
 // A failure of the server, or none.
-using Refusal = std::optional<StatementFailure>;
-
 // Owner: the session's owner. Sends only; sync() is the caller's, except around COPY.
 class ChangeWriter {
  public:

@@ -1,5 +1,6 @@
 #include "apply/applier/destination_session.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -82,24 +83,19 @@ base::Result<void> DestinationSession::run(Prepared& prepared, std::span<const p
     prepared.name = next_name();
     THALWEG_TRY(pipeline().prepare(prepared.name, prepared.statement.sql, prepared.statement.types));
     prepared.sent = true;
-    prepared_since_sync_.push_back(&prepared);
-    expectations_.push_back(
+    open_.prepared.push_back(&prepared);
+    open_.expectations.push_back(
         {.any = true, .frame = expectation.frame, .table = expectation.table, .below_sql = expectation.below_sql});
   }
   THALWEG_TRY(pipeline().execute_prepared(prepared.name, parameters));
-  expectations_.push_back(expectation);
+  open_.expectations.push_back(expectation);
   return {};
 }
 
 base::Result<void> DestinationSession::run(const std::string& sql) {
   THALWEG_TRY(pipeline().execute(sql));
-  expectations_.push_back({.any = true});
+  open_.expectations.push_back({.any = true});
   return {};
-}
-
-// The server may not have come to preparing them.
-void DestinationSession::forget_unfinished() {
-  for (Prepared* prepared : prepared_since_sync_) prepared->sent = false;
 }
 
 void DestinationSession::forget_outdated() {
@@ -114,17 +110,52 @@ void DestinationSession::forget_outdated() {
   }
 }
 
-base::Result<std::optional<StatementFailure>> DestinationSession::sync() {
-  auto synced = pipeline().sync();
-  const std::vector<Expectation> expectations = std::exchange(expectations_, {});
-  if (!synced || synced->error) forget_unfinished();
-  prepared_since_sync_.clear();
-  forget_outdated();
-  if (!synced) return std::unexpected(std::move(synced).error());
-  if (synced->error) {
-    StatementFailure failure{.error = std::move(*synced->error)};
-    if (synced->failed_statement < expectations.size()) {
-      const Expectation& failed = expectations[synced->failed_statement];
+base::Result<Refusal> DestinationSession::sync() {
+  THALWEG_TRY(send_sync());
+  return await_answer();
+}
+
+base::Result<void> DestinationSession::send_sync() {
+  awaited_.push_back(std::exchange(open_, {}));
+  auto sent = pipeline().send_sync();
+  if (!sent) awaited_.pop_back();
+  return sent;
+}
+
+base::Result<std::optional<Refusal>> DestinationSession::answer() {
+  auto outcome = pipeline().outcome();
+  if (outcome && !*outcome) return std::nullopt;
+  THALWEG_ASSIGN(Refusal refusal, take(outcome ? base::Result<pg::Pipeline::Outcome>(std::move(**outcome))
+                                               : std::unexpected(std::move(outcome).error())));
+  return refusal;
+}
+
+base::Result<Refusal> DestinationSession::await_answer() { return take(pipeline().await_outcome()); }
+
+bool DestinationSession::prepares() const {
+  return std::ranges::any_of(awaited_, [](const Batch& batch) { return !batch.prepared.empty(); });
+}
+
+pollfd DestinationSession::polled() const {
+  return pipeline_ ? pipeline_->polled() : pollfd{.fd = -1, .events = 0, .revents = 0};
+}
+
+base::Result<Refusal> DestinationSession::take(base::Result<pg::Pipeline::Outcome> outcome) {
+  if (!outcome) {  // the connection is lost, with all that was prepared
+    awaited_.clear();
+    return std::unexpected(std::move(outcome).error());
+  }
+  const Batch batch = std::move(awaited_.front());
+  awaited_.pop_front();
+  // The server may not have come to preparing them.
+  if (outcome->error) {
+    for (Prepared* const prepared : batch.prepared) prepared->sent = false;
+  }
+  if (awaited_.empty() && open_.prepared.empty()) forget_outdated();
+  if (outcome->error) {
+    StatementFailure failure{.error = std::move(*outcome->error)};
+    if (outcome->failed_statement < batch.expectations.size()) {
+      const Expectation& failed = batch.expectations[outcome->failed_statement];
       failure.frame = lcr::copy_of(failed.frame);
       failure.table = failed.table;
       failure.below_sql = failed.below_sql;
@@ -132,14 +163,14 @@ base::Result<std::optional<StatementFailure>> DestinationSession::sync() {
     }
     return failure;
   }
-  for (size_t i = 0; i < expectations.size() && i < synced->affected.size(); ++i) {
-    const Expectation& expected = expectations[i];
-    if (expected.any || synced->affected[i] == expected.rows) continue;
+  for (size_t i = 0; i < batch.expectations.size() && i < outcome->affected.size(); ++i) {
+    const Expectation& expected = batch.expectations[i];
+    if (expected.any || outcome->affected[i] == expected.rows) continue;
     StatementFailure failure{.error = base::fail(base::ErrorCode::apply_conflict,
                                                  fmt::format("a statement touched {} rows where {} were expected",
-                                                             synced->affected[i], expected.rows))
+                                                             outcome->affected[i], expected.rows))
                                           .error()};
-    failure.missing_row = synced->affected[i] < expected.rows;
+    failure.missing_row = outcome->affected[i] < expected.rows;
     failure.frame = lcr::copy_of(expected.frame);
     failure.table = expected.table;
     return failure;

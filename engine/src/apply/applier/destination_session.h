@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -26,7 +27,9 @@ struct StatementFailure {
   bool below_sql = false;  // a call of the data layer: the error context names table and row
 };
 
-// Owner: one thread. Failed results mean a broken connection; what the server refuses is a StatementFailure.
+using Refusal = std::optional<StatementFailure>;
+
+// Owner: one thread at a time. Failed results mean a broken connection; what the server refuses is a StatementFailure.
 class DestinationSession {
  public:
   // Opens a connection and makes it an applier's: replica role, asynchronous commit, indexes preferred.
@@ -59,11 +62,20 @@ class DestinationSession {
   // Statement text as it is, any number of rows.
   base::Result<void> run(const std::string& sql);
   // Waits for everything sent; the first failure, if any. Statements between two syncs without BEGIN are one
-  // transaction, which the sync commits.
-  base::Result<std::optional<StatementFailure>> sync();
+  // transaction, which the sync commits. No answer to an earlier sync may be missing.
+  base::Result<Refusal> sync();
+  // The same in steps: the sync goes out, its answer comes later, each waiting for nothing but, with await_answer(),
+  // the answer. What is sent behind a sync whose answer is missing is another transaction; it must not use statements
+  // that the first one prepares (prepares()).
+  base::Result<void> send_sync();
+  base::Result<std::optional<Refusal>> answer();
+  base::Result<Refusal> await_answer();
+  bool prepares() const;  // what is on its way
+  // What to poll for before the next answer(); also, while none is missing, to hear of a lost connection.
+  pollfd polled() const;
   // Leaves pipeline mode, for COPY. Nothing may be on its way.
   void leave_pipeline() { pipeline_.reset(); }
-  size_t unsynced() const { return expectations_.size(); }
+  size_t unsynced() const { return open_.expectations.size(); }
 
  private:
   explicit DestinationSession(pg::Connection connection);
@@ -84,9 +96,14 @@ class DestinationSession {
     ColumnMask came;
     std::unique_ptr<Prepared> prepared;
   };
+  // Statements up to a sync.
+  struct Batch {
+    std::vector<Expectation> expectations;  // prepares included
+    std::vector<Prepared*> prepared;
+  };
   std::string next_name();
-  void forget_unfinished();
   void forget_outdated();
+  base::Result<Refusal> take(base::Result<pg::Pipeline::Outcome> outcome);
 
   pg::Connection connection_;
   std::unique_ptr<pg::Pipeline> pipeline_;
@@ -97,8 +114,8 @@ class DestinationSession {
   std::vector<uint64_t> outdated_;
   std::vector<std::string> forgotten_;  // names that the server still has
   std::unordered_map<std::string, std::unique_ptr<Prepared>> plain_;
-  std::vector<Expectation> expectations_;  // of the statements since the last sync, prepares included
-  std::vector<Prepared*> prepared_since_sync_;
+  Batch open_;                 // since the last sync
+  std::deque<Batch> awaited_;  // of the syncs without an answer
   uint64_t names_ = 0;
 };
 

@@ -22,9 +22,6 @@ constexpr size_t kWindowGroupsPerApplier = 8;          // how far commits may ru
 constexpr size_t kWaitingGroupsOver = 2;               // formed ahead of time, besides one an applier
 constexpr uint64_t kGroupBytesMax = 16 * 1024 * 1024;  // a group does not grow beyond; one transaction may be more
 constexpr std::chrono::seconds kBesideRest{10};        // after one that was in another's way
-constexpr uint64_t kBesideLcrsMin = 16;                // a smaller group goes in one round trip, when it may;
-constexpr uint64_t kBesideLcrsFloor = 4;               // where group_size makes all of them small
-constexpr int kBesideMax = 1;                          // groups at a time: more get in each other's way
 constexpr uint64_t kFlowLcrsPerMs = 60;                // a steady flow has at least so many LCRs,
 constexpr std::chrono::milliseconds kFlowWindow{20};   // measured over this time
 constexpr std::chrono::microseconds kHoldWaitMax{1000};
@@ -90,37 +87,6 @@ bool Coordinator::is_ready(const Group& group) const {
 
 bool Coordinator::is_full(const Group& group) const {
   return group.lcrs >= shared_.parameters.group_size.load(std::memory_order_relaxed) || group.bytes >= kGroupBytesMax;
-}
-
-// While the groups that it depends on are executed, with rows that have nothing to do with theirs. Only where it would
-// not grow meanwhile: large groups are worth more. With transactions parked each has to be looked at once all before it
-// have ended.
-bool Coordinator::may_begin_beside(const Group& group) const {
-  const uint64_t least = std::clamp<uint64_t>(shared_.parameters.group_size.load(std::memory_order_relaxed),
-                                              kBesideLcrsFloor, kBesideLcrsMin);
-  if (group.waits_whole || group.barrier || group.mode != GroupMode::together || group.after > committed_through_ ||
-      group.lcrs < least || std::ranges::count(beside_, true) >= kBesideMax || !parked_.empty() ||
-      Clock::now() < rests_until_ || (&group == window_.back().get() && !is_full(group)))
-    return false;
-  return std::ranges::all_of(group.predecessors, [this](uint64_t number) {
-    return has_committed(number) || window_[number - committed_through_ - 1]->state == GroupState::running;
-  });
-}
-
-// Tells groups that were begun beside others what became of those.
-void Coordinator::settle() {
-  for (int i = 0; i < applier_count(); ++i) {
-    const auto at = static_cast<size_t>(i);
-    if (!beside_[at]) continue;
-    const auto& before = busy_with_[at]->predecessors;
-    const bool failed = !parked_.empty() || std::ranges::any_of(before, [this](uint64_t number) {
-      return !has_committed(number) && window_[number - committed_through_ - 1]->state == GroupState::waiting;
-    });
-    const bool committed = std::ranges::all_of(before, [this](uint64_t number) { return has_committed(number); });
-    if (!failed && !committed) continue;
-    appliers_[at]->tell_settled(!failed);
-    beside_[at] = false;
-  }
 }
 
 // How much longer a group that could run waits for company.
@@ -264,16 +230,21 @@ void SharedState::tell_coordinator() {
 bool Coordinator::take_finished() {
   bool any = false;
   for (int i = 0; i < applier_count(); ++i) {
-    Group* const group = appliers_[static_cast<size_t>(i)]->take_finished();
-    if (group == nullptr) continue;
-    busy_with_[static_cast<size_t>(i)] = nullptr;
-    // Given up, not told to: something that no key shows stands between them, and may stay, such as a table that is
-    // altered.
-    if (beside_[static_cast<size_t>(i)] && group->error) rests_until_ = Clock::now() + kBesideRest;
-    beside_[static_cast<size_t>(i)] = false;
-    --running_;
-    any = true;
-    finish(*group);
+    const auto at = static_cast<size_t>(i);
+    while (Group* const group = appliers_[at]->take_finished()) {
+      // Given up, not told to: something that no key shows stands between them, and may stay, such as a table that is
+      // altered.
+      if (beside_[at] && group->error) rests_until_ = Clock::now() + kBesideRest;
+      beside_[at] = false;
+      if (group == busy_with_[at]) {
+        busy_with_[at] = behind_[at];
+        busy_since_[at] = Clock::now();
+      }
+      behind_[at] = nullptr;
+      --running_;
+      any = true;
+      finish(*group);
+    }
   }
   if (any) {
     settle();
@@ -439,41 +410,6 @@ bool Coordinator::form_groups() {
     }
     any = true;
   }
-}
-
-void Coordinator::mark_parked(Group& group) {
-  for (const auto& transaction : group.transactions) {
-    if (!transaction->parked_with && parked_.shares(transaction->hashes())) {
-      transaction->park_behind = true;
-      group.mode = GroupMode::singly;
-      group.after = group.number - 1;
-    }
-  }
-}
-
-bool Coordinator::dispatch() {
-  bool any = false;
-  if (shared_.reload_parked.load(std::memory_order_relaxed)) return false;
-  int next_applier = 0;
-  for (const auto& group : window_) {
-    if (group->state != GroupState::waiting) continue;
-    const bool beside = !is_ready(*group);
-    if ((beside && !may_begin_beside(*group)) || hold_left(*group).count() > 0) continue;
-    if (!parked_.empty()) {
-      mark_parked(*group);
-      if (!is_ready(*group)) continue;
-    }
-    while (next_applier < usable_ && busy_with_[static_cast<size_t>(next_applier)] != nullptr) ++next_applier;
-    if (next_applier >= usable_) return any;
-    group->state = GroupState::running;
-    --waiting_;
-    ++running_;
-    busy_with_[static_cast<size_t>(next_applier)] = group.get();
-    beside_[static_cast<size_t>(next_applier)] = beside;
-    appliers_[static_cast<size_t>(next_applier)]->assign(group.get(), beside);
-    any = true;
-  }
-  return any;
 }
 
 // The error queue was changed: what is parked is read again, with nothing on its way there.

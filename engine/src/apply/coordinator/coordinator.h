@@ -24,8 +24,6 @@
 
 namespace thalweg::apply {
 
-inline constexpr int kAppliersMax = 64;
-
 // An agent; it owns the appliers. sample, applier_count and applier belong to anybody. Appliers that were retired
 // count, too. Its work is done by whoever holds the turn: the agent's thread, or while little comes the reader or the
 // applier that has news for it (docs/decisions/speed.md).
@@ -73,6 +71,9 @@ class Coordinator {
   bool is_ready(const Group& group) const;
   bool is_full(const Group& group) const;
   bool may_begin_beside(const Group& group) const;
+  std::optional<int> applier_for(const Group& group) const;
+  bool may_go_behind(const Group& group, int applier) const;
+  int applier_of(const Group& group) const;  // that runs it
   void settle();
   Clock::duration hold_left(const Group& group) const;
   Clock::duration patience(const Group& group) const;
@@ -104,6 +105,8 @@ class Coordinator {
   int running_ = 0;
   int usable_ = 0;  // appliers that may be given groups: the first so many
   std::array<Group*, kAppliersMax> busy_with_{};
+  std::array<Group*, kAppliersMax> behind_{};  // sent behind that one
+  std::array<Clock::time_point, kAppliersMax> busy_since_{};
   std::array<bool, kAppliersMax> beside_{};  // the applier's group, begun before all that it depends on had committed
   Clock::time_point tail_since_;
   Clock::time_point flow_since_;  // measure_flow's window

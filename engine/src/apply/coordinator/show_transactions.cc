@@ -47,8 +47,7 @@ void Coordinator::show_transactions(Clock::time_point now) {
     int number = 0;
     base::Xid waits_for;
     if (runs) {
-      const auto at = std::ranges::find(busy_with_, group.get());
-      number = static_cast<int>(at - busy_with_.begin()) + 1;
+      number = applier_of(*group) + 1;
       const bool turn = appliers_[static_cast<size_t>(number - 1)]->waits_for_turn();
       state = turn ? "WAIT COMMIT" : "EXECUTE TRANSACTION";
       if (turn) waits_for = window_.front()->transactions.front()->xid;

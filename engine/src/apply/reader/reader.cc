@@ -42,6 +42,7 @@ Reader::Reader(SharedState& shared, const ApplyOptions& options, LsnRanges appli
       out_(out),
       cache_(cache),
       tables_(cache, std::move(connection), options.catch_up, shared.stream_id, time_),
+      watch_(shared.destination_conninfo, shared.connect_options("reader watch")),
       assembler_(shared, pool, spill, time_, tables_, counters_, [this] { return await_spill_space(); }) {
   is_shared_ = frames_.share(&frames_bell_, [this] { return take_news(); });
   thread_ = std::thread([this] { run(); });
@@ -76,9 +77,11 @@ base::Result<void> Reader::read(std::unique_lock<std::mutex>& turn) {
     if (failure_) return std::unexpected(*failure_);
     if (++frames % kFramesPerLook == 0) {
       if (shared_.ending()) return {};
-      THALWEG_TRY(tend_tables());
+      tend_tables();
       THALWEG_TRY(keep_within_budget());
       THALWEG_TRY(spill_old());
+      THALWEG_TRY(watch_destination(turn));
+      if (failure_) continue;
     }
     const uint32_t ticket = frames_bell_.ticket();
     THALWEG_ASSIGN(const std::byte* bytes, frames_.browse(std::chrono::microseconds{0}));
@@ -91,14 +94,16 @@ base::Result<void> Reader::read(std::unique_lock<std::mutex>& turn) {
       if (bytes == nullptr) {
         if (failure_) continue;
         if (shared_.ending() || shared_.drain.load(std::memory_order_acquire)) return {};
-        THALWEG_TRY(tend_tables());
+        tend_tables();
         THALWEG_TRY(spill_old());
+        THALWEG_TRY(watch_destination(turn));
         continue;
       }
       if (failure_) continue;
       state_.set("DEQUEUE MESSAGES");
     }
     THALWEG_TRY(take(lcr::FrameView::trusted(bytes)));
+    out_.announce();
   }
 }
 
@@ -131,6 +136,7 @@ bool Reader::take_news() {
     if (done || !is_little(lcr::FrameView::trusted(*bytes))) break;
     if (auto taken = take(lcr::FrameView::trusted(*bytes)); !taken) failure_ = std::move(taken).error();
   }
+  out_.announce();  // what came together goes out together: the next would have to wait for the first one's end
   assembler_.rest();
   if (done) state_.set("IDLE");
   time_.enter(Activity::idle);
@@ -175,11 +181,23 @@ bool Reader::is_duplicate(base::Lsn commit_lsn) const {
   return commit_lsn < recovered_low_watermark_ || applied_.contains(commit_lsn);
 }
 
-// Frees metadata that nobody can use any more, and looks whether the destination's tables are what they were.
-base::Result<void> Reader::tend_tables() {
+// Frees metadata that nobody can use any more.
+void Reader::tend_tables() {
   show_transactions();
   tables_.purge({shared_.low_watermark.load(std::memory_order_acquire)}, assembler_.any_open());
-  return tables_.watch_destination(shared_.clock->steady_now());
+}
+
+base::Result<void> Reader::watch_destination(std::unique_lock<std::mutex>& turn) {
+  const auto watched = tables_.to_watch(shared_.clock->steady_now());
+  if (watched.empty()) return {};
+  time_.enter(Activity::idle);  // whoever has the turn meanwhile says what it does
+  turn.unlock();
+  auto versions = watch_.look(watched);
+  turn.lock();
+  time_.enter(Activity::busy);
+  THALWEG_TRY(versions);
+  tables_.compare(watched, *versions);
+  return {};
 }
 
 void Reader::show_transactions() {
@@ -193,6 +211,7 @@ void Reader::show_transactions() {
 
 base::Result<void> Reader::hand_over(std::unique_ptr<Transaction> transaction) {
   if (out_.push(transaction)) return {};
+  out_.announce();
   state_.set("PAUSED FOR FLOW CONTROL");
   const ActivityScope waiting(time_, Activity::flow_control);
   out_.set_reader_waits(true);
@@ -203,10 +222,7 @@ base::Result<void> Reader::hand_over(std::unique_ptr<Transaction> transaction) {
       out_.set_reader_waits(false);
       return base::fail(ErrorCode::engine_stopping, "apply ends");
     }
-    if (auto tended = tend_tables(); !tended) {
-      out_.set_reader_waits(false);
-      return tended;
-    }
+    tend_tables();
     shared_.reader_bell.wait(ticket, kFlowControlWait);
   }
   out_.set_reader_waits(false);
@@ -228,7 +244,7 @@ base::Result<void> Reader::keep_within_budget() {
     const ActivityScope waiting(time_, Activity::flow_control);
     const uint32_t ticket = shared_.reader_bell.ticket();
     if (shared_.ending()) return base::fail(ErrorCode::engine_stopping, "apply ends");
-    THALWEG_TRY(tend_tables());
+    tend_tables();
     if (pool_.held_bytes() > memory_budget_bytes_) shared_.reader_bell.wait(ticket, kFlowControlWait);
   }
   state_.set("DEQUEUE MESSAGES");

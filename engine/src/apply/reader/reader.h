@@ -11,6 +11,7 @@
 #include "apply/apply.h"
 #include "apply/frame_blocks.h"
 #include "apply/reader/assembler.h"
+#include "apply/reader/destination_watch.h"
 #include "apply/reader/table_writer.h"
 #include "apply/reader/transaction_queue.h"
 #include "apply/shared_state.h"
@@ -55,7 +56,9 @@ class Reader {
   base::Result<void> hand_over(std::unique_ptr<Transaction> transaction);
   base::Result<void> keep_within_budget();
   base::Result<void> spill_old();
-  base::Result<void> tend_tables();
+  void tend_tables();
+  // Gives the turn away while the destination answers: what comes meanwhile does not wait for that.
+  base::Result<void> watch_destination(std::unique_lock<std::mutex>& turn);
   void show_transactions();
   bool await_spill_space();
   bool is_duplicate(base::Lsn commit_lsn) const;
@@ -79,6 +82,7 @@ class Reader {
   telemetry::Counter lcrs_, transactions_, bytes_, duplicates_;
   metadata::MetadataCache& cache_;
   TableWriter tables_;
+  DestinationWatch watch_;  // the agent's
   Assembler::Counters counters_;
   std::chrono::steady_clock::time_point ages_seen_at_;
   Assembler assembler_;

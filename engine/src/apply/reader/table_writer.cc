@@ -139,20 +139,22 @@ void TableWriter::purge(base::Lsn low_watermark, bool any_open) {
   cache_.purge(low_watermark);
 }
 
-base::Result<void> TableWriter::watch_destination(std::chrono::steady_clock::time_point now) {
-  if (!handed_over_ || now - watched_at_ < kWatchPause) return {};
+std::vector<base::RelationId> TableWriter::to_watch(std::chrono::steady_clock::time_point now) {
+  std::vector<base::RelationId> oids;
+  if (!handed_over_ || now - watched_at_ < kWatchPause) return oids;
   watched_at_ = now;
   handed_over_ = false;
-  const ActivityScope network(time_, Activity::network);
-  const std::vector<const TableMetadata*> tables = cache_.most_recent(kWatchedTablesMax);
-  std::vector<base::RelationId> oids;
-  for (const TableMetadata* table : tables) oids.push_back(table->destination);
-  THALWEG_ASSIGN(const auto versions, metadata::destination_versions(connection_, oids));
-  for (const TableMetadata* table : tables) {
+  for (const TableMetadata* table : cache_.most_recent(kWatchedTablesMax)) oids.push_back(table->destination);
+  return oids;
+}
+
+void TableWriter::compare(std::span<const base::RelationId> watched,
+                          std::span<const metadata::DestinationVersion> versions) {
+  for (const TableMetadata* table : cache_.most_recent(kWatchedTablesMax)) {
+    if (std::ranges::find(watched, table->destination) == watched.end()) continue;  // loaded since
     const auto now_there = std::ranges::find(versions, table->destination, &metadata::DestinationVersion::table);
     if (now_there == versions.end() || now_there->version != table->destination_version) reload(*table);
   }
-  return {};
 }
 
 // So that appliers need not. What cannot be loaded is no error before there is a row for it.

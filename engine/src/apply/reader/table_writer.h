@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "apply/apply.h"
 #include "base/error.h"
+#include "metadata/destination_version.h"
 #include "metadata/metadata_cache.h"
 #include "pg/connection.h"
 #include "telemetry/agent.h"
@@ -49,9 +51,11 @@ class TableWriter {
   // Frees what no uncommitted transaction can use. `any_open`: transactions whose commit has not come may have rows of
   // versions that are not the latest.
   void purge(base::Lsn low_watermark, bool any_open);
-  // Compares the tables in use with the destination's, at most once a second and only when something was handed over.
-  // What has changed is loaded again. Fails as the connection does.
-  base::Result<void> watch_destination(std::chrono::steady_clock::time_point now);
+  // The tables in use, by their oids at the destination, when they are to be compared with what they are there: at most
+  // once a second and only when something was handed over. Else empty.
+  std::vector<base::RelationId> to_watch(std::chrono::steady_clock::time_point now);
+  // Loads again those of `watched` that are not what they were.
+  void compare(std::span<const base::RelationId> watched, std::span<const metadata::DestinationVersion> versions);
 
  private:
   using SourcePointer = std::shared_ptr<const metadata::SourceTable>;

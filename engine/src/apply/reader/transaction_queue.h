@@ -27,14 +27,19 @@ class TransactionQueue {
     }
   }
 
-  // False when full; the transaction stays the caller's.
+  // False when full; the transaction stays the caller's. Whoever pushes announces it, or all that come together.
   bool push(std::unique_ptr<Transaction>& transaction) {
     const uint64_t lcrs = transaction->lcrs;
     if (!ring_.push(transaction.get())) return false;
     transaction.release();
     pushed_lcrs_.store(pushed_lcrs_.load(std::memory_order_relaxed) + lcrs, std::memory_order_seq_cst);
-    if (wanted_.load(std::memory_order_seq_cst)) shared_.tell_coordinator();
+    is_announced_ = false;
     return true;
+  }
+  void announce() {
+    if (is_announced_) return;
+    is_announced_ = true;
+    if (wanted_.load(std::memory_order_seq_cst)) shared_.tell_coordinator();
   }
   bool full() const { return ring_.full(); }
   // The reader failed: what it has pushed is applied, then apply ends with this. Before close().
@@ -74,6 +79,7 @@ class TransactionQueue {
   // new transaction before it sleeps, or the reader sees that it is wanted.
   std::atomic<uint64_t> pushed_lcrs_{0};
   std::atomic<bool> wanted_{true};
+  bool is_announced_ = true;  // the reader's
   // Writer: the reader. Reader: the coordinator.
   std::atomic<bool> reader_waits_{false};
   // Release in close pairs with acquire in closed: failure_ is written.
