@@ -161,6 +161,10 @@ TEST(Metadata, IsLoadedAgainWhenTheDestinationChanges) {
         "CREATE TABLE child (item int REFERENCES items)", "DROP TABLE child"}) {
     h.run(change);
     ASSERT_TRUE(wait_for_counter(h, "metadata_invalidations", ++invalidations, id)) << change;
+    // It is counted before it is loaded again: what comes behind waits for that. Else the load may see the next change.
+    h.insert_one("items", {id++, "n", 1});
+    h.feed();
+    ASSERT_TRUE(h.wait_until_applied(h.end()));
   }
   ASSERT_TRUE(h.wait_until_applied(h.end()));
   invalidations = of_reader(h, "metadata_invalidations");

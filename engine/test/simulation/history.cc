@@ -134,8 +134,15 @@ std::string Expected::advance(const History& history, Order order, base::Lsn low
       if (!has(earlier)) return fmt::format("transaction {} is applied, {} is parked, which it needs", i, earlier);
     }
     for (const Change& change : all[i].changes) {
-      if (!apply_change(data_, change)) {
+      if (!apply_change(data_, change, UniqueCheck::at_end)) {
         return fmt::format("transaction {} cannot follow what is there: {}", i, describe(change));
+      }
+    }
+  }
+  for (const size_t i : fresh) {
+    for (const Change& change : all[i].changes) {
+      if (!keeps_unique(data_, change)) {
+        return fmt::format("transaction {} leaves a unique value twice: {}", i, describe(change));
       }
     }
   }

@@ -65,7 +65,7 @@ int table_by_name(const std::string& name) {
 
 Data empty_data() { return Data(shapes().size()); }
 
-bool apply_change(Data& data, const Change& change) {
+bool apply_change(Data& data, const Change& change, UniqueCheck unique) {
   const TableShape& shape = shapes()[static_cast<size_t>(change.table)];
   Table& table = data[static_cast<size_t>(change.table)];
   if (change.kind == Change::Kind::truncate) {
@@ -88,10 +88,19 @@ bool apply_change(Data& data, const Change& change) {
   const std::string after = adds ? *change.after[key] : std::string();
   if (removes && !table.rows.contains(before)) return false;
   if (adds && (!removes || before != after) && table.rows.contains(after)) return false;
-  if (adds && !unique_is_free(table, shape, change.after, removes ? before : after)) return false;
+  if (adds && unique == UniqueCheck::at_once && !unique_is_free(table, shape, change.after, removes ? before : after))
+    return false;
   if (removes) table.rows.erase(before);
   if (adds) table.rows[after] = change.after;
   return true;
+}
+
+bool keeps_unique(const Data& data, const Change& change) {
+  const TableShape& shape = shapes()[static_cast<size_t>(change.table)];
+  if (change.after.empty() || shape.key < 0) return true;
+  const Table& table = data[static_cast<size_t>(change.table)];
+  const auto row = table.rows.find(*change.after[static_cast<size_t>(shape.key)]);
+  return row == table.rows.end() || unique_is_free(table, shape, row->second, row->first);
 }
 
 std::string describe(const Change& change) {

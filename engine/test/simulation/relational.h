@@ -52,8 +52,13 @@ struct Change {
   Row before;
   Row after;
 };
+// Whether a value of a unique index must be free at once, or when everything that commits together has been applied: a
+// row that is merged away is never written.
+enum class UniqueCheck : uint8_t { at_once, at_end };
 // False when the row before is not there, or a key is taken: then nothing was changed.
-bool apply_change(Data& data, const Change& change);
+bool apply_change(Data& data, const Change& change, UniqueCheck unique = UniqueCheck::at_once);
+// At the end: whether what the change left, if anything, has its unique value for itself.
+bool keeps_unique(const Data& data, const Change& change);
 std::string describe(const Change& change);
 std::string describe_difference(const Data& actual, const Data& expected);
 
