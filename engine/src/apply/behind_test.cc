@@ -43,7 +43,8 @@ TEST_P(Behind, EachFailsOrCommitsByItself) {
   EXPECT_EQ(h.select("SELECT count(*) FROM item WHERE note = 'there'"), "1000");
   EXPECT_EQ(h.select("SELECT count(*) FROM item WHERE note = 'new'"), std::to_string(2 * kPairs - failing));
   EXPECT_EQ(h.select("SELECT count(*) FROM thalweg.error_queue"), std::to_string(failing));
-  EXPECT_EQ(h.select("SELECT count(*) FROM thalweg.apply_progress WHERE applier = 65 AND ranges <> ''"), "1")
+  EXPECT_EQ(h.select("SELECT count(*) FROM thalweg.apply_progress WHERE (applier - 1) % 128 = 64 AND ranges <> ''"),
+            "1")
       << "nothing went behind another";
 }
 

@@ -4,6 +4,7 @@
 #include <random>
 #include <thread>
 
+#include "apply/applier/progress_writer.h"
 #include "apply/apply.h"
 #include "apply/apply_harness.h"
 #include "apply/progress_recovery.h"
@@ -213,12 +214,12 @@ TEST(StreamLock, AnUnregisteredStreamIsRefused) {
   EXPECT_EQ(started.error().code, ErrorCode::unknown_stream);
 }
 
-class Epoch : public testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(BothWays, Epoch, testing::Bool(),
+class ProgressRow : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(BothWays, ProgressRow, testing::Bool(),
                          [](const auto& tested) { return tested.param ? "data_layer" : "sql"; });
 
 // Its successor has read the progress, and has appliers of the same numbers.
-TEST_P(Epoch, AnApplierOfAnEarlierOneCommitsNothing) {
+TEST_P(ProgressRow, OfAnEarlierEpochIsNotFound) {
   ApplyHarness h;
   h.run("DROP INDEX thalweg.apply_progress_epoch");  // the schema is an older engine's
   if (GetParam()) h.run("CREATE EXTENSION thalweg_datalayer");
@@ -241,6 +242,33 @@ TEST_P(Epoch, AnApplierOfAnEarlierOneCommitsNothing) {
   EXPECT_EQ(error->code, ErrorCode::stream_in_use) << error->message;
   EXPECT_EQ(h.select("SELECT id FROM items"), "1");
   EXPECT_EQ(h.select("SELECT count(*) FROM thalweg.apply_progress WHERE low_watermark > '0/0' AND applier > 0"), "0");
+}
+
+// Whoever looks it up passes the versions that an old snapshot keeps, but only those under its newest number.
+TEST_P(ProgressRow, TakesANewNumberEverySoOften) {
+  constexpr int kTransactions = 5 * ProgressWriter::kVersionsMax;
+  ApplyHarness h;
+  if (GetParam()) h.run("CREATE EXTENSION thalweg_datalayer");
+  h.run(kItems);
+  h.describe("items");
+  h.parameters.parallelism = 1;
+  h.parameters.group_size = 1;
+  for (int id = 1; id <= kTransactions; ++id) h.insert_one("items", {id, "x", id});
+  ASSERT_TRUE(h.start());
+  h.feed();
+  ASSERT_TRUE(h.wait_until_applied(h.end()));
+  // The applier's two rows have shared the transactions, so that each may lack almost a number's worth of versions.
+  EXPECT_EQ(h.select(fmt::format("SELECT count(*), sum((applier - 1) / {}) >= 3 FROM thalweg.apply_progress "
+                                 "WHERE applier > 0",
+                                 ProgressWriter::kRowsMax)),
+            "2|t");
+  EXPECT_EQ(h.counter("APPLY SERVER", "fallbacks"), 0U);
+  h.stop_abruptly();
+  const auto error = h.start_and_finish();  // gets all of them again
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT count(*), sum(amount) FROM items"),
+            fmt::format("{}|{}", kTransactions, kTransactions * (kTransactions + 1) / 2));
+  EXPECT_EQ(h.select("SELECT count(*) FROM thalweg.error_queue"), "0");
 }
 
 TEST(ErrorQueue, ParksWithDependantsAndExecutesAgain) {

@@ -36,12 +36,13 @@ class DestinationSession final : public Session {
   Outcome find_stream();
   Outcome begin_epoch();
   Outcome blockers(int pid);
+  Outcome lock_progress();
   Outcome fold_progress(const std::string& sql, const Parameters& parameters);
   Outcome create_progress_row(const Parameters& parameters);
   Outcome write_progress(const std::string& sql, const Parameters& parameters);
   Outcome write_progress(const lcr::FrameView& frame, bool fenced);
   // Affects no row where there is none, or, `fenced`, none of its epoch.
-  Outcome update_progress(int64_t applier, const ProgressRow& row, bool fenced);
+  Outcome update_progress(int64_t number, int64_t next, const ProgressRow& row, bool fenced);
   Outcome record(const std::string& sql, const Parameters& parameters);
   // error_queue_statements.cc: transactions that are parked
   Outcome error_queue_statement(const std::string& sql, const Parameters& parameters, bool& known);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "apply/applier/progress_writer.h"
 #include "simulation/destination_session.h"
 #include "simulation/text_values.h"
 
@@ -13,7 +14,16 @@ namespace thalweg::simulation {
 namespace {
 
 const std::string kStreamLock = "stream";
-std::string progress_lock(int64_t applier) { return fmt::format("p{}", applier); }
+
+// A row keeps its lock when it takes another number (ProgressWriter).
+int64_t row_of(int64_t number) { return number == 0 ? 0 : (number - 1) % apply::ProgressWriter::kRowsMax + 1; }
+std::string progress_lock(int64_t number) { return fmt::format("p{}", row_of(number)); }
+
+std::set<int64_t> rows_of(const std::map<int64_t, ProgressRow>& progress) {
+  std::set<int64_t> rows;
+  for (const auto& [number, row] : progress) rows.insert(row_of(number));
+  return rows;
+}
 
 }  // namespace
 
@@ -76,31 +86,29 @@ Outcome DestinationSession::begin_epoch() {
   return rows({{std::to_string(stream.epoch), base::to_string(stream.low_watermark)}});
 }
 
+// Waits for whoever has written to one of the rows and not committed.
+Outcome DestinationSession::lock_progress() {
+  for (const int64_t row : rows_of(destination_.working().progress)) {
+    if (Outcome locked = lock(progress_lock(row), Locks::Mode::exclusive); !locked.ok()) return locked;
+  }
+  return affected(0);
+}
+
 // What a start does to the rows of earlier appliers.
 Outcome DestinationSession::fold_progress(const std::string& sql, const Parameters& parameters) {
   if (sql.starts_with("SELECT")) {
-    std::set<int64_t> appliers;
-    for (const auto& [applier, row] : destination_.working().progress) appliers.insert(applier);
-    std::vector<Row> found;
     const bool locks = sql.ends_with("FOR UPDATE");
-    for (const int64_t applier : appliers) {
-      if (locks) {
-        if (Outcome locked = lock(progress_lock(applier), Locks::Mode::exclusive); !locked.ok()) return locked;
-      }
-      const auto& progress = locks ? destination_.working().progress : destination_.committed().progress;
-      const auto row = progress.find(applier);
-      if (row == progress.end()) continue;
-      found.push_back({base::to_string(row->second.low_watermark), bytea(row->second.ranges)});
+    if (locks) {
+      if (Outcome locked = lock_progress(); !locked.ok()) return locked;
+    }
+    std::vector<Row> found;
+    for (const auto& [number, row] : (locks ? destination_.working() : destination_.committed()).progress) {
+      found.push_back({base::to_string(row.low_watermark), bytea(row.ranges)});
     }
     return rows(std::move(found));
   }
   if (sql.starts_with("DELETE")) {
-    // Waits for whoever has written to one of them and not committed.
-    std::set<int64_t> appliers;
-    for (const auto& [applier, row] : destination_.working().progress) appliers.insert(applier);
-    for (const int64_t applier : appliers) {
-      if (Outcome locked = lock(progress_lock(applier), Locks::Mode::exclusive); !locked.ok()) return locked;
-    }
+    if (Outcome locked = lock_progress(); !locked.ok()) return locked;
     const auto before = destination_.working().progress;
     change([](DestinationState& state) { state.progress.clear(); },
            [before](DestinationState& state) { state.progress = before; });
@@ -139,7 +147,8 @@ Outcome DestinationSession::create_progress_row(const Parameters& parameters) {
 Outcome DestinationSession::write_progress(const std::string& sql, const Parameters& parameters) {
   const ProgressRow row{
       .epoch = integer(parameters[4]), .low_watermark = lsn(parameters[0]), .ranges = *parameters[1].bytes};
-  Outcome outcome = update_progress(integer(parameters[3]), row, sql.find("AND epoch = $5") != std::string::npos);
+  Outcome outcome = update_progress(integer(parameters[3]), integer(parameters[5]), row,
+                                    sql.find("AND epoch = $5") != std::string::npos);
   if (!outcome.ok() || outcome.affected == 1) return outcome.ok() ? rows({{"1"}}) : outcome;
   return error("22012", "division by zero");
 }
@@ -147,24 +156,33 @@ Outcome DestinationSession::write_progress(const std::string& sql, const Paramet
 // The row as the data layer gets it.
 Outcome DestinationSession::write_progress(const lcr::FrameView& frame, bool fenced) {
   std::vector<lcr::Value> values;
-  frame.new_tuple().read(values);
   const auto at = [&](size_t column) {
     const auto bytes = values[column].bytes;
     return Parameter{.bytes = std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())};
   };
+  (frame.old_tuple().exists() ? frame.old_tuple() : frame.new_tuple()).read(values);
+  const int64_t number = integer(at(1));
+  frame.new_tuple().read(values);
   const ProgressRow row{.epoch = integer(at(2)), .low_watermark = lsn(at(3)), .ranges = *at(4).bytes};
-  return update_progress(integer(at(1)), row, fenced);
+  return update_progress(number, integer(at(1)), row, fenced);
 }
 
-Outcome DestinationSession::update_progress(int64_t applier, const ProgressRow& row, bool fenced) {
-  if (Outcome locked = lock(progress_lock(applier), Locks::Mode::exclusive); !locked.ok()) return locked;
-  const auto found = destination_.working().progress.find(applier);
+Outcome DestinationSession::update_progress(int64_t number, int64_t next, const ProgressRow& row, bool fenced) {
+  if (Outcome locked = lock(progress_lock(number), Locks::Mode::exclusive); !locked.ok()) return locked;
+  const auto found = destination_.working().progress.find(number);
   if (found == destination_.working().progress.end() || (fenced && found->second.epoch != row.epoch)) {
     return affected(0);
   }
   const ProgressRow before = found->second;
-  change([applier, row](DestinationState& state) { state.progress[applier] = row; },
-         [applier, before](DestinationState& state) { state.progress[applier] = before; });
+  change(
+      [number, next, row](DestinationState& state) {
+        state.progress.erase(number);
+        state.progress[next] = row;
+      },
+      [number, next, before](DestinationState& state) {
+        state.progress.erase(next);
+        state.progress[number] = before;
+      });
   return affected(1);
 }
 

@@ -42,7 +42,9 @@ LsnRange range_of(const Transaction& transaction) {
 Applier::Lane::Lane(SharedState& shared, metadata::MetadataCache& cache, int applier, int number)
     : tables(cache, shared.destination_conninfo, shared.connect_options(fmt::format("applier {} catalog", applier)),
              applier),
-      progress(shared, applier + number * kAppliersMax) {}
+      progress(shared, applier + number * kAppliersMax) {
+  static_assert(kAppliersMax * kGroupsMax <= ProgressWriter::kRowsMax);
+}
 
 Applier::Applier(SharedState& shared, metadata::MetadataCache& cache, int number)
     : shared_(shared), number_(number), lanes_{Lane(shared, cache, number, 0), Lane(shared, cache, number, 1)} {

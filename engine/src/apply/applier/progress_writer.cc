@@ -1,5 +1,7 @@
 #include "apply/applier/progress_writer.h"
 
+#include <limits>
+
 #include <fmt/format.h>
 
 namespace thalweg::apply {
@@ -8,9 +10,10 @@ namespace {
 
 // Divides by zero when the row is gone or of another epoch.
 const std::string kUpdate =
-    "WITH touched AS (UPDATE thalweg.apply_progress SET low_watermark = $1, ranges = $2, updated_at = now() "
-    "WHERE stream_id = $3 AND applier = $4 AND epoch = $5 RETURNING 1) SELECT 1 / count(*) FROM touched";
-constexpr std::array kTypes{base::TypeId{3220}, base::TypeId{17}, base::TypeId{25}, base::TypeId{23}, base::TypeId{20}};
+    "WITH touched AS (UPDATE thalweg.apply_progress SET low_watermark = $1, ranges = $2, updated_at = now(), "
+    "applier = $6 WHERE stream_id = $3 AND applier = $4 AND epoch = $5 RETURNING 1) SELECT 1 / count(*) FROM touched";
+constexpr std::array kTypes{base::TypeId{3220}, base::TypeId{17}, base::TypeId{25},
+                            base::TypeId{23},   base::TypeId{20}, base::TypeId{23}};
 
 constexpr size_t kColumns = 6;  // of the table, progress.cc; row() has their values in the table's order
 // What a frame has to say of its origin. The tables of a source that can be replicated have larger oids
@@ -46,8 +49,8 @@ base::Error taken_over(const std::string& stream_id) {
       .error();
 }
 
-ProgressWriter::ProgressWriter(SharedState& shared, int applier)
-    : shared_(shared), applier_(std::to_string(applier)), epoch_(std::to_string(shared.epoch)) {}
+ProgressWriter::ProgressWriter(SharedState& shared, int row)
+    : shared_(shared), number_(row), epoch_(std::to_string(shared.epoch)) {}
 
 base::Result<void> ProgressWriter::create_row(pg::Connection& connection) {
   const std::string low_watermark = base::to_string(base::Lsn{shared_.low_watermark.load(std::memory_order_acquire)});
@@ -60,7 +63,7 @@ base::Result<void> ProgressWriter::create_row(pg::Connection& connection) {
                        "ON CONFLICT (stream_id, applier) DO UPDATE SET updated_at = now() "
                        "WHERE apply_progress.epoch = excluded.epoch "
                        "RETURNING tableoid, 'thalweg.apply_progress_epoch'::regclass::oid",
-                       {shared_.stream_id, applier_, epoch_, low_watermark}));
+                       {shared_.stream_id, std::to_string(number_), epoch_, low_watermark}));
   if (rows.size() != 1) return std::unexpected(taken_over(shared_.stream_id));
   table_ = progress_table({static_cast<uint32_t>(rows.integer(0, 0))}, static_cast<uint32_t>(rows.integer(0, 1)));
   return {};
@@ -72,15 +75,32 @@ void ProgressWriter::add(LsnRange range, base::Lsn low_watermark) {
   pending_.add(range);
 }
 
+void ProgressWriter::committed() {
+  recorded_ = pending_;
+  const int number = next_number();
+  versions_ = number == number_ ? versions_ + 1 : 1;
+  number_ = number;
+}
+
+// What the next update makes of the row's number. The first comes again after months, long forgotten.
+int ProgressWriter::next_number() const {
+  if (versions_ < kVersionsMax) return number_;
+  return number_ <= std::numeric_limits<int>::max() - kRowsMax ? number_ + kRowsMax : (number_ - 1) % kRowsMax + 1;
+}
+
 base::Result<void> ProgressWriter::send(DestinationSession& session, LsnRange range) {
   const base::Lsn low_watermark{shared_.low_watermark.load(std::memory_order_acquire)};
   add(range, low_watermark);
   const auto ranges = pending_.encode();
   const std::string low_watermark_text = base::to_string(low_watermark);
+  const std::string number = std::to_string(number_);
+  const std::string next = std::to_string(next_number());
   const std::array parameters{pg::text_parameter(low_watermark_text),
                               pg::Parameter{.bytes = ranges, .type = {}, .is_null = false, .is_binary = true},
-                              pg::text_parameter(shared_.stream_id), pg::text_parameter(applier_),
-                              pg::text_parameter(epoch_)};
+                              pg::text_parameter(shared_.stream_id),
+                              pg::text_parameter(number),
+                              pg::text_parameter(epoch_),
+                              pg::text_parameter(next)};
   return session.run(session.prepared(kUpdate, kTypes), parameters, {.rows = 1});
 }
 
@@ -89,22 +109,27 @@ PendingFrame ProgressWriter::row(LsnRange range) {
   add(range, low_watermark);
   const auto ranges = pending_.encode();
   const std::string low_watermark_text = base::to_string(low_watermark);
+  const std::string number = std::to_string(number_);
+  const std::string next = std::to_string(next_number());
+  const std::array<lcr::Value, kColumns> key{text_value(shared_.stream_id), text_value(number), text_value(epoch_)};
   const std::array<lcr::Value, kColumns> values{text_value(shared_.stream_id),
-                                                text_value(applier_),
+                                                text_value(next),
                                                 text_value(epoch_),
                                                 text_value(low_watermark_text),
                                                 {.mark = lcr::ValueMark::binary, .bytes = ranges},
                                                 text_value("now")};
-  const auto tuple = lcr::make_tuple(values);
+  const bool moves = next != number;
+  const auto old_tuple = moves ? lcr::make_tuple(key) : std::vector<std::byte>{};
+  const auto new_tuple = lcr::make_tuple(values);
   const lcr::RowFrame row{.kind = lcr::FrameKind::update,
-                          .flags = 0,
+                          .flags = moves ? uint16_t{lcr::kOldKey} : uint16_t{0},
                           .xid = kXid,
                           .subxid = {},
                           .relation = kRelation,
                           .table_version = kVersion,
                           .lsn = low_watermark,
-                          .old_tuple = {},
-                          .new_tuple = tuple};
+                          .old_tuple = old_tuple,
+                          .new_tuple = new_tuple};
   frame_.resize(lcr::row_frame_bytes(row));
   lcr::write_row_frame(row, frame_);
   return {.table = &table_, .frame = lcr::FrameView::trusted(frame_.data())};

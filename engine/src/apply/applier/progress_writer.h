@@ -14,10 +14,15 @@
 
 namespace thalweg::apply {
 
-// Owner: one applier.
+// A row has a number for column `applier`. Whoever looks a row up passes all versions of it that some snapshot at the
+// destination still sees, so a report that takes an hour would make every commit slower than the one before: from time
+// to time the row takes a new number, by which only the versions since are found. Owner: one applier.
 class ProgressWriter {
  public:
-  ProgressWriter(SharedState& shared, int applier);
+  static constexpr int kRowsMax = 128;     // of a run: row n takes n, n + kRowsMax, n + 2 * kRowsMax ...
+  static constexpr int kVersionsMax = 32;  // under one number
+
+  ProgressWriter(SharedState& shared, int row);  // from 1 to kRowsMax
 
   // Makes the row of this epoch, unless it is there already: from before the applier was retired. Fails with
   // stream_in_use when a newer epoch has begun. First of all.
@@ -28,13 +33,15 @@ class ProgressWriter {
   // The same update as a row for the data layer, which finds none when another engine has taken the stream over. Valid
   // until the next call.
   PendingFrame row(LsnRange range);
-  void committed() { recorded_ = pending_; }
+  void committed();
 
  private:
   void add(LsnRange range, base::Lsn low_watermark);
+  int next_number() const;
 
   SharedState& shared_;
-  const std::string applier_;
+  int number_;
+  int versions_ = 0;  // that have committed under this number
   const std::string epoch_;
   metadata::TableMetadata table_;  // apply_progress, as if it were one that is replicated
   std::vector<std::byte> frame_;   // of row()
