@@ -166,6 +166,7 @@ class Collector:
         self._over(f"history of {engine_id}")
         memory.missed = False
         self._offer(engine_id, memory, parts)
+        self._alerts.live.put_missed(parts, now())
         if parts:
             log.info("history caught up", engine_id=engine_id, samples=len(parts))
 

@@ -39,9 +39,19 @@ class Live:
     def put(self, samples: list[Sample], at: datetime) -> None:
         for sample in samples:
             self.samples[sample.stream_id] = (sample, at)
-            if sample.latency.p99_ms is not None:
-                worst = self.latencies.get(sample.stream_id, 0.0)
-                self.latencies[sample.stream_id] = max(worst, sample.latency.p99_ms)
+            self._note_latency(sample)
+
+    def put_missed(self, samples: list[Sample], at: datetime) -> None:
+        """What the collector came too late for, and has of the engine's own memory. After an outage most of it is of
+        a time that nobody is to be alarmed about now."""
+        for sample in samples:
+            if at - sample.at <= SAMPLE_FRESH:
+                self._note_latency(sample)
+
+    def _note_latency(self, sample: Sample) -> None:
+        if sample.latency.p99_ms is not None:
+            worst = self.latencies.get(sample.stream_id, 0.0)
+            self.latencies[sample.stream_id] = max(worst, sample.latency.p99_ms)
 
     def put_disk(self, engine_id: str, process: ProcessStats) -> None:
         if process.disk_total_bytes > 0:
