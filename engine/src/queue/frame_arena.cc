@@ -65,4 +65,9 @@ void FrameArena::recycle(uint64_t sequence_end, uint64_t arena_end) {
   }
 }
 
+void FrameArena::rewind() {
+  assert(bytes_in_use() == 0);
+  taken_ = free_ = 0;
+}
+
 }  // namespace thalweg::queue

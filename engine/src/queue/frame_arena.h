@@ -25,6 +25,9 @@ class FrameArena {
   // Gives back every frame below `sequence_end`; `arena_end` is what end() returned after the last of them was
   // committed.
   void recycle(uint64_t sequence_end, uint64_t arena_end);
+  // The next frame starts at the arena's beginning, where nothing may be in use: what has been used before is in the
+  // processor's caches, and what has not been costs a page fault.
+  void rewind();
 
   uint64_t end() const { return taken_; }
   uint64_t bytes_in_use() const { return taken_ - free_ + own_bytes_; }
@@ -42,7 +45,7 @@ class FrameArena {
   const size_t memory_bytes_;    // a multiple of 8
   const size_t oversize_bytes_;  // frames above it get memory of their own
   const std::unique_ptr<std::byte[]> arena_;
-  // Ever-growing offsets; place in the arena = offset mod memory_bytes_. [free_, taken_) is in use.
+  // Offsets that grow until rewind(); place in the arena = offset mod memory_bytes_. [free_, taken_) is in use.
   uint64_t free_ = 0;
   uint64_t taken_ = 0;
   uint64_t reserved_end_ = 0;  // taken_ after commit()

@@ -44,6 +44,12 @@ struct LcrQueue::State {
     recycled = passed;
   }
 
+  void rewind_if_empty() {
+    if (!reserved.empty()) return;
+    recycle();
+    if (arena.bytes_in_use() == 0) arena.rewind();
+  }
+
   bool try_reserve(size_t frame_bytes) {
     reserved = {};
     if (queue.full()) return false;
@@ -99,6 +105,7 @@ void LcrQueue::flush() {
   } else {
     state_->queue.flush();
   }
+  state_->rewind_if_empty();
 }
 
 const std::byte* LcrQueue::browse(size_t consumer, std::chrono::microseconds timeout) {

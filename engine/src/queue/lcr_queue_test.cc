@@ -114,6 +114,41 @@ TEST(LcrQueue, ArenaWrapsWithoutTouchingFramesInUse) {
   EXPECT_EQ(queue.gauges().depth_bytes, 0U);
 }
 
+TEST(LcrQueue, WhenAllIsFreeAtAFlushTheArenaStartsOver) {
+  LcrQueue queue({.slots = 8, .memory_bytes = 4096, .consumers = 1});
+  const auto put_and_flush = [&](size_t bytes, int number) {
+    ASSERT_TRUE(put(queue, bytes, number));
+    queue.flush();
+  };
+  const auto take = [&](size_t bytes, int number) {
+    expect_front(queue, 0, bytes, number);
+    const std::byte* const place = queue.browse(0, 0us);
+    queue.dequeue(0);
+    queue.flush();
+    return place;
+  };
+  put_and_flush(1000, 1);
+  const std::byte* const beginning = take(1000, 1);
+  put_and_flush(1000, 2);
+  put_and_flush(1000, 3);
+  EXPECT_EQ(take(1000, 2), beginning);
+  EXPECT_NE(take(1000, 3), beginning);
+  put_and_flush(2000, 4);  // memory of its own
+  put_and_flush(1000, 5);
+  take(2000, 4);
+  put_and_flush(1000, 6);
+  EXPECT_EQ(take(1000, 5), beginning);
+  ASSERT_FALSE(queue.reserve(1000, 0us).empty());
+  EXPECT_NE(take(1000, 6), beginning);  // what is reserved stays where it is
+  queue.enqueue();
+  put_and_flush(1000, 8);
+  EXPECT_NE(queue.browse(0, 0us), nullptr);
+  queue.dequeue(0);
+  take(1000, 8);
+  put_and_flush(1000, 9);
+  EXPECT_EQ(take(1000, 9), beginning);
+}
+
 TEST(LcrQueue, OversizeFramesCountInTheBudget) {
   LcrQueue queue({.slots = 64, .memory_bytes = 4096, .consumers = 1});
   ASSERT_TRUE(put(queue, 2000, 1));  // above a quarter: memory of its own

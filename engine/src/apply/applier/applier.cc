@@ -24,6 +24,7 @@ constexpr int kTriesMax = 8;
 constexpr std::chrono::milliseconds kFirstRetryDelay{5};
 constexpr std::chrono::milliseconds kIdleWait{100};
 constexpr pollfd kNothing{.fd = -1, .events = 0, .revents = 0};
+constexpr uint64_t kAssignerBytesMax = 16 * 1024;  // a socket takes them while the server is at something else
 const std::string kBegin = "BEGIN";
 const std::string kCommit = "COMMIT";
 const std::string kRollback = "ROLLBACK";
@@ -48,6 +49,7 @@ Applier::Lane::Lane(SharedState& shared, metadata::MetadataCache& cache, int app
 
 Applier::Applier(SharedState& shared, metadata::MetadataCache& cache, int number)
     : shared_(shared), number_(number), lanes_{Lane(shared, cache, number, 0), Lane(shared, cache, number, 1)} {
+  baton_.take();  // run() has it
   thread_ = std::thread([this] { run(); });
 }
 
@@ -77,7 +79,16 @@ void Applier::assign(Group* group, bool beside) {
   before_.store(beside ? Before::open : Before::committed, std::memory_order_relaxed);
   rollback_requested_.store(false, std::memory_order_relaxed);
   assigned_.push(group);
-  wake_.ring();
+  if (!baton_.take()) return;  // its thread has it, and looks once more
+  bool left = false;           // something that may have to wait
+  bool thread_came = false;    // while it could not have the baton it did not listen to the server
+  while (true) {
+    left = !attend(By::assigner) || (session_ && session_->unsent());
+    show_wait();
+    if (baton_.let_go()) break;
+    thread_came = true;
+  }
+  if (left || thread_came) wake_.ring();
 }
 
 void Applier::tell_settled(bool committed) {
@@ -115,13 +126,14 @@ base::Result<void> Applier::connect() {
   return {};
 }
 
+// Has the baton whenever it does not sleep.
 void Applier::run() {
   {
     const ActivityScope network(time_, Activity::network);
     if (auto connected = connect(); !connected) shared_.error.set(connected.error());
   }
   while (true) {
-    while (!attend()) work_alone();
+    while (!attend(By::agent)) work_alone();
     const bool ending = shared_.ending() || retiring_.load(std::memory_order_acquire);
     if (ending && !sent_.empty()) {
       take_answer(session_->await_answer());  // gives up once apply is abandoned
@@ -129,7 +141,12 @@ void Applier::run() {
     }
     if (ending && assigned_.empty()) break;
     show_wait();
-    heard_ = wake_.wait(kIdleWait, session_ ? session_->polled() : kNothing);
+    const pollfd answers = session_ ? session_->polled() : kNothing;
+    listens_ = answers.fd >= 0;
+    if (!baton_.let_go()) continue;
+    const bool heard = wake_.wait(kIdleWait, answers);
+    while (!baton_.take()) wake_.wait(kIdleWait);
+    heard_ = heard;
   }
   state_.set("IDLE");
   time_.enter(Activity::idle);
@@ -144,11 +161,12 @@ void Applier::run() {
 }
 
 // Takes the answers that have come, and sends what may go behind what is on its way. False: there is something else to
-// do, and nothing is on its way.
-bool Applier::attend() {
+// do, and, by its thread, nothing is on its way.
+bool Applier::attend(By by) {
   take_answers();
   while (failed_.empty() && !assigned_.empty()) {
     Lane* const lane = free_lane();
+    if (by == By::assigner && (lane == nullptr || !takes_no_time(*lane, **assigned_.peek()))) return false;
     if (lane == nullptr || !may_send(**assigned_.peek())) return !sent_.empty();
     lane->group = *assigned_.peek();
     assigned_.pop();
@@ -208,6 +226,14 @@ bool Applier::may_send(const Group& group) const {
          group.mode == GroupMode::together && before_.load(std::memory_order_acquire) == Before::committed &&
          group.lcrs < (uses_data_layer() ? kSmallCallLcrs : kSmallGroupLcrs) && !group.transactions.front()->spilled &&
          is_turn(group);
+}
+
+// Nothing that somebody else's thread, capture's perhaps, would have to wait for.
+bool Applier::takes_no_time(const Lane& lane, const Group& group) const {
+  const auto is_known = [&lane](const auto& table) { return lane.tables.has(*table); };
+  return listens_ && group.bytes <= kAssignerBytesMax && std::ranges::all_of(group.transactions, [&](const auto& one) {
+           return std::ranges::all_of(one->tables.all(), is_known);
+         });
 }
 
 // The sync commits what came since the last one, unless a statement failed.

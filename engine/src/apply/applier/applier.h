@@ -17,6 +17,7 @@
 #include "apply/shared_state.h"
 #include "apply/spsc_ring.h"
 #include "apply/transaction.h"
+#include "base/baton.h"
 #include "base/wake.h"
 #include "telemetry/agent.h"
 #include "telemetry/sample.h"
@@ -42,7 +43,8 @@ class Applier {
   Applier& operator=(const Applier&) = delete;
 
   // The applier must have none, or, for a second one, a small one that was not begun beside others. `beside`: not all
-  // that it depends on has committed.
+  // that it depends on has committed. A small group is on its way to the server when this returns, unless the applier's
+  // thread is at something.
   void assign(Group* group, bool beside);
   // By now it has, or it failed: roll back.
   void tell_settled(bool committed);
@@ -80,13 +82,16 @@ class Applier {
     base::Result<StatementFailure> why;  // an error: of the connection, or bytes that cannot be right
   };
 
+  enum class By : uint8_t { agent, assigner };
+
   void run();
   base::Result<void> connect();
-  bool attend();
+  bool attend(By by);
   void take_answers();
   void take_answer(base::Result<Refusal> answer);
   Lane* free_lane();
   bool may_send(const Group& group) const;
+  bool takes_no_time(const Lane& lane, const Group& group) const;
   base::Result<void> send(Lane& lane);
   void work_alone();
   void show_wait();
@@ -138,7 +143,10 @@ class Applier {
   // Writers: the coordinator before the thread starts, the applier at its end (release). Readers: anybody (acquire).
   std::atomic<bool> active_{true};
 
+  // Who has it works with the connection, and with all that follows.
+  base::Baton baton_;
   std::optional<DestinationSession> session_;
+  bool listens_ = false;                // the thread that sleeps does so until the server answers
   bool heard_ = false;                  // something came from the server
   bool has_data_layer_ = false;         // on this connection, and it has not been found unusable
   std::array<Lane, kGroupsMax> lanes_;  // the first one's is every group that does not go in one round trip

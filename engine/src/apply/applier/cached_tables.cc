@@ -30,6 +30,10 @@ base::Result<const TableMetadata*> CachedTables::find(const SourceTable& source)
   return table;
 }
 
+bool CachedTables::has(const SourceTable& source) const {
+  return found_.contains(source.id) || cache_.find(source.id) != nullptr;
+}
+
 void CachedTables::release() {
   found_.clear();
   own_.clear();

@@ -24,6 +24,8 @@ class CachedTables final : public TableFinder {
   // connection of its own (the applier's may be in the middle of a transaction) and kept until release().
   base::Result<const metadata::TableMetadata*> find(const metadata::SourceTable& source) override;
   void release() override;
+  // Whether find() would not have to load it.
+  bool has(const metadata::SourceTable& source) const;
   void disconnect() { connection_.reset(); }
   // After statements failed as if these were not the tables that their metadata says: whether that is so for some
   // that were found since release(). They are loaded again by the next find after release(), and by the reader.

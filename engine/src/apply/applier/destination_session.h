@@ -73,6 +73,7 @@ class DestinationSession {
   bool prepares() const;  // what is on its way
   // What to poll for before the next answer(); also, while none is missing, to hear of a lost connection.
   pollfd polled() const;
+  bool unsent() const { return (polled().events & POLLOUT) != 0; }  // the socket did not take all
   // Leaves pipeline mode, for COPY. Nothing may be on its way.
   void leave_pipeline() { pipeline_.reset(); }
   size_t unsynced() const { return open_.expectations.size(); }
