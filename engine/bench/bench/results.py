@@ -130,7 +130,7 @@ SCENARIOS = [
 
 HEAD = """# Results
 
-Made by `make bench SCENARIO=all` (about 25 minutes on an otherwise idle machine), which runs every scenario, writes its
+Made by `make bench SCENARIO=all` (about 35 minutes on an otherwise idle machine), which runs every scenario, writes its
 figures here as JSON and draws the plots. `make bench SCENARIO=results` only draws. Tables hold medians of rounds;
 `source cpu`, `engine cpu` and `destination cpu` are CPU seconds for a million LCRs. R is Thalweg over PostgreSQL's own
 subscription at its best setting in the same run, unless said otherwise.
