@@ -166,8 +166,8 @@ bool Applier::attend(By by) {
   take_answers();
   while (failed_.empty() && !assigned_.empty()) {
     Lane* const lane = free_lane();
-    if (by == By::assigner && (lane == nullptr || !takes_no_time(*lane, **assigned_.peek()))) return false;
     if (lane == nullptr || !may_send(**assigned_.peek())) return !sent_.empty();
+    if (by == By::assigner && !takes_no_time(*lane, **assigned_.peek())) return false;
     lane->group = *assigned_.peek();
     assigned_.pop();
     if (auto sent = send(*lane); !sent) {

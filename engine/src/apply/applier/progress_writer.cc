@@ -82,7 +82,7 @@ void ProgressWriter::committed() {
   number_ = number;
 }
 
-// What the next update makes of the row's number. The first comes again after months, long forgotten.
+// What the next update makes of the row's number. The first comes again after half a billion commits.
 int ProgressWriter::next_number() const {
   if (versions_ < kVersionsMax) return number_;
   return number_ <= std::numeric_limits<int>::max() - kRowsMax ? number_ + kRowsMax : (number_ - 1) % kRowsMax + 1;
