@@ -84,10 +84,12 @@ for (const scheme of ["light", "dark"] as const) {
       await stream.open(stack.demo.stream);
       await expect(stream.strip).toBeVisible();
       await check(page, "Now");
+      await page.getByRole("button", { name: "Appliers in detail" }).click();
+      await expect(page.getByRole("table", { name: "Threads of Appliers" })).toBeVisible();
+      await check(page, "Now, opened to the appliers' threads");
       await page.getByRole("radiogroup", { name: "View of the components" }).getByText("Table").click();
       await check(page, "Now, components as a table");
       for (const tab of [
-        /^Path/,
         /^History/,
         /^Transactions/,
         /^Latency/,

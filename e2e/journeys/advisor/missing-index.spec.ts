@@ -26,8 +26,7 @@ test("a missing index is named, created with its SQL, found to help, and dropped
   const load = stock.load(120, 230);
 
   await stream.open(stock.name);
-  await stream.tab(/^Path/);
-  await expect(advisor.stage("Appliers")).toContainText("Bottleneck", { timeout: 90_000 });
+  await expect(stream.component("Appliers")).toContainText("Bottleneck", { timeout: 90_000 });
   await expect(advisor.verdict).toContainText(SLOW);
   await advisor.takeSnapshot(`without index ${RUN}`, 5);
   const finding = advisor.finding(/public\.stock has no index for its key at the destination/);

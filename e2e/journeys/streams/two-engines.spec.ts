@@ -69,7 +69,6 @@ test("a stream over two engines is placed by the wizard, shown whole, and delete
   await expect.poll(() => sql(stack.destination, branch.dbname, "SELECT count(*) FROM part")).toBe("60");
   await expect(page.getByText(`captured on ${near}, applied on ${FAR}`)).toBeVisible();
 
-  await stream.tab(/^Path/);
   const stages = (engine: string) =>
     page
       .getByRole("region", { name: `Engine ${engine}` })

@@ -5,6 +5,7 @@ import type {
   AdvisorRun,
   ComponentStatistic,
   Finding,
+  LiveAnalysis,
   PathBottleneck,
 } from "@/api/types";
 
@@ -280,4 +281,9 @@ export function advisorRun(values: Partial<AdvisorRun> = {}): AdvisorRun {
     series: [],
     ...values,
   };
+}
+
+/** What is asked about a stream now: nothing of it is kept. */
+export function liveAnalysis(whole = analysis(), findings: Finding[] = []): LiveAnalysis {
+  return { at: AT, live: true, analysis: whole, paths: advisorRun().paths, findings_ranked: findings };
 }

@@ -2,6 +2,7 @@
 import { act, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import { liveAnalysis } from "./advisor";
 import { database, engine, initialCopy, parallelism, sample, session, stream } from "./data";
 import { EventSourceStub, expectNoAxeViolations, type Routes, renderAt, stubApi, stubEvents } from "./render";
 
@@ -46,6 +47,7 @@ const routes: Routes = {
   "GET /api/v1/streams/stream01/samples": {
     body: { stream_id: "stream01", samples: [sample(AT)], live: true },
   },
+  "GET /api/v1/advisor/analysis": { body: liveAnalysis() },
   "GET /api/v1/streams/stream01/errors": { body: { errors: [] } },
   "GET /api/v1/stream-parameters": { body: { parameters: [parallelism, initialCopy] } },
   "GET /api/v1/databases": page([database("source01", "orders"), database("dest0001", "warehouse")]),

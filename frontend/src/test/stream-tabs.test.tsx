@@ -2,6 +2,7 @@ import { act, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Marker, MarkerHop, StreamTransactions, Transaction } from "@/api/types";
+import { liveAnalysis } from "./advisor";
 import { sample, session, stream } from "./data";
 import { expectNoAxeViolations, type Routes, renderAt, stubApi, stubEvents } from "./render";
 
@@ -66,6 +67,7 @@ const routes: Routes = {
     body: { stream_id: "stream01", samples: [sample(AT)], live: true },
   },
   "GET /api/v1/alerts": { body: { items: [], next_cursor: null } },
+  "GET /api/v1/advisor/analysis": { body: liveAnalysis() },
   "GET /api/v1/alerts/counts": { body: { firing: 0, critical: 0, unacknowledged: 0, pending: 0 } },
 };
 

@@ -1,16 +1,18 @@
 // One component of a path, as a card: its state, rates, time and what it holds.
 import { Box, Group, Stack, Text } from "@mantine/core";
-import { IconDatabaseImport } from "@tabler/icons-react";
+import { IconChevronDown, IconDatabaseImport } from "@tabler/icons-react";
 import type { ReactNode } from "react";
 import type { ComponentSample } from "@/api/types";
 import { asText, byteRate, bytes, compactCount, latency, rate } from "@/lib/format";
 import { type StateInWords, stateInWords } from "@/lib/states";
 import { Meter } from "@/ui/meter";
 import { Metric } from "@/ui/quantity";
+import { BottleneckMark, HeldBackBy } from "@/ui/stage-marks";
 import { TimeBar } from "@/ui/time-bar";
 import { ToneBadge, ToneIcon } from "@/ui/tone";
 import classes from "./component-strip.module.css";
 import { componentName, counts, sumRate } from "./components";
+import { type StripMark, useStripMark } from "./strip-marks";
 
 const notRunning: StateInWords = {
   label: "Not running",
@@ -26,20 +28,56 @@ interface CardProps {
 }
 
 export function Card({ title, icon, component, children }: CardProps) {
+  const mark = useStripMark(title);
   return (
-    <li className={classes.card} aria-label={title}>
-      <Group gap={6} wrap="nowrap" className={classes.title}>
-        {icon}
-        <Text size="sm" fw={600} component="h3">
-          {title}
-        </Text>
-      </Group>
+    <li
+      className={classes.card}
+      aria-label={title}
+      data-bottleneck={mark?.bottleneck || undefined}
+      data-opened={mark?.opened || undefined}
+    >
+      <CardTitle title={title} icon={icon} mark={mark} />
       <Box className={classes.state}>
         <ToneBadge state={component ? stateInWords(component.state) : notRunning} compact wrap />
       </Box>
       {component && <Numbers component={component} title={title} />}
       {children}
+      {mark?.heldBackBy && <HeldBackBy stage={mark.heldBackBy} />}
     </li>
+  );
+}
+
+interface CardTitleProps extends Pick<CardProps, "title" | "icon"> {
+  mark: StripMark | null;
+  beside?: ReactNode;
+}
+
+/** Where the stage's threads are known, the title opens them. */
+function CardTitle({ title, icon, mark, beside }: CardTitleProps) {
+  return (
+    <Group justify="space-between" gap={6} mih={24}>
+      <Group gap={6} wrap="nowrap" className={classes.title}>
+        {icon}
+        <Text size="sm" fw={600} component="h3">
+          {mark ? (
+            <button
+              type="button"
+              className={classes.open}
+              aria-expanded={mark.opened}
+              aria-label={`${title} in detail`}
+              onClick={mark.onOpen}
+            >
+              {title}
+              <IconChevronDown size={13} aria-hidden />
+            </button>
+          ) : (
+            title
+          )}
+        </Text>
+        {beside}
+      </Group>
+      {mark?.bottleneck && <BottleneckMark />}
+    </Group>
   );
 }
 
@@ -152,17 +190,24 @@ export function QueueDepth({ queue }: { queue: ComponentSample }) {
 /** `of` names the destination, where there are several. */
 export function Appliers({ appliers, of }: { appliers: ComponentSample[]; of?: string }) {
   const label = of ? `Each applier at ${of}` : "Each applier";
+  const mark = useStripMark("Appliers");
   return (
-    <li className={classes.card} aria-label="Appliers">
-      <Group gap={6} wrap="nowrap" className={classes.title}>
-        <IconDatabaseImport size={16} aria-hidden />
-        <Text size="sm" fw={600} component="h3">
-          Appliers
-        </Text>
-        <Text size="xs" c="dimmed">
-          {appliers.length || "none"}
-        </Text>
-      </Group>
+    <li
+      className={classes.card}
+      aria-label="Appliers"
+      data-bottleneck={mark?.bottleneck || undefined}
+      data-opened={mark?.opened || undefined}
+    >
+      <CardTitle
+        title="Appliers"
+        icon={<IconDatabaseImport size={16} aria-hidden />}
+        mark={mark}
+        beside={
+          <Text size="xs" c="dimmed">
+            {appliers.length || "none"}
+          </Text>
+        }
+      />
       <Metric
         metric="componentLcrRate"
         size="lg"

@@ -16,30 +16,42 @@ import { TimeLegend } from "@/ui/time-bar";
 import { Appliers, Card, QueueDepth } from "./component-cards";
 import classes from "./component-strip.module.css";
 import { arrange, ofDestination, outputPlugin, type StripComponents } from "./components";
+import { type StripMarks, StripMarksContext } from "./strip-marks";
 
 interface ComponentStripProps {
   sample: Sample;
   stream: Stream;
   /** What stands above a branch's components, where several destinations share the capture. */
   branchHead?: (destination: StreamDestination) => ReactNode;
+  /** What the analysis says of the cards: of a destination's branch, or (null) of what all of them share. */
+  marksOf?: (destinationId: string | null) => StripMarks;
+  /** Stands below the cards of a branch, or (null) of what all of them share. */
+  below?: (destinationId: string | null) => ReactNode;
 }
 
+const noMarks: StripMarks = () => null;
+
 /** Capture, queue, apply reader, coordinator and appliers from left to right, as the changes flow. */
-export function ComponentStrip({ sample, stream, branchHead }: ComponentStripProps) {
+export function ComponentStrip(props: ComponentStripProps) {
+  const { sample, stream, marksOf, below } = props;
+  if (stream.mode === "fan-out") return <FanOutStrip {...props} />;
   const parts = arrange(sample.components);
-  if (stream.mode === "fan-out")
-    return <FanOutStrip sample={sample} stream={stream} branchHead={branchHead} />;
   const only = stream.destinations[0];
-  if (stream.mode === "propagation" && only)
-    return <PropagatedStrip parts={parts} captures={stream.capture_engine} applies={only.engine} />;
   return (
-    <Stack gap={10}>
-      <ol className={classes.strip} aria-label="Components">
-        <SharedCards parts={parts} />
-        <ApplyCards parts={parts} />
-      </ol>
-      <TimeLegend />
-    </Stack>
+    <StripMarksContext value={marksOf?.(null) ?? noMarks}>
+      <Stack gap={10}>
+        {stream.mode === "propagation" && only ? (
+          <PropagatedStrip parts={parts} captures={stream.capture_engine} applies={only.engine} />
+        ) : (
+          <ol className={classes.strip} aria-label="Components">
+            <SharedCards parts={parts} />
+            <ApplyCards parts={parts} />
+          </ol>
+        )}
+        {below?.(null)}
+        <TimeLegend />
+      </Stack>
+    </StripMarksContext>
   );
 }
 
@@ -104,7 +116,7 @@ function Sender({ parts: { sender } }: { parts: StripComponents }) {
 }
 
 /** Capture and queue once, then a branch for each destination. */
-function FanOutStrip({ sample, stream, branchHead }: ComponentStripProps) {
+function FanOutStrip({ sample, stream, branchHead, marksOf, below }: ComponentStripProps) {
   return (
     <Stack gap={10}>
       <section className={classes.engine} aria-label="Shared by all destinations">
@@ -117,9 +129,12 @@ function FanOutStrip({ sample, stream, branchHead }: ComponentStripProps) {
             captures once for {stream.destinations.length} destinations
           </Text>
         </Group>
-        <ol className={classes.strip} data-cards={2} aria-label="Components">
-          <SharedCards parts={arrange(sample.components)} />
-        </ol>
+        <StripMarksContext value={marksOf?.(null) ?? noMarks}>
+          <ol className={classes.strip} data-cards={2} aria-label="Components">
+            <SharedCards parts={arrange(sample.components)} />
+          </ol>
+        </StripMarksContext>
+        {below?.(null)}
       </section>
       {stream.destinations.map((one) => {
         const parts = arrange(ofDestination(sample.components, one.id));
@@ -127,18 +142,21 @@ function FanOutStrip({ sample, stream, branchHead }: ComponentStripProps) {
         return (
           <section key={one.id} className={classes.engine} aria-label={`Branch to ${one.database.name}`}>
             {branchHead?.(one)}
-            <ol
-              className={classes.strip}
-              data-cards={apart ? 6 : 3}
-              aria-label={`Components of ${one.database.name}`}
-            >
-              {apart && <Sender parts={parts} />}
-              {apart ? (
-                <ReceivingCards parts={parts} of={one.database.name} />
-              ) : (
-                <ApplyCards parts={parts} of={one.database.name} />
-              )}
-            </ol>
+            <StripMarksContext value={marksOf?.(one.id) ?? noMarks}>
+              <ol
+                className={classes.strip}
+                data-cards={apart ? 6 : 3}
+                aria-label={`Components of ${one.database.name}`}
+              >
+                {apart && <Sender parts={parts} />}
+                {apart ? (
+                  <ReceivingCards parts={parts} of={one.database.name} />
+                ) : (
+                  <ApplyCards parts={parts} of={one.database.name} />
+                )}
+              </ol>
+            </StripMarksContext>
+            {below?.(one.id)}
           </section>
         );
       })}
@@ -157,7 +175,7 @@ interface PropagatedStripProps {
 function PropagatedStrip({ parts, captures, applies }: PropagatedStripProps) {
   const flow = rate(parts.receiver?.lcrs_per_second ?? parts.sender?.lcrs_per_second, "LCR");
   return (
-    <Stack gap={10}>
+    <>
       <EngineRow engine={captures} does="captures and sends" cards={3}>
         <SharedCards parts={parts} />
         <Sender parts={parts} />
@@ -171,8 +189,7 @@ function PropagatedStrip({ parts, captures, applies }: PropagatedStripProps) {
       <EngineRow engine={applies} does="receives and applies" cards={5}>
         <ReceivingCards parts={parts} />
       </EngineRow>
-      <TimeLegend />
-    </Stack>
+    </>
   );
 }
 

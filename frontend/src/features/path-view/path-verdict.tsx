@@ -1,4 +1,5 @@
 import { Group, Stack, Text } from "@mantine/core";
+import type { PathBottleneck } from "@/api/types";
 import { bottleneckInWords, verdictInWords } from "@/lib/advisor";
 import { bytes, duration, rate, type Quantity as Value } from "@/lib/format";
 import type { MetricName } from "@/lib/metrics";
@@ -7,7 +8,26 @@ import { ToneBadge } from "@/ui/tone";
 import type { PathModel } from "./path-model";
 import classes from "./path-view.module.css";
 
-/** What limits the path, in a sentence, and the path's own figures. */
+/** What limits the path, in a sentence. */
+export function VerdictLine({ bottleneck }: { bottleneck: PathBottleneck }) {
+  return (
+    <Group gap={10} role="status" aria-label="Verdict" align="flex-start" wrap="nowrap">
+      <ToneBadge state={verdictInWords(bottleneck.verdict)} />
+      <div>
+        {bottleneck.bottleneck_identified && (
+          <Text size="sm" fw={600}>
+            {bottleneckInWords(bottleneck)}
+          </Text>
+        )}
+        <Text size="sm" c={bottleneck.bottleneck_identified ? "dimmed" : undefined}>
+          {withoutVerdict(bottleneck.explanation, verdictInWords(bottleneck.verdict).label)}
+        </Text>
+      </div>
+    </Group>
+  );
+}
+
+/** The sentence, and the path's own figures. */
 export function PathVerdict({ model }: { model: PathModel }) {
   const { bottleneck, figures } = model;
   const of = (name: string) => figures[name] ?? null;
@@ -21,21 +41,7 @@ export function PathVerdict({ model }: { model: PathModel }) {
   ];
   return (
     <Stack gap={10}>
-      {bottleneck && (
-        <Group gap={10} role="status" aria-label="Verdict" align="flex-start" wrap="nowrap">
-          <ToneBadge state={verdictInWords(bottleneck.verdict)} />
-          <div>
-            {bottleneck.bottleneck_identified && (
-              <Text size="sm" fw={600}>
-                {bottleneckInWords(bottleneck)}
-              </Text>
-            )}
-            <Text size="sm" c={bottleneck.bottleneck_identified ? "dimmed" : undefined}>
-              {withoutVerdict(bottleneck.explanation, verdictInWords(bottleneck.verdict).label)}
-            </Text>
-          </div>
-        </Group>
-      )}
+      {bottleneck && <VerdictLine bottleneck={bottleneck} />}
       <div className={classes.figures}>
         {shown.map(([metric, label, quantity]) => (
           <Metric key={label} metric={metric} label={label} size="lg" quantity={quantity} />

@@ -1,10 +1,11 @@
 import { Group, Stack, Text } from "@mantine/core";
-import { IconArrowBackUp, IconArrowRight, IconCpu, IconFlag } from "@tabler/icons-react";
+import { IconArrowRight, IconCpu } from "@tabler/icons-react";
 import { type CSSProperties, useState } from "react";
 import type { AdvisorAnalysis } from "@/api/types";
 import { asText, bytes, compactCount, duration, rate } from "@/lib/format";
 import { Meter } from "@/ui/meter";
 import { Quantity } from "@/ui/quantity";
+import { BottleneckMark, HeldBackBy } from "@/ui/stage-marks";
 import { TimeBar, TimeLegend } from "@/ui/time-bar";
 import { byEngine, pathModel, percentOf, type Stage } from "./path-model";
 import { PathVerdict } from "./path-verdict";
@@ -93,12 +94,7 @@ function StageCard({ stage, chosen, onChoose, last }: StageCardProps) {
           >
             {stage.title}
           </button>
-          {stage.bottleneck && (
-            <span className={classes.mark}>
-              <IconFlag size={11} aria-hidden />
-              Bottleneck
-            </span>
-          )}
+          {stage.bottleneck && <BottleneckMark />}
         </span>
         <Quantity
           size="lg"
@@ -107,12 +103,7 @@ function StageCard({ stage, chosen, onChoose, last }: StageCardProps) {
         />
         {stage.queue ? <QueueFill stage={stage} /> : <Utilisation stage={stage} />}
         <Numbers stage={stage} />
-        {stage.heldBackBy && (
-          <span className={classes.held}>
-            <IconArrowBackUp size={14} aria-hidden style={{ flex: "none" }} />
-            Held back by {stage.heldBackBy.toLowerCase()}
-          </span>
-        )}
+        {stage.heldBackBy && <HeldBackBy stage={stage.heldBackBy} />}
       </div>
       {!last && (
         <span className={classes.link} data-held={stage.heldBackBy ? true : undefined}>

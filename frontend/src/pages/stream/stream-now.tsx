@@ -1,17 +1,11 @@
 import { Group, SegmentedControl, SimpleGrid, Stack, Text } from "@mantine/core";
 import { IconActivity } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
 import { problemInWords } from "@/api/problem-in-words";
 import { samplesQuery } from "@/api/streams";
-import type { Sample, Stream } from "@/api/types";
-import { ComponentStrip } from "@/features/component-strip/component-strip";
-import { ComponentTable } from "@/features/component-strip/component-table";
+import type { Stream } from "@/api/types";
 import { StreamHalves } from "@/features/component-strip/stream-halves";
-import { AddDestination } from "@/features/destinations/add-destination";
-import { BranchHead } from "@/features/destinations/branch-head";
 import { InstantiationProgress } from "@/features/instantiation/instantiation-progress";
-import { DestinationParameters } from "@/features/parameters/destination-parameters";
 import { StreamCharts } from "@/features/stream-charts/stream-charts";
 import { asText, byteRate, bytes, compactCount, duration, latencyMs, rate } from "@/lib/format";
 import { Empty } from "@/ui/faces";
@@ -19,7 +13,9 @@ import { Panel } from "@/ui/panel";
 import { Metric } from "@/ui/quantity";
 import { QueryFaces } from "@/ui/query-faces";
 import classes from "./stream-now.module.css";
+import { StreamPath } from "./stream-path";
 import { StreamPositions } from "./stream-positions";
+import { whySilent } from "./why-silent";
 
 interface StreamNowProps {
   stream: Stream;
@@ -54,14 +50,14 @@ export function StreamNow({ stream, mayAct, onErrorQueue, minutes, onMinutes }: 
             return (
               <Panel>
                 <Empty icon={<IconActivity size={36} stroke={1.5} />} title="No live samples yet">
-                  They come as soon as the engine runs the stream.
+                  {whySilent(stream)}
                 </Empty>
               </Panel>
             );
           }
           return (
             <>
-              <Components sample={last} stream={stream} mayAct={mayAct} onErrorQueue={onErrorQueue} />
+              <StreamPath sample={last} stream={stream} mayAct={mayAct} onErrorQueue={onErrorQueue} />
               <Group justify="space-between">
                 <Text size="xs" c="dimmed">
                   {last.interval_seconds === null
@@ -108,71 +104,5 @@ function KeyFigures({ stream }: { stream: Stream }) {
       />
       <Metric metric="errors" size="lg" quantity={compactCount(stream.error_queue_transactions, "txn")} />
     </SimpleGrid>
-  );
-}
-
-interface ComponentsProps extends Pick<StreamNowProps, "stream" | "mayAct" | "onErrorQueue"> {
-  sample: Sample;
-}
-
-function Components({ sample, stream, mayAct, onErrorQueue }: ComponentsProps) {
-  const [view, setView] = useState("strip");
-  const [setting, setSetting] = useState<string | null>(null);
-  const set = stream.destinations.find(({ id }) => id === setting);
-  return (
-    <Stack gap={8}>
-      <Group justify="space-between">
-        <Text component="h2" size="md" fw={600}>
-          Components
-        </Text>
-        <Group gap="sm">
-          <AddDestination stream={stream} mayAct={mayAct} />
-          <SegmentedControl
-            size="xs"
-            aria-label="View of the components"
-            value={view}
-            onChange={setView}
-            data={[
-              { value: "strip", label: "Strip" },
-              { value: "table", label: "Table" },
-            ]}
-          />
-        </Group>
-      </Group>
-      {set && (
-        <DestinationParameters
-          key={set.id}
-          stream={stream}
-          destination={set}
-          mayAct={mayAct}
-          opened
-          onClose={() => setSetting(null)}
-        />
-      )}
-      {view === "strip" ? (
-        <ComponentStrip
-          sample={sample}
-          stream={stream}
-          branchHead={(destination) => (
-            <BranchHead
-              stream={stream}
-              destination={destination}
-              mayAct={mayAct}
-              onErrorQueue={() => onErrorQueue(destination.id)}
-              onParameters={() => setSetting(destination.id)}
-            />
-          )}
-        />
-      ) : (
-        <Panel flush>
-          <ComponentTable
-            sample={sample}
-            destinations={Object.fromEntries(
-              stream.destinations.map(({ id, database }) => [id, database.name]),
-            )}
-          />
-        </Panel>
-      )}
-    </Stack>
   );
 }

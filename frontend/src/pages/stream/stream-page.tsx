@@ -26,7 +26,6 @@ import { HealthBadge, StateBadge } from "@/ui/tone";
 import { StreamHistory } from "./stream-history";
 import { StreamLatency } from "./stream-latency";
 import { StreamNow } from "./stream-now";
-import { StreamPath } from "./stream-path";
 import { StreamTransactionsTab } from "./stream-transactions";
 
 const route = getRouteApi("/shell/streams/$streamId");
@@ -94,7 +93,6 @@ function StreamView({ stream }: { stream: Stream }) {
       >
         <Tabs.List mb="sm">
           <Tabs.Tab value="now">Now</Tabs.Tab>
-          <Tabs.Tab value="path">Path</Tabs.Tab>
           <Tabs.Tab value="history">History</Tabs.Tab>
           <Tabs.Tab value="transactions">Transactions</Tabs.Tab>
           <Tabs.Tab value="latency">Latency</Tabs.Tab>
@@ -112,9 +110,6 @@ function StreamView({ stream }: { stream: Stream }) {
             minutes={minutes}
             onMinutes={(next) => navigate({ search: (now) => ({ ...now, minutes: next }), replace: true })}
           />
-        </Tabs.Panel>
-        <Tabs.Panel value="path">
-          <StreamPath stream={stream} mayAct={mayAct} />
         </Tabs.Panel>
         <Tabs.Panel value="history">
           <StreamHistory

@@ -1,48 +1,186 @@
 import { Group, SegmentedControl, Stack, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import type { Stream } from "@/api/types";
+import { analysisQuery } from "@/api/advisor";
+import { problemInWords } from "@/api/problem-in-words";
+import type { Sample, Stream } from "@/api/types";
+import { Findings } from "@/features/advisor-findings/findings";
 import { TakeSnapshot } from "@/features/advisor-runs/take-snapshot";
+import { ComponentStrip } from "@/features/component-strip/component-strip";
+import { ComponentTable } from "@/features/component-strip/component-table";
+import { AddDestination } from "@/features/destinations/add-destination";
+import { BranchHead } from "@/features/destinations/branch-head";
+import { DestinationParameters } from "@/features/parameters/destination-parameters";
+import { VerdictLine } from "@/features/path-view/path-verdict";
+import { StageDetail } from "@/features/path-view/stage-detail";
 import { AnchorLink } from "@/ui/anchor-link";
-import { StreamAnalysis } from "./stream-analysis";
+import { Panel } from "@/ui/panel";
+import { ProblemAlert } from "@/ui/problem-alert";
+import { livePaths, stageOfCard } from "./live-paths";
 
-/** The path as it is now. What is worth keeping becomes a run. */
-export function StreamPath({ stream, mayAct }: { stream: Stream; mayAct: boolean }) {
+interface StreamPathProps {
+  stream: Stream;
+  sample: Sample;
+  mayAct: boolean;
+  onErrorQueue: (destinationId: string) => void;
+}
+
+/** The components as the changes flow, live: what each does, what limits the path, and why. */
+export function StreamPath({ stream, sample, mayAct, onErrorQueue }: StreamPathProps) {
   const [seconds, setSeconds] = useState(10);
-  const navigate = useNavigate();
+  const [view, setView] = useState("strip");
+  const [setting, setSetting] = useState<string | null>(null);
+  const live = useLivePaths(stream.id, seconds);
+  const set = stream.destinations.find(({ id }) => id === setting);
+  const only = live.paths.length === 1 ? live.paths[0]?.model.bottleneck : null;
   return (
-    <Stack gap="sm">
+    <Stack component="section" aria-labelledby="path-title" gap={8}>
       <Group justify="space-between">
-        <Group gap="xs">
-          <Text size="xs" c="dimmed">
-            Mean of the last
-          </Text>
-          <SegmentedControl
-            size="xs"
-            aria-label="Seconds that the path is analysed over"
-            value={String(seconds)}
-            onChange={(value) => setSeconds(Number(value))}
-            data={[
-              { value: "3", label: "3 s" },
-              { value: "10", label: "10 s" },
-              { value: "60", label: "1 min" },
-              { value: "600", label: "10 min" },
-            ]}
-          />
-        </Group>
+        <Text component="h2" id="path-title" size="md" fw={600}>
+          Path
+        </Text>
         <Group gap="sm">
           <AnchorLink to="/advisor" search={{ stream: stream.id }} size="sm">
             Runs of this stream
           </AnchorLink>
-          <TakeSnapshot
-            mayAct={mayAct}
-            streams={[stream]}
-            streamId={stream.id}
-            onTaken={(run) => navigate({ to: "/advisor/runs/$runId", params: { runId: String(run.id) } })}
+          <TakeSnapshotOf stream={stream} mayAct={mayAct} />
+          <AddDestination stream={stream} mayAct={mayAct} />
+          <SegmentedControl
+            size="xs"
+            aria-label="View of the components"
+            value={view}
+            onChange={setView}
+            data={[
+              { value: "strip", label: "Strip" },
+              { value: "table", label: "Table" },
+            ]}
           />
         </Group>
       </Group>
-      <StreamAnalysis title="Path, live" scope={{ stream_id: stream.id, window_seconds: seconds }} />
+      {live.problem && <ProblemAlert tone="warning" problem={live.problem} />}
+      <Group justify="space-between" align="flex-start" gap="sm">
+        <div style={{ flex: "1 1 320px" }}>{only && <VerdictLine bottleneck={only} />}</div>
+        <Window seconds={seconds} onSeconds={setSeconds} />
+      </Group>
+      {set && (
+        <DestinationParameters
+          key={set.id}
+          stream={stream}
+          destination={set}
+          mayAct={mayAct}
+          opened
+          onClose={() => setSetting(null)}
+        />
+      )}
+      {view === "strip" ? (
+        <ComponentStrip
+          sample={sample}
+          stream={stream}
+          marksOf={live.marksOf}
+          below={live.detail}
+          branchHead={(destination) => (
+            <>
+              <BranchHead
+                stream={stream}
+                destination={destination}
+                mayAct={mayAct}
+                onErrorQueue={() => onErrorQueue(destination.id)}
+                onParameters={() => setSetting(destination.id)}
+              />
+              {live.verdict(destination.id)}
+            </>
+          )}
+        />
+      ) : (
+        <Panel flush>
+          <ComponentTable
+            sample={sample}
+            destinations={Object.fromEntries(
+              stream.destinations.map(({ id, database }) => [id, database.name]),
+            )}
+          />
+        </Panel>
+      )}
+      {live.findings.length > 0 && (
+        <Panel title="Findings">
+          <Findings findings={live.findings} />
+        </Panel>
+      )}
     </Stack>
+  );
+}
+
+/** The live analysis as the strip shows it. One card at a time is open to its threads. */
+function useLivePaths(streamId: string, seconds: number) {
+  const query = useQuery(analysisQuery({ stream_id: streamId, window_seconds: seconds }));
+  const [opened, setOpened] = useState<{ destinationId: string | null; title: string } | null>(null);
+  const paths = query.data ? livePaths(query.data) : [];
+  const isOpen = (destinationId: string | null, title: string) =>
+    opened?.title === title && opened.destinationId === destinationId;
+  const marksOf = (destinationId: string | null) => (title: string) => {
+    const stage = stageOfCard(paths, destinationId, title);
+    if (!stage) return null;
+    const open = isOpen(destinationId, title);
+    return {
+      bottleneck: stage.bottleneck,
+      heldBackBy: stage.heldBackBy,
+      opened: open,
+      onOpen: () => setOpened(open ? null : { destinationId, title }),
+    };
+  };
+  const detail = (destinationId: string | null) => {
+    const stage = opened?.destinationId === destinationId && stageOfCard(paths, destinationId, opened.title);
+    if (!stage || !query.data) return null;
+    const { thresholds } = query.data.analysis;
+    return <StageDetail stage={stage} thresholds={thresholds} onClose={() => setOpened(null)} />;
+  };
+  const verdict = (destinationId: string) => {
+    const path = paths.find((one) => one.destinationId === destinationId);
+    return path?.model.bottleneck && <VerdictLine bottleneck={path.model.bottleneck} />;
+  };
+  const problem = query.isError
+    ? problemInWords(query.error)
+    : query.data?.live === false
+      ? {
+          title: "Live samples are missing",
+          message: "Redis cannot be reached: the path is shown as far as it is known.",
+          cure: "Check that Redis runs (make status).",
+        }
+      : null;
+  return { paths, marksOf, detail, verdict, problem, findings: query.data?.findings_ranked ?? [] };
+}
+
+function Window({ seconds, onSeconds }: { seconds: number; onSeconds: (seconds: number) => void }) {
+  return (
+    <Group gap="xs">
+      <Text size="xs" c="dimmed">
+        Judged over the last
+      </Text>
+      <SegmentedControl
+        size="xs"
+        aria-label="Seconds that the path is analysed over"
+        value={String(seconds)}
+        onChange={(value) => onSeconds(Number(value))}
+        data={[
+          { value: "3", label: "3 s" },
+          { value: "10", label: "10 s" },
+          { value: "60", label: "1 min" },
+          { value: "600", label: "10 min" },
+        ]}
+      />
+    </Group>
+  );
+}
+
+function TakeSnapshotOf({ stream, mayAct }: Pick<StreamPathProps, "stream" | "mayAct">) {
+  const navigate = useNavigate();
+  return (
+    <TakeSnapshot
+      mayAct={mayAct}
+      streams={[stream]}
+      streamId={stream.id}
+      onTaken={(run) => navigate({ to: "/advisor/runs/$runId", params: { runId: String(run.id) } })}
+    />
   );
 }

@@ -1,0 +1,19 @@
+import { createContext, useContext } from "react";
+
+/** What an analysis says of one card of the strip, and how the card opens to its threads. */
+export interface StripMark {
+  bottleneck: boolean;
+  heldBackBy: string | null;
+  opened: boolean;
+  onOpen: () => void;
+}
+
+/** By a card's title: "Capture", "Appliers". */
+export type StripMarks = (title: string) => StripMark | null;
+
+/** Each branch of a stream with several destinations provides its own. */
+export const StripMarksContext = createContext<StripMarks>(() => null);
+
+export function useStripMark(title: string): StripMark | null {
+  return useContext(StripMarksContext)(title);
+}

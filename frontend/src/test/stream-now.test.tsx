@@ -1,0 +1,129 @@
+// The page of a stream as it is now: the components, what limits the path, and its threads.
+import { screen, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { analysis, finding, liveAnalysis, statistic } from "./advisor";
+import { component, components, destination, sample, session, stream } from "./data";
+import { expectNoAxeViolations, type Routes, renderAt, stubApi, stubEvents } from "./render";
+
+vi.mock("uplot", () => ({
+  default: class {
+    setData() {}
+    setSize() {}
+    destroy() {}
+  },
+}));
+
+const AT = new Date().toISOString();
+const samples = (values = {}) => ({
+  body: { stream_id: "stream01", samples: [sample(AT, values)], live: true },
+});
+
+const routes: Routes = {
+  "GET /api/v1/session": { body: session },
+  "GET /api/v1/alerts": { body: { items: [], next_cursor: null } },
+  "GET /api/v1/alerts/counts": { body: { firing: 0, critical: 0, unacknowledged: 0, pending: 0 } },
+  "GET /api/v1/streams/stream01": { body: stream({ sampled_at: AT }) },
+  "GET /api/v1/streams/stream01/samples": samples(),
+  "GET /api/v1/advisor/analysis": { body: liveAnalysis() },
+};
+
+const limited = analysis({
+  bottleneck: { sub_component_type: "APPLY SERVER", top_event: "LOCK", top_thread: 1 },
+  readerFlowControl: 80,
+  statistics: [
+    statistic("stream01:apply", "APPLY", "MESSAGE APPLY RATE", 40, { sub_component_type: "APPLY SERVER" }),
+    statistic("stream01:apply", "APPLY", "MESSAGE APPLY RATE", 40, {
+      sub_component_type: "APPLY SERVER",
+      thread: 1,
+    }),
+  ],
+});
+
+beforeEach(stubEvents);
+
+describe("a stream now", () => {
+  it("marks on its components what limits the path, with the verdict and the findings", async () => {
+    stubApi({
+      ...routes,
+      "GET /api/v1/advisor/analysis": { body: liveAnalysis(limited, [finding]) },
+    });
+    renderAt("/streams/stream01");
+    const strip = await screen.findByRole("list", { name: "Components" });
+    const card = await within(strip).findByText("Bottleneck");
+    expect(card.closest("li")).toHaveAccessibleName("Appliers");
+    expect(within(strip).getByRole("listitem", { name: "Apply reader" })).toHaveTextContent("Held back by");
+    expect(screen.getByRole("status", { name: "Verdict" })).toHaveTextContent(
+      "Appliers, on locks at the destination",
+    );
+    expect(screen.getByRole("list", { name: "Findings" })).toHaveTextContent(finding.title);
+    expect(screen.queryByRole("tab", { name: "Path" })).toBeNull();
+    await expectNoAxeViolations();
+  });
+
+  it("opens a component to its threads, and closes it again", async () => {
+    stubApi({ ...routes, "GET /api/v1/advisor/analysis": { body: liveAnalysis(limited) } });
+    renderAt("/streams/stream01");
+    const button = await screen.findByRole("button", { name: "Appliers in detail" });
+    await userEvent.click(button);
+    expect(button).toHaveAttribute("aria-expanded", "true");
+    expect(screen.getByRole("table", { name: "Threads of Appliers" })).toHaveTextContent("Applier 1");
+    await expectNoAxeViolations();
+    await userEvent.click(button);
+    expect(screen.queryByRole("table", { name: "Threads of Appliers" })).toBeNull();
+  });
+
+  it("gives each of several destinations the verdict of its own path", async () => {
+    const fanOut = stream({
+      mode: "fan-out",
+      destinations: [
+        destination({ id: "near", database: { id: "d1", name: "near", address: "" } }),
+        destination({ id: "far", database: { id: "d2", name: "far", address: "" } }),
+      ],
+    });
+    const [path] = limited.paths;
+    const [bottleneck] = limited.path_bottlenecks;
+    if (!path || !bottleneck) throw new Error("the analysis has a path");
+    const quiet = { ...bottleneck, bottleneck_identified: false, component_type: null };
+    const both = {
+      ...limited,
+      paths: [
+        { ...path, path_id: "stream01:near", destination_id: "near" },
+        { ...path, path_id: "stream01:far", destination_id: "far" },
+      ],
+      path_bottlenecks: [
+        {
+          ...quiet,
+          path_id: "stream01:near",
+          verdict: "NO BOTTLENECK" as const,
+          explanation: "All is well.",
+        },
+        { ...bottleneck, path_id: "stream01:far" },
+      ],
+    };
+    const ofBoth = ["near", "far"].flatMap((id) =>
+      components.slice(2).map((one) => component(`${id}:${one.id}`, { ...one, destination_id: id })),
+    );
+    stubApi({
+      ...routes,
+      "GET /api/v1/streams/stream01": { body: fanOut },
+      "GET /api/v1/streams/stream01/samples": samples({ components: [...components.slice(0, 2), ...ofBoth] }),
+      "GET /api/v1/advisor/analysis": { body: liveAnalysis(both) },
+    });
+    renderAt("/streams/stream01");
+    const branch = (name: string) => screen.findByRole("region", { name: `Branch to ${name}` });
+    expect(await within(await branch("near")).findByRole("status")).toHaveTextContent("All is well.");
+    expect(within(await branch("near")).queryByText("Bottleneck")).toBeNull();
+    expect(within(await branch("far")).getByRole("status")).toHaveTextContent("locks at the destination");
+  });
+
+  it("says why there are no samples", async () => {
+    stubApi({
+      ...routes,
+      "GET /api/v1/streams/stream01": { body: stream({ desired_status: "DISABLED", status: "DISABLED" }) },
+      "GET /api/v1/streams/stream01/samples": { body: { stream_id: "stream01", samples: [], live: true } },
+    });
+    renderAt("/streams/stream01");
+    expect(await screen.findByText(/The stream is stopped\. Start it/)).toBeVisible();
+  });
+});
