@@ -12,7 +12,7 @@ root=${here%/e2e}
 offset=${E2E_PORT_OFFSET:-1000}
 for name in $(compgen -e THALWEG_ || true); do
   case $name in
-    THALWEG_BUILD | THALWEG_VENV | THALWEG_SKIP_BUILD | THALWEG_JOBS | THALWEG_LOCK | THALWEG_PG_BIN | THALWEG_PG_USER) ;;
+    THALWEG_BUILD | THALWEG_VENV | THALWEG_GUARDED | THALWEG_SKIP_BUILD | THALWEG_JOBS | THALWEG_LOCK | THALWEG_PG_BIN | THALWEG_PG_USER) ;;
     *) unset "$name" ;;
   esac
 done
@@ -23,6 +23,9 @@ for part in steps secrets clusters daemons node builds services; do
   # shellcheck source=/dev/null
   source "$root/scripts/lib/$part.sh"
 done
+
+# A stack that is to stay cannot be guarded.
+[[ ${E2E_KEEP:-} == 1 ]] || guarded "$0" "$@"
 
 remove_data() {
   local pointer=$THALWEG_HOME/clusters.location

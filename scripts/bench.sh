@@ -12,12 +12,15 @@ results=$THALWEG_ROOT/docs/results
 scenario=${1:-staged}
 shift || true
 export THALWEG_LOCK=requirements-dev.lock
-export PYTHONPATH=$THALWEG_ROOT/engine/test/system:$THALWEG_ROOT/engine/bench
+export PYTHONPATH=$THALWEG_ROOT/engine/test/system:$THALWEG_ROOT/engine/bench:$THALWEG_ROOT/scripts
 export THALWEG_ENGINE=$THALWEG_BUILD/release/src/daemon/thalwegd
 packages=(build extension runtime)
 case $scenario in charts | console) packages+=(test) ;; esac # Chromium
-step "install packages" "run apt-get by hand and read what it says" "$THALWEG_ROOT/scripts/install.sh" "${packages[@]}"
-step "build venv" "check that the package index answers" build_venv
+if [[ -z ${THALWEG_GUARDED:-} ]]; then
+  step "install packages" "run apt-get by hand and read what it says" "$THALWEG_ROOT/scripts/install.sh" "${packages[@]}"
+  step "build venv" "check that the package index answers" build_venv
+  guarded "$0" "$scenario" "$@"
+fi
 
 build_path() {
   step "build engine" "read the compiler's message above" build_engine release thalwegd

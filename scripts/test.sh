@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs suites, one line each, all of them also after a failure; the log's end of each that fails; a table, what failed, a total.
+# Runs suites, one line each, all of them also after a failure; the lines of each test that fails; a table, what failed, a total.
 # usage: scripts/test.sh SUITE...      (see scripts/lib/suites.sh)
 set -uo pipefail
 source "$(dirname "$0")/settings.sh"
@@ -41,8 +41,8 @@ run_suite() {
   printf -v line '%s %-12s %5d passed %4d failed %4d skipped %5ds' "$mark" "$name" "$passed" "$failed" "$skipped" "$seconds"
   echo "$line"
   if ((failed)); then
-    echo "  ── the end of $log"
-    tail -n 120 "$log" | sed 's/^/  │ /'
+    echo "  ── what failed of $log"
+    "$THALWEG_VENV/bin/python" "$THALWEG_ROOT/scripts/failed_lines.py" "$results/$name" "$log" | sed 's/^/  │ /'
     [[ -n ${found[1]:-} ]] || found[1]="$name ended with status $status; no test and no step says why"
     reasons+=("${found[@]:1}")
   fi
@@ -54,10 +54,14 @@ run_suite() {
 for suite in "$@"; do
   declare -F "suite_$suite" >/dev/null || { echo "unknown suite '$suite'" >&2; exit 2; }
 done
+if [[ -z ${THALWEG_GUARDED:-} ]]; then
+  # shellcheck disable=SC2046  # words, not one name
+  step "install packages" "run apt-get by hand and read what it says" "$THALWEG_ROOT/scripts/install.sh" $(needs_packages "$@")
+  step "build venv" "check that the package index answers" build_venv
+  # A stack that is to stay cannot be guarded.
+  [[ ${E2E_KEEP:-} == 1 ]] || guarded "$0" "$@"
+fi
 started=$SECONDS
-# shellcheck disable=SC2046  # words, not one name
-step "install packages" "run apt-get by hand and read what it says" "$THALWEG_ROOT/scripts/install.sh" $(needs_packages "$@")
-step "build venv" "check that the package index answers" build_venv
 for suite in "$@"; do
   run_suite "$suite"
 done

@@ -1,10 +1,12 @@
 """Fixtures: a real store made by migrations for each test, a real Redis, the application, its users."""
 
 import itertools
+import os
 from collections.abc import AsyncGenerator, Generator
 from dataclasses import dataclass
 from typing import Any
 
+import guard
 import httpx
 import pytest
 from cryptography.fernet import Fernet
@@ -26,6 +28,9 @@ from thalweg.kernel.settings import Settings
 TEMPLATE = "store_template"
 PASSWORD = "correct horse battery"
 _numbers = itertools.count(1)
+
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    guard.guard()
 
 
 @pytest.fixture(scope="session")

@@ -47,6 +47,15 @@ as_root() {
   fi
 }
 
+# guarded "$0" "$@" : runs the calling script again below a guard, which ends with it whatever it has started, however it
+# ends: scripts/guard.py. Returns below one.
+guarded() {
+  if [[ -z ${THALWEG_GUARDED:-} ]]; then
+    export THALWEG_GUARDED=1
+    exec python3 "$THALWEG_ROOT/scripts/guard.py" "$@"
+  fi
+}
+
 # only_one "$0" "$@" : runs the calling script once at a time for each THALWEG_HOME. What it starts does not hold the lock.
 only_one() {
   if [[ ${THALWEG_LOCKED:-} != "$THALWEG_HOME" ]]; then

@@ -4,6 +4,8 @@ import argparse
 import importlib
 import sys
 
+import guard
+
 from bench import report
 
 SCENARIOS = ("staged", "staged1", "bigtx", "drain", "latency", "wan", "fanout", "spill", "hotkeys", "queue", "metadata",
@@ -13,6 +15,7 @@ SCENARIOS = ("staged", "staged1", "bigtx", "drain", "latency", "wan", "fanout", 
 def main() -> None:
     if len(sys.argv) < 2 or sys.argv[1] not in SCENARIOS:
         sys.exit(f"usage: python -m bench {'|'.join(SCENARIOS)} [ARGUMENT...]")
+    guard.guard()
     scenario = importlib.import_module(f"bench.scenarios.{sys.argv[1]}")
     parser = argparse.ArgumentParser(prog=sys.argv[1], description=scenario.__doc__)
     report.add_arguments(parser)

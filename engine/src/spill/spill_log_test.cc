@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "base/file.h"
+#include "base/stopped_clock.h"
 #include "spill/segment_samples.h"
 
 namespace thalweg::spill {
@@ -16,13 +17,6 @@ namespace {
 
 using base::ErrorCode;
 using namespace std::chrono_literals;
-
-class TestClock final : public base::Clock {
- public:
-  base::UnixMicros unix_now() const override { return {}; }
-  std::chrono::steady_clock::time_point steady_now() const override { return now; }
-  std::chrono::steady_clock::time_point now{1h};
-};
 
 class SpillLogTest : public testing::Test {
  protected:
@@ -44,7 +38,7 @@ class SpillLogTest : public testing::Test {
   }
 
   std::filesystem::path directory_;
-  TestClock clock_;
+  base::StoppedClock clock_;
   std::optional<SpillSpace> space_;
 };
 

@@ -1,11 +1,13 @@
 """Two clusters and one engine for the whole run; each test gets databases and streams of its own names."""
 
 import itertools
+import os
 import random
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import guard
 import pytest
 
 from harness.cluster import Cluster
@@ -21,6 +23,9 @@ SOURCE_SETTINGS = {"wal_level": "logical", "max_replication_slots": "30", "max_w
 DESTINATION_SETTINGS = {"max_wal_size": "'1GB'", "max_prepared_transactions": "10"}
 
 _numbers = itertools.count(1)
+
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    guard.guard()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
