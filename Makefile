@@ -1,7 +1,7 @@
 # Every verb is a script under scripts/, so that containers and other machines run the same.
 .DEFAULT_GOAL := help
 SUITES := lint engine sanitizers fuzz backend frontend system e2e
-.PHONY: help up down status test fmt lint bench advisor-rig docs clean admin-password $(addprefix test-,$(SUITES))
+.PHONY: help up down demo status test fmt lint bench advisor-rig docs clean admin-password $(addprefix test-,$(SUITES))
 
 help: ## print the verbs
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -12,6 +12,9 @@ up: ## install, build and start everything; again: start what is down
 
 down: ## stop what 'make up' started
 	@scripts/down.sh
+
+demo: ## make the demo stream again after it was deleted
+	@scripts/demo.sh
 
 status: ## one line for each service and each stream
 	@scripts/status.sh

@@ -19,7 +19,7 @@ done
 export THALWEG_HOME=${E2E_HOME:-$root/.thalweg/e2e} THALWEG_PORT_OFFSET=$offset
 export THALWEG_DEMO_SCALE=1 THALWEG_DEMO_RATE=${E2E_DEMO_RATE:-100}
 source "$root/scripts/settings.sh"
-for part in steps secrets clusters daemons node builds services; do
+for part in steps secrets users clusters daemons node builds services; do
   # shellcheck source=/dev/null
   source "$root/scripts/lib/$part.sh"
 done
@@ -27,13 +27,9 @@ done
 # A stack that is to stay cannot be guarded.
 [[ ${E2E_KEEP:-} == 1 ]] || guarded "$0" "$@"
 
+# Where the services' users cannot enter the state directory, their data lie elsewhere.
 remove_data() {
-  local pointer=$THALWEG_HOME/clusters.location
-  # Where PostgreSQL's user cannot enter the state directory, the clusters lie elsewhere and the pointer says where.
-  if [[ -f $pointer ]]; then
-    rm -rf "$(cat "$pointer")"
-  fi
-  rm -rf "$THALWEG_HOME"
+  rm -rf "$(services_directory)" "$THALWEG_HOME"
 }
 
 end() {
@@ -63,6 +59,7 @@ fi
 trap end EXIT
 trap 'exit 130' INT TERM
 "$root/scripts/up.sh" | grep -v '^  password'
+"$here/services.sh"
 
 use_node
 install_node_modules "$here"

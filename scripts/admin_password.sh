@@ -2,7 +2,7 @@
 # Gives the console's admin a new random password, prints it once, and renews the scripts' own token.
 set -euo pipefail
 source "$(dirname "$0")/settings.sh"
-for part in steps secrets daemons services; do
+for part in steps secrets users daemons services; do
   # shellcheck source=/dev/null
   source "$THALWEG_ROOT/scripts/lib/$part.sh"
 done

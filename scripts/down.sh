@@ -2,7 +2,7 @@
 # Stops what 'make up' started, in the order in which nothing is left waiting. Data stays.
 set -euo pipefail
 source "$(dirname "$0")/settings.sh"
-for part in steps secrets clusters daemons; do
+for part in steps secrets users clusters daemons; do
   # shellcheck source=/dev/null
   source "$THALWEG_ROOT/scripts/lib/$part.sh"
 done

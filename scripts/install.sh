@@ -15,7 +15,7 @@ packages_of() {
     runtime) echo postgresql-15 redis-server python3 python3-venv curl procps util-linux \
                   libpq5 libssl3 libxxhash0 liblz4-1 libzstd1 libcpp-httplib0.11 libspdlog1.10 libfmt9 ;;
     system) echo iproute2 openssl ;;
-    test) echo chromium clang-19 libclang-rt-19-dev clang-format-19 shellcheck ;;
+    test) echo chromium clang-19 libclang-rt-19-dev clang-format-19 shellcheck systemd ;;
     *) echo "unknown group '$1': build, extension, engine, runtime, system or test" >&2; return 1 ;;
   esac
 }

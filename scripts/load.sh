@@ -1,11 +1,8 @@
 #!/usr/bin/env bash
-# Keeps a gentle pgbench load on the demo source for ever, also over the source's restarts. Run as a daemon.
+# Keeps a gentle pgbench load on the demo source for ever, also over the source's restarts. The password is in PGPASSWORD.
 set -uo pipefail
 source "$(dirname "$0")/settings.sh"
-source "$THALWEG_ROOT/scripts/lib/secrets.sh"
 
-PGPASSWORD=$(secret source-shop)
-export PGPASSWORD
 running=
 trap '[[ -z $running ]] || kill "$running" 2>/dev/null; exit 0' TERM INT
 

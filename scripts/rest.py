@@ -5,6 +5,7 @@ The API token comes from the file that THALWEG_TOKEN_FILE names, the address fro
 usage: rest.py token-works
        rest.py database NAME HOST PORT DBNAME USER        reads the password from standard input
        rest.py stream NAME SOURCE DESTINATION SCHEMA
+       rest.py has-stream NAME                            fails when there is none
        rest.py wait-replicating NAME SECONDS
 """
 
@@ -86,6 +87,11 @@ def stream(name: str, source: str, destination: str, schema: str) -> None:
                                   "rules": {"include": [{"schema": schema, "table": "*"}]}})
 
 
+def has_stream(name: str) -> None:
+    if not Api().find("/streams", name):
+        raise RefusedError(f"there is no stream '{name}'")
+
+
 def wait_replicating(name: str, seconds: str) -> None:
     api = Api()
     end = time.monotonic() + float(seconds)
@@ -104,8 +110,8 @@ def wait_replicating(name: str, seconds: str) -> None:
                   f"{json.dumps(found.get('error') or found.get('health'))}")
 
 
-COMMANDS = {"token-works": token_works, "database": database,
-            "stream": stream, "wait-replicating": wait_replicating}
+COMMANDS = {"token-works": token_works, "database": database, "stream": stream, "has-stream": has_stream,
+            "wait-replicating": wait_replicating}
 
 if __name__ == "__main__":
     try:

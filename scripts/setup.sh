@@ -3,7 +3,7 @@
 # 'make up' does the same step by step; this is for containers, where each service starts by itself.
 set -euo pipefail
 source "$(dirname "$0")/settings.sh"
-for part in steps secrets clusters redis daemons demo services; do
+for part in steps secrets users clusters redis daemons demo services; do
   # shellcheck source=/dev/null
   source "$THALWEG_ROOT/scripts/lib/$part.sh"
 done

@@ -2,7 +2,7 @@
 # One line for each service, then one for each stream. Fails when something is down.
 set -uo pipefail
 source "$(dirname "$0")/settings.sh"
-for part in steps secrets clusters daemons services; do
+for part in steps secrets users clusters daemons services; do
   # shellcheck source=/dev/null
   source "$THALWEG_ROOT/scripts/lib/$part.sh"
 done
@@ -17,25 +17,17 @@ line() { # NAME PID ADDRESS
   fi
 }
 
-cluster_pid() { cluster_is_running "$1" && as_pg head -n 1 "$(clusters_directory)/$1/postmaster.pid"; }
-
-clusters=(store)
-daemons=(redis engine api collector)
-if [[ $THALWEG_DEMO == pgbench ]]; then
-  clusters+=(source destination)
-  daemons+=(load)
-fi
-for name in "${clusters[@]}"; do
-  line "$name" "$(cluster_pid "$name")" "$(cluster_host "$name"):$(cluster_port "$name")"
-done
-for name in "${daemons[@]}"; do
+services=(store redis engine api collector)
+[[ $THALWEG_DEMO != pgbench ]] || services+=(source destination load)
+for name in "${services[@]}"; do
   case $name in
+    store | source | destination) address=$(cluster_host "$name"):$(cluster_port "$name") ;;
     redis) address=$THALWEG_REDIS_HOST:$THALWEG_REDIS_PORT ;;
     engine) address=$THALWEG_ENGINE_URL ;;
     api) address=$THALWEG_API_URL ;;
     *) address= ;;
   esac
-  line "$name" "$(daemon_pid "$name")" "$address"
+  line "$name" "$(service_pid "$name")" "$address"
 done
 if daemon_pid api >/dev/null && [[ -s $THALWEG_TOKEN_FILE ]]; then
   "$THALWEG_VENV/bin/thalweg" status || status=1

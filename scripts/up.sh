@@ -2,7 +2,7 @@
 # Installs what is missing, builds what is out of date, starts what is down, and makes the demo. Changes nothing else.
 set -euo pipefail
 source "$(dirname "$0")/settings.sh"
-for part in steps secrets clusters redis daemons demo services; do
+for part in steps secrets users clusters redis daemons demo services; do
   # shellcheck source=/dev/null
   source "$THALWEG_ROOT/scripts/lib/$part.sh"
 done
@@ -14,15 +14,16 @@ if [[ ${THALWEG_SKIP_BUILD:-} != 1 ]]; then
   step "install packages" "run apt-get by hand and read what it says" "$THALWEG_ROOT/scripts/install.sh" build extension runtime
   "$THALWEG_ROOT/scripts/build.sh"
 fi
-[[ $(clusters_directory) == "$THALWEG_HOME"/* ]] ||
-  echo "  PostgreSQL's user cannot enter $THALWEG_HOME: the databases lie in $(clusters_directory)"
-
+step "make service users" "read the log above" make_service_users
+[[ $(services_directory) == "$THALWEG_HOME" ]] ||
+  echo "  the services' users cannot enter $THALWEG_HOME: their data lie in $(services_directory)"
+step "place the code" "read the log above" copy_code
 step "start store" "$logs" start_cluster store
 step "start redis" "$logs; port $THALWEG_REDIS_PORT must be free" start_redis
 step "migrate store" "$logs" migrate_store
-step "start engine" "$logs; port $THALWEG_ENGINE_PORT must be free" start_service engine "$THALWEG_ENGINE_URL/healthz"
-step "start api" "$logs; port $THALWEG_API_PORT must be free" start_service api "$THALWEG_API_URL/healthz"
-step "start collector" "$logs" start_service collector
+step "start engine" "$logs; port $THALWEG_ENGINE_PORT must be free" start_service engine 30 answers "$THALWEG_ENGINE_URL/healthz"
+step "start api" "$logs; port $THALWEG_API_PORT must be free" start_service api 30 answers "$THALWEG_API_URL/healthz"
+step "start collector" "$logs" start_service collector 0
 step "make admin" "'make admin-password' makes a new password" make_admin
 step "enrol engine" "$logs" enrol_engine
 if [[ $THALWEG_DEMO == pgbench ]]; then
@@ -30,7 +31,7 @@ if [[ $THALWEG_DEMO == pgbench ]]; then
   step "start demo destination" "$logs" start_cluster destination
   step "prepare demo source" "$logs" make_demo_source
   step "prepare demo destination" "$logs" make_demo_destination
-  step "start demo load" "$logs" start_service load
+  step "start demo load" "$logs" start_service load 0
   step "make demo stream" "open the console: it names the reason and the cure" make_demo_stream
 fi
 printf '\n  console    %s\n  user       admin\n' "$THALWEG_API_URL"

@@ -63,13 +63,24 @@ build_server_library() {
   printf '%s %s\n' "$wanted" "$(sha256sum <"$installed")" >"$directory/.sources"
 }
 
+# Debian's Python: one of root's own (pyenv's under /root, say) is out of reach of the services' users.
+system_python() {
+  if [[ -x /usr/bin/python3 ]] && /usr/bin/python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+    echo /usr/bin/python3
+  else
+    command -v python3
+  fi
+}
+
 # The virtual environment: the locked packages, then the backend itself as a link to its source.
 build_venv() {
-  local lock=$THALWEG_ROOT/backend/${THALWEG_LOCK:-requirements.lock} stamp=$THALWEG_VENV/.lock wanted
-  wanted=$(sha256sum <"$lock")
-  if [[ ! -x $THALWEG_VENV/bin/python ]] || ! "$THALWEG_VENV/bin/python" -c 'import sys'; then
+  local lock=$THALWEG_ROOT/backend/${THALWEG_LOCK:-requirements.lock} stamp=$THALWEG_VENV/.lock wanted python
+  python=$(system_python)
+  wanted="$(sha256sum <"$lock") $python"
+  if [[ ! -x $THALWEG_VENV/bin/python ]] || ! "$THALWEG_VENV/bin/python" -c 'import sys' ||
+    ! grep -q "^home = ${python%/*}$" "$THALWEG_VENV/pyvenv.cfg"; then
     rm -rf "$THALWEG_VENV"
-    python3 -m venv "$THALWEG_VENV"
+    "$python" -m venv "$THALWEG_VENV"
   fi
   if [[ $(cat "$stamp" 2>/dev/null) != "$wanted" ]]; then
     "$THALWEG_VENV/bin/pip" install --quiet --disable-pip-version-check --require-hashes -r "$lock"

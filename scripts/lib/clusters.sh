@@ -1,29 +1,18 @@
 # shellcheck shell=bash
-# The local PostgreSQL clusters: store, source, destination. Sourced, never run; needs settings, steps, secrets and daemons.
+# The local PostgreSQL clusters: store, source, destination. Sourced, never run; needs settings, steps, secrets, users and daemons.
 
-# PostgreSQL refuses to run as root: then the scripts run it as THALWEG_PG_USER.
-as_pg() {
-  if ((EUID == 0)); then
-    runuser -u "$THALWEG_PG_USER" -- "$@"
-  else
-    "$@"
-  fi
-}
-
-# The directory of all clusters. It lies under THALWEG_HOME unless PostgreSQL's user cannot get there (a checkout under
-# /root, say): then under /var/lib/thalweg, and the file clusters.location says where.
+# The directory of all clusters. Where it was made first it stays: the file clusters.location says so for one outside
+# THALWEG_HOME.
 clusters_directory() {
-  local pointer=$THALWEG_HOME/clusters.location
+  local pointer=$THALWEG_HOME/clusters.location directory
   if [[ -f $pointer ]]; then
     cat "$pointer"
     return
   fi
   mkdir -p "$THALWEG_HOME"
-  if ((EUID != 0)) || as_pg test -x "$THALWEG_HOME"; then
-    printf '%s\n' "$THALWEG_HOME/clusters"
-  else
-    printf '/var/lib/thalweg/%s\n' "$(printf '%s' "$THALWEG_HOME" | sha256sum | cut -c1-12)" | tee "$pointer"
-  fi
+  directory=$(services_directory)/clusters
+  [[ $directory == "$THALWEG_HOME"/* ]] || printf '%s\n' "$directory" >"$pointer"
+  printf '%s\n' "$directory"
 }
 
 cluster_port() {
@@ -103,24 +92,12 @@ write_cluster_settings() {
 
 cluster_is_running() { as_pg "$THALWEG_PG_BIN/pg_ctl" --pgdata="$(clusters_directory)/$1" status >/dev/null 2>&1; }
 
-start_cluster() {
-  local name=$1
-  init_cluster "$name"
-  if cluster_is_running "$name"; then
-    echo "note: already running"
-    return 0
-  fi
-  write_cluster_settings "$name"
-  wait_for_port "$(cluster_port "$name")"
-  as_pg setsid "$THALWEG_PG_BIN/pg_ctl" --pgdata="$(clusters_directory)/$name" --wait --timeout=60 --silent \
-    --log="$(clusters_directory)/$name.log" start || {
-    tail -n 15 "$(clusters_directory)/$name.log"
-    return 1
-  }
-}
+cluster_accepts() { "$THALWEG_PG_BIN/pg_isready" --quiet --host="$(cluster_host "$1")" --port="$(cluster_port "$1")"; }
 
+# Ends one that no supervisor runs, too: of an older checkout, or one whose supervisor was killed.
 stop_cluster() {
-  cluster_is_running "$1" || { echo "note: was not running"; return 0; }
+  stop_daemon "$1" 60
+  cluster_is_running "$1" || return 0
   as_pg "$THALWEG_PG_BIN/pg_ctl" --pgdata="$(clusters_directory)/$1" --wait --timeout=60 --mode=fast stop
 }
 

@@ -28,6 +28,7 @@ start_daemon() {
     return 0
   fi
   mkdir -p "$THALWEG_RUN" "$THALWEG_LOG"
+  printf '%(%F %T)T starting %s\n' -1 "$name" >>"$log"
   setsid "$@" >>"$log" 2>&1 </dev/null &
   pid=$!
   sleep 0.2
@@ -64,18 +65,29 @@ while True:
 PYTHON
 }
 
-# check_daemon NAME SECONDS COMMAND... : waits until COMMAND succeeds, gives up at once when the daemon has ended.
+# True when the service that NAME's supervisor runs has ended since it was started.
+has_ended() { awk '/ starting / { ends = 0 } / supervise: / { ++ends } END { exit !ends }' "$THALWEG_LOG/service-$1.log"; }
+
+# check_daemon NAME SECONDS FRESH COMMAND... : waits until COMMAND succeeds; gives up at once when the supervisor has ended, or
+# when a fresh service has: what runs again and again without coming up says why in its log.
 check_daemon() {
-  local name=$1 end=$((SECONDS + $2))
-  shift 2
+  local name=$1 end=$((SECONDS + $2)) fresh=$3
+  shift 3
   until "$@" >/dev/null 2>&1; do
-    if ! daemon_pid "$name" >/dev/null || ((SECONDS >= end)); then
+    if ! daemon_pid "$name" >/dev/null || ((SECONDS >= end)) || { [[ -n $fresh ]] && has_ended "$name"; }; then
       echo "$name does not answer; the end of $THALWEG_LOG/service-$name.log:"
       tail -n 15 "$THALWEG_LOG/service-$name.log"
+      [[ -z $fresh ]] || stop_daemon "$name" 10
       return 1
     fi
     sleep 0.2
   done
+}
+
+# Prints the pid of the service itself, below its supervisor; nothing while it waits to start again.
+service_pid() {
+  local supervisor
+  supervisor=$(daemon_pid "$1") && pgrep --parent "$supervisor" --list-name | awk '$2 != "sleep" { print $1 }'
 }
 
 # stop_daemon NAME SECONDS : SIGTERM, and SIGKILL to its process group after SECONDS.

@@ -31,3 +31,10 @@ SELECT 'CREATE EXTENSION IF NOT EXISTS thalweg_datalayer'
  WHERE EXISTS (SELECT FROM pg_available_extensions WHERE name = 'thalweg_datalayer') \gexec
 SQL
 }
+
+demo_was_copied() {
+  [[ $(sql destination demo --tuples-only --no-align <<<"SELECT to_regclass('pgbench_accounts') IS NOT NULL") == t ]]
+}
+
+# Empties the demo's destination, for a stream that copies it again.
+drop_demo_copy() { sql destination demo <<<'DROP TABLE IF EXISTS pgbench_accounts, pgbench_branches, pgbench_history, pgbench_tellers'; }

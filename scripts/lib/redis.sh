@@ -1,14 +1,18 @@
 # shellcheck shell=bash
 # Redis: the live bus. Nothing in it must survive, so it writes nothing to disk. Sourced, never run.
 
+redis_directory() { printf '%s\n' "$(services_directory)/redis"; }
+
 write_redis_configuration() {
-  mkdir -p "$THALWEG_HOME/redis"
+  local directory
+  directory=$(redis_directory)
+  mkdir -p "$directory"
   (
     umask 077
-    cat >"$THALWEG_HOME/redis/redis.conf" <<CONF
+    cat >"$directory/redis.conf" <<CONF
 bind $THALWEG_LISTEN
 port $THALWEG_REDIS_PORT
-dir $THALWEG_HOME/redis
+dir $directory
 daemonize no
 save ""
 appendonly no
@@ -17,15 +21,9 @@ maxmemory-policy volatile-lru
 requirepass $(secret redis)
 CONF
   )
+  own_directory redis "$directory"
 }
 
 redis_answers() {
   [[ $(REDISCLI_AUTH=$(secret redis) redis-cli -h "$THALWEG_REDIS_HOST" -p "$THALWEG_REDIS_PORT" ping) == PONG ]]
-}
-
-start_redis() {
-  write_redis_configuration
-  daemon_pid redis >/dev/null || wait_for_port "$THALWEG_REDIS_PORT"
-  start_daemon redis redis-server "$THALWEG_HOME/redis/redis.conf"
-  check_daemon redis 15 redis_answers
 }

@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # Random secrets of this stack, one file each, mode 0600. Sourced, never run.
 
-# Prints the secret NAME, made on first use: 32 characters that need no quoting in conninfo, URL or SQL.
+# Prints the secret NAME, made on first use: 32 characters that need no quoting in conninfo, URL or SQL. secret.key is the
+# control plane's encryption key: 32 bytes in URL-safe base64, as its library (Fernet) wants them.
 secret() {
   local file=$THALWEG_SECRETS/$1
   if [[ ! -s $file ]]; then
@@ -10,7 +11,11 @@ secret() {
     # A link never replaces: of two services that make it at once, one wins and both read the same.
     local new
     new=$(umask 077 && mktemp "$file.XXXXXX")
-    head -c 24 /dev/urandom | base64 | tr '+/' 'xy' >"$new"
+    if [[ $1 == secret.key ]]; then
+      head -c 32 /dev/urandom | base64 | tr '+/' '-_' >"$new"
+    else
+      head -c 24 /dev/urandom | base64 | tr '+/' 'xy' >"$new"
+    fi
     ln "$new" "$file" 2>/dev/null || true
     rm -f "$new"
   fi

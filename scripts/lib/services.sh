@@ -1,13 +1,15 @@
 # shellcheck shell=bash
-# Thalweg's own services: engine, API, collector. Sourced, never run; needs settings, secrets and daemons.
+# The services: whom each runs as, its command, how it starts. Sourced, never run; needs settings, steps, secrets, users,
+# clusters, redis and daemons.
 
 THALWEG_API_URL=http://$THALWEG_API_HOST:$THALWEG_API_PORT
 THALWEG_ENGINE_URL=http://$THALWEG_ENGINE_HOST:$THALWEG_ENGINE_PORT
 THALWEG_TOKEN_FILE=$THALWEG_SECRETS/api-token
 THALWEG_ENGINE_BINARY=${THALWEG_ENGINE_BINARY:-$THALWEG_BUILD/release/src/daemon/thalwegd}
+DEMO_STREAM='shop to warehouse'
 export THALWEG_API_URL THALWEG_ENGINE_URL THALWEG_TOKEN_FILE
 
-# The control plane's settings (backend/thalweg/kernel/settings.py), for API, collector and thalweg-admin.
+# The control plane's settings (backend/thalweg/kernel/settings.py), for API, collector and thalweg-admin: control_plane_environment SERVICE
 control_plane_environment() {
   export THALWEG_STORE_URL THALWEG_REDIS_URL THALWEG_LISTEN_HOST THALWEG_LISTEN_PORT THALWEG_SECRET_KEY_FILE
   export THALWEG_CONSOLE_DIRECTORY THALWEG_CONTRACT_DIRECTORY
@@ -15,29 +17,112 @@ control_plane_environment() {
   THALWEG_REDIS_URL=redis://:$(secret redis)@$THALWEG_REDIS_HOST:$THALWEG_REDIS_PORT/0
   THALWEG_LISTEN_HOST=$THALWEG_LISTEN
   THALWEG_LISTEN_PORT=$THALWEG_API_PORT
-  THALWEG_SECRET_KEY_FILE=$THALWEG_SECRETS/secret.key
-  THALWEG_CONSOLE_DIRECTORY=$THALWEG_ROOT/frontend/dist
+  THALWEG_SECRET_KEY_FILE=$(hand_over "$1" secret.key)
+  THALWEG_CONSOLE_DIRECTORY=$(code_directory)/frontend/dist
 }
 
-run_api() { control_plane_environment && exec "$THALWEG_VENV/bin/thalweg-api"; }
-run_collector() { control_plane_environment && exec "$THALWEG_VENV/bin/thalweg-collector"; }
-run_admin() { control_plane_environment && "$THALWEG_VENV/bin/thalweg-admin" "$@"; }
+# venv_command NAME : prints its path, in the copy of the code where there is one.
+venv_command() {
+  local code
+  code=$(code_directory)
+  if [[ $code == "$THALWEG_ROOT" ]]; then
+    printf '%s\n' "$THALWEG_VENV/bin/$1"
+  else
+    printf '%s\n' "$code/.venv/bin/$1"
+  fi
+}
+
+run_admin() {
+  (
+    control_plane_environment api
+    as_user "$(service_user api)" "$(venv_command thalweg-admin)" "$@"
+  )
+}
 run_rest() { python3 "$THALWEG_ROOT/scripts/rest.py" "$@"; }
 
-run_engine() {
-  mkdir -p "$THALWEG_HOME/engine"
-  exec "$THALWEG_ENGINE_BINARY" --listen "$THALWEG_LISTEN:$THALWEG_ENGINE_PORT" \
-    --propagation-listen "$THALWEG_LISTEN:$THALWEG_PROPAGATION_PORT" \
-    --state-dir "$THALWEG_HOME/engine" --token-file "$(secret_file engine-token)"
+# service_command NAME : sets the array 'command' and the signal 'ends_with', exports what the service reads from its
+# environment, and makes its directories.
+service_command() {
+  local name=$1 code
+  ends_with=TERM
+  code=$(code_directory)
+  case $name in
+    store | source | destination)
+      init_cluster "$name"
+      write_cluster_settings "$name"
+      ends_with=INT
+      command=("$THALWEG_PG_BIN/postgres" -D "$(clusters_directory)/$name") ;;
+    redis)
+      write_redis_configuration
+      command=(redis-server "$(redis_directory)/redis.conf") ;;
+    api | collector)
+      control_plane_environment "$name"
+      command=("$(venv_command "thalweg-$name")") ;;
+    engine)
+      own_directory engine "$(engine_directory)"
+      command=("$(engine_program)" --listen "$THALWEG_LISTEN:$THALWEG_ENGINE_PORT"
+        --propagation-listen "$THALWEG_LISTEN:$THALWEG_PROPAGATION_PORT"
+        --state-dir "$(engine_directory)" --token-file "$(hand_over engine engine-token)") ;;
+    load)
+      PGPASSWORD=$(secret source-shop)
+      export PGPASSWORD
+      command=("$code/scripts/load.sh") ;;
+    *) echo "unknown service '$name'" >&2; return 2 ;;
+  esac
+}
+
+# An engine directory of an older checkout stays where it is.
+engine_directory() {
+  if [[ -d $THALWEG_HOME/engine ]]; then
+    printf '%s\n' "$THALWEG_HOME/engine"
+  else
+    printf '%s\n' "$(services_directory)/engine"
+  fi
+}
+
+engine_program() {
+  local copy
+  copy=$(code_directory)/thalwegd
+  if [[ -x $copy ]]; then
+    printf '%s\n' "$copy"
+  else
+    printf '%s\n' "$THALWEG_ENGINE_BINARY"
+  fi
 }
 
 answers() { curl --silent --fail --noproxy '*' --max-time 5 --output /dev/null "$1"; }
 
-# What is started needs a process of its own that is not this shell: run.sh is it.
+# start_service NAME SECONDS CHECK... : supervised, as its user; then waits until the check succeeds.
 start_service() {
-  local name=$1 address=${2:-}
-  start_daemon "$name" "$THALWEG_ROOT/scripts/run.sh" "$name"
-  [[ -z $address ]] || check_daemon "$name" 30 answers "$address"
+  local name=$1 seconds=$2 fresh="" command ends_with become
+  shift 2
+  if daemon_pid "$name" >/dev/null; then
+    echo "note: already running"
+  else
+    fresh=1
+    (
+      service_command "$name"
+      becoming "$(service_user "$name")"
+      start_daemon "$name" "${become[@]}" "$(code_directory)/scripts/supervise.sh" "$ends_with" "${command[@]}"
+    )
+  fi
+  (($# == 0)) || check_daemon "$name" "$seconds" "$fresh" "$@"
+}
+
+start_cluster() {
+  if ! daemon_pid "$1" >/dev/null; then
+    if [[ -d $(clusters_directory)/$1 ]] && cluster_is_running "$1"; then
+      echo "note: runs, but nothing watches over it: 'make down' and 'make up' change that"
+      return 0
+    fi
+    wait_for_port "$(cluster_port "$1")"
+  fi
+  start_service "$1" 60 cluster_accepts "$1"
+}
+
+start_redis() {
+  daemon_pid redis >/dev/null || wait_for_port "$THALWEG_REDIS_PORT"
+  start_service redis 15 redis_answers
 }
 
 migrate_store() {
@@ -74,7 +159,7 @@ keep_to_print() {
   (umask 077 && printf '%s\n' "$1" >"$THALWEG_SECRETS/admin-password-to-print")
 }
 
-enrol_engine() { run_admin enrol-local --token-file "$(secret_file engine-token)" --url "$THALWEG_ENGINE_URL"; }
+enrol_engine() { run_admin enrol-local --token-file "$(hand_over api engine-token)" --url "$THALWEG_ENGINE_URL"; }
 
 print_new_admin_password() {
   local file=$THALWEG_SECRETS/admin-password-to-print
@@ -86,10 +171,15 @@ print_new_admin_password() {
   fi
 }
 
+# Who deleted the demo stream does not find it again at the next start; its rows at the destination tell that there was one.
 make_demo_stream() {
+  if ! run_rest has-stream "$DEMO_STREAM" && demo_was_copied; then
+    echo "note: was deleted; 'make demo' makes it again"
+    return 0
+  fi
   secret source-thalweg | run_rest database shop "$THALWEG_SOURCE_HOST" "$THALWEG_SOURCE_PORT" demo thalweg
   secret destination-thalweg |
     run_rest database warehouse "$THALWEG_DESTINATION_HOST" "$THALWEG_DESTINATION_PORT" demo thalweg
-  run_rest stream "shop to warehouse" shop warehouse public
-  run_rest wait-replicating "shop to warehouse" 120
+  run_rest stream "$DEMO_STREAM" shop warehouse public
+  run_rest wait-replicating "$DEMO_STREAM" 120
 }

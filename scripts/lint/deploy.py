@@ -1,8 +1,10 @@
-"""docker-compose.yml and the Dockerfiles, checked without Docker: what they name exists, what they repeat agrees."""
+"""What deploys Thalweg, checked without running it: docker-compose.yml and the Dockerfiles (what they name exists,
+what they repeat agrees), and systemd's units (systemd-analyze)."""
 
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,10 @@ def main() -> int:
     used = {service.get("build", {}).get("dockerfile") for service in compose["services"].values()}
     problems += [f"{shown(path)}: no service is built from it" for path in dockerfiles if shown(path) not in used]
     problems += _port_problems(compose)
-    print("\n".join(problems) or f"{len(compose['services'])} services, {len(dockerfiles)} Dockerfiles")
+    units = sorted((ROOT / "deploy/systemd").glob("*.service"))
+    problems += _unit_problems(units)
+    print("\n".join(problems) or
+          f"{len(compose['services'])} services, {len(dockerfiles)} Dockerfiles, {len(units)} units")
     return 1 if problems else 0
 
 
@@ -99,6 +104,23 @@ def _port_problems(compose: dict[str, Any]) -> list[str]:
                 problems.append(f"docker-compose.yml: {name}: port {published} is published beyond loopback")
             if host != container or host not in known:
                 problems.append(f"docker-compose.yml: {name}: port {published} is not one of scripts/settings.sh")
+    return problems
+
+
+def _unit_problems(units: list[Path]) -> list[str]:
+    """systemd reads them as it would at its start, but for the programs, which are not installed here."""
+    problems = [f"{shown(unit)}: runs as root" for unit in units
+                if not re.search(r"^User=(?!root)", unit.read_text(), re.M)]
+    with tempfile.TemporaryDirectory() as directory:
+        copies = []
+        for unit in units:
+            copies.append(Path(directory) / unit.name)
+            copies[-1].write_text(re.sub(r"^ExecStart=\S+", "ExecStart=/bin/true", unit.read_text(), flags=re.M))
+        read = subprocess.run(["systemd-analyze", "verify", *map(str, copies)],
+                              capture_output=True, text=True, check=False)
+        problems += [line for line in read.stderr.splitlines() if line]
+        if read.returncode and not read.stderr:
+            problems.append(f"systemd-analyze ended with status {read.returncode}")
     return problems
 
 

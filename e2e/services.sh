@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# What 'make up' promises of its services, on the stack that run.sh has started: none runs with root's rights, and each that
+# is killed comes again by itself. run.sh's environment says which stack.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+source "$root/scripts/settings.sh"
+for part in steps secrets users clusters redis daemons demo services; do
+  # shellcheck source=/dev/null
+  source "$root/scripts/lib/$part.sh"
+done
+
+came_again() {
+  local pid
+  pid=$(service_pid "$1") && [[ -n $pid && $pid != "$2" ]]
+}
+
+for name in store redis engine api collector source destination load; do
+  pid=$(service_pid "$name")
+  [[ -n $pid ]] || { echo "$name does not run" >&2; exit 1; }
+  [[ $(stat --format=%u "/proc/$pid") != 0 ]] || { echo "$name runs as root" >&2; exit 1; }
+  kill -KILL "$pid"
+  wait_until 30 "$name comes again after it was killed" came_again "$name" "$pid"
+done
+wait_until 60 "the API answers" answers "$THALWEG_API_URL/healthz"
+run_rest wait-replicating "$DEMO_STREAM" 120
+echo "every service runs without root's rights, and came again after it was killed"
