@@ -10,6 +10,7 @@ from thalweg.db.audit import record, record_as, snapshot
 from thalweg.db.models import EngineRow, EnrolmentRow
 from thalweg.db.pages import page_by_name
 from thalweg.engine_client.access import client_of
+from thalweg.engine_client.address import require_private_way
 from thalweg.engine_client.client import EngineFailure
 from thalweg.engine_client.documents import API_VERSION
 from thalweg.engine_client.identity import give_identity, observe_identity, open_authority
@@ -149,6 +150,7 @@ async def enrol(
 async def register(session: AsyncSession, resources: Resources, name: str, url: str, control_token: str) -> EngineRow:
     """Adds an engine that answers. Raises name_taken, conflict or invalid_request."""
     url = url.rstrip("/")
+    require_private_way(url)
     if await repository.is_taken(session, EngineRow.name, name):
         raise name_taken("engine", name)
     if await repository.is_taken(session, EngineRow.url, url):
