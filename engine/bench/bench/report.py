@@ -5,24 +5,40 @@ import json
 import os
 import platform
 import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from bench.surroundings import Surroundings, Watch, before_a_run
 from harness.cluster import server_programs
 
 Figure = Mapping[str, Any]
 
 
 class Report:
-    """Prints as it goes; with --out everything is also in that file, which bench.results reads."""
+    """Prints as it goes; with --out everything is also in that file, which bench.results reads.
+
+    Beside each figure stands what else the machine did meanwhile. On a busy one it does not begin, unless with --force;
+    then, and where the machine became busy on the way, the document says so.
+    """
 
     def __init__(self, scenario: str, arguments: argparse.Namespace) -> None:
         self.scenario = scenario
         self.out: Path | None = arguments.out
         self.document: dict[str, Any] = {"scenario": scenario, "machine": machine(), "figures": [], "findings": [],
-                                         "series": {}, "date": time.strftime("%Y-%m-%d", time.gmtime())}
+                                         "series": {}, "date": time.strftime("%Y-%m-%d", time.gmtime()),
+                                         "busy": []}
+        disk = Path(os.environ.get("THALWEG_TEST_DIR") or tempfile.gettempdir())
+        found = before_a_run(disk)
+        self.say(f"machine: {found}")
+        if found.is_busy and not arguments.force:
+            sys.exit("The machine is busy, and figures from here would say nothing. Wait until it is quiet, or give "
+                     "--force: the results are then marked.")
+        self._note("before the run", found)
+        self.watch = Watch(disk)
 
     def method(self, text: str) -> None:
         self.document["method"] = " ".join(text.split())
@@ -33,8 +49,14 @@ class Report:
 
     def figure(self, line: str, **values: Any) -> None:
         """One measurement: a line for people, its values for the file."""
-        self.document["figures"].append(values)
-        self.say(line)
+        found = self.watch.look()
+        self.document["figures"].append({**values, **found.figures()})
+        self.say(f"{line}   [{found}]")
+        self._note(f"figure {len(self.document['figures'])}", found)
+
+    def _note(self, when: str, found: Surroundings) -> None:
+        if found.is_busy:
+            self.document["busy"].append(f"{when}: {found}")
 
     def finding(self, line: str) -> None:
         """What the figures say when they are put together; the page repeats it."""
@@ -49,6 +71,8 @@ class Report:
         if self.out:
             self.out.parent.mkdir(parents=True, exist_ok=True)
             self.out.write_text(json.dumps(self.document, indent=1) + "\n")
+        if self.document["busy"]:
+            self.say("THE MACHINE WAS BUSY: " + "; ".join(self.document["busy"]))
         self.say(f"{self.scenario} ratio: {value:.2f}")
 
 
@@ -64,4 +88,5 @@ def machine() -> str:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, help="write the figures to this file, as JSON")
+    parser.add_argument("--force", action="store_true", help="run on a busy machine too, and mark the results")
     parser.add_argument("--keep", action="store_true", help="keep the clusters' directory")

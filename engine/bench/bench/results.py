@@ -22,6 +22,7 @@ class Scenario:
     goal: str
     paper: str
     plot: Callable[[Document], str]
+    versus_native: bool = False  # R is Thalweg over PostgreSQL's own subscription
 
 
 def _by_method(document: Document, value: str, **wanted: Any) -> list[tuple[str, float]]:
@@ -96,16 +97,19 @@ SCENARIOS = [
     Scenario("staged", "End to end, staged", "2.2 or more",
              "Seed 000, VI.D and figure 16: the same experiment went from 5 100 LCR/s to over 20 000 with latch-free "
              "queues, the data layer and the metadata cache together; its yardstick was the product before them.",
-             _rates),
+             _rates, versus_native=True),
     Scenario("staged1", "One row a transaction", "1.5 or more",
-             "Not in the paper: what a commit costs when it cannot be shared by ten rows.", _rates),
+             "Not in the paper: what a commit costs when it cannot be shared by ten rows.", _rates,
+             versus_native=True),
     Scenario("bigtx", "One transaction of 428 400 rows", "1.5 or more",
              "Seed 003: such a transaction was applied at 2 700 LCR/s on average; seed 000, I promises that streaming "
-             "makes latency independent of a transaction's size.", _bigtx),
+             "makes latency independent of a transaction's size.", _bigtx, versus_native=True),
     Scenario("drain", "Catching up after TPC-B", "1.5 or more",
-             "Seed 000, VI.D stages its workload for the same reason: source and replication do not compete.", _drain),
+             "Seed 000, VI.D stages its workload for the same reason: source and replication do not compete.", _drain,
+             versus_native=True),
     Scenario("latency", "Latency at 20 000 LCR/s", "1 or more, and below one second throughout",
-             "Seed 000, figure 18: sub-second latency in a LAN, with a clock of one second.", _latency),
+             "Seed 000, figure 18: sub-second latency in a LAN, with a clock of one second.", _latency,
+             versus_native=True),
     Scenario("wan", "A far link", "0.9 or more",
              "Seed 000, VI.E and figures 17 and 18: 50 ms between California and Texas; propagation filled a line "
              "that varied between 4.5 and 5.2 MB/s, with acknowledgements by time.", _wan),
@@ -117,7 +121,7 @@ SCENARIOS = [
              "slower for it.", _rates),
     Scenario("fanout", "Several destinations", "above 1: Thalweg's source CPU stays flat, native's walsenders multiply",
              "Seed 000, figure 4: one capture feeds many propagations and applies, so the source is decoded once.",
-             _fanout),
+             _fanout, versus_native=True),
     Scenario("queue", "The queue", "above 1",
              "Seed 000, figure 14: 5 500 LCR/s with the latch-based queue, 21 000 to 25 000 with the latch-free one.",
              _lines("consumers", ("wait-free", "spmc_per_second"), ("mutex", "mutex_per_second"))),
@@ -135,9 +139,17 @@ figures here as JSON and draws the plots. `make bench SCENARIO=results` only dra
 `source cpu`, `engine cpu` and `destination cpu` are CPU seconds for a million LCRs. R is Thalweg over PostgreSQL's own
 subscription at its best setting in the same run, unless said otherwise.
 
-| scenario | R | goal |
-|---|---|---|
+Beside each figure stands what else the machine did meanwhile: `load`, the runnable tasks of the last minute, the run's
+own with them; `others percent`, the CPU of all cores that other processes used; `steal percent`, what the hypervisor
+took; `flush ms`, how long the disk takes for a page. A run does not begin where others use more than 10 % or 5 % are
+stolen, unless it is forced; it is marked as *busy* then, and where the machine became so on the way. *Not recorded*:
+the figures are of before this was looked at.
+
+| scenario | R | again, quiet | machine | goal |
+|---|---|---|---|---|
 """
+# Ratios that others than its builders measured, on a quiet machine: {"ratios": {scenario: R}, "text": how}.
+AGAIN = "again.json"
 
 
 def main() -> None:
@@ -146,17 +158,44 @@ def main() -> None:
              if (file := directory / f"{scenario.name}.json").exists()]
     if not found:
         sys.exit(f"{directory}: no results")
-    page = HEAD + "".join(f"| [{scenario.name}](#{_anchor(scenario.title)}) | {document['ratio']:.2f} | "
-                          f"{scenario.goal} |\n" for scenario, document in found)
+    again: Document = {"ratios": {}, "text": ""}
+    if (directory / AGAIN).exists():
+        again = json.loads((directory / AGAIN).read_text())
+    ratios: dict[str, float] = again["ratios"]
+    page = HEAD + "".join(
+        f"| [{scenario.name}](#{_anchor(scenario.title)}) | {document['ratio']:.2f} | "
+        f"{f'{ratios[scenario.name]:.2f}' if scenario.name in ratios else ''} | {_machine(document)} | "
+        f"{scenario.goal} |\n" for scenario, document in found)
+    page += f"\n{again['text']}\n" if again["text"] else ""
+    page += _where_native_is_ahead(found, ratios)
     for scenario, document in found:
         (directory / f"{scenario.name}.svg").write_text(scenario.plot(document))
         page += _section(scenario, document)
     (directory / "README.md").write_text(page)
 
 
+def _machine(document: Document) -> str:
+    if "busy" not in document:
+        return "not recorded"
+    return "**busy**" if document["busy"] else "quiet"
+
+
+def _where_native_is_ahead(found: list[tuple[Scenario, Document]], again: dict[str, float]) -> str:
+    """Of two figures that differ, the worse one counts."""
+    ahead = []
+    for scenario, document in found:
+        worst = min(document["ratio"], again.get(scenario.name, document["ratio"]))
+        if scenario.versus_native and worst < 1:
+            ahead.append(f"* **{scenario.name}**: R = {worst:.2f}.")
+    if not ahead:
+        return ""
+    return "\n## Where PostgreSQL's own replication is ahead\n\n" + "\n".join(ahead) + "\n"
+
+
 def _section(scenario: Scenario, document: Document) -> str:
     return (f"\n## {scenario.title}\n\n![{scenario.title}]({scenario.name}.svg)\n\n"
             f"**R = {document['ratio']:.2f}** (goal: {scenario.goal}). {scenario.paper}\n\n"
+            + "".join(f"**Measured on a busy machine**: {line}.\n\n" for line in document.get("busy", [])[:3]) +
             f"Method: {document['method']}\n\n{_table(document)}\n"
             + "".join(f"* {line}\n" for line in document["findings"]) + "\n" * bool(document["findings"]) +
             f"`make bench SCENARIO={scenario.name}`, {document['date']}: {document['machine']}.\n")
