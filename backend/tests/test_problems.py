@@ -126,3 +126,26 @@ async def test_console_and_its_caching(app: FastAPI, anonymous: httpx.AsyncClien
     async with make_client(app) as client:
         for path in ("/..%2fsecret", "/%2e%2e/secret", "/assets/../../secret"):
             assert (await client.get(path)).text != "s"
+
+
+async def test_console_comes_compressed_where_the_browser_takes_it(app: FastAPI, anonymous: httpx.AsyncClient) -> None:
+    root = app.state.settings.console_directory
+    (root / "assets").mkdir(parents=True, exist_ok=True)
+    script = root / "assets" / "big.js"
+    for suffix in ("", ".br", ".gz"):
+        script.with_name(script.name + suffix).write_text(f"as it is{suffix}")
+
+    async def encoding(accepted: str) -> str | None:
+        # Raw: the client would try to decompress what only pretends to be compressed.
+        async with anonymous.stream("GET", "/assets/big.js", headers={"Accept-Encoding": accepted}) as answer:
+            assert answer.headers["content-type"].startswith("text/javascript")
+            assert answer.headers["vary"] == "Accept-Encoding"
+            assert "immutable" in answer.headers["cache-control"]
+            return answer.headers.get("content-encoding")
+
+    assert await encoding("gzip, deflate, br") == "br"
+    assert await encoding("gzip") == "gzip"
+    assert await encoding("br;q=0, gzip;q=0.5") == "gzip"
+    assert await encoding("identity") is None
+    (root / "assets" / "big.js.br").unlink()
+    assert await encoding("br") is None

@@ -1,5 +1,10 @@
-"""Serves the built console: hashed assets for ever, index.html always fresh and for every page's address."""
+"""Serves the built console: hashed assets for ever, index.html always fresh and for every page's address.
 
+The build lays compressed copies beside its files (`index.js.br`, `index.js.gz`); a browser gets the smallest one that
+it accepts (RFC 9110, 12.5.3).
+"""
+
+import mimetypes
 from pathlib import Path
 
 from fastapi.responses import FileResponse
@@ -12,6 +17,8 @@ from thalweg.kernel.problems import Problem
 
 FOREVER = "public, max-age=31536000, immutable"
 FRESH = "no-cache"
+# The smaller one first.
+ENCODINGS = {"br": ".br", "gzip": ".gz"}
 
 
 class Console:
@@ -35,11 +42,11 @@ class Console:
             return respond(request, problem)
         file = self._file(path)
         if file is not None:
-            return FileResponse(file, headers={"Cache-Control": FOREVER if path.startswith("/assets/") else FRESH})
+            return _answer(request, file, FOREVER if path.startswith("/assets/") else FRESH)
         index = self._root / "index.html"
         is_page = "." not in path.rsplit("/", 1)[-1]
         if is_page and index.is_file():
-            return FileResponse(index, headers={"Cache-Control": FRESH})
+            return _answer(request, index, FRESH)
         cure = "Build it with `make build`." if not index.is_file() else "Check the address."
         return respond(request, Problem("not_found", f"The console has no page at {path}.", cure))
 
@@ -48,3 +55,22 @@ class Console:
             return None
         file = (self._root / path.lstrip("/")).resolve()
         return file if file.is_relative_to(self._root) and file.is_file() else None
+
+
+def _answer(request: Request, file: Path, caching: str) -> FileResponse:
+    headers = {"Cache-Control": caching, "Vary": "Accept-Encoding"}
+    media_type = mimetypes.guess_type(file.name)[0]
+    for encoding in ENCODINGS:
+        copy = file.with_name(file.name + ENCODINGS[encoding])
+        if accepts(request.headers.get("accept-encoding", ""), encoding) and copy.is_file():
+            return FileResponse(copy, headers={**headers, "Content-Encoding": encoding}, media_type=media_type)
+    return FileResponse(file, headers=headers, media_type=media_type)
+
+
+def accepts(header: str, encoding: str) -> bool:
+    """Whether a browser takes `encoding`: it is listed, and not with a weight of 0."""
+    for item in header.lower().split(","):
+        name, _, weight = item.partition(";")
+        if name.strip() == encoding:
+            return weight.replace(" ", "").rstrip("0").rstrip(".") != "q="
+    return False
