@@ -7,7 +7,9 @@ import { StreamScreen } from "../screens/stream-screen.ts";
 import { Wizard } from "../screens/wizard.ts";
 
 async function expectNoViolations(page: Page, where: string): Promise<void> {
-  const { violations } = await new AxeBuilder({ page }).analyze();
+  const { violations } = await new AxeBuilder({ page })
+    .options({ rules: { "target-size": { enabled: true } } })
+    .analyze();
   const found = violations.flatMap(({ id, help, nodes }) =>
     nodes.map(
       (node) =>
@@ -79,6 +81,19 @@ for (const scheme of ["light", "dark"] as const) {
       }
     });
 
+    test("at the width of a phone", async ({ page }) => {
+      await page.setViewportSize({ width: 390, height: 844 });
+      await page.goto("/");
+      await expect(page.getByRole("list", { name: "Streams" })).toBeVisible();
+      await check(page, "Overview of a phone");
+      await page.getByRole("link", { name: stack.demo.stream, exact: true }).click();
+      await expect(page.getByRole("list", { name: "Components" })).toBeVisible();
+      await check(page, "Stream on a phone");
+      await page.getByRole("button", { name: "Menu" }).click();
+      await expect(page.getByRole("navigation", { name: "Main" })).toBeVisible();
+      await check(page, "Drawer of a phone");
+    });
+
     test("a stream's page with all its tabs and its dialogue", async ({ page }) => {
       const stream = new StreamScreen(page);
       await stream.open(stack.demo.stream);
@@ -89,14 +104,7 @@ for (const scheme of ["light", "dark"] as const) {
       await check(page, "Now, opened to the appliers' threads");
       await page.getByRole("radiogroup", { name: "View of the components" }).getByText("Table").click();
       await check(page, "Now, components as a table");
-      for (const tab of [
-        /^History/,
-        /^Transactions/,
-        /^Latency/,
-        /^Tables/,
-        /^Parameters/,
-        /^Error queue/,
-      ]) {
+      for (const tab of [/^History/, /^Transactions/, /^Latency/, /^Tables/, /^Parameters/, /^Error queue/]) {
         await stream.tab(tab);
         await expect(page.getByText(/^Loading/)).toHaveCount(0);
         await check(page, String(tab));

@@ -7,8 +7,10 @@ import type { Sample } from "./types";
 export type LiveState = "connecting" | "live" | "lost";
 
 const RETRY_AFTER_MS = 3000;
-/** Samples of many streams come one by one; they are shown together. */
-const SHOW_EVERY_MS = 200;
+/** Samples of many streams come one by one; they are shown together, so that a page is drawn once a second. */
+const SHOW_EVERY_MS = 1000;
+/** After a pause the first sample waits this long for those that come with it. */
+const TOGETHER_MS = 50;
 
 let state: LiveState = "connecting";
 let lostSince: number | null = null;
@@ -49,9 +51,11 @@ export function useLiveEvents(): void {
     let closed = false;
     let samples: Sample[] = [];
     let showing: ReturnType<typeof setTimeout> | undefined;
+    let shownAt = 0;
 
     const show = () => {
       showing = undefined;
+      shownAt = Date.now();
       takeSamples(cache, samples);
       samples = [];
     };
@@ -79,7 +83,7 @@ export function useLiveEvents(): void {
           const event = parse(name, (message as MessageEvent<string>).data);
           if (event?.name === "stream.sample") {
             samples.push(event.data);
-            showing ??= setTimeout(show, SHOW_EVERY_MS);
+            showing ??= setTimeout(show, Math.max(TOGETHER_MS, shownAt + SHOW_EVERY_MS - Date.now()));
           } else if (event) takeEvent(cache, event);
           else void cache.invalidateQueries();
         });

@@ -24,7 +24,9 @@ const entries = [
   { to: "/settings", label: "Settings", icon: IconSettings, under: [] },
 ] as const;
 
-export function Navigation() {
+/** `onChosen` closes the drawer that holds it, where there is one. */
+export function Navigation({ onChosen }: { onChosen?: () => void }) {
+  const tall = onChosen !== undefined;
   const path = useLocation({ select: (location) => location.pathname });
   return (
     <Stack component="nav" aria-label="Main" gap={2} p={8}>
@@ -40,16 +42,17 @@ export function Navigation() {
             to={to}
             label={label}
             active={active}
+            onClick={onChosen}
             aria-current={active ? "page" : undefined}
             leftSection={<Icon size={17} stroke={1.7} aria-hidden />}
             styles={{
               root: {
                 borderRadius: 5,
-                padding: "6px 10px",
+                padding: tall ? "12px 12px" : "6px 10px",
                 background: active ? "var(--accent-soft)" : undefined,
                 color: active ? "var(--accent)" : "var(--text-primary)",
               },
-              label: { fontSize: 13, fontWeight: active ? 600 : 450 },
+              label: { fontSize: tall ? 15 : 13, fontWeight: active ? 600 : 450 },
             }}
           />
         );

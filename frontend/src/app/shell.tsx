@@ -1,8 +1,8 @@
-import { AppShell, Box, Button, Center, Group, Loader, Menu } from "@mantine/core";
-import { IconChevronDown, IconLogout, IconUser } from "@tabler/icons-react";
+import { ActionIcon, AppShell, Box, Button, Center, Drawer, Group, Loader, Menu } from "@mantine/core";
+import { IconChevronDown, IconLogout, IconMenu2, IconUser } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation, useNavigate, useRouter } from "@tanstack/react-router";
-import { useEffect, useRef } from "react";
+import { useEffect, useRef, useState } from "react";
 import { useLiveEvents } from "@/api/live";
 import { problemInWords } from "@/api/problem-in-words";
 import { sessionQuery, useLogout } from "@/api/session";
@@ -10,6 +10,7 @@ import type { Session } from "@/api/types";
 import { AlertBell } from "@/features/alerts/alert-bell";
 import { LiveMarker } from "@/features/live-status/live-marker";
 import { BrandMark } from "@/ui/brand-mark";
+import { useNarrow } from "@/ui/narrow";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { ColorSchemeToggle } from "./color-scheme-toggle";
 import { Navigation } from "./navigation";
@@ -53,27 +54,33 @@ function ToLogin() {
 function Shell({ session }: { session: Session }) {
   useLiveEvents();
   const content = useRef<HTMLDivElement>(null);
+  const narrow = useNarrow();
   useFocusOnNavigation(content);
   return (
-    <AppShell header={{ height: 48 }} navbar={{ width: 188, breakpoint: 0 }}>
+    <AppShell header={{ height: 48 }} navbar={narrow ? undefined : { width: 188, breakpoint: 0 }}>
       <a href="#content" className="skip-link">
         Skip to content
       </a>
       <AppShell.Header className={classes.header}>
-        <Link to="/" className={classes.brand} aria-label="Thalweg, overview">
-          <BrandMark />
-          Thalweg
-        </Link>
-        <Group gap="sm">
+        <Group gap={6} wrap="nowrap">
+          {narrow && <NavigationDrawer />}
+          <Link to="/" className={classes.brand} aria-label="Thalweg, overview">
+            <BrandMark />
+            Thalweg
+          </Link>
+        </Group>
+        <Group gap={narrow ? 6 : "sm"} wrap="nowrap">
           <LiveMarker />
           <AlertBell />
           <ColorSchemeToggle />
-          <UserMenu session={session} />
+          <UserMenu session={session} narrow={narrow} />
         </Group>
       </AppShell.Header>
-      <AppShell.Navbar className={classes.navbar} component="div">
-        <Navigation />
-      </AppShell.Navbar>
+      {!narrow && (
+        <AppShell.Navbar className={classes.navbar} component="div">
+          <Navigation />
+        </AppShell.Navbar>
+      )}
       <AppShell.Main className={classes.main}>
         <Box id="content" ref={content} tabIndex={-1} className={classes.content}>
           <Outlet />
@@ -95,20 +102,42 @@ function useFocusOnNavigation(content: React.RefObject<HTMLDivElement | null>) {
   }, [path, content]);
 }
 
-function UserMenu({ session }: { session: Session }) {
+/** On a phone the navigation is a drawer; choosing a page closes it. */
+function NavigationDrawer() {
+  const [opened, setOpened] = useState(false);
+  const close = () => setOpened(false);
+  return (
+    <>
+      <ActionIcon size={40} aria-label="Menu" aria-expanded={opened} onClick={() => setOpened(true)}>
+        <IconMenu2 size={20} stroke={1.7} aria-hidden />
+      </ActionIcon>
+      <Drawer opened={opened} onClose={close} position="left" size={264} title="Thalweg" padding={0}>
+        <Navigation onChosen={close} />
+      </Drawer>
+    </>
+  );
+}
+
+function UserMenu({ session, narrow }: { session: Session; narrow: boolean }) {
   const logout = useLogout();
   const navigate = useNavigate();
   return (
     <Menu position="bottom-end" width={200}>
       <Menu.Target>
-        <Button
-          variant="subtle"
-          color="gray"
-          leftSection={<IconUser size={15} aria-hidden />}
-          rightSection={<IconChevronDown size={13} aria-hidden />}
-        >
-          {session.user.name}
-        </Button>
+        {narrow ? (
+          <ActionIcon size={30} aria-label={session.user.name}>
+            <IconUser size={17} stroke={1.7} aria-hidden />
+          </ActionIcon>
+        ) : (
+          <Button
+            variant="subtle"
+            color="gray"
+            leftSection={<IconUser size={15} aria-hidden />}
+            rightSection={<IconChevronDown size={13} aria-hidden />}
+          >
+            {session.user.name}
+          </Button>
+        )}
       </Menu.Target>
       <Menu.Dropdown>
         <Menu.Label>Role: {session.user.role}</Menu.Label>

@@ -1,7 +1,9 @@
 import { Table, Tooltip, UnstyledButton } from "@mantine/core";
 import { IconArrowDown, IconArrowsSort, IconArrowUp } from "@tabler/icons-react";
-import { memo, type ReactNode, useMemo, useState } from "react";
+import { memo, type ReactNode, useMemo, useRef, useState } from "react";
 import classes from "./data-table.module.css";
+import { useNarrow } from "./narrow";
+import { ROW_PX, useVisibleRows } from "./visible-rows";
 
 export interface Column<Row> {
   key: string;
@@ -58,10 +60,15 @@ export function DataTable<Row>({
   const toggle = (key: string) =>
     setSort((now) => (now?.key === key ? { key, descending: !now.descending } : { key, descending: false }));
 
+  const scroller = useRef<HTMLElement>(null);
+  const shown = useVisibleRows(scroller, sorted.length, maxHeight);
+  const narrow = useNarrow();
+
   const table = (
     <Table
       aria-label={label}
       highlightOnHover
+      aria-rowcount={sorted.length + 1}
       stickyHeader={maxHeight !== undefined}
       className={classes.table}
     >
@@ -81,9 +88,11 @@ export function DataTable<Row>({
         </Table.Tr>
       </Table.Thead>
       <Table.Tbody>
-        {sorted.map((row) => (
+        <Spacer rows={shown.first} columns={columns.length} />
+        {sorted.slice(shown.first, shown.end).map((row) => (
           <RowCells key={rowKey(row)} row={row} columns={columns as Column<unknown>[]} />
         ))}
+        <Spacer rows={sorted.length - shown.end} columns={columns.length} />
         {sorted.length === 0 && empty && (
           <Table.Tr>
             <Table.Td colSpan={columns.length} className={classes.empty}>
@@ -94,12 +103,27 @@ export function DataTable<Row>({
       </Table.Tbody>
     </Table>
   );
-  if (maxHeight === undefined) return table;
+  if (maxHeight === undefined && !narrow) return table;
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard
-    <section style={{ maxHeight, overflow: "auto" }} tabIndex={0} aria-label={`${label}, scrollable`}>
+    <section
+      ref={scroller}
+      style={{ maxHeight, overflow: "auto" }}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard
+      tabIndex={0}
+      aria-label={`${label}, scrollable`}
+    >
       {table}
     </section>
+  );
+}
+
+/** Stands for rows that are not drawn. */
+function Spacer({ rows, columns }: { rows: number; columns: number }) {
+  if (rows <= 0) return null;
+  return (
+    <tr aria-hidden style={{ height: rows * ROW_PX }}>
+      <td colSpan={columns} style={{ padding: 0, height: "auto", border: "none" }} />
+    </tr>
   );
 }
 

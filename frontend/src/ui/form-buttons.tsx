@@ -1,5 +1,6 @@
-import { Button, Group } from "@mantine/core";
+import { Button } from "@mantine/core";
 import type { ReactNode } from "react";
+import classes from "./form-buttons.module.css";
 
 interface FormButtonsProps {
   onCancel: () => void;
@@ -13,13 +14,13 @@ interface FormButtonsProps {
 /** The end of a form in a dialogue: the way out, and the button that submits it. */
 export function FormButtons({ onCancel, children, ...submit }: FormButtonsProps) {
   return (
-    <Group justify="flex-end">
+    <div className={classes.buttons}>
       <Button variant="default" onClick={onCancel}>
         Cancel
       </Button>
       <Button type="submit" {...submit}>
         {children}
       </Button>
-    </Group>
+    </div>
   );
 }

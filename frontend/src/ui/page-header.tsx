@@ -1,5 +1,6 @@
 import { Box, Group, Text, Title } from "@mantine/core";
 import { type ReactNode, useEffect } from "react";
+import classes from "./page-header.module.css";
 
 interface PageHeaderProps {
   title: string;
@@ -14,7 +15,7 @@ export function PageHeader({ title, description, beside, actions }: PageHeaderPr
     document.title = `${title} · Thalweg`;
   }, [title]);
   return (
-    <Group justify="space-between" align="flex-start" wrap="nowrap" mb="sm" gap="lg">
+    <div className={classes.header}>
       <Box miw={0}>
         <Group gap="sm">
           <Title order={1}>{title}</Title>
@@ -26,11 +27,7 @@ export function PageHeader({ title, description, beside, actions }: PageHeaderPr
           </Text>
         )}
       </Box>
-      {actions && (
-        <Group gap="xs" wrap="nowrap" style={{ flex: "none" }}>
-          {actions}
-        </Group>
-      )}
-    </Group>
+      {actions && <div className={classes.actions}>{actions}</div>}
+    </div>
   );
 }

@@ -16,13 +16,11 @@ export function Panel({ title, aside, children, flush = false }: PanelProps) {
   return (
     <Box component="section" className={classes.panel} aria-labelledby={title ? id : undefined}>
       {(title || aside) && (
-        <Group justify="space-between" className={classes.header} wrap="nowrap">
+        <Group justify="space-between" className={classes.header}>
           <Title order={2} id={id}>
             {title}
           </Title>
-          <Group gap="xs" wrap="nowrap">
-            {aside}
-          </Group>
+          <Group gap="xs">{aside}</Group>
         </Group>
       )}
       <Box className={flush ? classes.flush : classes.body}>{children}</Box>

@@ -31,7 +31,7 @@ export function AlertCard({ alert, mayAct, onSilence }: AlertCardProps) {
   const path = `/api/v1/alerts/${alert.id}`;
   return (
     <Box component="article" className={classes.card} data-tone={severity.tone} aria-label={name}>
-      <Group justify="space-between" align="flex-start" wrap="nowrap" gap="lg">
+      <div className={classes.columns}>
         <Stack gap={6} miw={0}>
           <Group gap={8}>
             <ToneIcon tone={firing ? severity.tone : "quiet"} size={18} />
@@ -78,7 +78,7 @@ export function AlertCard({ alert, mayAct, onSilence }: AlertCardProps) {
             )}
           </Text>
         </Stack>
-        <Stack gap={6} align="stretch" style={{ flex: "none" }}>
+        <div className={classes.actions}>
           <Button variant="light" onClick={() => navigate({ href: alert.page })}>
             Open {alert.subject.type === "stream" ? "stream" : "page"}
           </Button>
@@ -107,8 +107,8 @@ export function AlertCard({ alert, mayAct, onSilence }: AlertCardProps) {
               { method: "POST", path: `${path}/acknowledge`, body: { note: "" } },
             ]}
           />
-        </Stack>
-      </Group>
+        </div>
+      </div>
       {takeBack.isError && <ProblemAlert problem={problemInWords(takeBack.error)} />}
       <AcknowledgeDialog alert={alert} opened={taking} onClose={() => setTaking(false)} />
     </Box>

@@ -8,10 +8,12 @@ import { asText, bytes, compactCount, duration, latencyMs, rate } from "@/lib/fo
 import { metrics } from "@/lib/metrics";
 import { healthInWords, reasonBeside } from "@/lib/states";
 import { AnchorLink } from "@/ui/anchor-link";
-import { type Column, DataTable } from "@/ui/data-table";
-import { Quantity } from "@/ui/quantity";
+import { type Column, DataTable, sortRows } from "@/ui/data-table";
+import { useNarrow } from "@/ui/narrow";
+import { Metric, Quantity } from "@/ui/quantity";
 import { Sparkline } from "@/ui/sparkline";
 import { StateBadge, ToneIcon } from "@/ui/tone";
+import classes from "./streams-table.module.css";
 
 /** The order of urgency, so that sorting by health brings trouble to the top. */
 const urgency: Record<string, number> = { error: 0, warning: 1, unknown: 2, ok: 3 };
@@ -88,6 +90,7 @@ const columns: Column<StreamSummary>[] = [
 ];
 
 export function StreamsTable({ streams }: { streams: StreamSummary[] }) {
+  if (useNarrow()) return <StreamCards streams={streams} />;
   return (
     <DataTable
       label="Streams"
@@ -99,10 +102,40 @@ export function StreamsTable({ streams }: { streams: StreamSummary[] }) {
   );
 }
 
+/** A card for each stream, those in trouble first: what a phone has room for. */
+function StreamCards({ streams }: { streams: StreamSummary[] }) {
+  const sorted = sortRows(streams, columns, { key: "health", descending: false });
+  return (
+    <ul className={classes.cards} aria-label="Streams">
+      {sorted.map((stream) => (
+        <li key={stream.id} className={classes.card} aria-label={stream.name}>
+          <Group justify="space-between" wrap="nowrap" align="flex-start" gap="xs">
+            <NameCell stream={stream} />
+            <StateBadge state={stream.phase} compact />
+          </Group>
+          <HealthCell stream={stream} />
+          <div className={classes.figures}>
+            <Metric metric="lcrRate" label="Rate" quantity={rate(stream.lcrs_per_second, "LCR")} />
+            <Metric metric="latencyP99" quantity={latencyMs(stream.latency.p99_ms)} />
+            <Metric metric="backlogBytes" quantity={bytes(stream.backlog.bytes)} />
+            <Metric metric="errors" quantity={compactCount(stream.error_queue_transactions, "txn")} />
+          </div>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
 function NameCell({ stream }: { stream: StreamSummary }) {
   return (
     <Box py={2} miw={130}>
-      <AnchorLink to="/streams/$streamId" params={{ streamId: stream.id }} fw={600} size="sm">
+      <AnchorLink
+        to="/streams/$streamId"
+        params={{ streamId: stream.id }}
+        fw={600}
+        size="sm"
+        className={classes.name}
+      >
         {stream.name}
       </AnchorLink>
       <Group gap={4} wrap="nowrap">

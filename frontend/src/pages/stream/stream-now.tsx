@@ -89,7 +89,7 @@ export function StreamNow({ stream, mayAct, onErrorQueue, minutes, onMinutes }: 
 
 function KeyFigures({ stream }: { stream: Stream }) {
   return (
-    <SimpleGrid cols={{ base: 4, lg: 8 }} spacing={0} className={classes.figures}>
+    <SimpleGrid cols={{ base: 2, sm: 4, lg: 8 }} spacing={0} className={classes.figures}>
       <Metric metric="lcrRate" size="lg" quantity={rate(stream.lcrs_per_second, "LCR")} />
       <Metric metric="transactionRate" size="lg" quantity={rate(stream.transactions_per_second, "txn")} />
       <Metric metric="byteRate" size="lg" quantity={byteRate(stream.bytes_per_second)} />

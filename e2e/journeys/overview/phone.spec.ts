@@ -1,0 +1,77 @@
+// At the width of a phone: the menu is a drawer, streams are cards, an alert is acknowledged with the thumb.
+import { expect, type Page, test } from "@playwright/test";
+import { stack } from "../../environment/stack.ts";
+import { Shell } from "../../screens/shell.ts";
+
+test.use({ viewport: { width: 390, height: 844 }, hasTouch: true });
+
+/** What a thumb hits. */
+const THUMB_PX = 44;
+
+async function expectNoSidewaysScroll(page: Page, where: string): Promise<void> {
+  await expect(page.getByText(/^Loading/)).toHaveCount(0);
+  const width = await page.evaluate(() => document.scrollingElement?.scrollWidth);
+  expect(width, where).toBe(390);
+}
+
+test("a card for each stream leads to its page; the drawer leads everywhere", async ({ page }) => {
+  const shell = new Shell(page);
+  await page.goto("/");
+  const card = page.getByRole("list", { name: "Streams" }).getByRole("listitem", { name: stack.demo.stream });
+  await expect(card).toContainText("Replicating");
+  await expect(card).toContainText(/LCR\/s/);
+  await expectNoSidewaysScroll(page, "Overview");
+  await card.getByRole("link", { name: stack.demo.stream }).tap();
+  await expect(shell.heading(stack.demo.stream)).toBeVisible();
+  await expect(page.getByRole("list", { name: "Components" })).toBeVisible();
+  await expectNoSidewaysScroll(page, "Stream");
+  for (const entry of ["Alerts", "Databases", "Engines", "Advisor", "Operations", "Audit", "Settings"]) {
+    await page.getByRole("button", { name: "Menu" }).tap();
+    const drawer = page.getByRole("dialog", { name: "Thalweg" });
+    await drawer.getByRole("link", { name: entry, exact: true }).tap();
+    await expect(shell.heading(entry)).toBeVisible();
+    await expect(drawer).toBeHidden();
+    await expectNoSidewaysScroll(page, entry);
+  }
+});
+
+test("an alert is acknowledged with the thumb", async ({ page }) => {
+  const alert = {
+    id: "1",
+    rule: "latency",
+    title: "Latency above its threshold",
+    severity: "critical",
+    state: "firing",
+    subject: { type: "stream", id: "s", name: stack.demo.stream },
+    stream_id: "s",
+    message: "Latency is 40 s.",
+    meaning: "The destination is late.",
+    action: "Look at the path.",
+    page: "/",
+    fired_at: new Date().toISOString(),
+    pending_at: new Date().toISOString(),
+    silenced: false,
+    acknowledged_at: null as string | null,
+    acknowledged_by: null as string | null,
+    note: null,
+    run_id: null,
+  };
+  // The demo is healthy: only what the page reads and writes of this alert is stood in for.
+  await page.route(/\/api\/v1\/alerts\?/, (route) =>
+    route.fulfill({ json: { items: [alert], next_cursor: null } }),
+  );
+  await page.route("**/api/v1/alerts/1/acknowledge", (route) => {
+    Object.assign(alert, { acknowledged_at: new Date().toISOString(), acknowledged_by: stack.admin.name });
+    return route.fulfill({ json: alert });
+  });
+  await page.goto("/alerts");
+  const card = page.getByRole("article", { name: /Latency above its threshold/ });
+  const button = card.getByRole("button", { name: "Acknowledge…" });
+  expect((await button.boundingBox())?.height).toBeGreaterThanOrEqual(THUMB_PX);
+  await button.tap();
+  const dialog = page.getByRole("dialog", { name: "Acknowledge alert" });
+  const confirm = dialog.getByRole("button", { name: "Acknowledge" });
+  expect((await confirm.boundingBox())?.height).toBeGreaterThanOrEqual(THUMB_PX);
+  await confirm.tap();
+  await expect(card).toContainText(`Acknowledged by ${stack.admin.name}`);
+});
