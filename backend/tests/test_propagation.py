@@ -236,15 +236,16 @@ async def test_both_halves_are_one_stream(
     collector: Running,  # noqa: F811
 ) -> None:
     alpha, bravo = pair
-    alpha.double.positions = {"captured": "0/90", "applied": "0/70", "confirmed": "0/60", "source_end": "0/A0"}
-    bravo.double.positions = {"captured": "0/80", "applied": "0/50", "confirmed": "0/40", "source_end": "0/88"}
+    # Beyond the real source's end, whose own word counts, too.
+    alpha.double.positions = {"captured": "FF/90", "applied": "FF/70", "confirmed": "FF/60", "source_end": "FF/A0"}
+    bravo.double.positions = {"captured": "FF/80", "applied": "FF/50", "confirmed": "FF/40", "source_end": "FF/88"}
     stream = await created(operator, registered, **over(pair))
     path = f"{STREAMS}/{stream['id']}"
     running = await wait_for(operator, path, phase="REPLICATING")
     assert running["mode"] == "propagation"
     assert (running["capture_engine"]["name"], running["destinations"][0]["engine"]["name"]) == ("alpha", "bravo")
     assert running["positions"] == {
-        "captured": "0/90", "applied": "0/50", "confirmed": "0/60", "source_end": "0/A0",
+        "captured": "FF/90", "applied": "FF/50", "confirmed": "FF/60", "source_end": "FF/A0",
     }  # fmt: skip
     assert [(half["role"], half["phase"]) for half in running["halves"]] == [
         ("SENDING", "REPLICATING"), ("RECEIVING", "REPLICATING"),

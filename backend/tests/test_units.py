@@ -18,7 +18,7 @@ from thalweg.kernel.rules import TableRule, TableRules
 from thalweg.live.health import Facts, health_of
 from thalweg.live.positions import lsn_of
 from thalweg.live.rates import Reading, sample_of
-from thalweg.live.schemas import Sample
+from thalweg.live.schemas import Backlog, Sample
 
 
 @pytest.mark.parametrize(
@@ -149,6 +149,9 @@ def facts(**changes: Any) -> Facts:
 ERROR = {"title": "The connection broke", "message": "server closed it"}
 
 
+BEHIND = Backlog(bytes=3 << 20, seconds=None, age_seconds=300, seconds_to_full=7200)
+
+
 def sample_with(**changes: Any) -> Sample:
     return sample_of("k3j2h1g4", reading(1), reading(2)).model_copy(update=changes)
 
@@ -163,7 +166,14 @@ def sample_with(**changes: Any) -> Sample:
         ({"observed_status": "ABORTED", "observed": {"error": ERROR}}, "error", "The connection broke"),
         ({"observed_phase": "RETRYING", "observed": {"error": ERROR}}, "warning", "Trying again"),
         ({"desired_status": "DROPPED", "observed": {"error": ERROR}}, "warning", "held up by: server closed"),
-        ({"desired_status": "DISABLED", "observed_status": "DISABLED"}, "ok", "Stopped"),
+        ({"desired_status": "DISABLED", "observed_status": "DISABLED"}, "stopped", "Stopped. The source keeps its WAL"),
+        (
+            {"desired_status": "DISABLED", "observed_status": "DISABLED", "backlog": BEHIND},
+            "warning",
+            "Stopped. 3.0 MiB of WAL wait for it at the source, the oldest 5 min old. In 2 h max_slot_wal_keep_size",
+        ),
+        ({"backlog": BEHIND}, "warning", "5 min behind its source: 3.0 MiB of WAL are not applied."),
+        ({"backlog": BEHIND, "engine_state": "UNREACHABLE"}, "unknown", "3.0 MiB of WAL wait for it"),
         ({"sample": sample_with(error_queue_transactions=2)}, "warning", "2 transactions are parked"),
     ],
 )

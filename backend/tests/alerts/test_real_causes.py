@@ -39,7 +39,7 @@ from thalweg.kernel.settings import Settings
 def quick(app: FastAPI, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stop counts after one second instead of ten, and what is over is resolved at once. Not latency: it is seen only
     at the moment when late changes have come through."""
-    settings.alerts_interval = settings.alerts_sources_interval = 0.2
+    settings.alerts_interval = settings.sources_interval = 0.2
     monkeypatch.setattr(conditions, "STANDS_SECONDS_MIN", 1)
     for rule in set(RuleId) - {RuleId.LATENCY}:
         monkeypatch.setitem(RULES, rule, replace(RULES[rule], resolve_seconds=0))

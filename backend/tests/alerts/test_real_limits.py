@@ -37,7 +37,7 @@ DISK_MIB = 320
 @pytest.fixture(autouse=True)
 def quick(app: FastAPI, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Growth is known after two seconds instead of ten, and what is over is resolved at once."""
-    settings.alerts_interval = settings.alerts_sources_interval = 0.2
+    settings.alerts_interval = settings.sources_interval = 0.2
     monkeypatch.setattr(trend, "SPAN_MIN", timedelta(seconds=2))
     monkeypatch.setattr(trend, "POINTS_MAX", 3000)
     for rule in FULL:

@@ -8,7 +8,7 @@ from thalweg.alerting.catalogue import RuleId, SubjectType
 from thalweg.alerting.facts import EngineFacts, Facts, StreamFacts
 from thalweg.alerting.policy import Policy, RuleSettings
 from thalweg.alerting.trend import Memory, seconds_to
-from thalweg.alerting.words import days, duration, size
+from thalweg.kernel.words import days, duration, size
 
 # A firing alert is over only when its value is this far on the good side of the threshold: no flapping at the edge.
 CLEAR_SHARE = 0.8

@@ -10,7 +10,10 @@ from rich.table import Table
 out = Console(highlight=False, soft_wrap=not os.isatty(1))
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
-LEVELS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "error": "[red]error[/]", "unknown": "[dim]unknown[/]"}
+LEVELS = {
+    "ok": "[green]ok[/]", "stopped": "[yellow]stopped[/]", "warning": "[yellow]warning[/]", "error": "[red]error[/]",
+    "unknown": "[dim]unknown[/]",
+}  # fmt: skip
 SIGNS = {"ok": "[green]✓[/]", "warning": "[yellow]![/]", "failed": "[red]✗[/]"}
 
 
@@ -50,6 +53,32 @@ def size(value: float | None) -> str:
 
 def seconds(value: float | None) -> str:
     return milliseconds(None if value is None else value * 1000)
+
+
+def ago(value: float) -> str:
+    """An age in its largest unit: 4 s, 12 min, 3 h, 9 d."""
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if value >= 2 * length:
+            return f"{value / length:.0f} {unit}"
+    return f"{max(0.0, value):.0f} s"
+
+
+def backlog_in_words(backlog: dict[str, Any]) -> str:
+    """Its size, its age where it has one, and when it is full."""
+    text = size(backlog["bytes"])
+    if backlog["bytes"] and backlog["age_seconds"] is not None and backlog["age_seconds"] >= 1:
+        text += f" since {ago(backlog['age_seconds'])}"
+    if backlog["seconds_to_full"] is not None:
+        text += f", full in {ago(backlog['seconds_to_full'])}"
+    return text
+
+
+def path_of(stream: dict[str, Any], destination: dict[str, Any] | None = None) -> str:
+    """“stream → destination”; a stream with several destinations by their number."""
+    destinations = stream["destinations"]
+    if destination is None and len(destinations) != 1:
+        return f"{stream['name']} → {len(destinations)} destinations"
+    return f"{stream['name']} → {(destination or destinations[0])['database']['name']}"
 
 
 def stream_state(stream: dict[str, Any]) -> str:

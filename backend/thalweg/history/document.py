@@ -13,6 +13,8 @@ from thalweg.live.schemas import Sample
 VERSION = b"\x01"
 DIGITS = 5
 """Significant ones of a fraction: more than a chart or a percentage needs."""
+MOMENTARY = {"age_seconds", "growth_bytes_per_second", "seconds_to_full", "applied", "source_read_at"}
+"""Of a backlog, what history does not keep."""
 Json = dict[str, Any]
 
 
@@ -40,8 +42,10 @@ def _typical() -> bytes:
 
 
 def document_of(sample: Sample) -> Json:
-    """Without what its row says."""
-    return sample.model_dump(mode="json", by_alias=True, exclude={"stream_id"})
+    """Without what its row says, and without what only the present is asked about."""
+    left_out: dict[str, Any] = {"stream_id": True, "backlog": MOMENTARY}
+    left_out["destinations"] = {"__all__": {"backlog": MOMENTARY}}
+    return sample.model_dump(mode="json", by_alias=True, exclude=left_out)
 
 
 def encode(document: Json) -> bytes:

@@ -21,6 +21,9 @@ def join(parts: list[Json]) -> Json:
     parts = sorted(parts, key=lambda part: not _has(part, "CAPTURE"))
     applying = [part for part in parts if _has(part, "APPLY")] or parts
     base = applying[0]
+    destinations = _destinations(parts)
+    # What several destinations apply is the same changes again and again: the stream has its source's rate.
+    counted = applying if len(destinations) < 2 else parts[:1]
     high: Json = {}
     for part in parts:
         high |= {
@@ -30,13 +33,13 @@ def join(parts: list[Json]) -> Json:
         }
     whole = {
         **base,
-        **{name: _sum([part[name] for part in applying]) for name in RATES},
+        **{name: _sum([part[name] for part in counted]) for name in RATES},
         "status": "ABORTED" if any(part["status"] == "ABORTED" for part in parts) else base["status"],
         "phase": min((part["phase"] for part in parts), key=_earliness),
         "latency": max((part["latency"] for part in applying), key=lambda latency: latency["p99_ms"] or -1.0),
         "backlog": _longest_backlog(parts),
         "error_queue_transactions": _sum([part["error_queue_transactions"] for part in applying]) or 0,
-        "destinations": _destinations(parts),
+        "destinations": destinations,
         "components": [component for part in parts for component in part["components"]],
     }
     return {**whole, "high": high} if high else whole

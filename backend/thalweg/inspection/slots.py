@@ -1,48 +1,86 @@
-"""Replication slots at a source, read with no more privilege than to connect: the view is for everybody."""
+"""Replication slots of a server, read with no more privilege than to connect: the view is for everybody."""
 
-from dataclasses import dataclass
+from typing import Any
 
-from thalweg.inspection.connection import connected, read_all, read_one
+from pydantic import BaseModel
+
+from thalweg.inspection.connection import Connection, connected, read_all, read_one, read_system_identifier
 from thalweg.inspection.target import Target
 
 # On a standby there is no current WAL position of its own: what it has replayed is its end.
 END = """
 SELECT ((CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END) - '0/0')::int8
-       AS lsn
+       AS lsn, current_setting('server_version_num')::int AS version,
+       (SELECT nullif(setting::int8, -1) * 1024 * 1024 FROM pg_settings WHERE name = 'max_slot_wal_keep_size')
+       AS keep_bytes,
+       current_setting('max_replication_slots')::int AS slots_max
 """
 SLOTS = """
-SELECT slot_name, active, wal_status, safe_wal_size, (restart_lsn - '0/0')::int8 AS restart_lsn
-  FROM pg_replication_slots WHERE slot_name = ANY(%(names)s)
+SELECT slot_name, plugin, slot_type, database, temporary, active, active_pid, wal_status, safe_wal_size,
+       (restart_lsn - '0/0')::int8 AS restart_lsn, (confirmed_flush_lsn - '0/0')::int8 AS confirmed_lsn,
+       age(xmin) AS xmin_age, age(catalog_xmin) AS catalog_xmin_age,
+       to_jsonb(s) ->> 'invalidation_reason' AS invalidation_reason
+  FROM pg_replication_slots s ORDER BY slot_name
 """
 
 
-@dataclass(frozen=True)
-class SlotState:
+class SlotState(BaseModel):
     """Positions as numbers. `safe_bytes` is None where max_slot_wal_keep_size sets no limit, or the slot is lost."""
 
+    name: str
+    plugin: str | None = None
+    slot_type: str = "logical"
+    database: str | None = None
+    temporary: bool = False
     active: bool
+    active_pid: int | None = None
     wal_status: str | None
+    restart_lsn: int | None = None
+    confirmed_lsn: int | None = None
     retained_bytes: int
     safe_bytes: int | None
+    xmin_age: int | None = None
+    catalog_xmin_age: int | None = None
+    invalidation_reason: str | None = None
 
 
-@dataclass(frozen=True)
-class SourceState:
+class SourceState(BaseModel):
+    """A server at one moment."""
+
+    system_identifier: str | None = None
+    version: int = 0
     current_lsn: int
+    keep_bytes: int | None = None
+    """max_slot_wal_keep_size; None: no limit."""
+    slots_max: int | None = None
     slots: dict[str, SlotState]
     """By name; one that is not there does not exist."""
 
 
-async def read_slots(target: Target, names: list[str], timeout: int) -> SourceState:
+async def read_slots(target: Target, timeout: int) -> SourceState:
     """Raises ConnectionFailure; `timeout` is in seconds."""
     async with connected(target, timeout) as connection:
-        end = int((await read_one(connection, END))["lsn"])
-        rows = await read_all(connection, SLOTS, {"names": names})
-    slots = {
-        str(row["slot_name"]): SlotState(
-            active=row["active"], wal_status=row["wal_status"], safe_bytes=row["safe_wal_size"],
-            retained_bytes=max(0, end - row["restart_lsn"]) if row["restart_lsn"] is not None else 0,
-        )
-        for row in rows
-    }  # fmt: skip
-    return SourceState(end, slots)
+        return await _read(connection)
+
+
+async def _read(connection: Connection) -> SourceState:
+    # The slots first: an end that is read after them is never below what they hold.
+    rows = await read_all(connection, SLOTS)
+    end = await read_one(connection, END)
+    return SourceState(
+        system_identifier=await read_system_identifier(connection), version=end["version"], current_lsn=end["lsn"],
+        keep_bytes=end["keep_bytes"], slots_max=end["slots_max"],
+        slots={str(row["slot_name"]): _slot(row, int(end["lsn"])) for row in rows},
+    )  # fmt: skip
+
+
+def _slot(row: dict[str, Any], end: int) -> SlotState:
+    restart = row["restart_lsn"]
+    return SlotState(
+        name=row["slot_name"], plugin=row["plugin"], slot_type=row["slot_type"], database=row["database"],
+        temporary=row["temporary"], active=row["active"], active_pid=row["active_pid"], wal_status=row["wal_status"],
+        restart_lsn=restart, confirmed_lsn=row["confirmed_lsn"],
+        retained_bytes=max(0, end - restart) if restart is not None else 0, safe_bytes=row["safe_wal_size"],
+        xmin_age=row["xmin_age"], catalog_xmin_age=row["catalog_xmin_age"],
+        invalidation_reason=row["invalidation_reason"],
+    )  # fmt: skip

@@ -63,7 +63,7 @@ class Settings(BaseSettings):
         description="Where people reach the console: links in alerts begin with it. Default: the listening address.",
     )  # fmt: skip
     alerts_interval: float = Field(default=5.0, gt=0, description="Alert rules are evaluated this often.")
-    alerts_sources_interval: float = Field(
+    sources_interval: float = Field(
         default=10.0, gt=0, description="Replication slots are read at the sources this often."
     )
     alerts_kept_days: int = Field(default=90, ge=1, le=3650, description="Resolved alerts are forgotten after this.")

@@ -99,7 +99,8 @@ def joined_fan_out(sample: Sample, whole: StreamStatus, received: Mapping[str, S
         if seen is not None:
             joined = joined.model_copy(update={"status": seen.status, "phase": seen.phase})
         destinations.append(joined)
-    rates = {name: _sum([getattr(one, name) for one in destinations]) for name in RATES}
+    # Of a list with one destination, what is applied is what that one applies.
+    rates = {name: getattr(destinations[0], name) for name in RATES} if len(destinations) == 1 else {}
     parked = sum(one.error_queue_transactions for one in destinations)
     return sample.model_copy(
         update={
@@ -113,8 +114,3 @@ def _slowest(destinations: list[DestinationSample], default: LatencySample) -> L
     """Histograms of several engines are not at hand here: the slowest destination's stands for all."""
     known = [one.latency for one in destinations if one.latency.p99_ms is not None]
     return max(known, key=lambda latency: latency.p99_ms or 0.0, default=default)
-
-
-def _sum(rates: list[float | None]) -> float | None:
-    known = [rate for rate in rates if rate is not None]
-    return sum(known) if known else None

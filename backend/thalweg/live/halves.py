@@ -6,7 +6,7 @@ from working names its half.
 """
 
 from thalweg.engine_client.documents import EnginePositions, StreamStatus
-from thalweg.live.positions import lsn_of
+from thalweg.live.positions import lsn_of, lsn_text
 from thalweg.live.schemas import Backlog, ComponentSample, ComponentType, HalfRole, Sample
 
 MODE = "PROPAGATION"
@@ -122,6 +122,6 @@ def backlog_behind(receiving: Backlog, positions: EnginePositions | None) -> Bac
         return receiving
     behind = max(0, lsn_of(positions.source_end) - done)
     if behind == 0:
-        return Backlog(bytes=0, seconds=0.0)
+        return Backlog(bytes=0, seconds=0.0, applied=lsn_text(done))
     rate = receiving.bytes / receiving.seconds if receiving.bytes and receiving.seconds else None
-    return Backlog(bytes=behind, seconds=round(behind / rate, 3) if rate else None)
+    return Backlog(bytes=behind, seconds=round(behind / rate, 3) if rate else None, applied=lsn_text(done))

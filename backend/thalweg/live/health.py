@@ -5,12 +5,15 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from thalweg.db.models import EngineRow, StreamRow
-from thalweg.live.schemas import Health, HealthLevel, Sample
+from thalweg.inspection.slots import SlotState
+from thalweg.kernel.words import duration, size
+from thalweg.live.backlog import UNKNOWN_BACKLOG
+from thalweg.live.schemas import Backlog, Health, HealthLevel, Sample
 
 OBSERVATION_FRESH = timedelta(seconds=15)
 LATENCY_WARNING_MS = 10_000
 BACKLOG_WARNING_SECONDS = 60
-RETAINED_WARNING_BYTES = 1 << 30
+BEHIND_WARNING_SECONDS = 60
 SILENT = ("UNREACHABLE", "REFUSED")
 
 
@@ -29,6 +32,8 @@ class Facts:
     sample: Sample | None
     destination_names: dict[str, str] = field(default_factory=dict)
     """By id; several only when the stream fans out."""
+    backlog: Backlog = field(default_factory=lambda: UNKNOWN_BACKLOG)
+    slot: SlotState | None = None
 
 
 def engine_of_concern(row: StreamRow, engines: dict[str, EngineRow]) -> EngineRow:
@@ -43,6 +48,15 @@ def engine_of_concern(row: StreamRow, engines: dict[str, EngineRow]) -> EngineRo
     return engines[row.capture_engine_id]
 
 
+def is_fresh(observed_at: datetime | None, at: datetime) -> bool:
+    return observed_at is not None and at - observed_at <= OBSERVATION_FRESH
+
+
+def is_heard(facts: Facts, at: datetime) -> bool:
+    """Whether what was observed says anything of now."""
+    return facts.engine_state not in SILENT and is_fresh(facts.observed_at, at)
+
+
 def _health(level: HealthLevel, reason: str) -> Health:
     return Health(level=level, reason=reason)
 
@@ -55,17 +69,18 @@ def health_of(facts: Facts, at: datetime) -> Health:
             "delete the stream again with force.",
         )
     if facts.engine_state in SILENT:
-        return _health(HealthLevel.UNKNOWN, f"The engine {facts.engine_name}: {facts.engine_message or 'no answer'}")
+        told = f"The engine {facts.engine_name}: {facts.engine_message or 'no answer'}"
+        return _health(HealthLevel.UNKNOWN, told + _held(facts))
     if facts.observed is None or facts.observed_at is None:
         refused = f" {facts.engine_name}: {facts.engine_message}" if facts.engine_message else ""
         return _health(HealthLevel.UNKNOWN, f"The engine has not reported on it yet.{refused}")
-    if at - facts.observed_at > OBSERVATION_FRESH:
+    if not is_fresh(facts.observed_at, at):
         age = round((at - facts.observed_at).total_seconds())
         return _health(HealthLevel.UNKNOWN, f"The last observation is {age} s old: the collector may not run.")
     error = facts.observed.get("error")
     if facts.observed_status == "ABORTED":
         told = f"{error['title']}: {error['message']}" if error else "It has stopped with an error."
-        return _health(HealthLevel.ERROR, told)
+        return _health(HealthLevel.ERROR, told + _held(facts))
     if facts.desired_status == "DROPPED":
         told = f"It is being deleted, held up by: {error['message']}" if error else "It is being deleted."
         return _health(HealthLevel.WARNING, told)
@@ -96,15 +111,29 @@ def _troubled_destination(facts: Facts) -> Health | None:
 
 
 def _stopped(facts: Facts) -> Health:
+    """On purpose, and not well either: its backlog grows."""
     if facts.observed_status != "DISABLED":
-        return _health(HealthLevel.OK, "It is draining its queue and stopping.")
-    retained = facts.sample.backlog.bytes if facts.sample else None
-    if retained is not None and retained > RETAINED_WARNING_BYTES:
-        return _health(
-            HealthLevel.WARNING,
-            f"Stopped, and the source keeps {retained >> 20} MiB of WAL for it: start or delete it.",
-        )
-    return _health(HealthLevel.OK, "Stopped. The source keeps its WAL until it starts again.")
+        return _health(HealthLevel.STOPPED, "It is draining its queue and stopping.")
+    level = HealthLevel.STOPPED
+    if facts.slot is not None and facts.slot.wal_status == "lost":
+        level = HealthLevel.ERROR
+    elif facts.backlog.seconds_to_full is not None:
+        level = HealthLevel.WARNING
+    return _health(level, f"Stopped.{_held(facts) or ' The source keeps its WAL until it starts again.'}")
+
+
+def _held(facts: Facts) -> str:
+    """What the source keeps for a stream that does not move, as a further sentence."""
+    backlog, slot = facts.backlog, facts.slot
+    if slot is not None and slot.wal_status == "lost":
+        return " The source has removed WAL that it needs: delete it and create it anew."
+    if not backlog.bytes:
+        return ""
+    since = f", the oldest {duration(backlog.age_seconds)} old" if backlog.age_seconds is not None else ""
+    told = f" {size(backlog.bytes)} of WAL wait for it at the source{since}."
+    if backlog.seconds_to_full is not None:
+        told += f" In {duration(backlog.seconds_to_full)} max_slot_wal_keep_size takes its slot."
+    return told
 
 
 def _running(facts: Facts) -> Health:
@@ -117,9 +146,14 @@ def _running(facts: Facts) -> Health:
         return _health(HealthLevel.OK, f"Copying the tables{_copied(facts.observed or {})}.")
     if facts.observed_phase == "INITIALIZING":
         return _health(HealthLevel.OK, "Starting.")
-    seconds = sample.backlog.seconds if sample else None
-    if seconds is not None and seconds > BACKLOG_WARNING_SECONDS:
-        return _health(HealthLevel.WARNING, f"{round(seconds)} s of work lie ahead at the present rate.")
+    backlog = facts.backlog
+    if backlog.bytes and backlog.age_seconds is not None and backlog.age_seconds > BEHIND_WARNING_SECONDS:
+        return _health(
+            HealthLevel.WARNING,
+            f"{duration(backlog.age_seconds)} behind its source: {size(backlog.bytes)} of WAL are not applied.",
+        )
+    if backlog.seconds is not None and backlog.seconds > BACKLOG_WARNING_SECONDS:
+        return _health(HealthLevel.WARNING, f"{duration(backlog.seconds)} of work lie ahead at the present rate.")
     p99 = sample.latency.p99_ms if sample else None
     if p99 is not None and p99 > LATENCY_WARNING_MS:
         return _health(HealthLevel.WARNING, f"Slow: 99 % of the transactions arrive within {p99 / 1000:.0f} s.")

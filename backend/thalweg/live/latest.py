@@ -1,17 +1,38 @@
 """The latest samples for pages that show numbers beside configuration; without Redis they go without."""
 
+from dataclasses import dataclass
 from datetime import timedelta
 
 import structlog
 from redis.exceptions import RedisError
 
+from thalweg.db.models import StreamRow
+from thalweg.inspection.slots import SlotState
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
 from thalweg.live.bus import Bus
-from thalweg.live.schemas import Sample
+from thalweg.live.schemas import DestinationSample, Sample
+from thalweg.live.sources import SourceReading, source_readings
 
 FRESH = timedelta(seconds=10)
 log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Live:
+    """What is known of a stream now: by its engines, and by its source."""
+
+    stream_id: str
+    sample: Sample | None
+    source: SourceReading | None
+
+    @property
+    def slot(self) -> SlotState | None:
+        return self.source.slot(self.stream_id) if self.source is not None else None
+
+    def of(self, destination_id: str) -> DestinationSample | None:
+        parts = self.sample.destinations if self.sample is not None else []
+        return next((part for part in parts if part.destination_id == destination_id), None)
 
 
 async def fresh_samples(context: Context, stream_ids: list[str]) -> dict[str, Sample] | None:
@@ -25,3 +46,11 @@ async def fresh_samples(context: Context, stream_ids: list[str]) -> dict[str, Sa
         return None
     oldest = now() - FRESH
     return {stream_id: sample for stream_id, sample in samples.items() if sample.at >= oldest}
+
+
+async def live_of(context: Context, rows: list[StreamRow]) -> tuple[dict[str, Live], bool]:
+    """By stream id; false when Redis cannot be reached: then there are no samples."""
+    samples = await fresh_samples(context, [row.id for row in rows])
+    sources = await source_readings(context.session, sorted({row.source_id for row in rows}))
+    known = samples or {}
+    return {row.id: Live(row.id, known.get(row.id), sources.get(row.source_id)) for row in rows}, samples is not None

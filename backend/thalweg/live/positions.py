@@ -8,3 +8,7 @@ def lsn_of(text: str) -> int:
         return (int(high, 16) << 32) + int(low, 16) if slash else 0
     except ValueError:
         return 0
+
+
+def lsn_text(position: int) -> str:
+    return f"{position >> 32:X}/{position & 0xFFFFFFFF:X}"

@@ -11,7 +11,7 @@ from thalweg.engine_client.documents import (
     StreamStats,
     StreamStatus,
 )
-from thalweg.live.positions import lsn_of
+from thalweg.live.positions import lsn_of, lsn_text
 from thalweg.live.schemas import (
     Backlog,
     BacklogState,
@@ -68,11 +68,13 @@ def sample_of(stream_id: str, before: Reading | None, now: Reading, engine_id: s
         before, seconds = None, None
     components = [_component(name, before, component, seconds, engine_id) for name, component in now.components.items()]
     servers = [sample for sample in components if sample.sub_component == "APPLY SERVER"]
+    # What several destinations apply is the same changes again and again: the stream has the source's rate.
+    counted = servers if len(now.status.destinations) < 2 else [one for one in components if one.type == "CAPTURE"]
     return Sample(
         stream_id=stream_id, at=now.at, interval_seconds=seconds, status=now.status.status, phase=now.status.phase,
-        lcrs_per_second=_sum([server.lcrs_per_second for server in servers]),
-        transactions_per_second=_sum([server.transactions_per_second for server in servers]),
-        bytes_per_second=_sum([server.bytes_per_second for server in servers]),
+        lcrs_per_second=_sum([part.lcrs_per_second for part in counted]),
+        transactions_per_second=_sum([part.transactions_per_second for part in counted]),
+        bytes_per_second=_sum([part.bytes_per_second for part in counted]),
         latency=_latency(before.stats.latency if before else None, now.stats.latency),
         backlog=_backlog(before, now, seconds),
         error_queue_transactions=now.stats.error_queue_transactions, components=components,
@@ -173,10 +175,11 @@ def _backlog(before: Reading | None, now: Reading, seconds: float | None, destin
     done = now.done_lsn(destination)
     if done is None or now.status.positions is None or done == 0:
         return Backlog(bytes=None, seconds=None)
+    applied = lsn_text(done)
     behind = max(0, lsn_of(now.status.positions.source_end) - done)
     if behind == 0:
-        return Backlog(bytes=0, seconds=0.0)
+        return Backlog(bytes=0, seconds=0.0, applied=applied)
     earlier = before.done_lsn(destination) if before else None
     if earlier is None or not seconds or done <= earlier:
-        return Backlog(bytes=behind, seconds=None)
-    return Backlog(bytes=behind, seconds=round(behind / ((done - earlier) / seconds), 3))
+        return Backlog(bytes=behind, seconds=None, applied=applied)
+    return Backlog(bytes=behind, seconds=round(behind / ((done - earlier) / seconds), 3), applied=applied)

@@ -75,10 +75,28 @@ class LatencySample(Resource):
 
 
 class Backlog(Resource):
+    """What the source has written and a destination has not applied: also while nothing runs. Of several destinations
+    the stream has the longest."""
+
     bytes: int | None = Field(
         description="WAL between the source's end and what is applied; at several destinations, at the last of them."
     )
     seconds: float | None = Field(description="Time to work the backlog off at the present rate.")
+    age_seconds: float | None = Field(
+        default=None, description="How long ago the source wrote the oldest of it. Null: before anybody looked."
+    )
+    growth_bytes_per_second: float | None = Field(
+        default=None, description="Over the last minute; negative while it shrinks. Null: not observed long enough."
+    )
+    seconds_to_full: float | None = Field(
+        default=None,
+        description="At the present growth. Of a stream: until max_slot_wal_keep_size takes its slot. Of one of "
+        "several destinations: until its backlog on disk reaches queue_spill_limit_mb. Null: no limit, or no growth.",
+    )
+    applied: str | None = Field(default=None, description="Everything that committed before it is applied.")
+    source_read_at: datetime | None = Field(
+        default=None, description="When the source itself last said where its WAL ends. Null: it never has."
+    )
 
 
 class BacklogState(StrEnum):
@@ -119,7 +137,9 @@ class Sample(Resource):
     interval_seconds: float | None = Field(description="Null in the first sample: there is no rate yet.")
     status: str
     phase: str
-    lcrs_per_second: float | None = Field(description="LCRs applied at the destinations, added up.")
+    lcrs_per_second: float | None = Field(
+        description="LCRs applied; of several destinations those captured, once: each destination has its own rate."
+    )
     transactions_per_second: float | None
     bytes_per_second: float | None
     latency: LatencySample
@@ -136,7 +156,10 @@ class Samples(Resource):
 
 
 class HealthLevel(StrEnum):
+    """Only OK is well. STOPPED is on purpose, but changes do not arrive."""
+
     OK = "ok"
+    STOPPED = "stopped"
     WARNING = "warning"
     ERROR = "error"
     UNKNOWN = "unknown"

@@ -36,11 +36,13 @@ from thalweg.workers.abandoning import abandon_streams
 from thalweg.workers.advising import AdvisorWatch
 from thalweg.workers.alerts.watch import AlertWatch
 from thalweg.workers.backfill import backfill
+from thalweg.workers.backlogs import Backlogs
 from thalweg.workers.history import HistoryWriter
 from thalweg.workers.pairing import HalfSamples
 from thalweg.workers.polling import EngineMemory, Poll, poll
 from thalweg.workers.progress import operation_event
 from thalweg.workers.recording import record_poll
+from thalweg.workers.sources import Seen
 
 log = structlog.get_logger(__name__)
 GAP_INTERVALS = 2.5
@@ -65,7 +67,9 @@ class Collector:
         self._history_task: asyncio.Task[None] | None = None
         self._memories: dict[str, EngineMemory] = {}
         self._advisor = AdvisorWatch(resources)
-        self._alerts = AlertWatch(resources, lambda events: self._publish([], events, []))
+        self._seen = Seen()
+        self._backlogs = Backlogs(self._seen)
+        self._alerts = AlertWatch(resources, self._seen, lambda events: self._publish([], events, []))
 
     async def run(self) -> None:
         try:
@@ -135,7 +139,7 @@ class Collector:
         memory.note_gap(answer, GAP_INTERVALS * self._settings.poll_interval)
         await self._catch_up(engine_id, client, answer, memory)
         async with self._resources.sessions() as session:
-            outcome = await record_poll(session, engine_id, answer, memory, self._halves, now())
+            outcome = await record_poll(session, engine_id, answer, memory, self._halves, self._backlogs, now())
             await session.commit()
         if outcome is None:
             return False

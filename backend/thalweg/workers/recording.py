@@ -11,10 +11,13 @@ from thalweg.db.models import EngineRow, StreamRow
 from thalweg.db.operations import unfinished_operations
 from thalweg.engine_client.documents import StreamStatus, observed_document
 from thalweg.engine_client.identity import observe_identity
+from thalweg.live.backlog import UNKNOWN_BACKLOG
 from thalweg.live.health import Facts, engine_of_concern, health_of
+from thalweg.live.positions import lsn_of, lsn_text
 from thalweg.live.schemas import EngineEvent, Sample, StreamDeletedEvent, StreamStatusEvent
 from thalweg.workers import repository
 from thalweg.workers.abandoning import lay_to_rest
+from thalweg.workers.backlogs import Backlogs
 from thalweg.workers.pairing import (
     REWRITE_AFTER,
     HalfSamples,
@@ -44,7 +47,13 @@ class Outcome:
 
 
 async def record_poll(
-    session: AsyncSession, engine_id: str, poll: Poll, memory: EngineMemory, halves: HalfSamples, at: datetime
+    session: AsyncSession,
+    engine_id: str,
+    poll: Poll,
+    memory: EngineMemory,
+    halves: HalfSamples,
+    backlogs: Backlogs,
+    at: datetime,
 ) -> Outcome | None:
     """In the caller's transaction. None when the engine was deleted meanwhile."""
     engines = await repository.lock_engines(session, engine_id)
@@ -57,7 +66,7 @@ async def record_poll(
         _record_failure(engine, poll, memory)
     else:
         _record_answer(engine, poll, memory, outcome, at)
-        await _record_streams(session, engine, engines, poll, halves, outcome, at)
+        await _record_streams(session, engine, engines, poll, halves, backlogs, outcome, at)
         dropped = {stream.id for stream in poll.status.streams if stream.status == "DROPPED"}
         await lay_to_rest(session, engine, dropped, poll.asked_at)
     if engine.state != before:
@@ -93,7 +102,7 @@ def _record_answer(engine: EngineRow, poll: Poll, memory: EngineMemory, outcome:
 
 async def _record_streams(
     session: AsyncSession, engine: EngineRow, engines: dict[str, EngineRow], poll: Poll, halves: HalfSamples,
-    outcome: Outcome, at: datetime,
+    backlogs: Backlogs, outcome: Outcome, at: datetime,
 ) -> None:  # fmt: skip
     assert poll.status is not None  # noqa: S101
     rows = await repository.lock_streams(session, engine.id)
@@ -118,8 +127,10 @@ async def _record_streams(
         if own_part is not None:
             outcome.parts.append(part_of(row, engine.id, own_part))
         sample = pair_samples(row, engine.id, samples.pop(row.id, None), seen.status, engines, halves, at)
+        if seen.status.positions is not None:
+            backlogs.note_end(row.source_id, seen.status.positions.source_end, poll.asked_at)
         if sample is not None:
-            samples[row.id] = sample
+            sample = samples[row.id] = backlogs.measured(sample, row, at)
         changed = _observe(row, seen.status, seen.asked_at if row.receivers else at)
         gone = deletes and seen.status.status == "DROPPED"
         if changed and not gone:
@@ -153,9 +164,24 @@ def _observe(row: StreamRow, status: StreamStatus, at: datetime) -> bool:
     if row.observed != document or row.observed_at is None or at - row.observed_at >= REWRITE_AFTER:
         row.observed, row.observed_at = document, at
     row.observed_status, row.observed_phase = status.status, status.phase
+    row.reached = _reached(row, status)
     if status.status == "DISABLED":
         row.restart_needed = False
     return changed
+
+
+def _reached(row: StreamRow, status: StreamStatus) -> dict[str, Any]:
+    """An engine that does not run the stream knows no positions: what was known before stays."""
+    reached = {one.id: known for one in row.destinations if (known := (row.reached or {}).get(one.id)) is not None}
+    for branch in status.destinations:
+        if branch.positions is None:
+            continue
+        applied = lsn_of(branch.positions.applied)
+        if not row.fans_out:  # where nothing of interest came after what is applied
+            applied = max(applied, lsn_of(branch.positions.confirmed))
+        if applied and row.destination(branch.id) is not None:
+            reached[branch.id] = lsn_text(applied)
+    return reached
 
 
 def _state_key(document: dict[str, Any]) -> tuple[object, ...]:
@@ -173,6 +199,7 @@ def _status_event(
     facts = Facts(
         row.desired_status, row.observed_status, row.observed_phase, row.observed, row.observed_at,
         engine.name, engine.state, engine.message, sample, {one.id: one.database.name for one in row.destinations},
+        sample.backlog if sample else UNKNOWN_BACKLOG,
     )  # fmt: skip
     event = StreamStatusEvent(
         stream_id=row.id, status=row.observed_status, phase=row.observed_phase, health=health_of(facts, at), at=at

@@ -1,9 +1,17 @@
 """SQL of the collector."""
 
-from sqlalchemy import CompoundSelect, and_, or_, select, union
+from sqlalchemy import CompoundSelect, and_, exists, or_, select, union
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from thalweg.db.models import AbandonedStreamRow, DestinationRow, EngineRow, StreamRow
+from thalweg.db.models import (
+    AbandonedStreamRow,
+    DatabaseRow,
+    DestinationRow,
+    EngineRow,
+    SourceReadingRow,
+    StreamRow,
+)
 from thalweg.db.streams import runs_on, whole_streams
 from thalweg.features.streams.lifecycle import DesiredStatus
 
@@ -60,3 +68,35 @@ async def forced_drops(session: AsyncSession, engine_id: str) -> list[StreamRow]
 async def abandoned_streams(session: AsyncSession, engine_id: str) -> list[AbandonedStreamRow]:
     query = select(AbandonedStreamRow).where(AbandonedStreamRow.engine_id == engine_id)
     return list(await session.scalars(query.order_by(AbandonedStreamRow.id)))
+
+
+async def databases(session: AsyncSession) -> list[DatabaseRow]:
+    return list(await session.scalars(select(DatabaseRow).order_by(DatabaseRow.id)))
+
+
+async def streams_of_sources(session: AsyncSession) -> dict[str, list[str]]:
+    """Stream ids by source; those that are to stay: what is being dropped loses its slot on purpose."""
+    query = select(StreamRow.source_id, StreamRow.id).where(StreamRow.desired_status != DesiredStatus.DROPPED)
+    found: dict[str, list[str]] = {}
+    for source_id, stream_id in await session.execute(query.order_by(StreamRow.id)):
+        found.setdefault(source_id, []).append(stream_id)
+    return found
+
+
+async def tls_engines(session: AsyncSession) -> list[tuple[str, str]]:
+    """(id, address) of engines whose control API has a certificate."""
+    query = select(EngineRow.id, EngineRow.url).where(EngineRow.url.startswith("https://")).order_by(EngineRow.id)
+    return [(row.id, row.url) for row in await session.execute(query)]
+
+
+async def source_readings(session: AsyncSession) -> list[SourceReadingRow]:
+    return list(await session.scalars(select(SourceReadingRow)))
+
+
+async def keep_reading(session: AsyncSession, row: SourceReadingRow) -> None:
+    """Of a database that was deleted meanwhile nothing is kept."""
+    values = {"asked_at": row.asked_at, "failure": row.failure, "document": row.document}
+    there = exists(select(DatabaseRow.id).where(DatabaseRow.id == row.database_id))
+    if await session.scalar(select(there)):
+        statement = insert(SourceReadingRow).values(database_id=row.database_id, **values)
+        await session.execute(statement.on_conflict_do_update(index_elements=["database_id"], set_=values))

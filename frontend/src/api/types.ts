@@ -23,6 +23,8 @@ export type AuditEntry = Schemas["AuditEntry"];
 
 export type Overview = Schemas["Overview"];
 export type StreamSummary = Schemas["StreamSummary"];
+export type Backlog = Schemas["Backlog"];
+export type Slot = Schemas["Slot"];
 export type Stream = Schemas["Stream"];
 export type DestinationSummary = Schemas["DestinationSummary"];
 export type StreamDestination = Schemas["StreamDestination"];

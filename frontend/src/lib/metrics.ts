@@ -11,6 +11,11 @@ export const metrics = {
     definition:
       "Logical change records (row changes) applied at the destination a second, since the last sample.",
   },
+  sourceRate: {
+    label: "Source's rate",
+    definition:
+      "Logical change records (row changes) captured at the source a second. Each destination applies the same ones, at its own rate.",
+  },
   componentLcrRate: {
     label: "LCRs",
     definition: "Logical change records that passed this component a second.",
@@ -36,12 +41,30 @@ export const metrics = {
   },
   backlogBytes: {
     label: "Backlog",
-    definition: "WAL that the source has written and that is not yet confirmed as applied.",
+    definition:
+      "WAL that the source has written and the destination has not applied, by the source's own word: also while nothing runs. Of several destinations the longest.",
+  },
+  backlogAge: {
+    label: "Oldest",
+    definition: "How long ago the source wrote the oldest change that is not applied.",
+  },
+  backlogGrowth: {
+    label: "Growth",
+    definition: "How fast the backlog grows, over the last minute; negative while it shrinks.",
   },
   backlogSeconds: {
-    label: "Backlog",
+    label: "Caught up in",
+    definition: "How long the backlog takes at the present rate; unknown while nothing is applied.",
+  },
+  backlogFull: {
+    label: "Full in",
     definition:
-      "How long the backlog takes at the present rate; while nothing arrives, how old its oldest change is.",
+      "At the present growth: until the source gives up the stream's slot (max_slot_wal_keep_size), or until the destination's backlog on disk reaches queue_spill_limit_mb.",
+  },
+  retainedWal: {
+    label: "WAL kept",
+    definition:
+      "WAL that the source keeps on its disk for the stream's slot, with the time when the source said so.",
   },
   errors: {
     label: "Errors",

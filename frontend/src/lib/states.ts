@@ -57,7 +57,7 @@ const states: Record<string, [Tone, string]> = {
   DISABLED: ["quiet", "Switched off. The source keeps the WAL that is still needed."],
   ABORTED: ["bad", "Stopped by an error that does not heal by itself."],
   DROPPED: ["quiet", "Removed, with its objects at source and destination."],
-  UNKNOWN: ["quiet", "Nothing has been heard of it yet."],
+  UNKNOWN: ["quiet", "Nothing has been heard of it yet, or its engine does not answer."],
   // engines
   ONLINE: ["good", "Answers the control plane."],
   UNREACHABLE: ["bad", "Does not answer. Its streams may go on running; only their picture is missing."],

@@ -1,5 +1,6 @@
 // Resources as the API answers them, for tests.
 import type {
+  Backlog,
   ComponentSample,
   Database,
   Engine,
@@ -11,6 +12,20 @@ import type {
 } from "@/api/types";
 
 const AT = "2026-11-21T00:00:05Z";
+
+/** Nothing is known of it. */
+export function backlog(values: Partial<Backlog> = {}): Backlog {
+  return {
+    bytes: null,
+    seconds: null,
+    age_seconds: null,
+    growth_bytes_per_second: null,
+    seconds_to_full: null,
+    applied: null,
+    source_read_at: null,
+    ...values,
+  };
+}
 
 export const session: Session = {
   user: {
@@ -139,7 +154,7 @@ export function sample(at: string, values: Partial<Sample> = {}): Sample {
     transactions_per_second: null,
     bytes_per_second: null,
     latency: { p50_ms: null, p99_ms: null, transactions: null },
-    backlog: { bytes: null, seconds: null },
+    backlog: backlog(),
     error_queue_transactions: 0,
     components,
     destinations: [],
@@ -161,7 +176,7 @@ export function destination(values: Partial<StreamDestination> = {}): StreamDest
     lcrs_per_second: null,
     transactions_per_second: null,
     latency: { p50_ms: null, p99_ms: null, transactions: null },
-    backlog: { bytes: null, seconds: null },
+    backlog: backlog(),
     spilled: null,
     error_queue_transactions: 0,
     rows_copied: null,
@@ -197,7 +212,8 @@ export function stream(values: Partial<Stream> = {}): Stream {
     transactions_per_second: null,
     bytes_per_second: null,
     latency: { p50_ms: null, p99_ms: null, transactions: null },
-    backlog: { bytes: null, seconds: null },
+    backlog: backlog(),
+    slot: null,
     sampled_at: null,
     error_queue_transactions: 0,
     table_count: 1,

@@ -2,7 +2,7 @@
 
 import time
 from contextlib import nullcontext
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated
 
 import httpx
@@ -11,35 +11,75 @@ from rich.live import Live
 from rich.table import Table
 
 from thalweg.cli.client import Api, Json, connect, unreachable
-from thalweg.cli.output import LEVELS, milliseconds, number, out, print_json, print_table, size, stream_state
+from thalweg.cli.output import (
+    LEVELS,
+    ago,
+    backlog_in_words,
+    milliseconds,
+    number,
+    out,
+    path_of,
+    print_json,
+    print_table,
+    stream_state,
+)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def status(as_json: AsJson = False) -> None:
-    """One line for each stream: state, LCR/s, latency. Fails when a stream has stopped with an error."""
+    """One line for each stream, and for each of several destinations: state, rate, latency, backlog, and how old that
+    is. Fails when anything is not well: a stream that is stopped or behind, an engine that does not answer, Redis."""
     overview = connect().get("/overview")
     if as_json:
         print_json(overview)
     else:
+        at = datetime.now(UTC)
         for stream in overview["streams"]:
-            out.print(_line(stream))
+            out.print(_line(stream, at), markup=True)
+            for one in stream["destinations"] if len(stream["destinations"]) > 1 else []:
+                out.print(_destination_line(stream, one))
         if not overview["streams"]:
             out.print("No streams.")
-        if not overview["live"]:
-            out.print("Redis cannot be reached: rates and latencies are missing.")
-    if any(stream["health"]["level"] == "error" for stream in overview["streams"]):
+        for sentence in _amiss(overview):
+            out.print(sentence)
+    if _amiss(overview) or any(stream["health"]["level"] != "ok" for stream in overview["streams"]):
         raise typer.Exit(1)
 
 
-def _line(stream: Json) -> str:
-    latency = stream["latency"]
+def _amiss(overview: Json) -> list[str]:
+    """What is not well beside the streams."""
+    silent = overview["engines_total"] - overview["engines_online"]
+    told = [] if not silent else [f"{silent} of {overview['engines_total']} engines do not answer."]
+    return told if overview["live"] else [*told, "Redis cannot be reached: rates and latencies are missing."]
+
+
+def _line(stream: Json, at: datetime) -> str:
+    health = stream["health"]
     return (
-        f"{stream['name']:<24} {stream_state(stream):<14} {number(stream['lcrs_per_second']):>9} LCR/s  "
-        f"latency p50 {milliseconds(latency['p50_ms'])}, p99 {milliseconds(latency['p99_ms'])}  "
-        f"backlog {size(stream['backlog']['bytes'])}  {LEVELS[stream['health']['level']]}: "
-        f"{stream['health']['reason']}"
+        f"{path_of(stream):<24} {stream_state(stream):<14} {_figures(stream)}  {age_of(stream, at)}  "
+        f"{LEVELS[health['level']]}: {health['reason']}"
     )
+
+
+def _destination_line(stream: Json, one: Json) -> str:
+    told = one["error"]["message"] if one["error"] else ""
+    return f"  {path_of(stream, one):<22} {stream_state(one):<14} {_figures(one)}  {told}"
+
+
+def _figures(shown: Json) -> str:
+    latency, backlog = shown["latency"], shown["backlog"]
+    return (
+        f"{number(shown['lcrs_per_second']):>9} LCR/s  "
+        f"latency p50 {milliseconds(latency['p50_ms'])}, p99 {milliseconds(latency['p99_ms'])}  "
+        f"backlog {backlog_in_words(backlog)}"
+    )
+
+
+def age_of(stream: Json, at: datetime) -> str:
+    """How long ago an engine told the last of it."""
+    told = stream["observed_at"]
+    return "never seen" if told is None else f"{ago((at - datetime.fromisoformat(told)).total_seconds())} ago"
 
 
 def watch(
@@ -82,9 +122,10 @@ def _names(api: Api) -> dict[str, Json]:
 def _sample_line(names: dict[str, Json], sample: Json) -> str:
     stream = names.get(sample["stream_id"], {"name": sample["stream_id"]})
     at = datetime.fromisoformat(sample["at"]).astimezone().strftime("%H:%M:%S")
+    name = path_of(stream) if "destinations" in stream else stream["name"]
     return (
-        f"{at} {stream['name']:<24} {sample['phase']:<14} {number(sample['lcrs_per_second']):>9} LCR/s  "
-        f"p50 {milliseconds(sample['latency']['p50_ms'])}  backlog {size(sample['backlog']['bytes'])}"
+        f"{at} {name:<24} {sample['phase']:<14} {number(sample['lcrs_per_second']):>9} LCR/s  "
+        f"p50 {milliseconds(sample['latency']['p50_ms'])}  backlog {backlog_in_words(sample['backlog'])}"
     )
 
 
@@ -95,12 +136,12 @@ def _ticker(names: dict[str, Json], samples: dict[str, Json]) -> Table:
     for stream_id, stream in names.items():
         sample = samples.get(stream_id)
         if sample is None:
-            table.add_row(stream["name"], stream_state(stream), "–", "–", "–", "–", "–", "–")
+            table.add_row(path_of(stream), stream_state(stream), "–", "–", "–", "–", "–", "–")
             continue
         table.add_row(
-            stream["name"], sample["phase"], number(sample["lcrs_per_second"]),
+            path_of(stream), sample["phase"], number(sample["lcrs_per_second"]),
             number(sample["transactions_per_second"]), milliseconds(sample["latency"]["p50_ms"]),
-            milliseconds(sample["latency"]["p99_ms"]), size(sample["backlog"]["bytes"]), _busiest(sample),
+            milliseconds(sample["latency"]["p99_ms"]), backlog_in_words(sample["backlog"]), _busiest(sample),
         )  # fmt: skip
     return table
 

@@ -17,6 +17,7 @@ from thalweg.db.models.engine import EngineRow, EnrolmentRow
 from thalweg.db.models.history import HistoryHourRow, HistoryMinuteRow, HistoryRow, HistorySecondRow
 from thalweg.db.models.identity import LoginThrottleRow, SessionRow, TokenRow, UserRow
 from thalweg.db.models.record import AuditRow, IdempotencyRow, OperationRow
+from thalweg.db.models.source_reading import SourceReadingRow
 from thalweg.db.models.stream import StreamRow
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "LoginThrottleRow",
     "OperationRow",
     "SessionRow",
+    "SourceReadingRow",
     "StreamRow",
     "TokenRow",
     "UserRow",

@@ -38,6 +38,9 @@ class StreamRow(Versioned, Base):
     """The stream's part of the engine's last status, as the contract gives it; of all its engines together."""
     halves: Mapped[dict[str, Any] | None]
     """Over several engines: each one's own report, of which `observed` is the sum (workers/pairing.py)."""
+    reached: Mapped[dict[str, Any] | None]
+    """Position by destination, up to which everything was applied when it was last heard of: an engine that does not
+    run a stream knows none."""
     observed_status: Mapped[str] = mapped_column(default="UNKNOWN")
     observed_phase: Mapped[str] = mapped_column(default="UNKNOWN")
     observed_at: Mapped[datetime | None]

@@ -20,7 +20,6 @@ from thalweg.features.streams.destination_lifecycle import TARGETS, DestinationA
 from thalweg.features.streams.error_queue import name_at_engine
 from thalweg.features.streams.lifecycle import DesiredStatus
 from thalweg.features.streams.parameters import check_destination_parameters, needs_restart
-from thalweg.features.streams.presentation import stream_of
 from thalweg.features.streams.schemas import DestinationUpdate, ObservedStatus, Stream
 from thalweg.features.streams.service import (
     being_deleted,
@@ -28,12 +27,12 @@ from thalweg.features.streams.service import (
     destination_facts,
     existing_destination,
     existing_stream,
+    shown,
 )
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
 from thalweg.kernel.etags import check_if_match
 from thalweg.kernel.problems import Problem
-from thalweg.live.latest import fresh_samples
 
 KINDS = {action: OperationKind(f"destination.{action}") for action in DestinationAction}
 
@@ -115,5 +114,4 @@ async def update(
     await _changed(context, row)
     await context.session.flush()
     record(context, "destinations_update", ("stream", row.id, row.name), before, destination_facts(one))
-    samples = await fresh_samples(context, [row.id]) or {}
-    return stream_of(row, samples.get(row.id), definitions, now())
+    return await shown(context, row)

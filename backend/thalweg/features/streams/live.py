@@ -11,19 +11,19 @@ from thalweg.features.streams.service import existing_stream
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
 from thalweg.live.bus import Bus
-from thalweg.live.latest import fresh_samples
+from thalweg.live.latest import live_of
 
 _SAMPLES = b'{"stream_id":"%s","samples":[%s],"live":%s}'
 
 
 async def get_overview(context: Context) -> Overview:
     rows = list(await context.session.scalars(whole_streams().order_by(StreamRow.name)))
-    samples = await fresh_samples(context, [row.id for row in rows])
+    known, live = await live_of(context, rows)
     states = await repository.engine_states(context.session)
     at = now()
     return Overview(
-        streams=[summary_of(row, (samples or {}).get(row.id), at) for row in rows],
-        engines_online=states.count("ONLINE"), engines_total=len(states), live=samples is not None,
+        streams=[summary_of(row, known[row.id], at) for row in rows],
+        engines_online=states.count("ONLINE"), engines_total=len(states), live=live,
     )  # fmt: skip
 
 

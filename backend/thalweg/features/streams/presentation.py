@@ -29,25 +29,28 @@ from thalweg.features.streams.schemas import (
 )
 from thalweg.kernel.etags import etag_of
 from thalweg.kernel.rules import TableRules
-from thalweg.live.health import Facts, engine_of_concern, health_of
+from thalweg.live.backlog import of_stream, standing
+from thalweg.live.health import SILENT, Facts, engine_of_concern, health_of, is_fresh, is_heard
+from thalweg.live.latest import Live
 from thalweg.live.rates import UNKNOWN, spilled_of
-from thalweg.live.schemas import CAPTURING, Backlog, HalfRole, Sample
+from thalweg.live.schemas import CAPTURING, Backlog, HalfRole
+from thalweg.live.slots import stream_slot
 
 Definitions = dict[str, StreamParameter]
 CHANGES = ("inserts", "updates", "deletes", "truncates")
 STATES = tuple(state.value for state in TableState)
 
 
-def summary_of(row: StreamRow, sample: Sample | None, at: datetime) -> StreamSummary:
-    return StreamSummary(**_summary_fields(row, sample, at))
+def summary_of(row: StreamRow, live: Live, at: datetime) -> StreamSummary:
+    return StreamSummary(**_summary_fields(row, live, at))
 
 
-def stream_of(row: StreamRow, sample: Sample | None, definitions: Definitions, at: datetime) -> Stream:
+def stream_of(row: StreamRow, live: Live, definitions: Definitions, at: datetime) -> Stream:
     observed = row.observed or {}
     status = _status_of(row.observed_status)
     desired = DesiredStatus(row.desired_status)
-    destinations = [_destination(row, one, sample, definitions, at) for one in row.destinations]
-    fields = {**_summary_fields(row, sample, at), "destinations": destinations}
+    destinations = [_destination(row, one, live, definitions, at) for one in row.destinations]
+    fields = {**_summary_fields(row, live, at), "destinations": destinations}
     actions = [str(action) for action in allowed_actions(desired, status)]
     if may_fan_out(row):
         actions.append("add_destination")
@@ -64,15 +67,18 @@ def may_fan_out(row: StreamRow) -> bool:
     return row.desired_status != DesiredStatus.DROPPED and (row.fans_out or not row.receivers)
 
 
-def _summary_fields(row: StreamRow, sample: Sample | None, at: datetime) -> dict[str, Any]:
-    observed = row.observed or {}
+def _summary_fields(row: StreamRow, live: Live, at: datetime) -> dict[str, Any]:
+    observed, sample, slot = row.observed or {}, live.sample, live.slot
     engines = {row.capture_engine.id: row.capture_engine, **{one.engine.id: one.engine for one in row.destinations}}
     concern = engine_of_concern(row, engines)
+    backlog = of_stream([_backlog(row, one, live, at) for one in row.destinations], live.source, slot)
     facts = Facts(
         row.desired_status, row.observed_status, row.observed_phase, row.observed, row.observed_at,
         concern.name, concern.state, concern.message, sample, {one.id: one.database.name for one in row.destinations},
+        backlog, slot,
     )  # fmt: skip
-    destinations = [DestinationSummary(**_destination_fields(row, one, sample, at)) for one in row.destinations]
+    heard = is_heard(facts, at)
+    destinations = [DestinationSummary(**_destination_fields(row, one, live, at)) for one in row.destinations]
     copied = [one for one in destinations if one.rows_copied is not None]
     return {
         "id": row.id,
@@ -82,8 +88,8 @@ def _summary_fields(row: StreamRow, sample: Sample | None, at: datetime) -> dict
         "destinations": destinations,
         "mode": StreamMode.FAN_OUT if row.fans_out else _mode(row, row.destinations),
         "desired_status": DesiredStatus(row.desired_status),
-        "status": _status_of(row.observed_status),
-        "phase": _phase_of(row.observed_phase),
+        "status": _status_of(row.observed_status if heard else None),
+        "phase": _phase_of(row.observed_phase if heard else None),
         "observed_at": row.observed_at,
         "health": health_of(facts, at),
         "error": _error(observed.get("error")),
@@ -92,7 +98,8 @@ def _summary_fields(row: StreamRow, sample: Sample | None, at: datetime) -> dict
         "transactions_per_second": sample.transactions_per_second if sample else None,
         "bytes_per_second": sample.bytes_per_second if sample else None,
         "latency": sample.latency if sample else UNKNOWN,
-        "backlog": sample.backlog if sample else Backlog(bytes=None, seconds=None),
+        "backlog": backlog,
+        "slot": stream_slot(live.source, slot, at),
         "sampled_at": sample.at if sample else None,
         "error_queue_transactions": sample.error_queue_transactions if sample else None,
         "table_count": len(row.tables),
@@ -116,22 +123,23 @@ def _observed(row: StreamRow, one: DestinationRow) -> dict[str, Any]:
 
 
 def _destination(
-    row: StreamRow, one: DestinationRow, sample: Sample | None, definitions: Definitions, at: datetime
+    row: StreamRow, one: DestinationRow, live: Live, definitions: Definitions, at: datetime
 ) -> StreamDestination:
     observed = _observed(row, one)
     positions = observed.get("positions") or {}
     return StreamDestination(
-        **_destination_fields(row, one, sample, at), parameters=one.parameters,
+        **_destination_fields(row, one, live, at), parameters=one.parameters,
         effective_parameters=effective(definitions, {**row.parameters, **one.parameters}),
         applied=_lsn(positions.get("applied")), confirmed=_lsn(positions.get("confirmed")),
         instantiation=instantiation_of(observed.get("instantiation"), at), tables=_tables(row, observed),
     )  # fmt: skip
 
 
-def _destination_fields(row: StreamRow, one: DestinationRow, sample: Sample | None, at: datetime) -> dict[str, Any]:
+def _destination_fields(row: StreamRow, one: DestinationRow, live: Live, at: datetime) -> dict[str, Any]:
     observed = _observed(row, one)
     copied = instantiation_of(observed.get("instantiation"), at)
-    own = next((part for part in sample.destinations if part.destination_id == one.id), None) if sample else None
+    own = live.of(one.id)
+    heard = row.capture_engine.state not in SILENT and one.engine.state not in SILENT and is_fresh(row.observed_at, at)
     error, backlog = _error(observed.get("error")), observed.get("backlog")
     desired = DesiredStatus(one.desired_status) if row.fans_out else DesiredStatus(row.desired_status)
     return {
@@ -140,20 +148,28 @@ def _destination_fields(row: StreamRow, one: DestinationRow, sample: Sample | No
         "engine": engine_ref(one.engine),
         "mode": _mode(row, [one]),
         "desired_status": desired,
-        "status": _status_of(observed.get("status")),
-        "phase": _phase_of(observed.get("phase")),
+        "status": _status_of(observed.get("status") if heard else None),
+        "phase": _phase_of(observed.get("phase") if heard else None),
         "error": error,
         "retry_at": observed.get("retry_at"),
         "lcrs_per_second": own.lcrs_per_second if own else None,
         "transactions_per_second": own.transactions_per_second if own else None,
         "latency": own.latency if own else UNKNOWN,
-        "backlog": own.backlog if own else Backlog(bytes=None, seconds=None),
+        "backlog": _backlog(row, one, live, at),
         "spilled": spilled_of(DestinationBacklog.model_validate(backlog)) if backlog else None,
         "error_queue_transactions": own.error_queue_transactions if own else None,
         "rows_copied": copied.rows_copied if copied else None,
         "rows_to_copy": copied.rows_estimated if copied else None,
         "actions": destination_actions(row, one, troubled=error is not None),
     }
+
+
+def _backlog(row: StreamRow, one: DestinationRow, live: Live, at: datetime) -> Backlog:
+    """As its engine told a moment ago; else what its source and its last known position say."""
+    own = live.of(one.id)
+    if own is not None and own.backlog.bytes is not None:
+        return own.backlog
+    return standing(row, one.id, live.source, at)
 
 
 def _halves(row: StreamRow) -> list[StreamHalf]:

@@ -12,6 +12,7 @@ from thalweg.inspection.schemas import SourceTable
 from thalweg.kernel.models import Body, Id, Name, Resource
 from thalweg.kernel.rules import TableRules
 from thalweg.live.schemas import Backlog, HalfRole, Health, LatencySample, SpilledBacklog
+from thalweg.live.slots import Slot
 
 DESTINATIONS_MAX = 16
 ParameterValue = bool | int | str
@@ -114,6 +115,8 @@ class PreflightRequest(Body):
 
 
 class ObservedStatus(StrEnum):
+    """UNKNOWN also while the engine does not answer: then nobody knows, whatever it said last."""
+
     ENABLED = "ENABLED"
     DISABLED = "DISABLED"
     ABORTED = "ABORTED"
@@ -122,6 +125,8 @@ class ObservedStatus(StrEnum):
 
 
 class StreamPhase(StrEnum):
+    """UNKNOWN also while the engine does not answer."""
+
     INITIALIZING = "INITIALIZING"
     INSTANTIATING = "INSTANTIATING"
     CATCHING_UP = "CATCHING UP"
@@ -273,11 +278,15 @@ class StreamSummary(Resource):
     health: Health
     error: StreamError | None
     retry_at: datetime | None
-    lcrs_per_second: float | None
+    lcrs_per_second: float | None = Field(
+        description="LCRs applied; of several destinations those that the source gave, once: each destination has its "
+        "own rate."
+    )
     transactions_per_second: float | None
     bytes_per_second: float | None
     latency: LatencySample
     backlog: Backlog
+    slot: Slot | None = Field(description="The stream's slot, by its source's own word. Null: not there, or not read.")
     sampled_at: datetime | None
     error_queue_transactions: int | None
     table_count: int

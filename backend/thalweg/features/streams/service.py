@@ -22,7 +22,7 @@ from thalweg.kernel.context import Context
 from thalweg.kernel.etags import check_if_match
 from thalweg.kernel.models import Page
 from thalweg.kernel.problems import Problem, name_taken, not_found
-from thalweg.live.latest import fresh_samples
+from thalweg.live.latest import live_of
 
 
 def definitions_of(context: Context) -> dict[str, StreamParameter]:
@@ -59,15 +59,19 @@ async def existing_stream(context: Context, stream_id: str, *, lock: bool = Fals
 
 async def list_streams(context: Context, limit: int, cursor: str | None) -> Page[StreamSummary]:
     rows, following = await page_by_name(context.session, whole_streams(), StreamRow.name, StreamRow.id, limit, cursor)
-    samples = await fresh_samples(context, [row.id for row in rows]) or {}
+    live, _ = await live_of(context, rows)
     at = now()
-    return Page[StreamSummary](items=[summary_of(row, samples.get(row.id), at) for row in rows], next_cursor=following)
+    return Page[StreamSummary](items=[summary_of(row, live[row.id], at) for row in rows], next_cursor=following)
 
 
 async def get_stream(context: Context, stream_id: str) -> Stream:
     row = await existing_stream(context, stream_id)
-    samples = await fresh_samples(context, [row.id]) or {}
-    return stream_of(row, samples.get(row.id), definitions_of(context), now())
+    return await shown(context, row)
+
+
+async def shown(context: Context, row: StreamRow) -> Stream:
+    live, _ = await live_of(context, [row])
+    return stream_of(row, live[row.id], definitions_of(context), now())
 
 
 def existing_destination(row: StreamRow, destination_id: str) -> DestinationRow:
@@ -104,8 +108,7 @@ async def update_stream(
     row.updated_at = now()
     await context.session.flush()
     record(context, "streams_update", ("stream", row.id, row.name), before, desired_facts(row))
-    samples = await fresh_samples(context, [row.id]) or {}
-    return stream_of(row, samples.get(row.id), definitions_of(context), now())
+    return await shown(context, row)
 
 
 def _set_parameters(context: Context, row: StreamRow, body: StreamUpdate) -> None:

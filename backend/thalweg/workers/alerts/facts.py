@@ -17,7 +17,7 @@ from thalweg.live.health import OBSERVATION_FRESH, SILENT, engine_of_concern
 from thalweg.live.positions import lsn_of
 from thalweg.live.schemas import ComponentSample, ComponentType, Sample
 from thalweg.workers.alerts import repository
-from thalweg.workers.alerts.sources import Seen
+from thalweg.workers.sources import Seen
 
 SAMPLE_FRESH = timedelta(seconds=10)
 MIB = 1 << 20

@@ -22,20 +22,8 @@ from thalweg.db.models import (
 from thalweg.db.streams import whole_streams
 
 
-async def streams_with_sources(session: AsyncSession) -> list[StreamRow]:
-    """Those that are to stay: what is being dropped loses its slot on purpose."""
-    query = select(StreamRow).options(joinedload(StreamRow.source)).where(StreamRow.desired_status != "DROPPED")
-    return list(await session.scalars(query.order_by(StreamRow.id)))
-
-
 async def streams_with_engines(session: AsyncSession) -> list[StreamRow]:
     return list(await session.scalars(whole_streams().order_by(StreamRow.id)))
-
-
-async def tls_engines(session: AsyncSession) -> list[tuple[str, str]]:
-    """(id, address) of engines whose control API has a certificate."""
-    query = select(EngineRow.id, EngineRow.url).where(EngineRow.url.startswith("https://")).order_by(EngineRow.id)
-    return [(row.id, row.url) for row in await session.execute(query)]
 
 
 async def engines(session: AsyncSession) -> list[EngineRow]:

@@ -22,7 +22,7 @@ from thalweg.workers.alerts.delivering import deliver_due
 from thalweg.workers.alerts.facts import Live, read_facts
 from thalweg.workers.alerts.recording import key_of, open_alert, read_policy, record_changes
 from thalweg.workers.alerts.snapshots import Snapshots
-from thalweg.workers.alerts.sources import Seen, SourceWatch
+from thalweg.workers.sources import Seen, SourceWatch
 
 OUTAGES = (SQLAlchemyError, psycopg.Error, RedisError, OSError, SecretKeyError)
 OUTAGE_PAUSE = 1.0
@@ -36,10 +36,10 @@ Publish = Callable[[list[tuple[str, BaseModel]]], Awaitable[None]]
 class AlertWatch:
     """Owner: the collector, which starts it when it leads and stops it when it does not any more."""
 
-    def __init__(self, resources: Resources, publish: Publish) -> None:
+    def __init__(self, resources: Resources, seen: Seen, publish: Publish) -> None:
         self._resources = resources
         self._publish = publish
-        self._seen = Seen()
+        self._seen = seen
         self._sources = SourceWatch(resources, self._seen)
         self._memory = Memory()
         self._snapshots = Snapshots(resources)
@@ -56,7 +56,7 @@ class AlertWatch:
     def start(self) -> None:
         self.live.watching_since = now()
         settings = self._resources.settings
-        self._begin("sources", self._sources.turn, settings.alerts_sources_interval)
+        self._begin("sources", self._sources.turn, settings.sources_interval)
         self._begin("evaluation", self._evaluate, settings.alerts_interval)
         self._begin("deliveries", self._deliver, DELIVER_EVERY)
         self._begin("snapshots", self._snapshots.turn, 0.0)

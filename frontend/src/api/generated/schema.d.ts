@@ -2387,7 +2387,11 @@ export interface components {
             /** Address */
             address: string | null;
         };
-        /** Backlog */
+        /**
+         * Backlog
+         * @description What the source has written and a destination has not applied: also while nothing runs. Of several destinations
+         *     the stream has the longest.
+         */
         Backlog: {
             /**
              * Bytes
@@ -2399,6 +2403,31 @@ export interface components {
              * @description Time to work the backlog off at the present rate.
              */
             seconds: number | null;
+            /**
+             * Age Seconds
+             * @description How long ago the source wrote the oldest of it. Null: before anybody looked.
+             */
+            age_seconds: number | null;
+            /**
+             * Growth Bytes Per Second
+             * @description Over the last minute; negative while it shrinks. Null: not observed long enough.
+             */
+            growth_bytes_per_second: number | null;
+            /**
+             * Seconds To Full
+             * @description At the present growth. Of a stream: until max_slot_wal_keep_size takes its slot. Of one of several destinations: until its backlog on disk reaches queue_spill_limit_mb. Null: no limit, or no growth.
+             */
+            seconds_to_full: number | null;
+            /**
+             * Applied
+             * @description Everything that committed before it is applied.
+             */
+            applied: string | null;
+            /**
+             * Source Read At
+             * @description When the source itself last said where its WAL ends. Null: it never has.
+             */
+            source_read_at: string | null;
         };
         /**
          * BacklogState
@@ -3369,9 +3398,10 @@ export interface components {
         };
         /**
          * HealthLevel
+         * @description Only OK is well. STOPPED is on purpose, but changes do not arrive.
          * @enum {string}
          */
-        HealthLevel: "ok" | "warning" | "error" | "unknown";
+        HealthLevel: "ok" | "stopped" | "warning" | "error" | "unknown";
         /** Healthz */
         Healthz: {
             /**
@@ -3701,6 +3731,7 @@ export interface components {
         NoticeEvent: "firing" | "resolved" | "test";
         /**
          * ObservedStatus
+         * @description UNKNOWN also while the engine does not answer: then nobody knows, whatever it said last.
          * @enum {string}
          */
         ObservedStatus: "ENABLED" | "DISABLED" | "ABORTED" | "DROPPED" | "UNKNOWN";
@@ -4476,7 +4507,7 @@ export interface components {
             phase: string;
             /**
              * Lcrs Per Second
-             * @description LCRs applied at the destinations, added up.
+             * @description LCRs applied; of several destinations those captured, once: each destination has its own rate.
              */
             lcrs_per_second: number | null;
             /** Transactions Per Second */
@@ -4594,6 +4625,86 @@ export interface components {
          * @enum {string}
          */
         "Severity-Input": "warning" | "critical";
+        /** Slot */
+        Slot: {
+            /** Name */
+            name: string;
+            /**
+             * Slot Type
+             * @description logical or physical.
+             */
+            slot_type: string;
+            /** Plugin */
+            plugin: string | null;
+            /**
+             * Database
+             * @description The one that it decodes, by its name at the server.
+             */
+            database: string | null;
+            /** Temporary */
+            temporary: boolean;
+            /**
+             * Active
+             * @description Somebody reads from it now.
+             */
+            active: boolean;
+            /** Active Pid */
+            active_pid: number | null;
+            /**
+             * Wal Status
+             * @description reserved, extended, unreserved (about to be lost) or lost. Null: it reserves nothing yet.
+             */
+            wal_status: string | null;
+            /**
+             * Invalidation Reason
+             * @description Why it is lost, from PostgreSQL 17 on.
+             */
+            invalidation_reason: string | null;
+            /**
+             * Retained Bytes
+             * @description WAL that the server keeps for it: from its restart position on.
+             */
+            retained_bytes: number;
+            /**
+             * Retained Age Seconds
+             * @description How long ago the oldest of it was written. Null: before anybody looked.
+             */
+            retained_age_seconds: number | null;
+            /**
+             * Growth Bytes Per Second
+             * @description Of the retained WAL, over the last minute. Null: not observed long enough.
+             */
+            growth_bytes_per_second: number | null;
+            /**
+             * Safe Bytes
+             * @description WAL that may be written before the slot is lost. Null: max_slot_wal_keep_size sets no limit.
+             */
+            safe_bytes: number | null;
+            /**
+             * Seconds To Full
+             * @description Until the slot is lost, at the present growth. Null: no limit, or no growth.
+             */
+            seconds_to_full: number | null;
+            /** Restart Lsn */
+            restart_lsn: string | null;
+            /** Confirmed Lsn */
+            confirmed_lsn: string | null;
+            /**
+             * Xmin Age
+             * @description Transactions since the oldest whose rows it keeps vacuum from removing.
+             */
+            xmin_age: number | null;
+            /**
+             * Catalog Xmin Age
+             * @description The same of system catalogues.
+             */
+            catalog_xmin_age: number | null;
+            /**
+             * Read At
+             * Format: date-time
+             */
+            read_at: string;
+        };
         /** SourceTable */
         SourceTable: {
             /** Schema */
@@ -4703,7 +4814,10 @@ export interface components {
             error: components["schemas"]["StreamError"] | null;
             /** Retry At */
             retry_at: string | null;
-            /** Lcrs Per Second */
+            /**
+             * Lcrs Per Second
+             * @description LCRs applied; of several destinations those that the source gave, once: each destination has its own rate.
+             */
             lcrs_per_second: number | null;
             /** Transactions Per Second */
             transactions_per_second: number | null;
@@ -4711,6 +4825,8 @@ export interface components {
             bytes_per_second: number | null;
             latency: components["schemas"]["LatencySample"];
             backlog: components["schemas"]["Backlog"];
+            /** @description The stream's slot, by its source's own word. Null: not there, or not read. */
+            slot: components["schemas"]["Slot"] | null;
             /** Sampled At */
             sampled_at: string | null;
             /** Error Queue Transactions */
@@ -5016,6 +5132,7 @@ export interface components {
         };
         /**
          * StreamPhase
+         * @description UNKNOWN also while the engine does not answer.
          * @enum {string}
          */
         StreamPhase: "INITIALIZING" | "INSTANTIATING" | "CATCHING UP" | "REPLICATING" | "RETRYING" | "DRAINING" | "DROPPING" | "STOPPED" | "UNKNOWN";
@@ -5075,7 +5192,10 @@ export interface components {
             error: components["schemas"]["StreamError"] | null;
             /** Retry At */
             retry_at: string | null;
-            /** Lcrs Per Second */
+            /**
+             * Lcrs Per Second
+             * @description LCRs applied; of several destinations those that the source gave, once: each destination has its own rate.
+             */
             lcrs_per_second: number | null;
             /** Transactions Per Second */
             transactions_per_second: number | null;
@@ -5083,6 +5203,8 @@ export interface components {
             bytes_per_second: number | null;
             latency: components["schemas"]["LatencySample"];
             backlog: components["schemas"]["Backlog"];
+            /** @description The stream's slot, by its source's own word. Null: not there, or not read. */
+            slot: components["schemas"]["Slot"] | null;
             /** Sampled At */
             sampled_at: string | null;
             /** Error Queue Transactions */

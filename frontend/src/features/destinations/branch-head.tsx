@@ -14,6 +14,7 @@ import type { Stream, StreamDestination } from "@/api/types";
 import type { RestCallSpec } from "@/lib/curl";
 import { asText, bytes, compactCount, duration, latencyMs, rate } from "@/lib/format";
 import { stateInWords } from "@/lib/states";
+import { BacklogFigures } from "@/ui/backlog-figures";
 import { ConfirmByName } from "@/ui/confirm-by-name";
 import { Meter } from "@/ui/meter";
 import { ProblemAlert } from "@/ui/problem-alert";
@@ -65,8 +66,7 @@ export function BranchHead(props: BranchHeadProps) {
       <Group gap={28} align="flex-start">
         <Metric metric="lcrRate" quantity={rate(destination.lcrs_per_second, "LCR")} />
         <Metric metric="latencyP99" quantity={latencyMs(latency.p99_ms)} />
-        <Metric metric="backlogBytes" quantity={bytes(backlog.bytes)} />
-        <Metric metric="backlogSeconds" label="Backlog time" quantity={duration(backlog.seconds)} />
+        <BacklogFigures backlog={backlog} />
         <Spilled destination={destination} />
         <Group gap={6} align="flex-end">
           <Metric metric="errors" quantity={compactCount(destination.error_queue_transactions, "txn")} />

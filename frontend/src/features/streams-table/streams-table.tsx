@@ -4,7 +4,8 @@ import { useQuery } from "@tanstack/react-query";
 import { openAlertsQuery } from "@/api/alerts";
 import { ratesQuery } from "@/api/streams";
 import type { StreamSummary } from "@/api/types";
-import { asText, bytes, compactCount, duration, latencyMs, rate } from "@/lib/format";
+import { backlogInBrief } from "@/lib/backlog";
+import { bytes, compactCount, latencyMs, rate } from "@/lib/format";
 import { metrics } from "@/lib/metrics";
 import { healthInWords, reasonBeside } from "@/lib/states";
 import { AnchorLink } from "@/ui/anchor-link";
@@ -16,7 +17,7 @@ import { StateBadge, ToneIcon } from "@/ui/tone";
 import classes from "./streams-table.module.css";
 
 /** The order of urgency, so that sorting by health brings trouble to the top. */
-const urgency: Record<string, number> = { error: 0, warning: 1, unknown: 2, ok: 3 };
+const urgency: Record<string, number> = { error: 0, warning: 1, unknown: 2, stopped: 3, ok: 4 };
 
 const columns: Column<StreamSummary>[] = [
   {
@@ -67,14 +68,14 @@ const columns: Column<StreamSummary>[] = [
   {
     key: "backlog",
     header: "Backlog",
-    definition: `${metrics.backlogBytes.definition} Below it: ${metrics.backlogSeconds.definition.toLowerCase()}`,
+    definition: `${metrics.backlogBytes.definition} Below it: since when, and until when it is worked off or full.`,
     align: "right",
     sortBy: (stream) => stream.backlog.bytes,
     cell: (stream) => (
       <Stack gap={0} align="flex-end">
         <Quantity quantity={bytes(stream.backlog.bytes)} />
         <Text size="xs" c="dimmed">
-          {asText(duration(stream.backlog.seconds))}
+          {backlogInBrief(stream.backlog)}
         </Text>
       </Stack>
     ),

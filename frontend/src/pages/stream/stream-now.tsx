@@ -1,4 +1,4 @@
-import { Group, SegmentedControl, SimpleGrid, Stack, Text } from "@mantine/core";
+import { Group, SegmentedControl, Stack, Text } from "@mantine/core";
 import { IconActivity } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { problemInWords } from "@/api/problem-in-words";
@@ -7,12 +7,11 @@ import type { Stream } from "@/api/types";
 import { StreamHalves } from "@/features/component-strip/stream-halves";
 import { InstantiationProgress } from "@/features/instantiation/instantiation-progress";
 import { StreamCharts } from "@/features/stream-charts/stream-charts";
-import { asText, byteRate, bytes, compactCount, duration, latencyMs, rate } from "@/lib/format";
+import { asText, duration } from "@/lib/format";
 import { Empty } from "@/ui/faces";
 import { Panel } from "@/ui/panel";
-import { Metric } from "@/ui/quantity";
 import { QueryFaces } from "@/ui/query-faces";
-import classes from "./stream-now.module.css";
+import { KeyFigures } from "./key-figures";
 import { StreamPath } from "./stream-path";
 import { StreamPositions } from "./stream-positions";
 import { whySilent } from "./why-silent";
@@ -84,25 +83,5 @@ export function StreamNow({ stream, mayAct, onErrorQueue, minutes, onMinutes }: 
       {!copying && initialCopies}
       {stream.positions && <StreamPositions positions={stream.positions} mode={stream.mode} />}
     </Stack>
-  );
-}
-
-function KeyFigures({ stream }: { stream: Stream }) {
-  return (
-    <SimpleGrid cols={{ base: 2, sm: 4, lg: 8 }} spacing={0} className={classes.figures}>
-      <Metric metric="lcrRate" size="lg" quantity={rate(stream.lcrs_per_second, "LCR")} />
-      <Metric metric="transactionRate" size="lg" quantity={rate(stream.transactions_per_second, "txn")} />
-      <Metric metric="byteRate" size="lg" quantity={byteRate(stream.bytes_per_second)} />
-      <Metric metric="latencyP50" size="lg" quantity={latencyMs(stream.latency.p50_ms)} />
-      <Metric metric="latencyP99" size="lg" quantity={latencyMs(stream.latency.p99_ms)} />
-      <Metric metric="backlogBytes" size="lg" quantity={bytes(stream.backlog.bytes)} />
-      <Metric
-        metric="backlogSeconds"
-        label="Backlog time"
-        size="lg"
-        quantity={duration(stream.backlog.seconds)}
-      />
-      <Metric metric="errors" size="lg" quantity={compactCount(stream.error_queue_transactions, "txn")} />
-    </SimpleGrid>
   );
 }

@@ -1,0 +1,120 @@
+"""The backlog as it is worked out: ages of positions, growth, and what stands still while the source writes on."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.test_units import reading as engine_reading
+from thalweg.db.models import StreamRow
+from thalweg.inspection.slots import SlotState, SourceState
+from thalweg.live.backlog import Growth, measured, of_stream, standing
+from thalweg.live.branches import with_only_destination
+from thalweg.live.marks import Marks
+from thalweg.live.positions import lsn_of, lsn_text
+from thalweg.live.rates import sample_of
+from thalweg.live.schemas import Backlog
+from thalweg.live.sources import SourceReading
+from thalweg.workers.backlogs import Backlogs
+from thalweg.workers.sources import Seen
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def after(seconds: float) -> datetime:
+    return AT + timedelta(seconds=seconds)
+
+
+def marks(*points: tuple[float, int]) -> Marks:
+    made = Marks()
+    for seconds, end in points:
+        made.add(after(seconds), end)
+    return made
+
+
+def test_age_of_a_position() -> None:
+    known = marks((0, 1000), (10, 2000), (20, 2000), (500, 2000), (510, 3000))
+    assert known.age_of(1500, after(510)) == 505
+    assert known.age_of(2000, after(510)) == 10, "the source wrote nothing for long: what comes next is new"
+    assert known.age_of(2500, after(510)) == 5
+    assert known.age_of(999, after(510)) is None, "written before anybody looked"
+    assert Marks().age_of(1, AT) is None
+
+
+def test_an_engine_that_has_heard_of_less_says_nothing() -> None:
+    known = marks((0, 1000), (10, 5000), (11, 3000))
+    assert known.points[-1][1] == 5000
+
+
+def test_weeks_of_marks_need_little_room_and_stay_exact() -> None:
+    known, moment = Marks(), 0
+    while moment < 30 * 86400:
+        known.add(after(moment), 1000 + moment)
+        moment += 3600
+        known.thin(after(moment))
+    assert len(known.points) < 200
+    for age in (3600, 86400, 15 * 86400):
+        assert known.age_of(1000 + moment - age, after(moment)) == pytest.approx(age, abs=1)
+
+
+def test_growth_needs_time() -> None:
+    growth = Growth()
+    assert growth.per_second("a", AT, 1000) is None
+    assert growth.per_second("a", after(10), 3000) == 200
+    assert growth.per_second("a", after(200), 3000) is None, "what was seen minutes ago is not the present"
+    assert growth.per_second("a", after(210), 1000) == -200
+
+
+def source(end: int, *, confirmed: int = 1000, safe: int | None = None, grows: float = 0.0) -> SourceReading:
+    slot = SlotState(
+        name="thalweg_s", active=False, wal_status="reserved", confirmed_lsn=confirmed, restart_lsn=confirmed,
+        retained_bytes=end - confirmed, safe_bytes=safe,
+    )  # fmt: skip
+    return SourceReading(
+        read_at=after(60), state=SourceState(current_lsn=end, slots={slot.name: slot}), growth={slot.name: grows},
+        marks=marks((0, 1000), (60, end)),
+    )  # fmt: skip
+
+
+def stopped(reached: dict[str, str] | None = None, fans_out: bool = False) -> StreamRow:
+    return StreamRow(id="s", source_id="db", fans_out=fans_out, reached=reached)
+
+
+def test_what_nobody_works_for_grows_as_the_source_writes() -> None:
+    known = source(7000)
+    backlog = standing(stopped(reached={"one": lsn_text(1600)}), "one", known, after(60))
+    assert (backlog.bytes, backlog.growth_bytes_per_second, backlog.seconds) == (5400, 100, None)
+    assert backlog.age_seconds == pytest.approx(54)
+    assert standing(stopped(), "one", known, after(60)).bytes == 6000, "as far as its slot"
+    ahead = source(7000, confirmed=2000)
+    assert standing(stopped(reached={"one": lsn_text(1600)}), "one", ahead, after(60)).bytes == 5000
+    spilled = stopped(reached={"one": lsn_text(1600)}, fans_out=True)
+    assert standing(spilled, "one", ahead, after(60)).bytes == 5400, "confirmed, and in the backlog on disk"
+    assert standing(stopped(), "one", None, AT).bytes is None
+
+
+def test_a_slot_with_a_limit_says_when_it_is_full() -> None:
+    known = source(7000, safe=1000, grows=100)
+    assert of_stream([Backlog(bytes=5, seconds=None)], known, known.slot("s")).seconds_to_full == 10
+    assert of_stream([], source(7000, safe=None, grows=100), known.slot("s")).bytes is None
+
+
+def test_the_source_knows_more_of_its_end_than_an_engine_that_is_held_back() -> None:
+    told = Backlog(bytes=100, seconds=1, applied=lsn_text(1500))
+    shown = measured(told, source(7000), after(60))
+    assert (shown.bytes, shown.seconds) == (5500, 55)
+    assert measured(told, None, AT) == told
+    assert measured(Backlog(bytes=0, seconds=0, applied=lsn_text(7000)), source(7000), after(600)).age_seconds == 0
+
+
+def test_samples_get_the_sources_end() -> None:
+    seen = Seen(readings={"db": source(lsn_of("0/9000"))})
+    backlogs = Backlogs(seen)
+    before = engine_reading(1, applied="0/1000", confirmed="0/0", source_end="0/3000")
+    now = engine_reading(2, applied="0/2000", confirmed="0/0", source_end="0/4000")
+    sample = with_only_destination(sample_of("s", before, now), "one")
+    shown = backlogs.measured(sample, stopped(), after(61))
+    assert (shown.backlog.bytes, shown.destinations[0].backlog.bytes) == (0x7000, 0x7000)
+    backlogs.note_end("db", "0/A000", after(62))
+    assert backlogs.measured(sample, stopped(), after(62)).backlog.bytes == 0x8000
+    unknown = with_only_destination(sample.model_copy(update={"backlog": Backlog(bytes=None, seconds=None)}), "one")
+    assert backlogs.measured(unknown, stopped(), after(62)).backlog.bytes == 0xA000 - 1000, "of a stopped one"

@@ -1,0 +1,178 @@
+"""The backlog of real engines against what the databases themselves say: running, stopped, and with a dead engine."""
+
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+from fastapi import FastAPI
+
+from tests.conftest import Sides, Users
+from tests.features.test_streams import STREAMS, created
+from tests.support.real_engine import RealEngine
+from tests.support.serving import eventually
+from tests.test_collector import collector, wait_for  # noqa: F401
+from tests.test_commands import Shell, shell, with_token  # noqa: F401
+from tests.test_fan_out import reports, two  # noqa: F401
+from tests.test_real_engine import enrol, of, same_rows, slot, stream, thalwegd  # noqa: F401
+from thalweg.kernel.settings import Settings
+from thalweg.live import backlog as backlogs
+
+MIB = 1 << 20
+HELD = """
+SELECT pg_current_wal_lsn() - confirmed_flush_lsn, pg_current_wal_lsn() - restart_lsn, active
+  FROM pg_replication_slots WHERE slot_name = '{}'
+"""
+
+
+@pytest.fixture(autouse=True)
+def quick(app: FastAPI, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sources are read often, and growth is known after half a second."""
+    settings.sources_interval = 0.1
+    monkeypatch.setattr(backlogs, "GROWTH_SPAN_MIN", backlogs.GROWTH_WINDOW / 120)
+
+
+def write(sides: Sides, megabytes: int) -> None:
+    sides.on_source(*["SELECT pg_logical_emit_message(true, 'a test', repeat('x', 1000000))"] * megabytes)
+
+
+async def as_the_source_says(
+    client: httpx.AsyncClient, sides: Sides, path: str, name: str, at_least: int
+) -> dict[str, Any]:
+    """Waits until the stream shows the slot's own numbers: the end of a source never stands quite still."""
+
+    async def agrees() -> dict[str, Any] | None:
+        behind, retained, active = of(sides, "postgres", HELD.format(name))[0]
+        shown = dict((await client.get(path)).json())
+        seen = shown["slot"]
+        if seen is None or seen["active"] != active or shown["backlog"]["bytes"] is None:
+            return None
+        close = abs(shown["backlog"]["bytes"] - behind) < MIB // 4 and abs(seen["retained_bytes"] - retained) < MIB // 4
+        return shown if close and behind >= at_least else None
+
+    return dict(await eventually(agrees))
+
+
+async def test_stopped_and_with_a_dead_engine_it_is_what_the_slot_holds(
+    operator: httpx.AsyncClient,
+    stream: dict[str, Any],  # noqa: F811
+    sides: Sides,
+    thalwegd: RealEngine,  # noqa: F811
+) -> None:
+    path, name = f"{STREAMS}/{stream['id']}", slot(stream)
+    stop = (await operator.post(f"{path}:stop")).json()["operation_id"]
+    await wait_for(operator, f"/api/v1/operations/{stop}", state="succeeded")
+    write(sides, 3)
+    shown = await as_the_source_says(operator, sides, path, name, 3 * MIB * 9 // 10)
+    assert shown["status"] == "DISABLED"
+    assert shown["health"]["level"] == "stopped"
+    assert "MiB of WAL wait for it at the source" in shown["health"]["reason"]
+    assert shown["backlog"]["age_seconds"] > 0
+    assert shown["destinations"][0]["backlog"]["bytes"] == shown["backlog"]["bytes"]
+
+    thalwegd.stop()
+    write(sides, 2)
+    shown = await wait_for(operator, path, status="UNKNOWN", phase="UNKNOWN")
+    assert (await operator.get("/api/v1/overview")).json()["streams"][0]["phase"] == "UNKNOWN"
+    shown = await as_the_source_says(operator, sides, path, name, 5 * MIB * 9 // 10)
+    assert (shown["phase"], shown["destinations"][0]["phase"]) == ("UNKNOWN", "UNKNOWN")
+    assert shown["health"]["level"] == "unknown"
+    assert "MiB of WAL wait for it at the source" in shown["health"]["reason"]
+
+    thalwegd.start()
+    await operator.post(f"{path}:start")
+    await wait_for(operator, path, phase="REPLICATING")
+    sides.on_source("INSERT INTO orders VALUES (900, 'after it', 1)")
+    await same_rows(sides)
+
+    async def caught_up() -> dict[str, Any] | None:
+        shown = dict((await operator.get(path)).json())
+        return shown if shown["backlog"]["bytes"] < MIB // 4 and shown["health"]["level"] == "ok" else None
+
+    assert (await eventually(caught_up))["backlog"]["age_seconds"] < 5
+
+
+async def test_a_lock_at_the_destination_makes_it_older_by_the_second(
+    operator: httpx.AsyncClient,
+    stream: dict[str, Any],  # noqa: F811
+    sides: Sides,
+) -> None:
+    """No latency is known while nothing comes through; the backlog has an age all the same."""
+    path = f"{STREAMS}/{stream['id']}"
+
+    async def aged() -> dict[str, Any] | None:
+        shown = dict((await operator.get(path)).json())
+        old = shown["phase"] == "REPLICATING" and (shown["backlog"]["age_seconds"] or 0) > 2
+        return shown if old and shown["backlog"]["growth_bytes_per_second"] is not None else None
+
+    end = {"host": "127.0.0.1", "port": sides.cluster.port, "user": "postgres", "dbname": sides.destination["dbname"]}
+    with psycopg.connect(**end) as session:
+        session.execute("LOCK TABLE orders IN ACCESS EXCLUSIVE MODE")
+        sides.on_source("INSERT INTO orders VALUES (901, 'held up', 1)")
+        shown = await eventually(aged)
+        assert shown["backlog"]["bytes"] > 0
+    await same_rows(sides)
+
+
+async def test_each_destination_has_its_own_and_the_rate_is_the_sources(
+    operator: httpx.AsyncClient,
+    admin: httpx.AsyncClient,
+    registered: dict[str, str],
+    reports: str,  # noqa: F811
+    sides: Sides,
+    thalwegd: RealEngine,  # noqa: F811
+    collector: Any,  # noqa: F811
+) -> None:
+    assert (await enrol(admin, thalwegd)).status_code == 201
+    made = await created(operator, registered, **two(registered, reports))
+    path = f"{STREAMS}/{made['id']}"
+    running = await wait_for(operator, path, phase="REPLICATING")
+    well, away = (one["id"] for one in running["destinations"])
+    paused = (await operator.post(f"{path}/destinations/{away}:stop")).json()["operation_id"]
+    await wait_for(operator, f"/api/v1/operations/{paused}", state="succeeded")
+    write(sides, 2)
+    sides.on_source("INSERT INTO orders VALUES (902, 'to one only', 1)")
+    await same_rows(sides)
+
+    async def apart() -> dict[str, Any] | None:
+        shown = dict((await operator.get(path)).json())
+        bytes_of = {one["id"]: one["backlog"]["bytes"] for one in shown["destinations"]}
+        told = None not in bytes_of.values() and bytes_of[away] > 2 * MIB * 9 // 10 and bytes_of[well] < MIB // 4
+        return shown if told else None
+
+    shown = await eventually(apart)
+    assert shown["backlog"]["bytes"] == max(one["backlog"]["bytes"] for one in shown["destinations"])
+    started = (await operator.post(f"{path}/destinations/{away}:start")).json()["operation_id"]
+    await wait_for(operator, f"/api/v1/operations/{started}", state="succeeded")
+    sides.on_source("UPDATE orders SET amount = amount + 1 WHERE id < 50")
+    await same_rows(sides)
+
+    async def counted_once() -> bool:
+        """The stream's rate is capture's, not the sum of what both have applied."""
+        samples = (await operator.get(f"{path}/samples", params={"seconds": 60})).json()["samples"]
+        captured = {one["at"]: one["components"][0]["lcrs_per_second"] for one in samples if one["components"]}
+        assert all(one["lcrs_per_second"] == captured[one["at"]] for one in samples if one["components"])
+        return any(captured.values())
+
+    await eventually(counted_once)
+    deleted = (await operator.delete(path)).json()["operation_id"]
+    await wait_for(operator, f"/api/v1/operations/{deleted}", state="succeeded")
+
+
+async def test_status_of_the_command_line_tells_of_a_dead_engine(
+    users: Users,
+    shell: Shell,  # noqa: F811
+    operator: httpx.AsyncClient,
+    stream: dict[str, Any],  # noqa: F811
+    thalwegd: RealEngine,  # noqa: F811
+) -> None:
+    status = with_token(shell, users)
+    well = await status("status")
+    assert well.code == 0, well.out
+    assert "ago  ok: Replicating." in well.out
+    thalwegd.stop()
+    await wait_for(operator, f"{STREAMS}/{stream['id']}", phase="UNKNOWN")
+    dead = await status("status")
+    assert dead.code == 1
+    assert "REPLICATING" not in dead.out and "Replicating" not in dead.out
+    assert "→" in dead.out and "1 of 1 engines do not answer" in dead.out

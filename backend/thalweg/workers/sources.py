@@ -1,0 +1,167 @@
+"""Looks at the replication slots of all registered databases' servers and at the certificates of engines, in a loop of
+its own: a server that does not answer holds up nothing."""
+
+import asyncio
+import ssl
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from urllib.parse import urlsplit
+
+import structlog
+from cryptography import x509
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from thalweg.alerting.facts import Slot
+from thalweg.db.models import SourceReadingRow
+from thalweg.inspection.connection import ConnectionFailure
+from thalweg.inspection.slots import SourceState, read_slots
+from thalweg.inspection.target import Target, target_of
+from thalweg.kernel.clock import now
+from thalweg.kernel.context import Resources
+from thalweg.live.backlog import Growth
+from thalweg.live.marks import Marks
+from thalweg.live.sources import SourceReading, reading_of, slot_name
+from thalweg.workers import repository
+
+AT_ONCE_MAX = 8
+CERTIFICATES_EVERY = timedelta(hours=1)
+OTHERS_EVERY = timedelta(seconds=60)
+"""Servers that are no stream's source are asked less often: only to show their slots."""
+SLOT_FRESH = timedelta(seconds=60)
+HTTPS_PORT = 443
+log = structlog.get_logger(__name__)
+
+
+@dataclass
+class Seen:
+    """Owner: the collector. Readings by database id, slots by stream id, ends of TLS certificates by engine id."""
+
+    readings: dict[str, SourceReading] = field(default_factory=dict)
+    slots: dict[str, Slot] = field(default_factory=dict)
+    certificates: dict[str, datetime] = field(default_factory=dict)
+
+    def slot(self, stream_id: str, at: datetime) -> Slot | None:
+        """None when it was not read, or too long ago."""
+        known = self.slots.get(stream_id)
+        return known if known is not None and at - known.read_at <= SLOT_FRESH else None
+
+
+class SourceWatch:
+    """Owner: the collector, which runs `turn` again and again."""
+
+    def __init__(self, resources: Resources, seen: Seen) -> None:
+        self._resources = resources
+        self._seen = seen
+        self._gate = asyncio.Semaphore(AT_ONCE_MAX)
+        self._growth = Growth()
+        self._asked: dict[str, datetime] = {}
+        self._certificates_read_at: datetime | None = None
+        self._silent: set[str] = set()
+
+    async def turn(self) -> None:
+        async with self._resources.sessions() as session:
+            databases = await repository.databases(session)
+            streams = await repository.streams_of_sources(session)
+            engines = await repository.tls_engines(session)
+            if not self._seen.readings:
+                await self._remember(session)
+        known, at = {row.id for row in databases}, now()
+        self._forget(known, {stream_id for ids in streams.values() for stream_id in ids}, at)
+        due = [row for row in databases if row.id in streams or self._is_due(row.id, at)]
+        targets = {row.id: target_of(row, self._resources.secrets) for row in due}
+        await asyncio.gather(*(self._read(name, target, streams.get(name, [])) for name, target in targets.items()))
+        if self._certificates_read_at is None or at - self._certificates_read_at >= CERTIFICATES_EVERY:
+            self._certificates_read_at = at
+            await self._read_certificates(engines)
+
+    async def _remember(self, session: AsyncSession) -> None:
+        """What an earlier collector has read: how old a backlog is goes further back than this process."""
+        rows = await repository.source_readings(session)
+        self._seen.readings = {row.database_id: one for row in rows if (one := reading_of(row)) is not None}
+
+    def _is_due(self, database_id: str, at: datetime) -> bool:
+        asked_at = self._asked.get(database_id)
+        return asked_at is None or at - asked_at >= OTHERS_EVERY
+
+    def _forget(self, database_ids: set[str], stream_ids: set[str], at: datetime) -> None:
+        self._seen.readings = {name: one for name, one in self._seen.readings.items() if name in database_ids}
+        self._seen.slots = {name: slot for name, slot in self._seen.slots.items() if name in stream_ids}
+        self._growth.forget_before(at)
+
+    async def _read(self, database_id: str, target: Target, stream_ids: list[str]) -> None:
+        settings = self._resources.settings
+        asked_at = self._asked[database_id] = now()
+        failure: str | None = None
+        async with self._gate:
+            try:
+                state = await read_slots(target, settings.database_connect_timeout)
+            except ConnectionFailure as error:
+                failure = error.message
+                if database_id not in self._silent:
+                    self._silent.add(database_id)
+                    log.warning("slots cannot be read", database=database_id, code=error.code, error=error.message)
+        if failure is None:
+            self._silent.discard(database_id)
+            self._take(database_id, state, asked_at)
+            for stream_id in stream_ids:
+                self._seen.slots[stream_id] = slot_of(state, slot_name(stream_id), asked_at)
+        await self._keep(database_id, asked_at, failure)
+
+    def _take(self, database_id: str, state: SourceState, read_at: datetime) -> None:
+        before = self._seen.readings.get(database_id)
+        # A server that was set back, or another one at the same address, begins anew.
+        same = before is not None and (before.state.system_identifier, before.state.current_lsn) <= (
+            state.system_identifier, state.current_lsn,
+        )  # fmt: skip
+        marks = before.marks if before is not None and same else Marks()
+        marks.add(read_at, state.current_lsn)
+        marks.thin(read_at)
+        growth = {
+            slot.name: grows
+            for slot in state.slots.values()
+            if (grows := self._growth.per_second((database_id, slot.name), read_at, slot.retained_bytes)) is not None
+        }
+        self._seen.readings[database_id] = SourceReading(read_at=read_at, state=state, marks=marks, growth=growth)
+
+    async def _keep(self, database_id: str, asked_at: datetime, failure: str | None) -> None:
+        reading = self._seen.readings.get(database_id)
+        row = SourceReadingRow(
+            database_id=database_id, asked_at=asked_at, failure=failure,
+            document=reading.model_dump(mode="json") if reading is not None else None,
+        )  # fmt: skip
+        async with self._resources.sessions() as session:
+            await repository.keep_reading(session, row)
+            await session.commit()
+
+    async def _read_certificates(self, engines: list[tuple[str, str]]) -> None:
+        ends: dict[str, datetime] = {}
+        for engine_id, url in engines:
+            try:
+                ends[engine_id] = await certificate_end(url, self._resources.settings.engine_timeout)
+            except (OSError, ssl.SSLError, ValueError) as error:
+                log.info("certificate cannot be read", engine=engine_id, error=str(error))
+        self._seen.certificates = ends
+
+
+def slot_of(state: SourceState, name: str, read_at: datetime) -> Slot:
+    found = state.slots.get(name)
+    if found is None:
+        return Slot(read_at, missing=True, current_lsn=state.current_lsn)
+    return Slot(
+        read_at, missing=False, active=found.active, wal_status=found.wal_status, current_lsn=state.current_lsn,
+        retained_bytes=found.retained_bytes, safe_bytes=found.safe_bytes,
+    )  # fmt: skip
+
+
+async def certificate_end(url: str, timeout: float) -> datetime:
+    """When the certificate that the server shows ends. Whether it is trusted is the engine client's question."""
+    parts = urlsplit(url)
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    async with asyncio.timeout(timeout):
+        _, writer = await asyncio.open_connection(parts.hostname, parts.port or HTTPS_PORT, ssl=context)
+    try:
+        shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    finally:
+        writer.close()
+    return x509.load_der_x509_certificate(shown).not_valid_after_utc

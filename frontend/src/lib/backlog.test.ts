@@ -1,0 +1,16 @@
+import { expect, test } from "vitest";
+import { backlogInBrief, growth } from "./backlog";
+
+test("growth has a sign, and nothing where it is not known", () => {
+  expect(growth(2048)).toEqual({ value: "+2", unit: "KiB/s" });
+  expect(growth(-1024)).toEqual({ value: "−1", unit: "KiB/s" });
+  expect(growth(0)).toEqual({ value: "0", unit: "B/s" });
+  expect(growth(null)).toEqual({ value: "–", unit: "" });
+});
+
+test("in brief says since when it waits and when it is worked off or full", () => {
+  expect(backlogInBrief({ bytes: 0, age_seconds: 0, seconds: 0, seconds_to_full: null })).toBe("");
+  expect(backlogInBrief({ bytes: 10, seconds: null, age_seconds: 300, seconds_to_full: 7200 })).toBe(
+    "since 5 min, full in 2 h",
+  );
+});

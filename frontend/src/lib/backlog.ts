@@ -1,0 +1,34 @@
+// A backlog in words. It is the source's word against what is applied: it exists whether or not anything runs.
+import { byteRate, duration, type Quantity } from "./format";
+
+export interface BacklogValues {
+  bytes: number | null;
+  seconds: number | null;
+  age_seconds: number | null;
+  growth_bytes_per_second?: number | null;
+  seconds_to_full: number | null;
+}
+
+/** With its sign: it shrinks as well. */
+export function growth(bytesPerSecond: number | null | undefined): Quantity {
+  if (!bytesPerSecond) return byteRate(bytesPerSecond);
+  const { value, unit } = byteRate(Math.abs(bytesPerSecond));
+  return { value: `${bytesPerSecond < 0 ? "−" : "+"}${value}`, unit };
+}
+
+/** Below a backlog's size in a table: since when, and until when there is room. */
+export function backlogInBrief({
+  bytes: waiting,
+  age_seconds,
+  seconds,
+  seconds_to_full,
+}: BacklogValues): string {
+  const words = ({ value, unit }: Quantity) => `${value} ${unit}`;
+  if (!waiting) return "";
+  const parts = [
+    age_seconds !== null && `since ${words(duration(age_seconds))}`,
+    seconds !== null && `done in ${words(duration(seconds))}`,
+    seconds_to_full !== null && `full in ${words(duration(seconds_to_full))}`,
+  ];
+  return parts.filter(Boolean).join(", ");
+}

@@ -1,0 +1,26 @@
+import { SimpleGrid } from "@mantine/core";
+import type { Stream } from "@/api/types";
+import { byteRate, compactCount, latencyMs, rate } from "@/lib/format";
+import { BacklogFigures } from "@/ui/backlog-figures";
+import { Metric } from "@/ui/quantity";
+import classes from "./stream-now.module.css";
+
+/** What flows, how late it comes, and what waits. Of several destinations the rates are the source's. */
+export function KeyFigures({ stream }: { stream: Stream }) {
+  const several = stream.destinations.length > 1;
+  return (
+    <SimpleGrid cols={{ base: 2, sm: 3, lg: 6 }} spacing={0} className={classes.figures}>
+      <Metric
+        metric={several ? "sourceRate" : "lcrRate"}
+        size="lg"
+        quantity={rate(stream.lcrs_per_second, "LCR")}
+      />
+      <Metric metric="transactionRate" size="lg" quantity={rate(stream.transactions_per_second, "txn")} />
+      <Metric metric="byteRate" size="lg" quantity={byteRate(stream.bytes_per_second)} />
+      <Metric metric="latencyP50" size="lg" quantity={latencyMs(stream.latency.p50_ms)} />
+      <Metric metric="latencyP99" size="lg" quantity={latencyMs(stream.latency.p99_ms)} />
+      <Metric metric="errors" size="lg" quantity={compactCount(stream.error_queue_transactions, "txn")} />
+      <BacklogFigures backlog={stream.backlog} slot={stream.slot} size="lg" />
+    </SimpleGrid>
+  );
+}

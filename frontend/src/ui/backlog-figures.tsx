@@ -1,0 +1,39 @@
+import { type BacklogValues, growth } from "@/lib/backlog";
+import { bytes, duration, formatTime } from "@/lib/format";
+import { Metric } from "@/ui/quantity";
+
+interface BacklogFiguresProps {
+  backlog: BacklogValues;
+  /** Of the stream: what the source keeps for all destinations. */
+  slot?: { retained_bytes: number; read_at: string } | null;
+  size?: "sm" | "lg";
+}
+
+/** How much waits, since when, whether it grows, and when it is worked off or full. */
+export function BacklogFigures({ backlog, slot, size = "sm" }: BacklogFiguresProps) {
+  const waits = backlog.bytes !== null && backlog.bytes > 0;
+  return (
+    <>
+      <Metric metric="backlogBytes" size={size} quantity={bytes(backlog.bytes)} />
+      <Metric metric="backlogAge" size={size} quantity={duration(backlog.age_seconds)} />
+      <Metric metric="backlogGrowth" size={size} quantity={growth(backlog.growth_bytes_per_second)} />
+      {backlog.seconds_to_full === null ? (
+        <Metric
+          metric="backlogSeconds"
+          size={size}
+          quantity={duration(waits ? backlog.seconds : (backlog.seconds ?? 0))}
+        />
+      ) : (
+        <Metric metric="backlogFull" size={size} quantity={duration(backlog.seconds_to_full)} />
+      )}
+      {slot !== undefined && (
+        <Metric
+          metric="retainedWal"
+          label={slot ? `WAL kept, ${formatTime(slot.read_at).slice(-8)}` : undefined}
+          size={size}
+          quantity={bytes(slot?.retained_bytes)}
+        />
+      )}
+    </>
+  );
+}
