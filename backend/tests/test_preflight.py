@@ -33,6 +33,14 @@ async def test_ready(operator: httpx.AsyncClient, registered: dict[str, str]) ->
     assert "2 tables will be created" in checks["destination:schema_create"]["detail"]
 
 
+async def test_how_large_transactions_come(operator: httpx.AsyncClient, registered: dict[str, str]) -> None:
+    wanted = (await checks_of(operator, registered))["source:output_plugin"]["detail"]
+    whole = (await checks_of(operator, registered, parameters={"source_plugin": "pgoutput"}))["source:output_plugin"]
+    assert "large transactions after their commit only" in whole["detail"]
+    is_offered = wanted.startswith("thalweg_output")
+    assert ("large ones while they run" if is_offered else "large transactions after their commit only") in wanted
+
+
 async def test_missing_rights_at_the_source_and_their_cures(
     operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides
 ) -> None:

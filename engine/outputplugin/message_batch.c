@@ -14,6 +14,7 @@ typedef struct Batch
 {
 	LogicalOutputPluginWriterPrepareWrite prepare_write;	/* the server's own */
 	LogicalOutputPluginWriterWrite write;
+	uint8		version;
 	int			complete;		/* bytes up to the end of the last whole message; 0: nothing is held */
 	XLogRecPtr	lsn;			/* of the last whole message */
 	TransactionId xid;
@@ -38,7 +39,7 @@ prepare_held_message(LogicalDecodingContext *context, XLogRecPtr lsn, Transactio
 	if (batch.complete == 0)
 	{
 		batch.prepare_write(context, lsn, xid, last_write);
-		pq_sendbyte(out, BATCH_VERSION);
+		pq_sendbyte(out, batch.version);
 		batch.complete = out->len;
 	}
 	else
@@ -62,9 +63,13 @@ hold_message(LogicalDecodingContext *context, XLogRecPtr lsn, TransactionId xid,
 }
 
 void
-batch_begin(LogicalDecodingContext *context)
+batch_begin(LogicalDecodingContext *context, uint8 version)
 {
-	batch = (Batch) {.prepare_write = context->prepare_write, .write = context->write};
+	batch = (Batch) {
+		.prepare_write = context->prepare_write,
+		.write = context->write,
+		.version = version,
+	};
 	context->prepare_write = prepare_held_message;
 	context->write = hold_message;
 }

@@ -9,10 +9,8 @@
 /* postgres.h comes before this. */
 #include "replication/logical.h"
 
-#define BATCH_VERSION 1
-
-/* From here on what is written through `context` is held. Forgets what an earlier context left behind. */
-extern void batch_begin(LogicalDecodingContext *context);
+/* From here on what is written through `context` is held, as that version. Forgets what an earlier context left. */
+extern void batch_begin(LogicalDecodingContext *context, uint8 version);
 
 /*
  * A unit of decoding has ended: hands what is held to the server, for a position that it sends by itself afterwards must

@@ -3,10 +3,13 @@
  * system call and one wake-up of the receiver a row; here it is one a transaction, or one for each 64 KiB of it.
  *
  * What is sent, and to whom, stays pgoutput's business: publications, row filters, column lists, options, the protocol.
+ * One message is ours: at the end of a streamed transaction, which of its subtransactions committed. PostgreSQL does not
+ * tell of every one that was rolled back (docs/decisions/subtransactions.md).
  */
 #include "postgres.h"
 
 #include "fmgr.h"
+#include "libpq/pqformat.h"
 #include "nodes/parsenodes.h"
 #include "replication/logical.h"
 #include "replication/output_plugin.h"
@@ -27,16 +30,20 @@ extern void _PG_output_plugin_init(OutputPluginCallbacks *callbacks);
 
 static OutputPluginCallbacks pgoutput;
 
+#define FIRST_BATCH_VERSION 1
+/* From this one on the reader is told which subtransactions committed. */
+#define BATCH_VERSION_WITH_SUBTRANSACTIONS 2
+
 /*
  * Takes the option that is ours from the list: pgoutput refuses what it does not know. A reader has to say that it
  * knows the batches' format; one that expects bare messages is told at once.
  */
-static void
+static uint8
 take_batch_version(LogicalDecodingContext *context)
 {
 	List	   *others = NIL;
 	ListCell   *cell;
-	bool		is_given = false;
+	uint8		version = 0;
 
 	foreach(cell, context->output_plugin_options)
 	{
@@ -47,33 +54,65 @@ take_batch_version(LogicalDecodingContext *context)
 			others = lappend(others, option);
 			continue;
 		}
-		is_given = true;
-		if (strcmp(defGetString(option), CppAsString2(BATCH_VERSION)) != 0)
+		if (strcmp(defGetString(option), CppAsString2(FIRST_BATCH_VERSION)) == 0)
+			version = FIRST_BATCH_VERSION;
+		else if (strcmp(defGetString(option), CppAsString2(BATCH_VERSION_WITH_SUBTRANSACTIONS)) == 0)
+			version = BATCH_VERSION_WITH_SUBTRANSACTIONS;
+		else
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("batch_version \"%s\" is not supported, only " CppAsString2(BATCH_VERSION),
+					 errmsg("batch_version \"%s\" is not supported, only " CppAsString2(FIRST_BATCH_VERSION)
+							" and " CppAsString2(BATCH_VERSION_WITH_SUBTRANSACTIONS),
 							defGetString(option))));
 	}
-	if (!is_given)
+	if (version == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("option batch_version is missing"),
 				 errhint("Readers that do not know batches of messages use the plugin pgoutput.")));
 	context->output_plugin_options = others;
+	return version;
 }
 
 static void
 startup(LogicalDecodingContext *context, OutputPluginOptions *options, bool is_init)
 {
+	uint8		version;
+
 	/* A slot that is being made has neither options nor changes yet. */
-	if (!is_init)
-		take_batch_version(context);
-	pgoutput.startup_cb(context, options, is_init);
-	if (!is_init)
+	if (is_init)
 	{
-		read_ahead_begin(context);
-		batch_begin(context);
+		pgoutput.startup_cb(context, options, is_init);
+		return;
 	}
+	version = take_batch_version(context);
+	pgoutput.startup_cb(context, options, is_init);
+	/* A reader that does not ask which subtransactions committed would apply some that did not. */
+	if (version < BATCH_VERSION_WITH_SUBTRANSACTIONS)
+		context->streaming = false;
+	read_ahead_begin(context);
+	batch_begin(context, version);
+}
+
+/*
+ * Those that were rolled back have left the list: decoding their abort removes them from it. What is sent is taken from
+ * there, and not from what the server remembers to have streamed of each, which is where it forgets.
+ */
+static void
+send_committed_subtransactions(LogicalDecodingContext *context, ReorderBufferTXN *transaction)
+{
+	dlist_iter	subtransaction;
+	uint32		count = 0;
+
+	dlist_foreach(subtransaction, &transaction->subtxns)
+		count++;
+	OutputPluginPrepareWrite(context, false);
+	pq_sendbyte(context->out, 'k');
+	pq_sendint32(context->out, transaction->xid);
+	pq_sendint32(context->out, count);
+	dlist_foreach(subtransaction, &transaction->subtxns)
+		pq_sendint32(context->out, dlist_container(ReorderBufferTXN, node, subtransaction.cur)->xid);
+	OutputPluginWrite(context, false);
 }
 
 /* What ends a unit of decoding. Everything else is followed by one of these before the server goes on to other WAL. */
@@ -133,6 +172,7 @@ stream_abort(LogicalDecodingContext *context, ReorderBufferTXN *transaction, XLo
 static void
 stream_prepare(LogicalDecodingContext *context, ReorderBufferTXN *transaction, XLogRecPtr lsn)
 {
+	send_committed_subtransactions(context, transaction);
 	pgoutput.stream_prepare_cb(context, transaction, lsn);
 	batch_end_unit(context);
 }
@@ -140,6 +180,7 @@ stream_prepare(LogicalDecodingContext *context, ReorderBufferTXN *transaction, X
 static void
 stream_commit(LogicalDecodingContext *context, ReorderBufferTXN *transaction, XLogRecPtr lsn)
 {
+	send_committed_subtransactions(context, transaction);
 	pgoutput.stream_commit_cb(context, transaction, lsn);
 	batch_end_unit(context);
 }

@@ -71,7 +71,8 @@ class Capture {
 
   virtual CaptureStatus status() const = 0;
   // Counters lcrs, transactions, bytes (of frames), wal_bytes, batches (of thalweg_output; 0 with pgoutput); gauge
-  // latency_us (age of the last commit when enqueued).
+  // latency_us (age of the last commit when enqueued), streaming (1: transactions come before
+  // their commit).
   virtual telemetry::ComponentSample sample() const = 0;
 
   // Has the source commit a marker of this id as soon as it can. Fails with marker_refused.

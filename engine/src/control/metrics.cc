@@ -94,6 +94,10 @@ constexpr auto kMetrics = std::to_array<SampleMetric>({
      {"thalweg_marker_latency_seconds", "gauge", "seconds", kComponent,
       "Age of the last marker when it passed the component: a heartbeat, also on an idle stream."},
      kMicros},
+    {"streaming",
+     {"thalweg_capture_streaming", "gauge", "", kComponent,
+      "Whether large transactions come before their commit: 1, or 0 where the source does not say which of their "
+      "subtransactions were rolled back."}},
     {"depth",
      {"thalweg_queue_depth", "gauge", "", kComponent, "LCRs in the queue that its slowest consumer has not dequeued."}},
     {"depth_bytes", {"thalweg_queue_bytes", "gauge", "bytes", kComponent, "Memory of the queue in use."}},

@@ -185,7 +185,7 @@ base::Result<void> ReplicationStream::start(const std::string& slot, base::Lsn f
       "START_REPLICATION SLOT {} LOGICAL {} (proto_version '2', publication_names {}, binary '{}'{}{}{})",
       quote_identifier(slot), base::to_string(from), impl_->connection.quote_literal(quote_identifier(publication)),
       options.binary, options.streaming ? ", streaming 'on'" : "", options.messages ? ", messages 'true'" : "",
-      options.plugin == OutputPlugin::thalweg_output ? ", batch_version '1'" : "");
+      options.plugin == OutputPlugin::thalweg_output ? fmt::format(", batch_version '{}'", options.batch_version) : "");
   bound_window_of_near_source(PQsocket(impl_->conn()));
   THALWEG_TRY(impl_->libpq().ready_for_command());
   if (PQsendQuery(impl_->conn(), sql.c_str()) == 0) return std::unexpected(send_failed(impl_->conn()));

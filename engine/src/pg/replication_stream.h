@@ -23,7 +23,8 @@ struct SystemIdentity {
   std::string database;
 };
 
-// What decodes at the source. thalweg_output sends pgoutput's messages in batches (docs/formats/output-batch.md).
+// What decodes at the source. thalweg_output sends pgoutput's messages in batches, and says which subtransactions
+// committed (docs/formats/output-batch.md).
 enum class OutputPlugin : uint8_t { pgoutput, thalweg_output };
 // As pg_replication_slots shows it.
 std::string_view name_of(OutputPlugin plugin);
@@ -65,12 +66,14 @@ class ReplicationStream {
                                         OutputPlugin plugin = OutputPlugin::pgoutput);
   struct StartOptions {
     OutputPlugin plugin = OutputPlugin::pgoutput;  // the slot's
+    uint8_t batch_version = 0;                     // of thalweg_output's batches
     bool binary = true;                            // false: all values come as text (value_forms.h)
     bool streaming = true;                         // transactions may come before their commit
     bool messages = false;                         // logical messages (pg_logical_emit_message) come, too
   };
   // START_REPLICATION ... (proto_version '2', publication_names ..., binary ..., streaming ...). Text names objects
-  // with their schemas: the session's search_path is pg_catalog.
+  // with their schemas: the session's search_path is pg_catalog. SQLSTATE 0A000: the server's thalweg_output is of
+  // a release that does not know the batches' version; the connection stays usable.
   base::Result<void> start(const std::string& slot, base::Lsn from, const std::string& publication,
                            StartOptions options);
   // The next message; nullopt when none comes until `timeout`. Messages that libpq already holds cost no system call.

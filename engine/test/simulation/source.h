@@ -29,6 +29,8 @@ struct SourceOptions {
   uint32_t long_once_in = 4;           // texts are long,
   size_t long_bytes_max = 3000;        // up to so many bytes
   size_t batch_bytes = 0;              // of thalweg_output's batches; 0: the slot is pgoutput's
+  int batch_version_max = 2;           // that thalweg_output knows; from 2 on it says which subtransactions committed
+  uint32_t forgets_once_in = 0;        // subtransactions that are rolled back are not told of; 0: never
 };
 
 class Source final : public Server {

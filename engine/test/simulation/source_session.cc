@@ -72,7 +72,7 @@ void SourceSession::send(uint64_t lsn, const std::string& payload) {
 // docs/formats/output-batch.md
 void SourceSession::add_to_batch(uint64_t lsn, const std::string& payload) {
   if (batch_.empty()) {
-    batch_ = std::string(1, '\1');
+    batch_ = std::string(1, static_cast<char>(batch_version_));
     batch_lsn_ = lsn;
   }
   batch_ += u64(payload.size()).substr(4) + u64(lsn) + payload;
@@ -117,11 +117,24 @@ Outcome SourceSession::take_slot(const std::string& sql, uint64_t& start) {
   return {};
 }
 
+// docs/formats/output-batch.md
+Outcome SourceSession::take_batch_version(const std::string& sql) {
+  const bool batches = source_.options_.batch_bytes > 0;
+  const size_t at = sql.find("batch_version '");
+  batch_version_ = 0;
+  const bool asked =
+      at != std::string::npos && std::sscanf(sql.c_str() + at, "batch_version '%d'", &batch_version_) == 1;
+  if (batches != asked) fail("the slot's plugin {} batches: {}", batches ? "sends" : "knows no", sql);
+  if (batch_version_ > source_.options_.batch_version_max) return error("0A000", "batch_version is not supported");
+  return {};
+}
+
 // Sends what transactions have committed from `start` on, as pgoutput does, until the client has gone.
 void SourceSession::replicate(const std::string& sql) {
   uint64_t start = 0;
   Response begun;
-  begun.outcome = take_slot(sql, start);
+  begun.outcome = take_batch_version(sql);
+  if (begun.outcome.ok()) begun.outcome = take_slot(sql, start);
   begun.status = begun.outcome.ok() ? PGRES_COPY_BOTH : PGRES_FATAL_ERROR;
   const bool failed = !begun.outcome.ok();
   respond(begun);
@@ -132,17 +145,19 @@ void SourceSession::replicate(const std::string& sql) {
   }
   trace("walsender {} starts at {:X}", channel().pid, start);
   size_t next = 0;
-  const bool batches = source_.options_.batch_bytes > 0;
-  if (batches != (sql.find("batch_version '1'") != std::string::npos)) {
-    fail("the slot's plugin {} batches: {}", batches ? "sends" : "knows no", sql);
-  }
-  LogicalDecoding decoding(start, source_.options_.decoding_buffered_max,
-                           [&](uint64_t lsn, const std::string& payload) {
-                             batches ? add_to_batch(lsn, payload) : send(lsn, payload);
-                             if (!batch_.empty()) return;
-                             // In the midst of a transaction, too; then it is as far as what came before the commit.
-                             if (scheduler().chance(40)) send_keepalive(source_.wal_[next].lsn, scheduler().chance(8));
-                           });
+  const SourceOptions& options = source_.options_;
+  const bool streams = sql.find("streaming 'on'") != std::string::npos;
+  LogicalDecoding decoding(
+      {.start = start,
+       .buffered_max = streams ? options.decoding_buffered_max : SIZE_MAX,
+       .lists_subtransactions = batch_version_ > 1,
+       .forgets = [&] { return options.forgets_once_in > 0 && scheduler().chance(options.forgets_once_in); }},
+      [&](uint64_t lsn, const std::string& payload) {
+        batch_version_ > 0 ? add_to_batch(lsn, payload) : send(lsn, payload);
+        if (!batch_.empty()) return;
+        // In the midst of a transaction, too; then it is as far as what came before the commit.
+        if (scheduler().chance(40)) send_keepalive(source_.wal_[next].lsn, scheduler().chance(8));
+      });
   heard_ = scheduler().now();
   uint64_t kept_alive = 0;
   bool asked = false;

@@ -21,6 +21,8 @@ class SourceSession final : public Session {
   Outcome copy_in(const std::string& sql, const std::string& bytes) override;
   void replicate(const std::string& sql) override;
   Outcome take_slot(const std::string& sql, uint64_t& start);
+  // Of START_REPLICATION, 0 where it asks for none; an error where the plugin does not know it.
+  Outcome take_batch_version(const std::string& sql);
   void send(uint64_t lsn, const std::string& payload);
   void add_to_batch(uint64_t lsn, const std::string& payload);
   void send_batch();
@@ -33,6 +35,7 @@ class SourceSession final : public Session {
   Time heard_ = 0;
   std::string batch_;  // not sent yet
   uint64_t batch_lsn_ = 0;
+  int batch_version_ = 0;
 };
 
 }  // namespace thalweg::simulation

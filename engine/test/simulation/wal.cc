@@ -77,10 +77,10 @@ void LogicalDecoding::decode(const WalRecord& record) {
 
 void LogicalDecoding::change(const WalRecord& record) {
   find(record.xid).changes.push_back(record);
-  if (record.lsn < start_) return;
+  if (record.lsn < options_.start) return;
   size_t buffered = 0;
   for (const Open& open : open_) buffered += open.changes.size();
-  if (buffered <= buffered_max_) return;
+  if (buffered <= options_.buffered_max) return;
   stream(*std::ranges::max_element(open_, {}, [](const Open& open) { return open.changes.size(); }));
 }
 
@@ -146,12 +146,22 @@ void LogicalDecoding::stream(Open& open) {
   send_(0, Bytes('E').get());
 }
 
+void LogicalDecoding::put_committed_subtransactions(const Open& open) {
+  std::vector<uint32_t> subxids = open.streamed_subxids;
+  std::erase(subxids, open.xid);
+  Bytes out('k');
+  out.u32(open.xid).u32(subxids.size());
+  for (const uint32_t subxid : subxids) out.u32(subxid);
+  send_(0, out.get());
+}
+
 void LogicalDecoding::commit(const WalRecord& record) {
   Open& open = find(record.xid);
   const auto time = static_cast<uint64_t>(record.commit_time);
-  if (record.lsn < start_) return erase(record.xid);
+  if (record.lsn < options_.start) return erase(record.xid);
   if (open.streamed) {
     if (!open.changes.empty()) stream(open);
+    if (options_.lists_subtransactions) put_committed_subtransactions(open);
     send_(record.end, Bytes('c').u32(record.xid).u8(0).u64(record.lsn).u64(record.end).u64(time).get());
   } else if (!open.changes.empty()) {  // nothing is said of transactions without changes
     send_(open.changes.front().lsn, Bytes('B').u64(record.lsn).u64(time).u32(record.xid).get());
@@ -168,7 +178,7 @@ void LogicalDecoding::abort(const WalRecord& record) {
     return erase(record.xid);
   }
   std::erase_if(open.changes, [&](const WalRecord& change) { return change.subxid == record.subxid; });
-  if (std::ranges::find(open.streamed_subxids, record.subxid) != open.streamed_subxids.end()) {
+  if (std::erase(open.streamed_subxids, record.subxid) > 0 && !options_.forgets()) {
     send_(record.lsn, Bytes('A').u32(record.xid).u32(record.subxid).get());
   }
 }

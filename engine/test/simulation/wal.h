@@ -24,13 +24,19 @@ struct WalRecord {
 };
 
 // What it makes of its log: pgoutput's messages, protocol version 2. Buffers transactions until their commit, or
-// streams the largest one in pieces when there is too much.
+// streams the largest one in pieces when there is too much. It may forget to tell of a subtransaction that was rolled
+// back, as PostgreSQL does; thalweg_output then says which ones committed.
 class LogicalDecoding {
  public:
-  // Transactions that commit before `start` are not sent. `buffered_max`: changes. `send(lsn, payload)`.
+  struct Options {
+    uint64_t start = 0;                  // transactions that commit before it are not sent
+    size_t buffered_max = SIZE_MAX;      // changes; more of them are streamed
+    bool lists_subtransactions = false;  // that committed, at the end of a streamed transaction
+    std::function<bool()> forgets = [] { return false; };
+  };
+  // `send(lsn, payload)`.
   template <typename Send>
-  LogicalDecoding(uint64_t start, size_t buffered_max, Send send)
-      : start_(start), buffered_max_(buffered_max), send_(std::move(send)) {}
+  LogicalDecoding(Options options, Send send) : options_(std::move(options)), send_(std::move(send)) {}
 
   void decode(const WalRecord& record);
   // As after an invalidation of its caches: tables are described again.
@@ -41,20 +47,20 @@ class LogicalDecoding {
     uint32_t xid = 0;
     std::vector<WalRecord> changes;  // that were not streamed
     bool streamed = false;
-    std::vector<uint32_t> streamed_subxids;  // of which something was streamed
+    std::vector<uint32_t> streamed_subxids;  // of which something was streamed, and that were not rolled back
     std::vector<int> described;              // tables, in this streamed transaction
   };
   Open& find(uint32_t xid);
   void erase(uint32_t xid);
   void change(const WalRecord& record);
   void stream(Open& open);
+  void put_committed_subtransactions(const Open& open);
   void commit(const WalRecord& record);
   void abort(const WalRecord& record);
   void put_change(const WalRecord& record, uint32_t stream_xid, std::vector<int>& described);
   void put_relation(int table, uint32_t stream_xid, std::vector<int>& described);
 
-  const uint64_t start_;
-  const size_t buffered_max_;
+  const Options options_;
   const std::function<void(uint64_t lsn, const std::string& payload)> send_;
   std::vector<Open> open_;
   std::vector<int> described_;  // tables, outside of streams

@@ -69,7 +69,9 @@ Plan make_plan(Scheduler& scheduler) {
     plan.source.long_once_in = 2;
     plan.source.long_bytes_max = 8'000;
   }
-  plan.source.batch_bytes = scheduler.chance(2) ? between(1, 4000) : 0;
+  plan.source.batch_bytes = scheduler.chance(4) ? 0 : between(1, 4000);
+  plan.source.batch_version_max = scheduler.chance(8) ? 1 : 2;
+  plan.source.forgets_once_in = scheduler.chance(2) ? static_cast<uint32_t>(between(1, 3)) : 0;
   auto& apply = plan.engine.apply;
   apply.parallelism = static_cast<int>(between(1, 6));
   apply.commit_serialization =

@@ -69,12 +69,12 @@ def test_aborts_and_subtransaction_aborts_are_honoured(streaming_scene: Scene, r
     scene.start_stream(parallelism=3)
     with Writers(scene.source, scene.database, 3, random_, write) as writers:
         wait_for(lambda: min(writers.rounds) > 8, 120, "the workload is thick enough to show something")
-        wait_for(lambda: reader_counter(scene, "aborted_transactions") > 0, 60, "a streamed transaction was aborted")
+        if scene.libraries:  # pgoutput sends whole transactions, after their commit
+            wait_for(lambda: reader_counter(scene, "aborted_transactions") > 0, 60, "a streamed one was aborted")
     scene.wait_applied()
     scene.assert_same()
 
 
-@pytest.mark.both_ways
 def test_large_transaction_spills_and_survives_a_kill(streaming_scene: Scene) -> None:
     scene = streaming_scene
     scene.run_at_source(TABLES)

@@ -1,26 +1,18 @@
 #include "capture/logical/batch_reader.h"
 
-#include <cstdint>
-
 #include <fmt/format.h>
 
 namespace thalweg::capture {
-
-namespace {
-
-constexpr uint8_t kBatchVersion = 1;
-
-}  // namespace
 
 base::Result<std::optional<BatchedMessage>> BatchReader::next() {
   if (!begun_) {
     begun_ = true;
     const auto version = reader_.integer<uint8_t>();
     if (reader_.failed()) return base::fail(base::ErrorCode::protocol_violation, "A batch of messages is empty.");
-    if (version != kBatchVersion) {
-      return base::fail(
-          base::ErrorCode::protocol_violation,
-          fmt::format("A batch of messages has version {}; this engine knows {}.", version, kBatchVersion));
+    if (version < kBatchVersionMin || version > kBatchVersion) {
+      return base::fail(base::ErrorCode::protocol_violation,
+                        fmt::format("A batch of messages has version {}; this engine knows {} to {}.", version,
+                                    kBatchVersionMin, kBatchVersion));
     }
   }
   if (reader_.remaining() == 0) return std::nullopt;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 
@@ -11,6 +12,10 @@
 // A batch as the output plugin thalweg_output sends it (docs/formats/output-batch.md).
 
 namespace thalweg::capture {
+
+// What differs is which messages come; the batch around them is the same.
+inline constexpr uint8_t kBatchVersionMin = 1;
+inline constexpr uint8_t kBatchVersion = 2;
 
 struct BatchedMessage {
   base::Lsn lsn;  // the message's WAL position, zero where the source gave none

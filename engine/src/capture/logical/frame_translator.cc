@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -57,11 +58,11 @@ base::Result<bool> FrameTranslator::translate(const PgoutputMessage& message, co
       ++counts_.transactions;
       return put(lcr::make_commit_frame(message.xid, false, mark));
     case MessageKind::stream_commit:
-      ++counts_.transactions;
-      return put(lcr::make_commit_frame(message.xid, true, mark));
+      return put_streamed_commit(message.xid, mark);
     case MessageKind::stream_abort:
-      return put(
-          lcr::make_abort_frame(message.xid, message.subxid == message.xid ? base::Xid{} : message.subxid, lsn_));
+      return put_abort(message.xid, message.subxid);
+    case MessageKind::committed_subtransactions:
+      return put_aborts_of_others(message);
     case MessageKind::stream_start:  // each frame of a block names its transaction itself
     case MessageKind::stream_stop:
     case MessageKind::origin:
@@ -85,6 +86,34 @@ bool FrameTranslator::put(std::span<const std::byte> frame) {
   return true;
 }
 
+bool FrameTranslator::put_abort(base::Xid xid, base::Xid subxid) {
+  const bool whole = subxid == xid;
+  if (whole) {
+    subtransactions_.ended(xid);
+  } else {
+    subtransactions_.aborted(xid, subxid);
+  }
+  return put(lcr::make_abort_frame(xid, whole ? base::Xid{} : subxid, lsn_));
+}
+
+bool FrameTranslator::put_aborts_of_others(const PgoutputMessage& message) {
+  settled_ = message.xid;
+  const auto others = subtransactions_.take_others(message.xid, message.subxids);
+  return std::ranges::all_of(others,
+                             [&](base::Xid subxid) { return put(lcr::make_abort_frame(message.xid, subxid, lsn_)); });
+}
+
+base::Result<bool> FrameTranslator::put_streamed_commit(base::Xid xid, const lcr::TransactionMark& mark) {
+  if (!(std::exchange(settled_, {}) == xid)) {
+    return base::fail(
+        ErrorCode::protocol_violation,
+        fmt::format("Transaction {} was streamed, and which of its subtransactions committed was not said.",
+                    xid.value));
+  }
+  ++counts_.transactions;
+  return put(lcr::make_commit_frame(xid, true, mark));
+}
+
 base::Result<bool> FrameTranslator::put_row(const PgoutputMessage& message, const PgoutputParser& parser) {
   Table* const table = find(message.relation);
   if (table == nullptr) {
@@ -101,11 +130,13 @@ base::Result<bool> FrameTranslator::put_row(const PgoutputMessage& message, cons
   }
   if (!announce(*table)) return false;
   const bool streamed = parser.in_stream();
+  const base::Xid subxid = subxid_of(message.xid, parser);
+  if (subxid) subtransactions_.note(parser.open_xid(), subxid);
   const lcr::RowFrame row{
       .kind = row_kind(message.kind),
       .flags = static_cast<uint16_t>(message.old_flags | (streamed ? lcr::kStreamed : 0)),
       .xid = parser.open_xid(),
-      .subxid = subxid_of(message.xid, parser),
+      .subxid = subxid,
       .relation = message.relation,
       .table_version = table->description.version,
       .lsn = lsn_,
@@ -137,9 +168,10 @@ base::Result<bool> FrameTranslator::put_truncate(const PgoutputMessage& message,
     if (!announce(*table)) return false;
   }
   const auto flags = static_cast<uint16_t>(message.truncate_flags | (parser.in_stream() ? lcr::kStreamed : 0));
+  const base::Xid subxid = subxid_of(message.xid, parser);
+  if (subxid) subtransactions_.note(parser.open_xid(), subxid);
   ++counts_.lcrs;
-  return put(
-      lcr::make_truncate_frame(parser.open_xid(), subxid_of(message.xid, parser), lsn_, flags, message.truncated));
+  return put(lcr::make_truncate_frame(parser.open_xid(), subxid, lsn_, flags, message.truncated));
 }
 
 void FrameTranslator::describe(const lcr::TableDescription& described) {

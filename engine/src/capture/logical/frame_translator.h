@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "capture/logical/pgoutput_parser.h"
+#include "capture/logical/streamed_subtransactions.h"
 #include "lcr/frame.h"
 
 namespace thalweg::capture {
@@ -24,13 +25,18 @@ class FrameSink {
 // Turns pgoutput messages into LCR frames. Tuples are copied once, from the parsed bytes into the sink's memory.
 // A table is described to the sink before its first row, not when pgoutput names it: pgoutput names partitions, too,
 // whose rows come as their root's. Versions of tables count from 1 for each translator: a new connection describes
-// every table again. Owner: the capture's agent.
+// every table again.
+//
+// The frames of a subtransaction that was rolled back are followed by its ABORT frame in any case: the source tells
+// which subtransactions of a streamed transaction committed, and a streamed commit without that is refused. Owner: the
+// capture's agent.
 class FrameTranslator {
  public:
   explicit FrameTranslator(FrameSink& sink) : sink_(sink) {}
 
   // False when the sink wants no more. `lsn` is the message's WAL position, zero where the source gave none.
-  // Fails with protocol_violation when a row does not fit the last description of its table.
+  // Fails with protocol_violation when a row does not fit the last description of its table, or a streamed transaction
+  // commits of which it was not said which subtransactions do.
   base::Result<bool> translate(const PgoutputMessage& message, const PgoutputParser& parser, base::Lsn lsn);
   bool progress(base::Lsn lsn, base::UnixMicros server_time);
 
@@ -49,6 +55,9 @@ class FrameTranslator {
   };
 
   bool put(std::span<const std::byte> frame);
+  bool put_abort(base::Xid xid, base::Xid subxid);
+  bool put_aborts_of_others(const PgoutputMessage& message);
+  base::Result<bool> put_streamed_commit(base::Xid xid, const lcr::TransactionMark& mark);
   base::Result<bool> put_row(const PgoutputMessage& message, const PgoutputParser& parser);
   base::Result<bool> put_truncate(const PgoutputMessage& message, const PgoutputParser& parser);
   void describe(const lcr::TableDescription& described);
@@ -60,6 +69,8 @@ class FrameTranslator {
   std::unordered_map<base::RelationId, Table> tables_;
   Table* last_table_ = nullptr;  // into tables_, whose nodes do not move
   base::Lsn lsn_;                // of the last message that had one
+  StreamedSubtransactions subtransactions_;
+  base::Xid settled_;  // the streamed transaction whose committed subtransactions came last; its commit is next
   Counts counts_;
 };
 

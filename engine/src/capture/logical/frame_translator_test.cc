@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "capture/logical/pgoutput_bytes.h"
 
 namespace thalweg::capture {
@@ -84,6 +86,41 @@ TEST_F(FrameTranslatorTest, NamesSubtransactions) {
   EXPECT_EQ(sink_.view(3).subxid(), base::Xid{9});
   EXPECT_EQ(sink_.view(3).lsn(), base::Lsn{0x99});
   EXPECT_FALSE(sink_.view(4).subxid());
+}
+
+// Subtransaction 9 was rolled back and said so; 10 was, too, and only the list of those that committed says it.
+TEST_F(FrameTranslatorTest, WhatDidNotCommitIsAborted) {
+  ASSERT_TRUE(feed(PgoutputBytes('S').u32(8).u8(1)));
+  ASSERT_TRUE(feed(relation_bytes(8, 1, "t", {"a"})));
+  for (const uint32_t subxid : {8, 9, 10, 11, 10}) ASSERT_TRUE(feed(insert_bytes(subxid, 1, {"x"})));
+  ASSERT_TRUE(feed(PgoutputBytes('T').u32(12).u32(1).u8(0).u32(1)));
+  ASSERT_TRUE(feed(PgoutputBytes('E')));
+  ASSERT_TRUE(feed(PgoutputBytes('A').u32(8).u32(9), {0x99}));
+  sink_.frames.clear();
+  ASSERT_TRUE(feed(PgoutputBytes('k').u32(8).u32(2).u32(11).u32(13)));
+  ASSERT_TRUE(feed(PgoutputBytes('c').u32(8).u8(0).u64(0x100).u64(0x140).u64(1)));
+  ASSERT_EQ(sink_.kinds(), (std::vector{FrameKind::abort, FrameKind::abort, FrameKind::commit}));
+  std::set<uint32_t> aborted;
+  for (const size_t i : {0, 1}) {
+    EXPECT_EQ(sink_.view(i).xid(), base::Xid{8});
+    EXPECT_EQ(sink_.view(i).lsn(), base::Lsn{0x99});
+    aborted.insert(sink_.view(i).subxid().value);
+  }
+  EXPECT_EQ(aborted, (std::set<uint32_t>{10, 12}));
+  // Nothing of it is left for a transaction that gets the same number.
+  sink_.frames.clear();
+  ASSERT_TRUE(feed(PgoutputBytes('k').u32(8).u32(0)));
+  EXPECT_TRUE(sink_.frames.empty());
+}
+
+TEST_F(FrameTranslatorTest, AStreamedCommitNeedsTheListOfItsSubtransactions) {
+  const auto commit = PgoutputBytes('c').u32(8).u8(0).u64(0x100).u64(0x140).u64(1);
+  EXPECT_EQ(feed(commit).error().code, ErrorCode::protocol_violation);
+  ASSERT_TRUE(feed(PgoutputBytes('k').u32(9).u32(0)));
+  EXPECT_EQ(feed(commit).error().code, ErrorCode::protocol_violation);
+  ASSERT_TRUE(feed(PgoutputBytes('k').u32(8).u32(0)));
+  EXPECT_TRUE(feed(commit));
+  EXPECT_EQ(feed(commit).error().code, ErrorCode::protocol_violation);
 }
 
 TEST_F(FrameTranslatorTest, RefusesRowsThatFitNoDescription) {

@@ -32,6 +32,7 @@ constexpr std::chrono::microseconds kFlowControlSlice{20'000};
 constexpr int kMessagesPerRound = 512;
 // How long a session of ours that the server has not missed yet may hold the slot.
 constexpr std::chrono::milliseconds kSlotPatience{10'000};
+constexpr std::string_view kFeatureNotSupported = "0A000";
 constexpr const char* kPublishedTables =
     "SELECT t.prrelid FROM pg_catalog.pg_publication_rel t JOIN pg_catalog.pg_publication p ON p.oid = t.prpubid "
     "WHERE p.pubname = $1";
@@ -129,6 +130,9 @@ telemetry::ComponentSample LogicalCapture::sample() const {
                                               {"wal_bytes", captured > first ? captured - first : 0},
                                               {"batches", batches_.get()}},
                                  .gauges = {{"latency_us", latency_us_.load(std::memory_order_relaxed)}}};
+  if (const int known = streaming_.load(std::memory_order_relaxed); known >= 0) {
+    out.gauges.emplace_back("streaming", known);
+  }
   if (const auto latency = markers_enqueued_.latency_micros()) out.gauges.emplace_back("marker_latency_us", *latency);
   return out;
 }
@@ -199,9 +203,7 @@ base::Result<void> LogicalCapture::connect() {
         base::LogLevel::info, "capture_in_text",
         {{"stream", options_.stream_id}, {"reason", "a published column's type has no usable binary form"}});
   }
-  THALWEG_TRY(stream_->start(
-      options_.slot, from, options_.publication,
-      {.plugin = plugin_, .binary = !forms.needs_text, .messages = options_.heartbeat_interval.count() > 0}));
+  THALWEG_TRY(start_replication(from, !forms.needs_text));
   feedback_.emplace(options_.clock->steady_now(), interval);
   feedback_->request();
   probe_.emplace(options_.source_conninfo, application_name_,
@@ -209,6 +211,33 @@ base::Result<void> LogicalCapture::connect() {
                                             .prefix = options_.slot,
                                             .interval = options_.heartbeat_interval,
                                             .clock = options_.clock});
+  return {};
+}
+
+// Transactions come before their commit only where the source says which of their subtransactions committed: aborts
+// alone, which is what pgoutput sends, are not all told (docs/decisions/subtransactions.md).
+base::Result<void> LogicalCapture::start_replication(base::Lsn from, bool binary) {
+  pg::ReplicationStream::StartOptions how{.plugin = plugin_,
+                                          .batch_version = kBatchVersion,
+                                          .binary = binary,
+                                          .streaming = plugin_ == pg::OutputPlugin::thalweg_output,
+                                          .messages = options_.heartbeat_interval.count() > 0};
+  auto started = stream_->start(options_.slot, from, options_.publication, how);
+  if (!started && started.error().sqlstate == kFeatureNotSupported && how.streaming) {
+    how.batch_version = kBatchVersionMin;
+    how.streaming = false;
+    started = stream_->start(options_.slot, from, options_.publication, how);
+  }
+  THALWEG_TRY(std::move(started));
+  streaming_.store(how.streaming ? 1 : 0, std::memory_order_relaxed);
+  if (!how.streaming) {
+    base::log_event(base::LogLevel::info, "transactions_come_whole",
+                    {{"stream", options_.stream_id},
+                     {"reason", plugin_ == pg::OutputPlugin::pgoutput
+                                    ? "pgoutput does not tell of every subtransaction that is rolled back"
+                                    : "the source's thalweg_output is of an earlier release, which does not say which "
+                                      "subtransactions committed"}});
+  }
   return {};
 }
 

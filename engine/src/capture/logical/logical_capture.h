@@ -45,6 +45,7 @@ class LogicalCapture final : public Capture, private FrameSink {
   void run();
   base::Result<void> capture();
   base::Result<void> connect();
+  base::Result<void> start_replication(base::Lsn from, bool binary);
   base::Result<void> read_until_stopped();
   // What libpq and the socket hold; returns once nothing more is there.
   base::Result<void> drain();
@@ -105,6 +106,7 @@ class LogicalCapture final : public Capture, private FrameSink {
   std::atomic<uint64_t> reported_{0};
   std::atomic<uint64_t> source_end_{0};
   std::atomic<uint64_t> first_position_{0};
+  std::atomic<int> streaming_{-1};  // transactions come before their commit: 0, 1; -1: not known yet
   telemetry::StateText state_{"INITIALIZING"};
   telemetry::TimeAccount time_;
   telemetry::Counter lcrs_;

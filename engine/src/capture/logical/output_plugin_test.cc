@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "capture/logical/batch_reader.h"
@@ -63,15 +65,17 @@ class OutputPluginTest : public CaptureHarness {
     }
     return out;
   }
-  // What is in the batches, which are `batches_`.
+  // What is in the batches, which are `batches_`, but for the lists of committed subtransactions, which are `lists_`.
   std::vector<Bytes> decode_batches(const std::string& more) {
-    batches_ = decode("thalweg_output", more + ", 'batch_version', '1'");
+    batches_ = decode("thalweg_output", more + ", 'batch_version', '2'");
+    lists_.clear();
     std::vector<Bytes> out;
     for (const Bytes& bytes : batches_) {
       BatchReader reader(bytes);
       auto message = reader.next();
       for (; message && *message; message = reader.next()) {
-        out.emplace_back((*message)->bytes.begin(), (*message)->bytes.end());
+        const auto one = (*message)->bytes;
+        (one[0] == std::byte{'k'} ? lists_ : out).emplace_back(one.begin(), one.end());
       }
       EXPECT_TRUE(message) << message.error().message;
     }
@@ -90,6 +94,7 @@ class OutputPluginTest : public CaptureHarness {
   }
 
   std::vector<Bytes> batches_;
+  std::vector<Bytes> lists_;
 };
 
 TEST_F(OutputPluginTest, SendsWhatPgoutputSends) {
@@ -173,8 +178,9 @@ TEST_F(OutputPluginTest, ABacklogGathersOverTransactions) {
       "IF i % 100 = 0 THEN INSERT INTO other VALUES (i); COMMIT; END IF; END LOOP; END $$");
   auto stream = pg::ReplicationStream::open(conninfo_, "reads a backlog");
   ASSERT_TRUE(stream) << stream.error().message;
-  const auto started = stream->start("both_thalweg_output", {}, "everything",
-                                     {.plugin = pg::OutputPlugin::thalweg_output, .binary = true, .messages = false});
+  const auto started = stream->start(
+      "both_thalweg_output", {}, "everything",
+      {.plugin = pg::OutputPlugin::thalweg_output, .batch_version = kBatchVersion, .binary = true, .messages = false});
   ASSERT_TRUE(started) << started.error().message;
   int commits = 0;
   int batches = 0;
@@ -209,6 +215,78 @@ TEST_F(OutputPluginTest, ABacklogGathersOverTransactions) {
   read(kTransactions + 1);
 }
 
+// Where the first expectation fails, the server tells of the abort: from that release on pgoutput may stream
+// (docs/decisions/subtransactions.md).
+TEST_F(OutputPluginTest, SaysWhichSubtransactionsCommittedWherePgoutputForgetsAnAbort) {
+  run("CREATE TABLE t (id int PRIMARY KEY, v text); ALTER TABLE t ALTER v SET STORAGE EXTERNAL");
+  make_slots();
+  struct Reader {
+    std::optional<pg::ReplicationStream> stream;
+    std::vector<Bytes> messages;
+  };
+  std::map<pg::OutputPlugin, Reader> readers;
+  for (const auto plugin : {pg::OutputPlugin::pgoutput, pg::OutputPlugin::thalweg_output}) {
+    auto stream = pg::ReplicationStream::open(conninfo_, "reads a stream");
+    ASSERT_TRUE(stream) << stream.error().message;
+    const auto started = stream->start("both_" + std::string{pg::name_of(plugin)}, {}, "everything",
+                                       {.plugin = plugin, .batch_version = kBatchVersion});
+    ASSERT_TRUE(started) << started.error().message;
+    readers[plugin].stream = std::move(*stream);
+  }
+  const auto read_until = [&](char kind, int times) {
+    for (auto& [plugin, reader] : readers) {
+      const auto seen = [&] {
+        return std::ranges::count(reader.messages, std::byte(kind), [](const Bytes& one) { return one[0]; });
+      };
+      while (seen() < times) {
+        const auto message = reader.stream->receive(kPatience);
+        ASSERT_TRUE(message && *message) << "message " << kind << " of " << pg::name_of(plugin);
+        if ((*message)->is_keepalive) continue;
+        const auto payload = (*message)->payload;
+        if (plugin == pg::OutputPlugin::pgoutput) {
+          reader.messages.emplace_back(payload.begin(), payload.end());
+          continue;
+        }
+        BatchReader batch(payload);
+        for (auto one = batch.next(); one && *one; one = batch.next()) {
+          reader.messages.emplace_back((*one)->bytes.begin(), (*one)->bytes.end());
+        }
+      }
+    }
+  };
+  run("BEGIN; INSERT INTO t VALUES (1, 'kept'); SAVEPOINT a; INSERT INTO t VALUES (2, repeat('x', 12000000))");
+  read_until('I', 2);
+  run("ROLLBACK TO a; SAVEPOINT b; INSERT INTO t VALUES (3, 'kept, too'); RELEASE b; COMMIT");
+  read_until('c', 1);
+  for (const auto& [plugin, reader] : readers) {
+    std::vector<uint32_t> streamed;  // the transaction, what was rolled back, what committed
+    for (const Bytes& message : reader.messages) {
+      EXPECT_NE(message[0], std::byte{'A'}) << pg::name_of(plugin);
+      if (message[0] == std::byte{'I'}) streamed.push_back(lcr::load_network<uint32_t>(&message[1]));
+    }
+    ASSERT_EQ(streamed.size(), 3u) << pg::name_of(plugin);
+    const auto list = std::ranges::find(reader.messages, std::byte{'k'}, [](const Bytes& one) { return one[0]; });
+    EXPECT_EQ(list == reader.messages.end(), plugin == pg::OutputPlugin::pgoutput);
+    if (list == reader.messages.end()) continue;
+    ASSERT_EQ(list->size(), 13u) << "one subtransaction";
+    EXPECT_EQ(lcr::load_network<uint32_t>(&(*list)[1]), streamed[0]);
+    EXPECT_EQ(lcr::load_network<uint32_t>(&(*list)[9]), streamed[2]);
+  }
+}
+
+TEST_F(OutputPluginTest, AReaderThatDoesNotAskForTheListGetsWholeTransactions) {
+  run("CREATE TABLE t (id int PRIMARY KEY, v text)");
+  make_slots();
+  run("INSERT INTO t SELECT i, repeat('x', 100) FROM generate_series(1, 3000) i");
+  const auto whole = decode("thalweg_output", ", 'streaming', 'on', 'batch_version', '1'");
+  ASSERT_FALSE(whole.empty());
+  EXPECT_EQ(whole[0][0], std::byte{1});
+  BatchReader reader(whole[0]);
+  const auto first = reader.next();
+  ASSERT_TRUE(first && *first);
+  EXPECT_EQ((*first)->bytes[0], std::byte{'B'});
+}
+
 TEST_F(OutputPluginTest, AnErrorLeavesNothingBehind) {
   // A type whose values can be stored but not written out.
   run("CREATE TYPE mute; CREATE FUNCTION mute_in(cstring) RETURNS mute LANGUAGE internal IMMUTABLE STRICT AS 'int4in';"
@@ -218,7 +296,7 @@ TEST_F(OutputPluginTest, AnErrorLeavesNothingBehind) {
   make_slots();
   run("BEGIN; INSERT INTO t VALUES (1); INSERT INTO m VALUES (2, '3'); COMMIT");
   // The second row's message ends in its middle, behind whole ones.
-  const auto failed = source_->query(changes("thalweg_output", ", 'batch_version', '1'"));
+  const auto failed = source_->query(changes("thalweg_output", ", 'batch_version', '2'"));
   ASSERT_FALSE(failed);
   EXPECT_NE(failed.error().message.find("invalid internal value for enum"), std::string::npos);
   // From its start the publication, looked up as of each change, must not have had the table.
@@ -234,9 +312,10 @@ TEST_F(OutputPluginTest, AReaderHasToKnowBatches) {
   const auto missing = source_->query(changes("thalweg_output", ""));
   ASSERT_FALSE(missing);
   EXPECT_NE(missing.error().message.find("option batch_version is missing"), std::string::npos);
-  const auto unknown = source_->query(changes("thalweg_output", ", 'batch_version', '2'"));
+  const auto unknown = source_->query(changes("thalweg_output", ", 'batch_version', '3'"));
   ASSERT_FALSE(unknown);
-  EXPECT_NE(unknown.error().message.find("batch_version \"2\" is not supported, only 1"), std::string::npos);
+  EXPECT_EQ(unknown.error().sqlstate, "0A000");
+  EXPECT_NE(unknown.error().message.find("batch_version \"3\" is not supported, only 1 and 2"), std::string::npos);
   const auto other = source_->query(changes("thalweg_output", ", 'batch_version', '1', 'nonsense', 'x'"));
   ASSERT_FALSE(other);
   EXPECT_NE(other.error().message.find("nonsense"), std::string::npos);

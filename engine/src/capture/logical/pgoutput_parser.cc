@@ -136,6 +136,14 @@ bool read_truncate(Fields& in, PgoutputMessage& out) {
   return true;
 }
 
+bool read_subxids(Fields& in, PgoutputMessage& out) {
+  const uint32_t count = in.u32();
+  if (in.failed() || in.remaining() != size_t{count} * sizeof(uint32_t)) return false;
+  out.subxids.clear();
+  for (uint32_t i = 0; i < count; ++i) out.subxids.push_back(in.xid());
+  return true;
+}
+
 void read_logical_message(Fields& in, PgoutputMessage& out) {
   in.u8();  // whether it belongs to the transaction
   in.lsn();
@@ -234,8 +242,12 @@ base::Result<const PgoutputMessage*> PgoutputParser::parse(std::span<const std::
       out.subxid = in.xid();
       valid = valid && out.subxid;
       break;
+    case MessageKind::committed_subtransactions:
+      out.xid = in.xid();
+      valid = place_ == Place::outside && read_subxids(in, out);
+      break;
     default:
-      return violation(letter, "protocol version 2 does not have it");
+      return violation(letter, "neither protocol version 2 nor thalweg_output has it");
   }
   if (!valid) return violation(letter, "its content or its place is not valid");
   if (!in.complete()) return violation(letter, in.failed() ? "it ends too early" : "it goes on too long");

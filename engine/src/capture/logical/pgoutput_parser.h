@@ -10,7 +10,8 @@
 #include "base/ids.h"
 #include "lcr/frame.h"
 
-// pgoutput's messages, protocol version 2 (PostgreSQL documentation, "Logical Replication Message Formats").
+// pgoutput's messages, protocol version 2 (PostgreSQL documentation, "Logical Replication Message Formats"), and the
+// one that thalweg_output adds (docs/formats/output-batch.md).
 
 namespace thalweg::capture {
 
@@ -29,13 +30,14 @@ enum class MessageKind : char {
   stream_stop = 'E',
   stream_commit = 'c',
   stream_abort = 'A',
+  committed_subtransactions = 'k',  // thalweg_output's
 };
 
 // One message. Which fields count depends on the kind; the others keep what an earlier message left.
 struct PgoutputMessage {
   MessageKind kind = MessageKind::begin;
-  // begin, stream_start, stream_commit, stream_abort: the top-level transaction. Changes in a stream block: the
-  // (sub)transaction that made them. Changes outside: the transaction that the last begin named.
+  // begin, stream_start, stream_commit, stream_abort, committed_subtransactions: the top-level transaction. Changes in
+  // a stream block: the (sub)transaction that made them. Changes outside: the transaction that the last begin named.
   base::Xid xid;
   base::Xid subxid;                         // stream_abort; the same as xid where all of it is rolled back
   base::Lsn commit_lsn;                     // begin, commit, stream_commit
@@ -47,13 +49,15 @@ struct PgoutputMessage {
   std::span<const std::byte> new_tuple;     // insert, update
   uint16_t truncate_flags = 0;              // truncate: lcr::kCascade, lcr::kRestartIdentity
   std::vector<base::RelationId> truncated;  // truncate
+  std::vector<base::Xid> subxids;           // committed_subtransactions: those of xid that committed with it
   lcr::TableDescription table;              // relation; version 0
   std::string_view prefix;                  // message: whose it is, inside the parsed bytes
   std::string_view content;                 // message
 };
 
 // Total: any bytes give a message or protocol_violation, and no read leaves them. Knows where in the stream it is, so a
-// message at the wrong place is a violation too. Owner: the capture's agent. Allocates only for relation and truncate.
+// message at the wrong place is a violation too. Owner: the capture's agent. Allocates only for relation,
+// truncate and committed_subtransactions.
 class PgoutputParser {
  public:
   // The message in `bytes`, valid until the next call and while `bytes` lives. After a violation the parser is done.

@@ -30,6 +30,7 @@ std::vector<PgoutputBytes> conversation() {
       PgoutputBytes('M').u32(8).u8(1).u64(0x195).text("p").u32(1).raw("a"),
       PgoutputBytes('E'),
       PgoutputBytes('A').u32(8).u32(9),
+      PgoutputBytes('k').u32(8).u32(2).u32(10).u32(11),
       PgoutputBytes('c').u32(8).u8(0).u64(0x200).u64(0x240).u64(2'000'000),
   };
 }
@@ -65,7 +66,8 @@ TEST(PgoutputParser, ReadsEveryKind) {
   EXPECT_EQ(messages[10].end_lsn, base::Lsn{0x140});
   EXPECT_EQ(messages[14].xid, base::Xid{9});
   EXPECT_EQ(messages[17].subxid, base::Xid{9});
-  EXPECT_EQ(messages[18].kind, MessageKind::stream_commit);
+  EXPECT_EQ(messages[18].subxids, (std::vector<base::Xid>{{10}, {11}}));
+  EXPECT_EQ(messages[19].kind, MessageKind::stream_commit);
   EXPECT_FALSE(parser.in_transaction());
 }
 

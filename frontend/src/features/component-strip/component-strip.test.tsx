@@ -82,6 +82,26 @@ describe("ComponentStrip", () => {
   });
 });
 
+describe("large transactions", () => {
+  const captureText = (gauges: Record<string, number>) => {
+    const parts = components.map((one) => (one.id === "capture" ? { ...one, gauges } : one));
+    renderUi(<ComponentStrip sample={sample(AT, { components: parts })} stream={stream()} />);
+    return screen.getByRole("listitem", { name: "Capture" }).textContent;
+  };
+
+  it("says that the source sends them while they run", () => {
+    expect(captureText({ streaming: 1 })).toContain("Large transactions: while they run");
+  });
+
+  it("says that they come after their commit", () => {
+    expect(captureText({ streaming: 0 })).toContain("Large transactions: after their commit");
+  });
+
+  it("says nothing before it is known", () => {
+    expect(captureText({})).not.toContain("Large transactions");
+  });
+});
+
 describe("spill", () => {
   const spilled = (values: Partial<(typeof components)[number]>) =>
     components.map((one) => (one.id === "reader" ? { ...one, ...values } : one));

@@ -60,6 +60,7 @@ function SharedCards({ parts: { capture, queue } }: { parts: StripComponents }) 
     <>
       <Card title="Capture" icon={<IconDatabaseExport size={16} aria-hidden />} component={capture}>
         {capture && <OutputPlugin capture={capture} />}
+        {capture && <LargeTransactions capture={capture} />}
       </Card>
       <Card title="Queue" icon={<IconStack2 size={16} aria-hidden />} component={queue}>
         {queue && <QueueDepth queue={queue} />}
@@ -85,6 +86,26 @@ function OutputPlugin({ capture }: { capture: ComponentSample }) {
         </Text>
       </Tooltip>
     )
+  );
+}
+
+/** Before their commit only where the source says which of their subtransactions committed. */
+function LargeTransactions({ capture: { gauges } }: { capture: ComponentSample }) {
+  if (gauges.streaming === undefined) return null;
+  return (
+    <Tooltip
+      multiline
+      maw={360}
+      label={
+        gauges.streaming
+          ? "The source sends large transactions while they run, and says at their end which of their savepoints were kept."
+          : "The source sends large transactions after their commit: PostgreSQL does not tell of every savepoint that was rolled back, so changes sent earlier could be wrong. A current thalweg_output at the source tells; a stream chooses its plugin when it is created."
+      }
+    >
+      <Text size="xs" c="dimmed">
+        {gauges.streaming ? "Large transactions: while they run" : "Large transactions: after their commit"}
+      </Text>
+    </Tooltip>
   );
 }
 
