@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from fastapi import FastAPI
 from typer.testing import CliRunner
 
 from tests.conftest import PASSWORD, Sides, Users
+from tests.features.test_streams import created
 from tests.support.engine_double import TOKEN, EngineDouble, example
 from tests.support.servers import free_port
 from tests.support.serving import serve
@@ -176,3 +178,37 @@ async def test_administration_without_a_store(shell: Shell) -> None:
     for command in ("migrate", "create-admin"):
         answer = await away.admin(command)
         assert (answer.code, "cure:" in answer.err) == (1, True)
+
+
+async def test_output_json_is_everywhere(shell: Shell, users: Users, registered: dict[str, str]) -> None:
+    shell = with_token(shell, users, Role.ADMIN)
+    for command in (
+        ("databases", "list"), ("streams", "list"), ("engines", "list"), ("users", "list"), ("tokens", "list"),
+        ("audit",), ("operations",), ("status",), ("alerts", "list"), ("advisor", "list"),
+        ("databases", "test", "shop"),
+        ("users", "add", "joan", "--password-stdin"), ("users", "edit", "joan", "--role", "operator"),
+        ("users", "remove", "joan"), ("tokens", "add", "scrape"), ("tokens", "revoke", "scrape"), ("engines", "token"),
+    ):  # fmt: skip
+        answer = await shell(*command, "--output", "json", stdin="a long enough passphrase of joan\n")
+        assert answer.code in (0, 1), (command, answer.err)
+        json.loads(answer.out)
+
+
+async def test_a_pipe_gets_whole_values(shell: Shell, users: Users, registered: dict[str, str]) -> None:
+    shell = with_token(shell, users, Role.ADMIN)
+    shell.environment["COLUMNS"] = "40"
+    name = "a name that is much longer than forty columns of a terminal"
+    assert (await shell("tokens", "add", name)).code == 0
+    assert name in (await shell("tokens", "list")).out
+
+
+async def test_delete_follows_the_operation_that_runs(
+    shell: Shell, users: Users, operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    stream = await created(operator, registered)
+    shell = with_token(shell, users)
+    first = json.loads((await shell("streams", "delete", stream["name"], "--output", "json")).out)
+    waited = await shell("streams", "delete", stream["name"], "--wait", "--timeout", "1")
+    assert waited.code == 1
+    assert first["operation_id"] in waited.err
+    assert "waiting for: Engine local, which has not taken the request yet." in waited.err

@@ -140,8 +140,9 @@ async def test_lifecycle_refuses_what_makes_no_sense(
 ) -> None:
     stream = await created(operator, registered)
     path = f"{STREAMS}/{stream['id']}"
-    assert (await operator.post(f"{path}:stop")).json()["state"] == "pending"
-    assert (await operator.post(f"{path}:stop")).json()["state"] == "succeeded"
+    stopping = (await operator.post(f"{path}:stop")).json()
+    assert stopping["state"] == "pending"
+    assert (await operator.post(f"{path}:stop")).json() == stopping
     refused = await operator.post(f"{path}:retry")
     assert (refused.status_code, refused.json()["code"]) == (409, "invalid_transition")
     assert (await operator.post(f"{path}:start")).json()["state"] == "pending"
@@ -152,10 +153,14 @@ async def test_lifecycle_refuses_what_makes_no_sense(
     assert (await operator.patch(path, json={"name": "x"}, headers={"If-Match": "*"})).status_code == 409
     listed = (await operator.get("/api/v1/operations", params={"target_id": stream["id"]})).json()["items"]
     assert [(operation["kind"], operation["state"]) for operation in listed] == [
-        ("stream.delete", "pending"), ("stream.start", "failed"), ("stream.stop", "succeeded"),
-        ("stream.stop", "failed"), ("stream.create", "failed"),
+        ("stream.delete", "pending"), ("stream.start", "failed"), ("stream.stop", "failed"),
+        ("stream.create", "failed"),
     ]  # fmt: skip
     assert listed[1]["error"]["code"] == "superseded"
+    assert [one["waiting_for"] is None for one in listed] == [False, True, True, True]
+    assert (await operator.delete(path)).json() == deleted.json()
+    forced = await operator.delete(path, params={"force": True})
+    assert forced.json()["operation_id"] != deleted.json()["operation_id"]
 
 
 async def test_database_in_use_is_not_deleted(

@@ -4,19 +4,52 @@ Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 not logged in, 4 the c
 """
 
 import sys
+from typing import Annotated
 
 import httpx
 import typer
 
+from thalweg import __version__
 from thalweg.cli.client import EXIT_UNREACHABLE, CommandError
-from thalweg.cli.commands import advisor, alerts, databases, destinations, monitoring, session, streams, watching
-from thalweg.cli.output import err
+from thalweg.cli.commands import (
+    advisor,
+    alerts,
+    auditing,
+    databases,
+    destinations,
+    engines,
+    monitoring,
+    session,
+    streams,
+    tokens,
+    users,
+    watching,
+)
+from thalweg.cli.output import Format, choice, err
 
 commands = typer.Typer(
-    no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False,
+    no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False,
     help="Thalweg replicates PostgreSQL databases. The address comes from THALWEG_URL, the token from THALWEG_TOKEN "
     "or THALWEG_TOKEN_FILE, else both from `thalweg login`.",
 )  # fmt: skip
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        typer.echo(f"thalweg {__version__}")
+        raise typer.Exit()
+
+
+@commands.callback()
+def root(
+    output: Annotated[Format, typer.Option(help="How to print; may stand anywhere.")] = Format.TABLE,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    choice.format = output
+
+
 commands.command()(session.login)
 commands.command()(session.logout)
 commands.command()(watching.status)
@@ -30,11 +63,27 @@ commands.add_typer(advisor.app, name="advisor")
 commands.add_typer(databases.app, name="databases")
 commands.add_typer(streams.app, name="streams")
 commands.add_typer(destinations.app, name="destinations")
+commands.add_typer(engines.app, name="engines")
+commands.add_typer(users.app, name="users")
+commands.add_typer(tokens.app, name="tokens")
+commands.command()(auditing.audit)
+
+
+def output_first(arguments: list[str]) -> list[str]:
+    """`--output FORMAT` may stand behind the command, where people write it; it is an option of `thalweg`."""
+    for at, argument in enumerate(arguments):
+        if argument == "--":
+            break
+        if argument == "--output":
+            return [*arguments[at : at + 2], *arguments[:at], *arguments[at + 2 :]]
+        if argument.startswith("--output="):
+            return [argument, *arguments[:at], *arguments[at + 1 :]]
+    return arguments
 
 
 def app() -> None:
     try:
-        commands()
+        commands(output_first(sys.argv[1:]))
     except CommandError as error:
         err.print(f"[red]error:[/] {_plain(error.message)}")
         for line in error.details:

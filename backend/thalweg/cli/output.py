@@ -1,13 +1,18 @@
-"""How the command line writes: tables for people, JSON with --json for scripts."""
+"""How the command line writes: tables for people, JSON with --output json for scripts."""
 
 import json
 import os
-from typing import Any
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
-out = Console(highlight=False, soft_wrap=not os.isatty(1))
+PIPE_COLUMNS = 10_000
+"""A pipe has no width: what is read by a program is never cut."""
+out = Console(highlight=False, soft_wrap=not os.isatty(1), width=None if os.isatty(1) else PIPE_COLUMNS)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 LEVELS = {
@@ -15,6 +20,36 @@ LEVELS = {
     "unknown": "[dim]unknown[/]",
 }  # fmt: skip
 SIGNS = {"ok": "[green]✓[/]", "warning": "[yellow]![/]", "failed": "[red]✗[/]"}
+
+
+class Format(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+
+
+@dataclass
+class Choice:
+    """Of this process: what `--output` said. Set before the command runs."""
+
+    format: Format = Format.TABLE
+
+
+choice = Choice()
+
+
+def json_wanted(value: bool) -> bool:
+    return value or choice.format is Format.JSON
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, as --output json.", callback=json_wanted)]
+
+
+def done(told: str, document: Any) -> None:
+    """What a command has done: a line for people, or the resource that it made or changed."""
+    if json_wanted(False):
+        print_json(document)
+    else:
+        out.print(told)
 
 
 def print_json(document: Any) -> None:

@@ -1,6 +1,9 @@
 """Whole streams: with their databases, engines and destinations."""
 
+from collections.abc import Collection
+
 from sqlalchemy import ColumnElement, Select, or_, select
+from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import joinedload, selectinload
 
 from thalweg.db.models import DestinationRow, StreamRow
@@ -23,3 +26,8 @@ def runs_on(*engine_ids: str) -> ColumnElement[bool]:
         StreamRow.capture_engine_id.in_(engine_ids),
         StreamRow.destinations.any(DestinationRow.engine_id.in_(engine_ids)),
     )
+
+
+async def streams_by_id(session: AsyncSession, ids: Collection[str]) -> dict[str, StreamRow]:
+    """Those that there are."""
+    return {row.id: row for row in await session.scalars(whole_streams().where(StreamRow.id.in_(ids)))}

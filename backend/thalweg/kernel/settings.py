@@ -58,6 +58,10 @@ class Settings(BaseSettings):
         default=30.0, gt=0,
         description="A forced delete goes on without an engine that has not answered for so long.",
     )  # fmt: skip
+    operation_patience: float = Field(
+        default=600.0, gt=0,
+        description="An operation whose engine has not answered, or not taken its request, for so long has failed.",
+    )  # fmt: skip
     public_url: str | None = Field(
         default=None, pattern=r"^https?://[!-~]+$",
         description="Where people reach the console: links in alerts begin with it. Default: the listening address.",

@@ -38,6 +38,7 @@ from thalweg.workers.alerts.watch import AlertWatch
 from thalweg.workers.backfill import backfill
 from thalweg.workers.backlogs import Backlogs
 from thalweg.workers.history import HistoryWriter
+from thalweg.workers.overdue import end_overdue
 from thalweg.workers.pairing import HalfSamples
 from thalweg.workers.polling import EngineMemory, Poll, poll
 from thalweg.workers.progress import operation_event
@@ -88,6 +89,7 @@ class Collector:
                 return
             async with self._resources.sessions() as session:
                 engines = {engine.id: engine for engine in await repository.all_engines(session)}
+            await self._publish([], await end_overdue(self._resources), [])
             self._over("store")
             if not self._alerts.running:
                 self._alerts.start()

@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 
 from thalweg.cli.client import Api, CommandError, Json, connect
-from thalweg.cli.output import number, out, print_json, print_table, seconds, size
+from thalweg.cli.output import AsJson, number, out, print_json, print_table, seconds, size
 
 app = typer.Typer(no_args_is_help=True, help="The performance advisor: where a path is slow, why, and what to change.")
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Stream = Annotated[str | None, typer.Option(help="Only the paths of this stream: its name or id.")]
 RunId = Annotated[int, typer.Argument(help="The run's number; see `thalweg advisor list`.")]
 Window = Annotated[int, typer.Option(min=2, max=3600, help="The last so many seconds are analysed.")]

@@ -6,10 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from thalweg.cli.client import Api, CommandError, Json, connect
-from thalweg.cli.output import out, print_json, print_table
+from thalweg.cli.output import AsJson, done, out, print_json, print_table
 
 app = typer.Typer(no_args_is_help=True, help="Alerts: what fires, who takes care, which rules, where notices go.")
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Stream = Annotated[str | None, typer.Option(help="Of this stream only (name or id).")]
 LEVELS = {"critical": "[red]critical[/]", "warning": "[yellow]warning[/]"}
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -82,10 +81,10 @@ def ack(
     api = connect()
     if undo:
         alert = api.post(f"/alerts/{alert_id}/unacknowledge")
-        out.print(f"Nobody takes care of “{alert['title']}” any more.")
+        done(f"Nobody takes care of “{alert['title']}” any more.", alert)
         return
     alert = api.post(f"/alerts/{alert_id}/acknowledge", {"note": note})
-    out.print(f"Acknowledged “{alert['title']}” of {alert['subject']['name']}.")
+    done(f"Acknowledged “{alert['title']}” of {alert['subject']['name']}.", alert)
 
 
 @app.command()
@@ -101,14 +100,14 @@ def silence(
     api = connect()
     if end is not None:
         api.delete(f"/alerts/silences/{end}")
-        out.print("Ended.")
+        done("Ended.", {"ended": True})
         return
     if duration is None:
         _list_silences(api, as_json)
         return
     body: Json = {"seconds": _seconds(duration), "rule": rule, "stream_id": _stream_id(api, stream), "reason": reason}
     made = api.create("/alerts/silences", body)
-    out.print(f"Silent until {made['until'][:19]}: {_scope(made)} (id {made['id']}).")
+    done(f"Silent until {made['until'][:19]}: {_scope(made)} (id {made['id']}).", made)
 
 
 def _list_silences(api: Api, as_json: bool) -> None:
@@ -240,7 +239,7 @@ def test_channel(name: Channel) -> None:
     delivery = api.post(f"/alerts/channels/{found['id']}/test")
     if delivery["error"] is not None:
         raise CommandError(delivery["error"]["message"], delivery["error"]["cure"])
-    out.print(f"Delivered to {found['name']} in {delivery['took_ms']:.0f} ms.")
+    done(f"Delivered to {found['name']} in {delivery['took_ms']:.0f} ms.", delivery)
 
 
 @channels_app.command("add-webhook")
@@ -282,7 +281,7 @@ def _add(body: Json, secret_stdin: bool) -> None:
     if secret_stdin:
         body["secret"] = typer.get_text_stream("stdin").readline().rstrip("\n")
     made = connect().create("/alerts/channels", body)
-    out.print(f"Added {made['name']}. Try it: thalweg alerts channels test {made['name']}")
+    done(f"Added {made['name']}. Try it: thalweg alerts channels test {made['name']}", made)
 
 
 @channels_app.command("remove")
@@ -291,7 +290,7 @@ def remove_channel(name: Channel) -> None:
     api = connect()
     found = api.find("/alerts/channels", "channel", name)
     api.delete(f"/alerts/channels/{found['id']}")
-    out.print(f"Removed {found['name']}.")
+    done(f"Removed {found['name']}.", found)
 
 
 def _stream_id(api: Api, name: str | None) -> str | None:

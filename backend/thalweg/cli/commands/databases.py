@@ -1,4 +1,4 @@
-"""databases list, add, test, tables, remove; preflight."""
+"""databases list, add, edit, test, tables, remove; preflight."""
 
 import os
 from typing import Annotated
@@ -6,10 +6,9 @@ from typing import Annotated
 import typer
 
 from thalweg.cli.client import CommandError, Json, connect
-from thalweg.cli.output import SIGNS, number, out, print_json, print_table, size
+from thalweg.cli.output import SIGNS, AsJson, done, json_wanted, number, out, print_json, print_table, size
 
 app = typer.Typer(no_args_is_help=True, help="Databases that streams capture from and apply to.")
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Name = Annotated[str, typer.Argument(help="The database's name or id.")]
 
 
@@ -49,9 +48,38 @@ def add(
         password = os.environ.get("PGPASSWORD") or typer.prompt("Password", hide_input=True, default="")
     body: Json = {"host": host, "port": port, "dbname": dbname, "user": user, "password": password, "sslmode": sslmode}
     api = connect()
-    _show_test(api.post("/databases:test", body))
+    result = api.post("/databases:test", body)
+    if result["code"] is not None or not json_wanted(False):
+        _show_test(result)
     created = api.create("/databases", {**body, "name": name})
-    out.print(f"Registered {created['name']} as {created['id']}.")
+    done(f"Registered {created['name']} as {created['id']}.", created)
+
+
+@app.command()
+def edit(
+    name: Name,
+    new_name: Annotated[str | None, typer.Option("--name", help="Another name.")] = None,
+    host: Annotated[str | None, typer.Option()] = None,
+    port: Annotated[int | None, typer.Option()] = None,
+    dbname: Annotated[str | None, typer.Option()] = None,
+    user: Annotated[str | None, typer.Option()] = None,
+    sslmode: Annotated[str | None, typer.Option()] = None,
+    password: Annotated[bool, typer.Option("--password", help="Give a new password, at the prompt.")] = False,
+    password_stdin: Annotated[bool, typer.Option(help="Read a new password from standard input.")] = False,
+) -> None:
+    """Change a database's address or login. Its streams go on with it at once."""
+    asked = {"name": new_name, "host": host, "port": port, "dbname": dbname, "user": user, "sslmode": sslmode}
+    body: Json = {key: value for key, value in asked.items() if value is not None}
+    if password_stdin:
+        body["password"] = typer.get_text_stream("stdin").readline().rstrip("\n")
+    elif password:
+        body["password"] = typer.prompt("Password", hide_input=True)
+    if not body:
+        raise CommandError("Nothing to change.", "Give at least one option.")
+    api = connect()
+    database = api.find("/databases", "database", name)
+    changed = api.patch(f"/databases/{database['id']}", body, database["etag"])
+    done(f"Changed {changed['name']}.", changed)
 
 
 @app.command()
@@ -65,6 +93,9 @@ def _show_test(result: Json) -> None:
     if result["code"] is not None:
         details = (result["sql"],) if result["sql"] else ()
         raise CommandError(f"{result['code']}: {result['message']}", result["cure"] or "", details)
+    if json_wanted(False):
+        print_json(result)
+        return
     tls = "with TLS" if result["tls"] else "without TLS"
     out.print(f"Connected {tls} in {result['connect_ms']:.0f} ms to PostgreSQL {result['version']}.")
 
@@ -96,7 +127,7 @@ def remove(name: Name) -> None:
     api = connect()
     database = api.find("/databases", "database", name)
     api.delete(f"/databases/{database['id']}")
-    out.print(f"Removed {database['name']}.")
+    done(f"Removed {database['name']}.", database)
 
 
 def show_checks(result: Json) -> None:

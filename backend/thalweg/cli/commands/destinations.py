@@ -5,22 +5,13 @@ from typing import Annotated
 import typer
 
 from thalweg.cli.client import Api, CommandError, Json, connect
-from thalweg.cli.commands.streams import (
-    AsJson,
-    Name,
-    Set,
-    Wait,
-    destination_of,
-    follow,
-    parameters_of,
-    print_destinations,
-)
-from thalweg.cli.output import out, print_json, print_table
+from thalweg.cli.commands.streams import Name, Set, Yes, destination_of, parameters_of, print_destinations
+from thalweg.cli.following import TIMEOUT, Timeout, Wait, follow
+from thalweg.cli.output import AsJson, done, print_json, print_table
 
 app = typer.Typer(no_args_is_help=True, help="The destinations of a stream, each by itself.")
 One = Annotated[str, typer.Argument(metavar="DESTINATION", help="The destination's database, or its id in the stream.")]
 Force = Annotated[bool, typer.Option(help="Give up on what cannot be reached. The operation says what is left behind.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
 def _stream(api: Api, name: str) -> Json:
@@ -55,43 +46,47 @@ def add(
     to: Annotated[str, typer.Argument(metavar="DATABASE[@ENGINE]", help="The database, and the engine that applies.")],
     settings: Set = None,
     wait: Wait = False,
+    timeout: Timeout = TIMEOUT,
 ) -> None:
     """Give a stream one more destination. It is copied and caught up while the others go on."""
     api = connect()
     stream = api.find("/streams", "stream", name)
     body = {**destination_of(api, to), "parameters": parameters_of(api, settings)}
     accepted = api.create(f"/streams/{stream['id']}/destinations", body)
-    follow(api, accepted, wait, f"Adding {to.rpartition('@')[0] or to} to {stream['name']}")
+    follow(api, accepted, wait, f"Adding {to.rpartition('@')[0] or to} to {stream['name']}", timeout)
 
 
-def _act(name: str, destination: str, action: str, what: str, wait: bool) -> None:
+def _act(name: str, destination: str, action: str, what: str, wait: bool, timeout: float) -> None:
     api = connect()
     stream = _stream(api, name)
     one = _one_of(stream, destination)
     accepted = api.post(f"/streams/{stream['id']}/destinations/{one['id']}:{action}")
-    follow(api, accepted, wait, f"{what} {one['database']['name']} of {stream['name']}")
+    follow(api, accepted, wait, f"{what} {one['database']['name']} of {stream['name']}", timeout)
 
 
 @app.command()
-def start(name: Name, destination: One, wait: Wait = False) -> None:
+def start(name: Name, destination: One, wait: Wait = False, timeout: Timeout = TIMEOUT) -> None:
     """Go on with a destination that was stopped."""
-    _act(name, destination, "start", "Starting", wait)
+    _act(name, destination, "start", "Starting", wait, timeout)
 
 
 @app.command()
-def stop(name: Name, destination: One, wait: Wait = False) -> None:
+def stop(name: Name, destination: One, wait: Wait = False, timeout: Timeout = TIMEOUT) -> None:
     """Pause a destination. Its backlog grows on the engine's disk; the others go on."""
-    _act(name, destination, "stop", "Stopping", wait)
+    _act(name, destination, "stop", "Stopping", wait, timeout)
 
 
 @app.command()
-def retry(name: Name, destination: One, wait: Wait = False) -> None:
+def retry(name: Name, destination: One, wait: Wait = False, timeout: Timeout = TIMEOUT) -> None:
     """Clear a destination's error and try again at once."""
-    _act(name, destination, "retry", "Retrying", wait)
+    _act(name, destination, "retry", "Retrying", wait, timeout)
 
 
 @app.command()
-def drop(name: Name, destination: One, force: Force = False, yes: Yes = False, wait: Wait = False) -> None:
+def drop(
+    name: Name, destination: One, force: Force = False, yes: Yes = False, wait: Wait = False,
+    timeout: Timeout = TIMEOUT,
+) -> None:  # fmt: skip
     """Drop a destination: its backlog is discarded for good. Tables and rows that are there stay."""
     api = connect()
     stream = _stream(api, name)
@@ -100,7 +95,7 @@ def drop(name: Name, destination: One, force: Force = False, yes: Yes = False, w
     if not yes:
         typer.confirm(f"Drop {shown} from {stream['name']}, and discard what it has not got yet?", abort=True)
     accepted = api.delete(f"/streams/{stream['id']}/destinations/{one['id']}", force=force)
-    follow(api, accepted, wait, f"Dropping {shown} from {stream['name']}")
+    follow(api, accepted, wait, f"Dropping {shown} from {stream['name']}", timeout)
 
 
 @app.command("set")
@@ -113,8 +108,7 @@ def set_parameters(
     one = _one_of(stream, destination)
     path = f"/streams/{stream['id']}/destinations/{one['id']}"
     changed = _one_of(api.patch(path, {"parameters": parameters_of(api, settings)}, stream["etag"]), one["id"])
-    for key, value in changed["parameters"].items():
-        out.print(f"{key} = {value}")
+    done("\n".join(f"{key} = {value}" for key, value in changed["parameters"].items()), changed)
 
 
 def errors(
@@ -136,11 +130,11 @@ def errors(
     path = f"/streams/{stream['id']}/destinations/{_one_of(stream, destination)['id']}/errors"
     if execute is not None:
         api.post(f"{path}/{execute}/execute")
-        out.print(f"Transaction {execute} is applied.")
+        done(f"Transaction {execute} is applied.", {"id": execute, "done": "applied"})
         return
     if discard is not None:
         api.delete(f"{path}/{discard}")
-        out.print(f"Transaction {discard} is discarded.")
+        done(f"Transaction {discard} is discarded.", {"id": discard, "done": "discarded"})
         return
     parked = api.get(path)["errors"]
     if as_json:

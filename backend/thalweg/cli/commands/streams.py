@@ -1,22 +1,34 @@
 """streams list, show, create, start, stop, retry, delete, set, errors; preflight."""
 
-import time
+import sys
 from typing import Annotated
 
 import typer
 
 from thalweg.cli.client import Api, CommandError, Json, connect
 from thalweg.cli.commands.databases import show_checks
-from thalweg.cli.output import LEVELS, milliseconds, number, out, print_json, print_table, seconds, size, stream_state
+from thalweg.cli.following import TIMEOUT, Timeout, Wait, follow
+from thalweg.cli.output import (
+    LEVELS,
+    AsJson,
+    done,
+    json_wanted,
+    milliseconds,
+    number,
+    out,
+    print_json,
+    print_table,
+    seconds,
+    size,
+    stream_state,
+)
 
 app = typer.Typer(no_args_is_help=True, help="Streams: what is replicated from where to where.")
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Name = Annotated[str, typer.Argument(help="The stream's name or id.")]
 Include = Annotated[list[str], typer.Option(help="schema.table, with * and ? as wildcards; may be repeated.")]
 Exclude = Annotated[list[str] | None, typer.Option(help="Tables to leave out; may be repeated.")]
 Set = Annotated[list[str] | None, typer.Option("--set", help="parameter=value; may be repeated.")]
-Wait = Annotated[bool, typer.Option(help="Wait until it is done.")]
-FINISHED = ("succeeded", "failed")
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 Database = Annotated[str, typer.Option(help="The database's name or id.")]
 To = Annotated[
     list[str],
@@ -162,7 +174,11 @@ def preflight(source: Database, to: To, include: Include, exclude: Exclude = Non
         "destinations": [destination_of(api, one) for one in to],
         "rules": rules_of(include, exclude),
     }
-    show_checks(api.post("/preflights", body))
+    result = api.post("/preflights", body)
+    if json_wanted(False):
+        print_json(result)
+        raise typer.Exit(0 if result["ready"] else 1)
+    show_checks(result)
     out.print("Ready.")
 
 
@@ -179,6 +195,7 @@ def create(
     ] = None,
     start: Annotated[bool, typer.Option(help="Start it.")] = True,
     wait: Wait = False,
+    timeout: Timeout = TIMEOUT,
 ) -> None:
     """Create a stream, after checking its databases. Several destinations share one capture and one queue."""
     api = connect()
@@ -192,47 +209,31 @@ def create(
     }
     if engine is not None:
         body["capture_engine_id"] = api.find("/engines", "engine", engine)["id"]
-    follow(api, api.create("/streams", body), wait, f"Creating {name}")
+    follow(api, api.create("/streams", body), wait, f"Creating {name}", timeout)
 
 
-def follow(api: Api, accepted: Json, wait: bool, what: str) -> None:
-    """With `wait`, until the operation has finished; fails when it did."""
-    if not wait:
-        out.print(f"{what}: operation {accepted['operation_id']} is {accepted['state']}.")
-        return
-    while True:
-        operation = api.get(f"/operations/{accepted['operation_id']}")
-        if operation["state"] in FINISHED:
-            break
-        time.sleep(0.5)
-    error = operation["error"]
-    if operation["state"] == "failed":
-        raise CommandError(f"{what} failed: {error['title']}. {error['message']}", error["cure"] or "")
-    out.print(f"{what}: done." + (f" {error['message']}" if error else ""))
-
-
-def _act(name: str, action: str, what: str, wait: bool) -> None:
+def _act(name: str, action: str, what: str, wait: bool, timeout: float) -> None:
     api = connect()
     stream = api.find("/streams", "stream", name)
-    follow(api, api.post(f"/streams/{stream['id']}:{action}"), wait, f"{what} {stream['name']}")
+    follow(api, api.post(f"/streams/{stream['id']}:{action}"), wait, f"{what} {stream['name']}", timeout)
 
 
 @app.command()
-def start(name: Name, wait: Wait = False) -> None:
+def start(name: Name, wait: Wait = False, timeout: Timeout = TIMEOUT) -> None:
     """Start a stopped stream."""
-    _act(name, "start", "Starting", wait)
+    _act(name, "start", "Starting", wait, timeout)
 
 
 @app.command()
-def stop(name: Name, wait: Wait = False) -> None:
+def stop(name: Name, wait: Wait = False, timeout: Timeout = TIMEOUT) -> None:
     """Drain a stream and stop it. The source keeps its WAL from then on."""
-    _act(name, "stop", "Stopping", wait)
+    _act(name, "stop", "Stopping", wait, timeout)
 
 
 @app.command()
-def retry(name: Name, wait: Wait = False) -> None:
+def retry(name: Name, wait: Wait = False, timeout: Timeout = TIMEOUT) -> None:
     """Clear the error of an aborted stream and start it again."""
-    _act(name, "retry", "Retrying", wait)
+    _act(name, "retry", "Retrying", wait, timeout)
 
 
 @app.command()
@@ -245,12 +246,18 @@ def delete(
             "The operation says what is left behind."
         ),
     ] = False,
+    yes: Yes = False,
     wait: Wait = False,
+    timeout: Timeout = TIMEOUT,
 ) -> None:
-    """Delete a stream and what it made in both databases. The destination's tables and rows stay."""
+    """Delete a stream and what it made in both databases. The destination's tables and rows stay.
+
+    Asks on a terminal. Again while it is at work: the same operation."""
     api = connect()
     stream = api.find("/streams", "stream", name)
-    follow(api, api.delete(f"/streams/{stream['id']}", force=force), wait, f"Deleting {stream['name']}")
+    if not yes and sys.stdin.isatty():
+        typer.confirm(f"Delete {stream['name']}, its slot and its bookkeeping in the databases?", abort=True)
+    follow(api, api.delete(f"/streams/{stream['id']}", force=force), wait, f"Deleting {stream['name']}", timeout)
 
 
 @app.command("set")
@@ -259,10 +266,9 @@ def set_parameters(name: Name, settings: Annotated[list[str], typer.Argument(hel
     api = connect()
     stream = api.find("/streams", "stream", name)
     changed = api.patch(f"/streams/{stream['id']}", {"parameters": parameters_of(api, settings)}, stream["etag"])
-    for key, value in changed["parameters"].items():
-        out.print(f"{key} = {value}")
-    if changed["restart_needed"]:
-        out.print("Some of it takes effect after a stop and start.")
+    lines = [f"{key} = {value}" for key, value in changed["parameters"].items()]
+    lines += ["Some of it takes effect after a stop and start."] if changed["restart_needed"] else []
+    done("\n".join(lines), changed)
 
 
 @app.command("rules")
@@ -273,5 +279,5 @@ def set_rules(name: Name, include: Include, exclude: Exclude = None) -> None:
     """
     api = connect()
     stream = api.find("/streams", "stream", name)
-    api.patch(f"/streams/{stream['id']}", {"rules": rules_of(include, exclude)}, stream["etag"])
-    out.print(f"The tables of {stream['name']} are chosen anew.")
+    changed = api.patch(f"/streams/{stream['id']}", {"rules": rules_of(include, exclude)}, stream["etag"])
+    done(f"The tables of {stream['name']} are chosen anew.", changed)

@@ -13,6 +13,7 @@ from rich.table import Table
 from thalweg.cli.client import Api, Json, connect, unreachable
 from thalweg.cli.output import (
     LEVELS,
+    AsJson,
     ago,
     backlog_in_words,
     milliseconds,
@@ -23,8 +24,6 @@ from thalweg.cli.output import (
     print_table,
     stream_state,
 )
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def status(as_json: AsJson = False) -> None:

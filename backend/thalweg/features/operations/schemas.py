@@ -35,6 +35,7 @@ class Operation(Resource):
     state: OperationState
     progress: Progress
     error: OperationError | None
+    waiting_for: str | None = Field(description="What it waits for, in words. Null: nothing, or it has finished.")
     requested_by: str
     created_at: datetime
     started_at: datetime | None = Field(description="When the engine was told.")

@@ -3,15 +3,23 @@
 from sqlalchemy import select, tuple_
 
 from thalweg.db.models import OperationRow
-from thalweg.db.operations import OperationKind, OperationState, ProgressUnit
+from thalweg.db.operations import UNFINISHED, OperationKind, OperationState, ProgressUnit
+from thalweg.db.streams import streams_by_id
 from thalweg.features.operations.schemas import Operation, OperationError, OperationTarget, Progress
+from thalweg.features.operations.waiting import waiting_for
 from thalweg.kernel.context import Context
 from thalweg.kernel.models import Page
 from thalweg.kernel.pagination import decode_cursor, encode_cursor
 from thalweg.kernel.problems import Problem, not_found
 
 
-def _resource(row: OperationRow) -> Operation:
+async def _resources(context: Context, rows: list[OperationRow]) -> list[Operation]:
+    waiting = {row.target_id for row in rows if row.state in UNFINISHED}
+    streams = await streams_by_id(context.session, waiting) if waiting else {}
+    return [_resource(row, waiting_for(row, streams.get(row.target_id))) for row in rows]
+
+
+def _resource(row: OperationRow, waits_for: str | None) -> Operation:
     return Operation(
         id=row.id, kind=OperationKind(row.kind), state=OperationState(row.state),
         target=OperationTarget(
@@ -19,7 +27,7 @@ def _resource(row: OperationRow) -> Operation:
         ),
         progress=Progress(done=row.done, total=row.total, unit=ProgressUnit(row.unit)),
         error=None if row.error is None else OperationError.model_validate(row.error),
-        requested_by=row.requested_by, created_at=row.created_at, started_at=row.started_at,
+        waiting_for=waits_for, requested_by=row.requested_by, created_at=row.created_at, started_at=row.started_at,
         finished_at=row.finished_at,
     )  # fmt: skip
 
@@ -40,11 +48,11 @@ async def list_operations(
     query = query.order_by(OperationRow.created_at.desc(), OperationRow.id.desc()).limit(limit + 1)
     rows = list(await context.session.scalars(query))
     following = encode_cursor(rows[limit - 1].id) if len(rows) > limit else None
-    return Page[Operation](items=[_resource(row) for row in rows[:limit]], next_cursor=following)
+    return Page[Operation](items=await _resources(context, rows[:limit]), next_cursor=following)
 
 
 async def get_operation(context: Context, operation_id: str) -> Operation:
     row = await context.session.get(OperationRow, operation_id)
     if row is None:
         raise not_found("operation", operation_id)
-    return _resource(row)
+    return (await _resources(context, [row]))[0]

@@ -43,14 +43,31 @@ async def act(
     if target is None:
         raise Problem("invalid_transition", _why_not(current, action), "Read the stream's actions.")
     before = desired_facts(row)
+    running = await _same_at_work(context, row, action, target, force)
+    if running is not None:
+        return _accepted(running, row, response)
     if action is Action.RETRY:
         operation = await _retry(context, row)
     else:
         operation = await _desire(context, row, action, target, force)
     await context.session.flush()
     record(context, f"streams_{action}", ("stream", row.id, row.name), before, desired_facts(row))
+    return _accepted(operation, row, response)
+
+
+def _accepted(operation: OperationRow, row: StreamRow, response: Response) -> OperationAccepted:
     response.headers["Location"] = f"/api/v1/operations/{operation.id}"
     return OperationAccepted(operation_id=operation.id, stream_id=row.id, state=OperationState(operation.state))
+
+
+async def _same_at_work(
+    context: Context, row: StreamRow, action: Action, target: DesiredStatus, force: bool
+) -> OperationRow | None:
+    """Who asks for the same again is told of the same work, not of new work that would supersede it."""
+    if row.desired_status != target or (force and not row.force) or action is Action.RETRY:
+        return None
+    unfinished = await unfinished_operations(context.session, [row.id])
+    return next((one for one in unfinished if one.kind == KINDS[action]), None)
 
 
 def _why_not(current: DesiredStatus, action: Action) -> str:

@@ -1,0 +1,27 @@
+"""audit."""
+
+from typing import Annotated
+
+import typer
+
+from thalweg.cli.client import connect
+from thalweg.cli.output import AsJson, print_json, print_table
+
+
+def audit(
+    target: Annotated[str | None, typer.Option(help="Only changes of the resource with this id.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100, help="How many, the newest first.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Who changed what, and when."""
+    items = connect().get("/audit", target_id=target, limit=limit)["items"]
+    if as_json:
+        print_json(items)
+        return
+    print_table(
+        ["AT", "WHO", "VIA", "ACTION", "TARGET", "NAME"],
+        [
+            [item["at"][:19], item["actor_name"], item["via"], item["action"], item["target_type"], item["target_name"]]
+            for item in items
+        ],
+    )

@@ -1,0 +1,79 @@
+"""engines list, enrol, token, address, remove."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from thalweg.cli.client import connect
+from thalweg.cli.output import AsJson, done, out, print_json, print_table
+
+app = typer.Typer(no_args_is_help=True, help="Engines: the processes that capture and apply, one on each host.")
+Name = Annotated[str, typer.Argument(help="The engine's name or id.")]
+
+
+@app.command("list")
+def list_engines(as_json: AsJson = False) -> None:
+    """All enrolled engines."""
+    items = list(connect().items("/engines"))
+    if as_json:
+        print_json(items)
+        return
+    print_table(
+        ["NAME", "ADDRESS", "STATE", "VERSION", "HOST", "LAST SEEN", "MESSAGE"],
+        [
+            [
+                item["name"], item["url"], item["state"], item["version"] or "–", item["hostname"] or "–",
+                (item["last_seen_at"] or "–")[:19], item["message"] or "",
+            ]
+            for item in items
+        ],
+    )  # fmt: skip
+
+
+@app.command()
+def token() -> None:
+    """Make a token with which one engine can enrol itself, once."""
+    made = connect().create("/engines/enrolments", {})
+    done(f"{made['token']}", made)
+    if out.is_terminal:
+        out.print(f"It works once, until {made['expires_at'][:19]}.", style="dim")
+
+
+@app.command()
+def enrol(
+    name: Annotated[str, typer.Argument(help="What to call it.")],
+    url: Annotated[str, typer.Option(help="Where its control API answers.")],
+    token_file: Annotated[
+        Path, typer.Option(help="File with its control token (its --token-file).", exists=True, dir_okay=False)
+    ],
+) -> None:
+    """Enrol an engine that runs: it can be given streams then."""
+    api = connect()
+    once = api.create("/engines/enrolments", {})["token"]
+    body = {"token": once, "name": name, "url": url.rstrip("/"), "control_token": token_file.read_text().strip()}
+    made = api.post("/engines/enrol", body)
+    done(f"Enrolled {made['name']} as {made['id']}.", made)
+
+
+@app.command()
+def address(
+    name: Name,
+    reached_at: Annotated[
+        str | None, typer.Argument(metavar="HOST:PORT", help="Where other engines reach it. None: where it listens.")
+    ] = None,
+) -> None:
+    """Say where other engines reach this one, behind NAT or where it listens on all addresses."""
+    api = connect()
+    engine = api.find("/engines", "engine", name)
+    changed = api.patch(f"/engines/{engine['id']}", {"propagation_address": reached_at}, "*")
+    done(f"Engines send to {changed['name']} at {reached_at or 'the address where it listens'}.", changed)
+
+
+@app.command()
+def remove(name: Name) -> None:
+    """Forget an engine that runs no stream. Its process is not ended."""
+    api = connect()
+    engine = api.find("/engines", "engine", name)
+    api.delete(f"/engines/{engine['id']}")
+    done(f"Removed {engine['name']}.", engine)

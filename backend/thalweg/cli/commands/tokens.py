@@ -1,0 +1,50 @@
+"""tokens list, add, revoke."""
+
+from typing import Annotated
+
+import typer
+
+from thalweg.cli.client import connect
+from thalweg.cli.output import AsJson, done, print_json, print_table
+from thalweg.kernel.principal import Role
+
+app = typer.Typer(no_args_is_help=True, help="API tokens: your own, and as an admin everybody's.")
+
+
+@app.command("list")
+def list_tokens(as_json: AsJson = False) -> None:
+    """Tokens that were made, and when each was last used."""
+    items = list(connect().items("/tokens"))
+    if as_json:
+        print_json(items)
+        return
+    print_table(
+        ["NAME", "ID", "USER", "ROLE", "EXPIRES", "LAST USED", "REVOKED"],
+        [
+            [
+                item["name"], item["id"], item["user_name"], item["role"], (item["expires_at"] or "never")[:10],
+                (item["last_used_at"] or "–")[:19], (item["revoked_at"] or "")[:19],
+            ]
+            for item in items
+        ],
+    )  # fmt: skip
+
+
+@app.command()
+def add(
+    name: Annotated[str, typer.Argument(help="What it is for.")],
+    role: Annotated[Role, typer.Option(help="What it may do: at most what you may do.")] = Role.VIEWER,
+    days: Annotated[int, typer.Option(min=1, max=3650, help="Days until it expires.")] = 90,
+) -> None:
+    """Make a token and print it, alone, on standard output. It is not shown again."""
+    made = connect().create("/tokens", {"name": name, "role": role, "expires_in_days": days})
+    done(made["secret"], made)
+
+
+@app.command()
+def revoke(name: Annotated[str, typer.Argument(help="The token's name or id.")]) -> None:
+    """Revoke a token: it works no longer."""
+    api = connect()
+    token = api.find("/tokens", "token", name)
+    api.delete(f"/tokens/{token['id']}")
+    done(f"Revoked {token['name']}.", token)

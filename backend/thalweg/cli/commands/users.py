@@ -1,0 +1,71 @@
+"""users list, add, edit, remove."""
+
+from typing import Annotated
+
+import typer
+
+from thalweg.cli.client import CommandError, Json, connect
+from thalweg.cli.output import AsJson, done, print_json, print_table
+from thalweg.kernel.principal import Role
+
+app = typer.Typer(no_args_is_help=True, help="People who may log in.")
+Name = Annotated[str, typer.Argument(help="The user's name or id.")]
+PasswordStdin = Annotated[bool, typer.Option(help="Read the password from standard input.")]
+
+
+def _password(from_stdin: bool) -> str:
+    if from_stdin:
+        return typer.get_text_stream("stdin").readline().rstrip("\n")
+    return str(typer.prompt("New password", hide_input=True, confirmation_prompt=True))
+
+
+@app.command("list")
+def list_users(as_json: AsJson = False) -> None:
+    """All users."""
+    items = list(connect().items("/users"))
+    if as_json:
+        print_json(items)
+        return
+    print_table(
+        ["NAME", "ROLE", "ENABLED", "SINCE"],
+        [[item["name"], item["role"], "yes" if item["enabled"] else "no", item["created_at"][:10]] for item in items],
+    )
+
+
+@app.command()
+def add(
+    name: Annotated[str, typer.Argument(help="With which they log in.")],
+    role: Annotated[Role, typer.Option(help="What they may do.")] = Role.VIEWER,
+    password_stdin: PasswordStdin = False,
+) -> None:
+    """Add a user. The password comes from a prompt or standard input."""
+    body = {"name": name, "role": role, "password": _password(password_stdin)}
+    made = connect().create("/users", body)
+    done(f"Added {made['name']} ({made['role']}).", made)
+
+
+@app.command()
+def edit(
+    name: Name,
+    new_name: Annotated[str | None, typer.Option("--name", help="Another name.")] = None,
+    role: Annotated[Role | None, typer.Option(help="Another role.")] = None,
+    enabled: Annotated[bool | None, typer.Option(help="Whether they may log in.")] = None,
+) -> None:
+    """Change a user's name or role, or lock the user out."""
+    asked = {"name": new_name, "role": role, "enabled": enabled}
+    body: Json = {key: value for key, value in asked.items() if value is not None}
+    if not body:
+        raise CommandError("Nothing to change.", "Give --name, --role, --enabled or --no-enabled.")
+    api = connect()
+    user = api.find("/users", "user", name)
+    changed = api.patch(f"/users/{user['id']}", body, user["etag"])
+    done(f"{changed['name']}: {changed['role']}, {'enabled' if changed['enabled'] else 'disabled'}.", changed)
+
+
+@app.command()
+def remove(name: Name) -> None:
+    """Remove a user with sessions and tokens."""
+    api = connect()
+    user = api.find("/users", "user", name)
+    api.delete(f"/users/{user['id']}")
+    done(f"Removed {user['name']}.", user)

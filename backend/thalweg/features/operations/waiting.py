@@ -1,0 +1,34 @@
+"""What an operation waits for, in words for people."""
+
+from thalweg.db.models import OperationRow, StreamRow
+from thalweg.db.operations import UNFINISHED, OperationKind
+
+WAITS = {
+    OperationKind.STREAM_CREATE: "the initial copy, and the changes since",
+    OperationKind.STREAM_START: "the stream to capture and apply",
+    OperationKind.STREAM_STOP: "the queue to be drained",
+    OperationKind.STREAM_RETRY: "the stream to capture and apply",
+    OperationKind.STREAM_DELETE: "slot, publication and bookkeeping to be removed from the databases",
+    OperationKind.DESTINATION_ADD: "the initial copy, and the changes since",
+    OperationKind.DESTINATION_START: "the destination to be applied to",
+    OperationKind.DESTINATION_STOP: "the destination's open transactions",
+    OperationKind.DESTINATION_RETRY: "the destination to be applied to",
+    OperationKind.DESTINATION_DROP: "the destination's bookkeeping to be removed",
+    OperationKind.INDEX_CREATE: "the index to be built",
+    OperationKind.INDEX_DROP: "the index to be dropped",
+}
+
+
+def waiting_for(operation: OperationRow, stream: StreamRow | None) -> str | None:
+    """`stream` is the target, None where it is a database."""
+    if operation.state not in UNFINISHED:
+        return None
+    if stream is not None:
+        engines = [stream.capture_engine, *(one.engine for one in stream.destinations)]
+        silent = next((engine for engine in engines if engine.state != "ONLINE"), None)
+        if silent is not None:
+            since = f" since {silent.last_seen_at:%Y-%m-%d %H:%M:%S} UTC" if silent.last_seen_at else ""
+            return f"Engine {silent.name}, which has not answered{since}."
+        if (stream.capture_engine.acknowledged_revision or 0) < operation.revision:
+            return f"Engine {stream.capture_engine.name}, which has not taken the request yet."
+    return f"{WAITS[OperationKind(operation.kind)].capitalize()}."

@@ -1,0 +1,72 @@
+"""Ends operations that nothing will move on any more: no operation stays unfinished for ever.
+
+What was asked for stays desired. An engine that comes back does it then; only nobody waits for it any longer.
+"""
+
+from datetime import timedelta
+from typing import Any
+
+from pydantic import BaseModel
+from sqlalchemy import select
+
+from thalweg.db.models import AdvisorCureRow, EngineRow, OperationRow, StreamRow
+from thalweg.db.operations import UNFINISHED, OperationState, finish
+from thalweg.db.streams import streams_by_id
+from thalweg.kernel.clock import now
+from thalweg.kernel.context import Resources
+from thalweg.workers.progress import operation_event
+
+
+async def end_overdue(resources: Resources) -> list[tuple[str, BaseModel]]:
+    """The events to tell. Rows that somebody else is at are left for the next turn."""
+    at = now()
+    patience = timedelta(seconds=resources.settings.operation_patience)
+    query = select(OperationRow).where(OperationRow.state.in_(UNFINISHED)).with_for_update(skip_locked=True)
+    ended = []
+    async with resources.sessions() as session:
+        operations = list(await session.scalars(query))
+        if not operations:
+            return []
+        streams = await streams_by_id(session, {one.target_id for one in operations})
+        cures = set(await session.scalars(select(AdvisorCureRow.operation_id)))
+        for operation in operations:
+            if operation.target_type == "stream":
+                error = _of_a_stream(operation, streams.get(operation.target_id), patience)
+            else:
+                error = None if operation.id in cures else _gone("cure")
+            if error is not None:
+                finish(operation, OperationState.FAILED, error)
+                ended.append(operation)
+        await session.commit()
+    return [operation_event(operation, at) for operation in ended]
+
+
+def _of_a_stream(operation: OperationRow, stream: StreamRow | None, patience: timedelta) -> dict[str, Any] | None:
+    if stream is None:
+        return _gone("stream")
+    at = now()
+    if at - operation.created_at < patience:
+        return None
+    for engine in [stream.capture_engine, *(one.engine for one in stream.destinations)]:
+        if engine.state != "ONLINE" and (engine.last_seen_at is None or at - engine.last_seen_at >= patience):
+            return _waited(engine, "did not answer", "Start it again, or look at the page Engines.", patience)
+    engine = stream.capture_engine
+    if engine.state == "ONLINE" and (engine.acknowledged_revision or 0) < operation.revision:
+        return _waited(engine, "did not take the request", engine.message or "Look at the engine's log.", patience)
+    return None
+
+
+def _waited(engine: EngineRow, what: str, cure: str, patience: timedelta) -> dict[str, Any]:
+    return {
+        "code": "engine_unreachable", "title": "The engine did not do it in time",
+        "message": f"Engine {engine.name} {what} for {patience.total_seconds():.0f} s. What was asked for stays "
+        "wanted: the engine does it when it can, and nobody waits for it any more.",
+        "cure": cure,
+    }  # fmt: skip
+
+
+def _gone(what: str) -> dict[str, Any]:
+    return {
+        "code": "superseded", "title": f"The {what} is gone",
+        "message": f"The {what} was deleted before this was done.", "cure": None,
+    }  # fmt: skip
