@@ -3744,6 +3744,11 @@ export interface components {
             state: components["schemas"]["OperationState"];
             progress: components["schemas"]["Progress"];
             error: components["schemas"]["OperationError"] | null;
+            /**
+             * Waiting For
+             * @description What it waits for, in words. Null: nothing, or it has finished.
+             */
+            waiting_for: string | null;
             /** Requested By */
             requested_by: string;
             /**
