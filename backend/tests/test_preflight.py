@@ -115,6 +115,20 @@ async def test_missing_rights_at_the_destination_and_their_cures(
     assert failed(await checks_of(operator, registered)) == set()
 
 
+async def test_bookkeeping_of_another_role(
+    operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides
+) -> None:
+    """The schema thalweg is there under the role of the stream that came first."""
+    user = sides.destination["user"]
+    first = f"{user}_first"
+    sides.on_destination(f"CREATE ROLE {first}", f"CREATE SCHEMA thalweg AUTHORIZATION {first}")
+    checks = await checks_of(operator, registered)
+    assert failed(checks) == {"destination:bookkeeping_schema"}
+    sides.on_destination(checks["destination:bookkeeping_schema"]["sql"])
+    assert failed(await checks_of(operator, registered)) == set()
+    sides.on_destination("DROP SCHEMA thalweg", f"DROP ROLE {first}")
+
+
 async def test_existing_tables_that_do_not_fit(
     operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides
 ) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from thalweg.inspection.bookkeeping import check_bookkeeping
 from thalweg.inspection.catalogue import Column, Table
 from thalweg.inspection.checks import Checklist, quoted, quoted_table
 from thalweg.inspection.connection import Connection, read_all, read_one, read_role
@@ -37,6 +38,7 @@ async def check_destination(
     checklist.ok("connection", "Connection", f"Connected as {role.name} to {server['dbname']}.")
     check_version(checklist, server)
     _check_role(checklist, server, role)
+    await check_bookkeeping(checklist, connection, role)
     if wanted is not None:
         existing = {table.name: table for table in present if table.name in wanted}
         await _check_schemas(checklist, connection, server, role, [name for name in wanted if name not in existing])
