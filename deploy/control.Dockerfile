@@ -1,16 +1,16 @@
 # The control plane: API with the built console, collector, and the set-up that brings the services together.
-FROM debian:12 AS console
+FROM debian:12.11-slim AS console
 WORKDIR /opt/thalweg
 COPY scripts scripts
-RUN scripts/install.sh runtime
+RUN scripts/install.sh control
 COPY frontend frontend
 COPY backend/openapi.json backend/openapi.json
 RUN scripts/build.sh console
 
-FROM debian:12
+FROM debian:12.11-slim
 WORKDIR /opt/thalweg
 COPY scripts scripts
-RUN scripts/install.sh runtime && useradd --system --uid 8640 --home-dir /var/lib/thalweg thalweg \
+RUN scripts/install.sh control && useradd --system --uid 8640 --home-dir /var/lib/thalweg thalweg \
  && install -d -o thalweg /var/lib/thalweg /var/lib/thalweg/secrets
 COPY backend backend
 RUN scripts/build.sh venv

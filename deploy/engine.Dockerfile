@@ -1,12 +1,12 @@
 # The engine alone: thalwegd and the libraries that it links.
-FROM debian:12 AS build
+FROM debian:12.11-slim AS build
 WORKDIR /opt/thalweg
 COPY scripts scripts
 RUN scripts/install.sh build
 COPY engine engine
 RUN scripts/build.sh engine
 
-FROM debian:12
+FROM debian:12.11-slim
 WORKDIR /opt/thalweg
 COPY scripts scripts
 RUN scripts/install.sh engine && useradd --system --uid 8640 --home-dir /var/lib/thalweg thalweg \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that are missing. Changes nothing else. Node.js is not among them: Debian 12's is too old
 # for the console's build tool, so scripts/lib/node.sh takes the machine's own where it fits, else a pinned wheel.
-# usage: scripts/install.sh [build] [extension] [engine] [runtime] [system] [test]      (default: build extension runtime)
+# usage: scripts/install.sh [GROUP...]      (default: build extension runtime)
 set -euo pipefail
 source "$(dirname "$0")/settings.sh"
 source "$THALWEG_ROOT/scripts/lib/steps.sh"
@@ -11,12 +11,14 @@ packages_of() {
     build) echo g++ cmake ninja-build ccache pkg-config libpq-dev libssl-dev libxxhash-dev liblz4-dev libzstd-dev \
                 nlohmann-json3-dev libcpp-httplib-dev libspdlog-dev libfmt-dev libgtest-dev libbenchmark-dev python3 python3-venv ;;
     extension) echo gcc make libc6-dev postgresql-server-dev-15 ;;
-    engine) echo libpq5 libssl3 libxxhash0 liblz4-1 libzstd1 libcpp-httplib0.11 libspdlog1.10 libfmt9 ;;
-    runtime) echo postgresql-15 redis-server python3 python3-venv curl procps util-linux \
-                  libpq5 libssl3 libxxhash0 liblz4-1 libzstd1 libcpp-httplib0.11 libspdlog1.10 libfmt9 ;;
+    engine) echo libpq5 libssl3 libxxhash0 liblz4-1 libzstd1 libcpp-httplib0.11 libspdlog1.10 libfmt9 curl procps ;;
+    postgresql) echo postgresql-15 procps util-linux ;;
+    redis) echo redis-server util-linux ;;
+    control) echo python3 python3-venv postgresql-client-15 curl procps util-linux ;;
+    runtime) packages_of postgresql && packages_of redis && packages_of control && packages_of engine ;;
     system) echo iproute2 openssl ;;
     test) echo chromium clang-19 libclang-rt-19-dev clang-format-19 shellcheck systemd ;;
-    *) echo "unknown group '$1': build, extension, engine, runtime, system or test" >&2; return 1 ;;
+    *) echo "unknown group '$1': build, extension, runtime (postgresql, redis, control, engine), system or test" >&2; return 1 ;;
   esac
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs one service in the foreground: what containers and systemd's units start.
-# usage: scripts/run.sh store|source|destination|redis|engine|api|collector|load|setup
+# usage: scripts/run.sh store|source|destination|redis|engine|api|collector|load|demo-data|setup
 set -euo pipefail
 source "$(dirname "$0")/settings.sh"
 for part in steps secrets users clusters redis daemons demo services; do
@@ -9,6 +9,7 @@ for part in steps secrets users clusters redis daemons demo services; do
 done
 
 case ${1:-} in
+  demo-data) make_demo_source && make_demo_destination ;;
   setup) exec "$THALWEG_ROOT/scripts/setup.sh" ;;
   store | source | destination | redis | engine | api | collector | load)
     become=() command=()

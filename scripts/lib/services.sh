@@ -61,7 +61,7 @@ service_command() {
     engine)
       own_directory engine "$(engine_directory)"
       command=("$(engine_program)" --listen "$THALWEG_LISTEN:$THALWEG_ENGINE_PORT"
-        --propagation-listen "$THALWEG_LISTEN:$THALWEG_PROPAGATION_PORT"
+        --propagation-listen "$THALWEG_PROPAGATION_LISTEN:$THALWEG_PROPAGATION_PORT"
         --state-dir "$(engine_directory)" --token-file "$(hand_over engine engine-token)") ;;
     load)
       PGPASSWORD=$(secret source-shop)

@@ -12,7 +12,9 @@ import yaml
 
 from sources import ROOT, shown
 
-SERVICES = {"store", "redis", "setup", "engine", "api", "collector", "demo-source", "demo-destination", "load"}
+ONE_SHOT = {"secrets", "setup", "demo-data"}
+SERVICES = ONE_SHOT | {"store", "redis", "engine", "api", "collector", "demo-source", "demo-destination", "load"}
+SECRETS = "/var/lib/thalweg/secrets"
 INSTRUCTION = re.compile(r"^(FROM|COPY|RUN|ENV|ARG|WORKDIR|USER|ENTRYPOINT|CMD|EXPOSE|VOLUME|HEALTHCHECK)\s+(.*)$")
 SCRIPT = re.compile(r"scripts/[\w/]+\.sh")
 
@@ -48,8 +50,22 @@ def _service_problems(compose: dict[str, Any]) -> list[str]:
         shared = str(service.get("network_mode", "")).removeprefix("service:")
         if shared and shared not in services:
             problems.append(f"{where}: shares the network of '{shared}', which does not exist")
-        problems += _script_problems(where, str(service.get("command", "")))
-    return problems
+        problems += _script_problems(where, f"{service.get('command', '')} {service.get('entrypoint', '')}")
+        if name not in ONE_SHOT and "healthcheck" not in service:
+            problems.append(f"{where}: has no health check")
+    return problems + _secret_problems(services)
+
+
+def _secret_problems(services: dict[str, Any]) -> list[str]:
+    """Each service has a volume of secrets of its own; only the one that makes them sees all."""
+    owners: dict[str, list[str]] = {}
+    for name, service in services.items():
+        for volume in service.get("volumes", []):
+            source, target = volume.split(":")[:2]
+            if target == SECRETS:
+                owners.setdefault(source, []).append(name)
+    return [f"docker-compose.yml: {', '.join(users)} share the secrets of volume '{volume}'"
+            for volume, users in owners.items() if len(users) > 1]
 
 
 def _dockerfile_problems(path: Path) -> list[str]:
@@ -66,8 +82,8 @@ def _dockerfile_problems(path: Path) -> list[str]:
         name, rest = match.groups()
         if name == "FROM":
             image, *alias = rest.split(" AS ")
-            if image not in stages and (":" not in image or image.endswith(":latest")):
-                problems.append(f"{shown(path)}: '{image}' is not pinned to a version")
+            if image not in stages and not re.search(r":\d+\.\d+", image):
+                problems.append(f"{shown(path)}: '{image}' is not pinned to a point release")
             stages.update(alias)
         elif name == "COPY":
             problems += _copy_problems(path, rest.split(), stages)
@@ -93,7 +109,8 @@ def _port_problems(compose: dict[str, Any]) -> list[str]:
     """Published ports must be those of scripts/settings.sh."""
     settings = subprocess.run(
         ["bash", "-c", f"source {ROOT}/scripts/settings.sh; echo $THALWEG_STORE_PORT $THALWEG_SOURCE_PORT "
-         "$THALWEG_DESTINATION_PORT $THALWEG_REDIS_PORT $THALWEG_API_PORT $THALWEG_ENGINE_PORT"],
+         "$THALWEG_DESTINATION_PORT $THALWEG_REDIS_PORT $THALWEG_API_PORT $THALWEG_ENGINE_PORT "
+         "$THALWEG_PROPAGATION_PORT"],
         capture_output=True, text=True, check=True, env={"PATH": "/usr/bin:/bin", "THALWEG_HOME": "/nonexistent"})
     known = set(settings.stdout.split())
     problems = []
