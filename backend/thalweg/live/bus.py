@@ -13,6 +13,7 @@ from typing import Any, cast
 from pydantic import BaseModel
 from redis.asyncio import Redis
 
+from thalweg.kernel.outside import outside
 from thalweg.live.schemas import Sample
 
 EVENTS_KEY = "thalweg:events"
@@ -59,7 +60,12 @@ class Bus:
     """Shares the process's Redis client. Thread-safe: no; one event loop."""
 
     def __init__(self, redis: Redis) -> None:
-        self._redis = redis
+        self._client = redis
+
+    @property
+    def _redis(self) -> Redis:
+        outside("Redis")
+        return self._client
 
     async def publish(self, events: Iterable[tuple[str, BaseModel]]) -> None:
         """(name, data) pairs, in order, in one round trip."""
