@@ -24,7 +24,7 @@ export function PathView({ analysis, pathId }: PathViewProps) {
   const stage = model.stages.find((one) => one.key === chosen) ?? null;
   const rows = byEngine(model.stages);
   return (
-    <Stack gap={12}>
+    <Stack gap={12} className={classes.view}>
       <PathVerdict model={model} />
       {rows.map((row) => (
         <EngineRow key={row.stages[0]?.key} engine={rows.length > 1 ? row.engine : null}>
