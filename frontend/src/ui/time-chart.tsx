@@ -229,8 +229,10 @@ function Plot(props: TimeChartProps & { height: number; clip: number | null }) {
           ...(syncKey ? { sync: { key: syncKey } } : {}),
         },
         hooks: {
-          drawClear: [(self) => drawSelected(self, over.current.selected)],
-          draw: [(self) => drawMarks(self, over.current.marks ?? [])],
+          draw: [
+            (self) => drawSelected(self, over.current.selected),
+            (self) => drawMarks(self, over.current.marks ?? []),
+          ],
           setSelect: [
             (self) => {
               const { left, width } = self.select;
@@ -298,7 +300,7 @@ function Plot(props: TimeChartProps & { height: number; clip: number | null }) {
   return <div ref={host} role="img" aria-label={`${title}, now: ${now}`} style={{ height }} />;
 }
 
-/** A band behind the lines, over what was dragged. */
+/** A translucent band over what was dragged. */
 function drawSelected({ ctx, bbox, valToPos }: uPlot, selected: TimeChartProps["selected"]): void {
   if (!selected) return;
   const [left, right] = [selected.from, selected.until].map((at) =>
