@@ -8,8 +8,9 @@ import pytest
 from thalweg.advisor.analysis import PathView, analyse
 from thalweg.advisor.schemas import Analysis, Thresholds, Verdict
 from thalweg.advisor.streams import Condition, DatabaseFacts, StreamInput
+from thalweg.features.advisor.presentation import series_of
 from thalweg.kernel.clock import now
-from thalweg.live.schemas import ComponentType, Sample
+from thalweg.live.schemas import Backlog, ComponentType, DestinationSample, LatencySample, Sample
 
 RECORDINGS = Path(__file__).parent / "recordings"
 RUNNING = Condition("ENABLED", "ENABLED", "REPLICATING")
@@ -131,3 +132,31 @@ def test_thresholds_can_be_set() -> None:
 def test_broken_paths_have_a_verdict_instead_of_a_bottleneck(condition: Condition, verdict: str) -> None:
     _, view = analysed(recorded("trigger"), condition)
     assert (view.bottleneck.verdict.value, view.bottleneck.component_id) == (verdict, None)
+
+
+def test_each_path_of_a_fan_out_has_figures_of_its_own() -> None:
+    """And a name that says which it is."""
+    whole = recorded("missing_index")
+    shares = [
+        [
+            DestinationSample(
+                destination_id=name, status="ENABLED", phase="REPLICATING", lcrs_per_second=rate,
+                transactions_per_second=rate, bytes_per_second=rate, spilled=None, error_queue_transactions=0,
+                latency=LatencySample(p50_ms=rate, p99_ms=rate, transactions=1),
+                backlog=Backlog(bytes=round(rate), seconds=rate),
+            )
+            for name, rate in (("near", 1.0), ("far", 9000.0))
+        ]
+        for _ in whole
+    ]  # fmt: skip
+    samples = [one.model_copy(update={"destinations": parts}) for one, parts in zip(whole, shares, strict=True)]
+    names: list[str | None] = ["near", "far"]
+    ends = {name: DatabaseFacts(str(name), f"b:1/{name}", "15.1") for name in names}
+    source = DatabaseFacts("shop", "a:1/shop", "15.1")
+    stream = StreamInput("k3j2h1g4", "orders", samples, source, ends, {}, RUNNING)
+    analysis, views = analyse([stream], Thresholds(), now())
+    assert [path.path_name for path in analysis.paths] == ["orders → near", "orders → far"]
+    backlogs = [row.statistic_value for row in analysis.path_statistics if row.statistic_name == "BACKLOG"]
+    latencies = [row.statistic_value for row in analysis.path_statistics if row.statistic_name == "LATENCY P99"]
+    assert (backlogs, latencies) == ([1, 9000], [0.001, 9])
+    assert [series.backlog_bytes[-1] for series in series_of(views)] == [1, 9000]

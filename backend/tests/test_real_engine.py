@@ -148,15 +148,20 @@ async def test_parked_transaction_is_discarded(
     sides.on_destination("INSERT INTO orders VALUES (500, 'right as it is', 1)")
     sides.on_source("INSERT INTO orders VALUES (500, 'wrong', 2)")
     (error,) = await parked(operator, path, 1)
-    assert (await viewer.delete(f"{path}/destinations/warehouse/errors/{error['id']}")).status_code == 403
-    assert (await operator.delete(f"{path}/destinations/warehouse/errors/{error['id']}")).status_code == 204
+    one, why = f"{path}/destinations/warehouse/errors/{error['id']}", {"reason": "500 is right as it is"}
+    assert (await viewer.delete(one, params=why)).status_code == 403
+    assert (await operator.delete(one)).status_code == 422
+    assert (await operator.delete(one, params=why)).status_code == 204
     await parked(operator, path, 0)
-    assert (await operator.delete(f"{path}/destinations/warehouse/errors/{error['id']}")).status_code == 404
+    assert (await operator.delete(one, params=why)).status_code == 404
     assert (500, "right as it is", 1) in orders(sides, "destination")
     sides.on_source("UPDATE orders SET item = 'agreed', amount = 9 WHERE id = 500")
     await same_rows(sides)
     audit = (await admin.get("/api/v1/audit")).json()["items"]
-    assert any(entry["action"] == "stream_errors_delete" for entry in audit)
+    (entry,) = [entry for entry in audit if entry["action"] == "stream_errors_delete"]
+    assert entry["after"] == {"destination_id": "warehouse", **why}
+    assert (entry["before"]["xid"], entry["before"]["tables"]) == (error["xid"], error["tables"])
+    assert "500" in entry["before"]["message"]
 
 
 async def test_error_queue_from_the_command_line(
@@ -180,7 +185,9 @@ async def test_error_queue_from_the_command_line(
     assert (both.code, "one of" in both.err) == (1, True)
     sides.on_destination("DELETE FROM orders WHERE id = 500")
     assert (await run("errors", stream["name"], "--execute", str(first["id"]))).code == 0
-    assert (await run("errors", stream["name"], "--discard", str(second["id"]))).code == 0
+    unsaid = await run("errors", stream["name"], "--discard", str(second["id"]))
+    assert (unsaid.code, "--reason" in unsaid.err) == (1, True)
+    assert (await run("errors", stream["name"], "--discard", str(second["id"]), "--reason", "not wanted")).code == 0
     await parked(operator, path, 0)
     found = [row for row in orders(sides, "destination") if row[0] >= 500]
     assert found == [(500, "x", 2), (600, "b", 1)]

@@ -69,4 +69,9 @@ export class StreamScreen {
   action(name: "Start" | "Stop" | "Delete"): Locator {
     return this.page.getByRole("button", { name, exact: true });
   }
+
+  /** In the dialogue that says what follows. */
+  confirm(name: "Stop" | "Pause"): Locator {
+    return this.page.getByRole("dialog").getByRole("button", { name, exact: true });
+  }
 }

@@ -60,12 +60,12 @@ async def test_list_compare_and_monitor(
     listed = json.loads((await shell("advisor", "list", "--json")).out)
     assert [run["id"] for run in listed] == [2, 1]
     compared = await shell("advisor", "compare", "1", "2", "--all")
-    assert f"{stream['id']}: still APPLY SERVER: EXECUTE" in compared.out
+    assert f"{stream['name']} → warehouse: still APPLY SERVER: EXECUTE" in compared.out
     ticker = await shell("mon", "--count", "1")
     assert ticker.code == 0, ticker.err
     (line,) = ticker.out.splitlines()
     segments = [part.strip() for part in line.split(" | ")]
-    assert segments[0].endswith(stream["name"])
+    assert segments[0].endswith(f"{stream['name']} → warehouse")
     assert segments[1].startswith("C shop to warehouse 1200 150K 0.0015sec <")
     assert segments[2].startswith("Q 1200 0 4")
     assert segments[3].startswith("A 1190 118 0.0032sec AS(1) <22%I 0%F 56%EXECUTE> <B>")

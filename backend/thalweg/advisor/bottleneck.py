@@ -130,7 +130,7 @@ def _unlimited(path: Path, stages: list[Stage]) -> PathBottleneck:
     capture = next((stage for stage in stages if stage.component.component_type is ComponentType.CAPTURE), None)
     rates = [stage.loads[0].rates.get("lcrs") for stage in stages if stage is capture]
     rates += [rate_of(stage.loads, "lcrs") for stage in stages if stage.sub_component == "APPLY SERVER"]
-    backlog = path.stream.samples[-1].backlog.bytes
+    backlog = path.shares[-1].backlog.bytes if path.shares else None
     still = rates and all(rate is not None and rate < IDLE_LCRS_PER_SECOND for rate in rates)
     if still and (backlog or 0) < SOURCE_IDLE_BACKLOG_BYTES:
         return _none(path, Verdict.SOURCE_IDLE, "The source has no changes of these tables.")

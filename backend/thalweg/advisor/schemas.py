@@ -3,7 +3,7 @@
 from datetime import datetime
 from enum import StrEnum
 
-from pydantic import Field
+from pydantic import Field, computed_field
 
 from thalweg.kernel.models import Resource
 from thalweg.live.schemas import ComponentType
@@ -137,6 +137,11 @@ class AdvisorPath(Resource):
     destination_db: str
     component_ids: list[str] = Field(description="In the direction of the flow.")
     combined: bool = Field(description="Capture and apply are combined: nothing is propagated.")
+
+    @computed_field(description="“stream → destination”: how it is called everywhere.")  # type: ignore[prop-decorator]
+    @property
+    def path_name(self) -> str:
+        return f"{self.stream_name} → {self.destination_db}"
 
 
 class Thresholds(Resource):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from thalweg.advisor.load import Load
 from thalweg.advisor.schemas import AdvisorComponent, AdvisorPath
 from thalweg.advisor.streams import StreamInput
-from thalweg.live.schemas import ComponentSample, ComponentType
+from thalweg.live.schemas import ComponentSample, ComponentType, DestinationSample, Sample
 
 QUEUE_SPILL = "QUEUE SPILL"
 SENDING = (ComponentType.CAPTURE, ComponentType.PROPAGATION_SENDER)
@@ -31,6 +31,17 @@ class Path:
     path: AdvisorPath
     parts: list[Part]
     stream: StreamInput
+
+    def own(self, sample: Sample) -> Sample | DestinationSample | None:
+        """The path's share of a sample: of several destinations only its own. None: the sample does not have it."""
+        name = self.path.destination_id
+        if name is None:
+            return sample
+        return next((one for one in sample.destinations if one.destination_id == name), None)
+
+    @property
+    def shares(self) -> list[Sample | DestinationSample]:
+        return [own for sample in self.stream.samples if (own := self.own(sample)) is not None]
 
 
 def _slot(component: ComponentSample) -> tuple[int, str] | None:

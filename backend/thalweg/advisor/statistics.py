@@ -187,9 +187,11 @@ def _percent(part: float | None, whole: float | None) -> float | None:
 
 
 def path_rows(path: Path, at: datetime) -> list[PathStatistic]:
-    samples = [sample for sample in path.stream.samples if sample.interval_seconds is not None]
+    samples = [
+        own for sample in path.stream.samples if sample.interval_seconds is not None and (own := path.own(sample))
+    ]
     servers = [load for part in path.parts for load in part.loads if load.last.sub_component == SERVER]
-    last = path.stream.samples[-1] if path.stream.samples else None
+    last = path.shares[-1] if path.shares else None
     p50 = [sample.latency.p50_ms for sample in samples if sample.latency.p50_ms is not None]
     p99 = [sample.latency.p99_ms for sample in samples if sample.latency.p99_ms is not None]
     values: list[Value] = [

@@ -25,11 +25,6 @@ class Principal:
     user_id: str
     name: str
     role: Role
-    via: Literal["session", "token", "system", "anonymous"]
+    via: Literal["session", "token", "system"]
     credential_id: str
     """The session's or token's id: names the credential in the audit log."""
-
-
-def anonymous(name: str) -> Principal:
-    """Somebody who claims to be that user, for the audit log."""
-    return Principal("", name, Role.VIEWER, "anonymous", "")

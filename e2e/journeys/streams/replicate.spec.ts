@@ -105,7 +105,6 @@ test("the wizard finds a table without a key, shows its cure, and creates the st
 
   await wizard.goOnTo("Parameters");
   await expect(page.getByRole("textbox", { name: "parallelism" })).toHaveValue(/^4/);
-  await page.getByRole("button", { name: /^Show \d+ advanced/ }).click();
   await page.getByRole("textbox", { name: "copy_range_rows" }).fill("50000");
   await wizard.goOnTo("Review");
   await page.getByLabel("Stream name").fill(sales.stream);
@@ -183,7 +182,9 @@ test("stopped, nothing arrives; started again, everything does", async ({ page }
   const stream = new StreamScreen(page);
   await stream.open(sales.stream);
   await stream.action("Stop").click();
+  await stream.confirm("Stop").click();
   await stream.expectPhase(sales.stream, "Stopped");
+  await expect(page.getByText("Healthy")).toBeHidden();
   await expect(stream.action("Stop")).toBeDisabled();
 
   await sales.atSource(`

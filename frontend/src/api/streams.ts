@@ -184,12 +184,13 @@ export function useUpdateStream(id: string) {
   });
 }
 
+/** Executes a parked transaction; with a reason, discards it. */
 export function useParkedAction(id: string, destinationId: string) {
   const cache = useQueryClient();
   return useMutation({
-    mutationFn: async ({ errorId, action }: { errorId: number; action: "execute" | "delete" }) => {
+    mutationFn: async ({ errorId, reason }: { errorId: number; reason: string | null }) => {
       const params = { path: { stream_id: id, destination_id: destinationId, error_id: errorId } };
-      if (action === "execute")
+      if (reason === null)
         await unwrap(
           client.POST("/api/v1/streams/{stream_id}/destinations/{destination_id}/errors/{error_id}/execute", {
             params,
@@ -198,7 +199,7 @@ export function useParkedAction(id: string, destinationId: string) {
       else
         await unwrap(
           client.DELETE("/api/v1/streams/{stream_id}/destinations/{destination_id}/errors/{error_id}", {
-            params,
+            params: { ...params, query: { reason } },
           }),
         );
     },

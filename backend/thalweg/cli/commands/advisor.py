@@ -75,7 +75,7 @@ def list_runs(stream: Stream = None, limit: int = 20, as_json: AsJson = False) -
         [
             [
                 str(item["id"]), _time(item["at"]), item["reason"], item["name"] or "", str(len(item["paths"])),
-                ", ".join(f"{path['stream_name']}: {_limit(path)}" for path in item["paths"][:3]),
+                ", ".join(f"{path['path_name']}: {_limit(path)}" for path in item["paths"][:3]),
                 str(item["findings"]),
             ]
             for item in items
@@ -113,7 +113,7 @@ def _show(document: Json) -> None:
     for path in document["paths"]:
         rates = f"{number(path['messages_per_second'])} LCR/s, {number(path['transactions_per_second'])} TX/s"
         out.print(
-            f"[bold]{path['stream_name']}[/]: {path['source_db']} → {path['destination_db']}  {rates}, "
+            f"[bold]{path['path_name']}[/] from {path['source_db']}  {rates}, "
             f"latency p50 {seconds(path['latency_p50_seconds'])}, backlog {size(path['backlog_bytes'])}"
         )
         out.print(f"  {_limit(path)}: {path['explanation']}", markup=False)
@@ -153,7 +153,7 @@ def compare(
         return
     for row in compared["bottlenecks"]:
         change = "still" if not row["changed"] else f"was {row['before'] or 'not there'}, now"
-        out.print(f"{row['path_id']}: {change} {row['after'] or 'not there'}", markup=False)
+        out.print(f"{row['path_name']}: {change} {row['after'] or 'not there'}", markup=False)
     rows = [row for row in compared["statistics"] if everything or row["change"]]
     print_table(
         ["OF", "STATISTIC", ">BEFORE", ">AFTER", ">CHANGE", ">%", "UNIT"],
@@ -169,9 +169,10 @@ def compare(
 
 def _subject(row: Json) -> str:
     if row["component_id"] is None:
-        return f"path {row['path_id']}"
+        return str(row["path_name"])
     thread = f" {row['thread']}" if row["thread"] else ""
-    return f"{row['component_id']} {row['sub_component_type'] or ''}{thread}".strip()
+    part = row["sub_component_type"] or row["component_type"]
+    return f"{row['path_name']}: {part}{thread}"
 
 
 def _figure(value: float | None) -> str:

@@ -120,11 +120,16 @@ def errors(
     discard: Annotated[
         int | None, typer.Option(metavar="ID", help="Drop this one for good: its changes are never applied.")
     ] = None,
+    reason: Annotated[
+        str | None, typer.Option(help="Why it is discarded: kept in the audit log with what it was.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Transactions parked in the error queue of a stream's destination; apply one again, or discard it."""
     if execute is not None and discard is not None:
         raise CommandError("A transaction is either executed or discarded.", "Give one of --execute and --discard.")
+    if discard is not None and not reason:
+        raise CommandError("What is discarded is lost for the destination.", "Say why: --reason '...'.")
     api = connect()
     stream = _stream(api, name)
     path = f"/streams/{stream['id']}/destinations/{_one_of(stream, destination)['id']}/errors"
@@ -133,7 +138,7 @@ def errors(
         done(f"Transaction {execute} is applied.", {"id": execute, "done": "applied"})
         return
     if discard is not None:
-        api.delete(f"{path}/{discard}")
+        api.delete(f"{path}/{discard}", reason=reason)
         done(f"Transaction {discard} is discarded.", {"id": discard, "done": "discarded"})
         return
     parked = api.get(path)["errors"]

@@ -71,7 +71,7 @@ def line_of(analysis: Json, path: Json, long: bool) -> str:
         engine = part["engine"]
         segments.append(_segment(part, rows, limit, long))
     told = "" if limit["bottleneck_identified"] else f" | {limit['verdict']}"
-    return f"{_plain(path['stream_name'])} | " + " | ".join(segments) + told
+    return f"{_plain(path['path_name'])} | " + " | ".join(segments) + told
 
 
 def _segment(part: Json, rows: dict[tuple[str, str | None], dict[str, float | None]], limit: Json, long: bool) -> str:

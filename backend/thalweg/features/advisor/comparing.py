@@ -1,7 +1,7 @@
 """Two runs side by side."""
 
 from thalweg.advisor.comparison import pairs_of, told
-from thalweg.advisor.schemas import ComponentStatistic, PathStatistic
+from thalweg.advisor.schemas import AdvisorPath, ComponentStatistic, PathStatistic
 from thalweg.features.advisor.schemas import ComparedBottleneck, ComparedStatistic, Comparison, Run, RunSummary
 from thalweg.features.advisor.service import get_run
 from thalweg.kernel.context import Context
@@ -15,17 +15,21 @@ def comparison_of(before: Run, after: Run) -> Comparison:
     earlier = {row.path_id: row for row in before.analysis.path_bottlenecks}
     later = {row.path_id: row for row in after.analysis.path_bottlenecks}
     compared = [(name, told(earlier.get(name)), told(later.get(name))) for name in dict.fromkeys([*later, *earlier])]
+    paths = {path.path_id: path for path in (*before.analysis.paths, *after.analysis.paths)}
     return Comparison(
         before=_summary(before), after=_summary(after),
         statistics=[
             ComparedStatistic(
-                **_subject(pair.row), statistic_name=pair.row.statistic_name, statistic_unit=pair.row.statistic_unit,
+                **_subject(pair.row), path_name=_name(pair.row, list(paths.values())),
+                statistic_name=pair.row.statistic_name, statistic_unit=pair.row.statistic_unit,
                 before=pair.values[0], after=pair.values[1], change=pair.change, change_percent=pair.change_percent,
             )
             for pair in pairs_of(before.analysis, after.analysis)
         ],
         bottlenecks=[
-            ComparedBottleneck(path_id=name, before=first, after=second, changed=first != second)
+            ComparedBottleneck(
+                path_id=name, path_name=paths[name].path_name, before=first, after=second, changed=first != second
+            )
             for name, first, second in compared
         ],
     )  # fmt: skip
@@ -38,3 +42,11 @@ def _summary(run: Run) -> RunSummary:
 def _subject(row: ComponentStatistic | PathStatistic) -> dict[str, object]:
     names = ("path_id", "component_id", "component_name", "component_type", "sub_component_type", "thread")
     return {name: getattr(row, name, None) for name in names}
+
+
+def _name(row: ComponentStatistic | PathStatistic, paths: list[AdvisorPath]) -> str:
+    """Whose figure it is: what several destinations share is the stream's."""
+    if isinstance(row, PathStatistic):
+        return next(path.path_name for path in paths if path.path_id == row.path_id)
+    through = [path for path in paths if row.component_id in path.component_ids]
+    return through[0].path_name if len(through) == 1 else through[0].stream_name

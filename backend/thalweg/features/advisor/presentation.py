@@ -40,11 +40,12 @@ def series_of(views: list[PathView]) -> list[PathSeries]:
     return [
         PathSeries(
             path_id=view.path.path.path_id, at=[sample.at for sample in view.path.stream.samples],
-            messages_per_second=[sample.lcrs_per_second for sample in view.path.stream.samples],
-            latency_p99_ms=[sample.latency.p99_ms for sample in view.path.stream.samples],
-            backlog_bytes=[sample.backlog.bytes for sample in view.path.stream.samples],
+            messages_per_second=[own.lcrs_per_second if own else None for own in shares],
+            latency_p99_ms=[own.latency.p99_ms if own else None for own in shares],
+            backlog_bytes=[own.backlog.bytes if own else None for own in shares],
         )
         for view in views
+        for shares in [[view.path.own(sample) for sample in view.path.stream.samples]]
     ]  # fmt: skip
 
 

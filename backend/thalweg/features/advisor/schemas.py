@@ -4,7 +4,16 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import AwareDatetime, Field, StrictBool, StrictFloat, StrictInt, StringConstraints, model_validator
+from pydantic import (
+    AwareDatetime,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StringConstraints,
+    computed_field,
+    model_validator,
+)
 
 from thalweg.advisor.finding import FactSheet, Finding, Severity
 from thalweg.advisor.schemas import Analysis, Thresholds, Verdict
@@ -89,6 +98,11 @@ class RunPath(Resource):
     top_finding: str | None = Field(description="Title of the highest ranked finding.")
     top_finding_code: str | None
 
+    @computed_field(description="“stream → destination”: how it is called everywhere.")  # type: ignore[prop-decorator]
+    @property
+    def path_name(self) -> str:
+        return f"{self.stream_name} → {self.destination_db}"
+
 
 class RunSummary(Resource):
     id: int
@@ -140,6 +154,7 @@ class LiveAnalysis(Resource):
 
 class ComparedStatistic(Resource):
     path_id: str | None = Field(description="Null for a statistic of a component.")
+    path_name: str = Field(description="“stream → destination”, or the stream where a component is of several paths.")
     component_id: str | None
     component_name: str | None
     component_type: ComponentType | None
@@ -155,6 +170,7 @@ class ComparedStatistic(Resource):
 
 class ComparedBottleneck(Resource):
     path_id: str
+    path_name: str
     before: str | None = Field(description="Null: the path is not in that run.")
     after: str | None
     changed: bool

@@ -72,10 +72,7 @@ class Token(Resource):
 class TokenCreate(Body):
     name: Name
     role: Role = Field(default=Role.VIEWER, description="What the token may do: at most what you may do.")
-    expires_in_days: Annotated[StrictInt, Field(ge=1, le=3650)] | None = Field(
-        default=90,
-        description="Null: it never expires. Left out: 90 days, or as long as the token that makes it lives.",
-    )
+    expires_in_days: Annotated[StrictInt, Field(ge=1, le=3650)] | None = 90
 
 
 class TokenCreated(Resource):

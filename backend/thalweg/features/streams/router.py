@@ -20,7 +20,7 @@ from thalweg.features.streams.schemas import (
 )
 from thalweg.kernel.context import Operator, TransactionalRoute, Viewer
 from thalweg.kernel.etags import IfMatch
-from thalweg.kernel.models import DestinationPath, IdPath, Page
+from thalweg.kernel.models import NO_CONTROL_CHARACTERS, DestinationPath, IdPath, Page
 from thalweg.kernel.pagination import LIMIT_DEFAULT, Cursor, Limit
 from thalweg.live.schemas import Samples
 
@@ -160,6 +160,16 @@ async def list_errors(stream_id: IdPath, destination_id: DestinationPath, contex
 
 
 ErrorId = Annotated[int, Path(ge=1, le=2**62)]
+Reason = Annotated[
+    str,
+    Query(
+        min_length=3,
+        max_length=1000,
+        pattern=NO_CONTROL_CHARACTERS,
+        description="Why the two databases may differ from here on: it stands in the audit log beside what was "
+        "discarded.",
+    ),
+]
 
 
 @router.post(f"{ONE}/errors/{{error_id}}/execute", status_code=202, operation_id="stream_errors_execute")
@@ -173,7 +183,7 @@ async def execute_error(
 
 @router.delete(f"{ONE}/errors/{{error_id}}", status_code=204, operation_id="stream_errors_delete")
 async def delete_error(
-    stream_id: IdPath, destination_id: DestinationPath, error_id: ErrorId, context: Operator
+    stream_id: IdPath, destination_id: DestinationPath, error_id: ErrorId, context: Operator, reason: Reason
 ) -> None:
-    """Drop a parked transaction for good."""
-    await error_queue.delete(context, stream_id, destination_id, error_id)
+    """Discard a parked transaction: its changes are never applied. What it was stays in the audit log."""
+    await error_queue.discard(context, stream_id, destination_id, error_id, reason)

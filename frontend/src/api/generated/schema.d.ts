@@ -104,8 +104,7 @@ export interface paths {
         put?: never;
         /**
          * Create Token
-         * @description Make an API token. Its secret is in this answer and nowhere else. One that is made with a token may not outlive
-         *     it, and is revoked with it.
+         * @description Make an API token. Its secret is in this answer and nowhere else.
          */
         post: operations["tokens_create"];
         delete?: never;
@@ -723,7 +722,7 @@ export interface paths {
         post?: never;
         /**
          * Delete Error
-         * @description Drop a parked transaction for good.
+         * @description Discard a parked transaction: its changes are never applied. What it was stays in the audit log.
          */
         delete: operations["stream_errors_delete"];
         options?: never;
@@ -1870,6 +1869,11 @@ export interface components {
              * @description Capture and apply are combined: nothing is propagated.
              */
             combined: boolean;
+            /**
+             * Path Name
+             * @description “stream → destination”: how it is called everywhere.
+             */
+            readonly path_name: string;
         };
         /** Alert */
         Alert: {
@@ -2357,7 +2361,7 @@ export interface components {
              * Via
              * @enum {string}
              */
-            via: "session" | "token" | "system" | "anonymous";
+            via: "session" | "token" | "system";
             /**
              * Action
              * @example databases_create
@@ -2480,6 +2484,8 @@ export interface components {
         ComparedBottleneck: {
             /** Path Id */
             path_id: string;
+            /** Path Name */
+            path_name: string;
             /**
              * Before
              * @description Null: the path is not in that run.
@@ -2497,6 +2503,11 @@ export interface components {
              * @description Null for a statistic of a component.
              */
             path_id: string | null;
+            /**
+             * Path Name
+             * @description “stream → destination”, or the stream where a component is of several paths.
+             */
+            path_name: string;
             /** Component Id */
             component_id: string | null;
             /** Component Name */
@@ -3173,10 +3184,7 @@ export interface components {
             name: string;
             /** Url */
             url: string;
-            /**
-             * Control Token
-             * @description What the engine's --token-file holds: printable ASCII without spaces.
-             */
+            /** Control Token */
             control_token: string;
         };
         /**
@@ -4421,6 +4429,11 @@ export interface components {
             top_finding: string | null;
             /** Top Finding Code */
             top_finding_code: string | null;
+            /**
+             * Path Name
+             * @description “stream → destination”: how it is called everywhere.
+             */
+            readonly path_name: string;
         };
         /**
          * RunReason
@@ -5493,7 +5506,6 @@ export interface components {
             role: components["schemas"]["Role"];
             /**
              * Expires In Days
-             * @description Null: it never expires. Left out: 90 days, or as long as the token that makes it lives.
              * @default 90
              */
             expires_in_days: number | null;
@@ -10042,7 +10054,10 @@ export interface operations {
     };
     stream_errors_delete: {
         parameters: {
-            query?: never;
+            query: {
+                /** @description Why the two databases may differ from here on: it stands in the audit log beside what was discarded. */
+                reason: string;
+            };
             header?: never;
             path: {
                 stream_id: string;

@@ -7,11 +7,11 @@ export type Shown = "paths" | "changed" | "all";
 const NOTABLE_PERCENT = 10;
 const NOTABLE_SHARE = 5;
 
-/** "Appliers, applier 3", or the path's name. */
-export function subjectOf(row: ComparedStatistic, names: Map<string, string>): string {
-  if (row.component_type === null) return names.get(row.path_id ?? "") ?? row.path_id ?? "";
+/** "orders → warehouse: Appliers, applier 3", or the path's name. */
+export function subjectOf(row: ComparedStatistic): string {
+  if (row.component_type === null) return row.path_name;
   const stage = stageInWords(row.component_type, row.sub_component_type, row.component_id ?? "");
-  return row.thread === null ? stage : `${stage}, applier ${row.thread}`;
+  return `${row.path_name}: ${row.thread === null ? stage : `${stage}, applier ${row.thread}`}`;
 }
 
 function isNotable(row: ComparedStatistic): boolean {

@@ -13,9 +13,6 @@ import { type Shown, shownStatistics, subjectOf } from "./compared";
 export function ComparisonView({ comparison }: { comparison: Comparison }) {
   const [shown, setShown] = useState<Shown>("paths");
   const rows = useMemo(() => shownStatistics(comparison.statistics, shown), [comparison, shown]);
-  const names = new Map(
-    [...comparison.before.paths, ...comparison.after.paths].map((path) => [path.path_id, path.stream_name]),
-  );
   return (
     <Stack gap="sm">
       <Panel title="Bottlenecks">
@@ -23,7 +20,7 @@ export function ComparisonView({ comparison }: { comparison: Comparison }) {
           {comparison.bottlenecks.map((one) => (
             <Group key={one.path_id} gap={10}>
               <Text size="sm" fw={600}>
-                {names.get(one.path_id) ?? one.path_id}
+                {one.path_name}
               </Text>
               <Text size="sm">{one.before === null ? "not in the run" : limitInWords(one.before)}</Text>
               <IconArrowRight size={15} aria-label="then" />
@@ -59,7 +56,7 @@ export function ComparisonView({ comparison }: { comparison: Comparison }) {
       >
         <DataTable
           label="Statistics of both runs"
-          columns={columns(names)}
+          columns={columns}
           rows={rows.map((row, index) => ({ ...row, key: String(index) }))}
           rowKey={(row) => row.key}
           empty="Nothing to show: the two runs have no such statistic in common."
@@ -70,50 +67,48 @@ export function ComparisonView({ comparison }: { comparison: Comparison }) {
   );
 }
 
-function columns(names: Map<string, string>): Column<ComparedStatistic & { key: string }>[] {
-  return [
-    {
-      key: "subject",
-      header: "Of",
-      sortBy: (row) => subjectOf(row, names),
-      cell: (row) => subjectOf(row, names),
-    },
-    {
-      key: "name",
-      header: "Statistic",
-      sortBy: (row) => row.statistic_name,
-      cell: (row) => row.statistic_name,
-    },
-    {
-      key: "before",
-      header: "Before",
-      align: "right",
-      sortBy: (row) => row.before,
-      cell: (row) => <Quantity quantity={statisticQuantity(row.before, row.statistic_unit)} />,
-    },
-    {
-      key: "after",
-      header: "After",
-      align: "right",
-      sortBy: (row) => row.after,
-      cell: (row) => <Quantity quantity={statisticQuantity(row.after, row.statistic_unit)} />,
-    },
-    {
-      key: "change",
-      header: "Change",
-      align: "right",
-      sortBy: (row) => row.change,
-      cell: (row) => <Change row={row} />,
-    },
-    {
-      key: "percent",
-      header: "Change in %",
-      align: "right",
-      sortBy: (row) => row.change_percent,
-      cell: (row) => (row.change_percent === null ? "–" : changeInWords(row.change_percent, "PERCENT")),
-    },
-  ];
-}
+const columns: Column<ComparedStatistic & { key: string }>[] = [
+  {
+    key: "subject",
+    header: "Of",
+    sortBy: (row) => subjectOf(row),
+    cell: (row) => subjectOf(row),
+  },
+  {
+    key: "name",
+    header: "Statistic",
+    sortBy: (row) => row.statistic_name,
+    cell: (row) => row.statistic_name,
+  },
+  {
+    key: "before",
+    header: "Before",
+    align: "right",
+    sortBy: (row) => row.before,
+    cell: (row) => <Quantity quantity={statisticQuantity(row.before, row.statistic_unit)} />,
+  },
+  {
+    key: "after",
+    header: "After",
+    align: "right",
+    sortBy: (row) => row.after,
+    cell: (row) => <Quantity quantity={statisticQuantity(row.after, row.statistic_unit)} />,
+  },
+  {
+    key: "change",
+    header: "Change",
+    align: "right",
+    sortBy: (row) => row.change,
+    cell: (row) => <Change row={row} />,
+  },
+  {
+    key: "percent",
+    header: "Change in %",
+    align: "right",
+    sortBy: (row) => row.change_percent,
+    cell: (row) => (row.change_percent === null ? "–" : changeInWords(row.change_percent, "PERCENT")),
+  },
+];
 
 function Change({ row }: { row: ComparedStatistic }) {
   const better = isBetter(row.statistic_name, row.change, row.change_percent);

@@ -149,8 +149,8 @@ function Bottlenecks({ paths }: { paths: RunPath[] }) {
       {shown.map((path) => (
         <Group key={path.path_id} gap={6} wrap="nowrap">
           {paths.length > 1 && (
-            <Text size="xs" c="dimmed" truncate maw={140} title={path.stream_name}>
-              {path.stream_name}
+            <Text size="xs" c="dimmed" truncate maw={140} title={path.path_name}>
+              {path.path_name}
             </Text>
           )}
           {path.bottleneck_identified ? (

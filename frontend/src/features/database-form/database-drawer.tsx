@@ -104,7 +104,6 @@ function DatabaseForm({ database, onClose, onSaved, renderTest }: DatabaseDrawer
     >
       <Stack gap="sm">
         <TextInput
-          data-autofocus
           label="Name"
           description="How the console calls it."
           placeholder="orders"

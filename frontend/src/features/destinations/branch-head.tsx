@@ -16,6 +16,7 @@ import { asText, bytes, compactCount, duration, latencyMs, rate } from "@/lib/fo
 import { stateInWords } from "@/lib/states";
 import { BacklogFigures } from "@/ui/backlog-figures";
 import { ConfirmByName } from "@/ui/confirm-by-name";
+import { ConfirmStop } from "@/ui/confirm-stop";
 import { Meter } from "@/ui/meter";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { Metric, MetricLabel } from "@/ui/quantity";
@@ -110,6 +111,7 @@ function BranchActions({ stream, destination, mayAct, onParameters }: BranchHead
   const act = useDestinationAction(stream.id, destination.id);
   const drop = useDropDestination(stream.id, destination.id);
   const [dropping, setDropping] = useState(false);
+  const [pausing, setPausing] = useState(false);
   const dropCall = (force: boolean): RestCallSpec => ({
     method: "DELETE",
     path: `${path}${force ? "?force=true" : ""}`,
@@ -146,7 +148,7 @@ function BranchActions({ stream, destination, mayAct, onParameters }: BranchHead
           aria-label={`${label} ${name}`}
           disabled={!mayAct}
           loading={act.isPending && act.variables === action}
-          onClick={() => run(action)}
+          onClick={() => (action === "stop" ? setPausing(true) : run(action))}
         >
           {label}
         </Button>
@@ -168,6 +170,20 @@ function BranchActions({ stream, destination, mayAct, onParameters }: BranchHead
       >
         Drop
       </Button>
+      <ConfirmStop
+        opened={pausing}
+        onClose={() => setPausing(false)}
+        verb="Pause"
+        name={name}
+        call={{ method: "POST", path: `${path}:stop` }}
+        onConfirm={() => {
+          setPausing(false);
+          run("stop");
+        }}
+      >
+        Nothing arrives at {name} until it is started again: its backlog grows on the engine's disk. The other
+        destinations go on.
+      </ConfirmStop>
       <ConfirmByName
         opened={dropping}
         onClose={() => {

@@ -1,17 +1,17 @@
-import { Box, Button, Code, Group, Modal, Stack, Text } from "@mantine/core";
+import { Box, Button, Code, Group, Stack, Text } from "@mantine/core";
 import { IconCircleCheck } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { problemInWords } from "@/api/problem-in-words";
 import { parkedQuery, useParkedAction } from "@/api/streams";
 import type { ParkedTransaction } from "@/api/types";
-import type { RestCallSpec } from "@/lib/curl";
 import { formatTime } from "@/lib/format";
 import { type Column, DataTable } from "@/ui/data-table";
 import { Empty } from "@/ui/faces";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { QueryFaces } from "@/ui/query-faces";
-import { RestCall, RestCallButton } from "@/ui/rest-call";
+import { RestCallButton } from "@/ui/rest-call";
+import { ConfirmDecision, type Decision } from "./confirm-decision";
 
 interface ErrorQueueProps {
   streamId: string;
@@ -23,12 +23,8 @@ interface ErrorQueueProps {
 export function ErrorQueue({ streamId, destinationId, mayAct }: ErrorQueueProps) {
   const parked = useQuery(parkedQuery(streamId, destinationId));
   const act = useParkedAction(streamId, destinationId);
-  const [deleting, setDeleting] = useState<ParkedTransaction | null>(null);
+  const [deciding, setDeciding] = useState<Decision | null>(null);
   const path = `/api/v1/streams/${streamId}/destinations/${destinationId}/errors`;
-  const deleteCall = (error: ParkedTransaction): RestCallSpec => ({
-    method: "DELETE",
-    path: `${path}/${error.id}`,
-  });
 
   const columns: Column<ParkedTransaction>[] = [
     {
@@ -79,20 +75,18 @@ export function ErrorQueue({ streamId, destinationId, mayAct }: ErrorQueueProps)
             variant="default"
             disabled={!mayAct}
             aria-label={`Execute transaction ${error.xid}`}
-            loading={
-              act.isPending && act.variables?.errorId === error.id && act.variables.action === "execute"
-            }
-            onClick={() => act.mutate({ errorId: error.id, action: "execute" })}
+            loading={act.isPending && act.variables?.errorId === error.id}
+            onClick={() => setDeciding({ error, discards: false })}
           >
             Execute
           </Button>
           <Button
             variant="default"
             disabled={!mayAct}
-            aria-label={`Delete transaction ${error.xid}`}
-            onClick={() => setDeleting(error)}
+            aria-label={`Discard transaction ${error.xid}`}
+            onClick={() => setDeciding({ error, discards: true })}
           >
-            Delete
+            Discard
           </Button>
         </Group>
       ),
@@ -116,7 +110,7 @@ export function ErrorQueue({ streamId, destinationId, mayAct }: ErrorQueueProps)
                 calls={[
                   { method: "GET", path },
                   { method: "POST", path: `${path}/ERROR_ID/execute` },
-                  { method: "DELETE", path: `${path}/ERROR_ID` },
+                  { method: "DELETE", path: `${path}/ERROR_ID?reason=WHY` },
                 ]}
               />
             </Group>
@@ -126,36 +120,17 @@ export function ErrorQueue({ streamId, destinationId, mayAct }: ErrorQueueProps)
               rows={errors}
               rowKey={(error) => String(error.id)}
             />
-            <Modal
-              opened={deleting !== null}
-              onClose={() => setDeleting(null)}
-              title="Delete parked transaction"
-              size="lg"
-            >
-              {deleting && (
-                <Stack gap="sm">
-                  <Text size="sm">
-                    The {deleting.lcrs} changes of transaction {deleting.xid} will never be applied at the
-                    destination. The two databases then differ in {deleting.tables.join(", ")}.
-                  </Text>
-                  <RestCall call={deleteCall(deleting)} />
-                  <Group justify="flex-end">
-                    <Button variant="default" onClick={() => setDeleting(null)}>
-                      Cancel
-                    </Button>
-                    <Button
-                      color="red"
-                      onClick={() => {
-                        act.mutate({ errorId: deleting.id, action: "delete" });
-                        setDeleting(null);
-                      }}
-                    >
-                      Delete
-                    </Button>
-                  </Group>
-                </Stack>
-              )}
-            </Modal>
+            {deciding && (
+              <ConfirmDecision
+                {...deciding}
+                path={path}
+                onClose={() => setDeciding(null)}
+                onConfirm={(reason) => {
+                  act.mutate({ errorId: deciding.error.id, reason });
+                  setDeciding(null);
+                }}
+              />
+            )}
           </Stack>
         )
       }

@@ -3,31 +3,27 @@ import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { type HistoryRange, historyQuery, historyStatisticsQuery } from "@/api/history";
 import { problemInWords } from "@/api/problem-in-words";
-import type { Stream, StreamHistory } from "@/api/types";
+import type { StreamHistory } from "@/api/types";
 import { asText, duration } from "@/lib/format";
 import { Empty } from "@/ui/faces";
 import { Panel } from "@/ui/panel";
 import { QueryFaces } from "@/ui/query-faces";
 import { TimeChart } from "@/ui/time-chart";
 import { type Branch, type Chart, chartsOf, seriesOf, statisticsOf } from "./charts";
-import { EventList } from "./event-list";
-import type { HistoryEvent } from "./events";
-import { useEvents } from "./use-events";
 
 interface HistoryChartsProps {
-  stream: Stream;
+  streamId: string;
+  /** The stream's destinations. */
+  branches: Branch[];
   range: HistoryRange;
-  /** What was dragged over. */
-  selected: { from: number; until: number } | undefined;
   onSelect: (from: number, until: number) => void;
 }
 
 /** What the stream did over a range of any length: all charts together, one cursor in all of them. */
-export function HistoryCharts({ stream, ...shownOf }: HistoryChartsProps) {
-  const branches: Branch[] = stream.destinations.map(({ id, database }) => ({ id, name: database.name }));
+export function HistoryCharts({ streamId, branches, range, onSelect }: HistoryChartsProps) {
   const [chosen, setChosen] = useState<string | null>(null);
   const shown = branches.find(({ id }) => id === chosen)?.id ?? branches[0]?.id;
-  const names = useQuery(historyStatisticsQuery(stream.id));
+  const names = useQuery(historyStatisticsQuery(streamId));
   return (
     <QueryFaces query={names} inWords={problemInWords} loadingLabel="Loading what can be charted">
       {(statistics) =>
@@ -53,7 +49,12 @@ export function HistoryCharts({ stream, ...shownOf }: HistoryChartsProps) {
                 />
               </Group>
             )}
-            <Charts stream={stream} {...shownOf} charts={chartsOf(statistics, branches, shown)} />
+            <Charts
+              streamId={streamId}
+              range={range}
+              onSelect={onSelect}
+              charts={chartsOf(statistics, branches, shown)}
+            />
           </Stack>
         )
       }
@@ -61,15 +62,13 @@ export function HistoryCharts({ stream, ...shownOf }: HistoryChartsProps) {
   );
 }
 
-function Charts({ stream, range, charts, ...over }: HistoryChartsProps & { charts: Chart[] }) {
-  const query = useQuery(historyQuery(stream.id, statisticsOf(charts), range));
-  const all = useEvents(stream);
-  const since = query.data && Date.parse(query.data.since);
-  const until = query.data && Date.parse(query.data.until);
-  const events = useMemo(
-    () => all.filter(({ at }) => since !== undefined && until !== undefined && at >= since && at <= until),
-    [all, since, until],
-  );
+function Charts({
+  streamId,
+  range,
+  onSelect,
+  charts,
+}: Omit<HistoryChartsProps, "branches"> & { charts: Chart[] }) {
+  const query = useQuery(historyQuery(streamId, statisticsOf(charts), range));
   return (
     <QueryFaces query={query} inWords={problemInWords} rows={8} loadingLabel="Loading history">
       {(history) => (
@@ -77,32 +76,31 @@ function Charts({ stream, range, charts, ...over }: HistoryChartsProps & { chart
           <VisuallyHidden component="h2">Charts</VisuallyHidden>
           <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="sm">
             {charts.map((chart) => (
-              <OneChart key={chart.title} chart={chart} history={history} events={events} {...over} />
+              <OneChart key={chart.title} chart={chart} history={history} onSelect={onSelect} />
             ))}
           </SimpleGrid>
           <Group justify="space-between">
             <Text size="xs" c="dimmed">
-              Drag over a chart to ask what happened then. Dashed lines are the events below.
+              Drag over a chart to ask what happened then.
             </Text>
             <Text size="xs" c="dimmed">
               Each point is the mean of {asText(duration(history.step_seconds))}, from the history of every{" "}
               {history.resolution}.
             </Text>
           </Group>
-          <EventList events={events} />
         </Stack>
       )}
     </QueryFaces>
   );
 }
 
-interface OneChartProps extends Pick<HistoryChartsProps, "selected" | "onSelect"> {
+interface OneChartProps {
   chart: Chart;
   history: StreamHistory;
-  events: HistoryEvent[];
+  onSelect: (from: number, until: number) => void;
 }
 
-function OneChart({ chart, history, events, selected, onSelect }: OneChartProps) {
+function OneChart({ chart, history, onSelect }: OneChartProps) {
   const times = useMemo(() => history.times.map((time) => time * 1000), [history]);
   const wanted = chart.lines.map(({ statistics }) => statistics.join(" ")).join(", ");
   // biome-ignore lint/correctness/useExhaustiveDependencies: a chart of one title and lines differs only with the history
@@ -115,8 +113,6 @@ function OneChart({ chart, history, events, selected, onSelect }: OneChartProps)
       format={chart.format}
       binary={chart.binary}
       span={{ from: Date.parse(history.since), until: Date.parse(history.until) }}
-      selected={selected}
-      marks={events}
       onSelect={onSelect}
       syncKey="history"
       height={160}

@@ -1,22 +1,9 @@
-import {
-  Badge,
-  Box,
-  Button,
-  Group,
-  NumberInput,
-  Select,
-  Stack,
-  Switch,
-  Text,
-  Title,
-  Tooltip,
-} from "@mantine/core";
-import { IconChevronDown } from "@tabler/icons-react";
-import { type ReactNode, useState } from "react";
+import { Badge, Box, Group, NumberInput, Select, Stack, Switch, Text, Title, Tooltip } from "@mantine/core";
+import type { ReactNode } from "react";
 import type { ParameterValue, StreamParameter } from "@/api/types";
 import { sentenceCase } from "@/lib/states";
 import classes from "./parameter-fields.module.css";
-import { byComponent, byNeed, parameterFault, rangeInWords, type Values } from "./parameter-values";
+import { byComponent, parameterFault, rangeInWords, type Values } from "./parameter-values";
 
 interface ParameterFieldsProps {
   definitions: StreamParameter[];
@@ -30,36 +17,9 @@ interface ParameterFieldsProps {
 }
 
 export function ParameterFields(props: ParameterFieldsProps) {
-  const { definitions } = props;
-  const [all, setAll] = useState(false);
-  const { basic, advanced } = byNeed(definitions);
-  const changed = advanced.filter(
-    ({ name, default: usual }) => (props.values[name] ?? usual) !== usual,
-  ).length;
+  const { definitions, values, base, onChange, disabled, beside } = props;
   return (
     <Stack gap="lg">
-      <Groups {...props} definitions={basic} />
-      {advanced.length > 0 && (
-        <Button
-          variant="subtle"
-          color="gray"
-          aria-expanded={all}
-          onClick={() => setAll(!all)}
-          leftSection={<IconChevronDown size={14} aria-hidden style={all ? { rotate: "180deg" } : {}} />}
-          style={{ alignSelf: "flex-start" }}
-        >
-          {all ? "Hide" : "Show"} {advanced.length} advanced parameters
-          {changed > 0 && `, ${changed} not at ${changed === 1 ? "its default" : "their defaults"}`}
-        </Button>
-      )}
-      {all && <Groups {...props} definitions={advanced} />}
-    </Stack>
-  );
-}
-
-function Groups({ definitions, values, base, onChange, disabled, beside }: ParameterFieldsProps) {
-  return (
-    <>
       {byComponent(definitions).map(([component, group]) => (
         <Box key={component} component="section" aria-label={`${sentenceCase(component)} parameters`}>
           <Title order={3} mb={2} c="dimmed">
@@ -80,7 +40,7 @@ function Groups({ definitions, values, base, onChange, disabled, beside }: Param
           ))}
         </Box>
       ))}
-    </>
+    </Stack>
   );
 }
 

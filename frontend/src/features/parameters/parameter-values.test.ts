@@ -3,7 +3,6 @@ import { initialCopy, parallelism } from "@/test/data";
 import {
   anyFault,
   byComponent,
-  byNeed,
   changedValues,
   defaults,
   parameterFault,
@@ -41,13 +40,5 @@ describe("parameters", () => {
       "APPLY",
       "INSTANTIATION",
     ]);
-  });
-});
-
-it("are basic when people ask about them, else advanced", () => {
-  const rare = { ...parallelism, name: "metadata_cache_mb" };
-  expect(byNeed([parallelism, rare, initialCopy])).toEqual({
-    basic: [parallelism, initialCopy],
-    advanced: [rare],
   });
 });

@@ -23,10 +23,10 @@ export function PathChoice({ paths, chosen, onChoose }: PathChoiceProps) {
             onClick={() => onChoose(path.path_id)}
           >
             <Text size="sm" fw={600} truncate>
-              {path.stream_name}
+              {path.path_name}
             </Text>
             <Text size="xs" c="dimmed" truncate>
-              {path.destination_db} · {asText(rate(path.messages_per_second, "LCR"))}
+              {asText(rate(path.messages_per_second, "LCR"))}
             </Text>
             <Group gap={5} wrap="nowrap" mt={2}>
               <ToneIcon tone={verdictInWords(path.verdict).tone} size={13} />

@@ -8,18 +8,25 @@ import { ToneBadge } from "@/ui/tone";
 import type { PathModel } from "./path-model";
 import classes from "./path-view.module.css";
 
+interface VerdictLineProps {
+  bottleneck: PathBottleneck;
+  /** Title of the path's most pressing finding: it is the verdict, and the bottleneck its evidence. */
+  finding: string | null;
+}
+
 /** What limits the path, in a sentence. */
-export function VerdictLine({ bottleneck }: { bottleneck: PathBottleneck }) {
+export function VerdictLine({ bottleneck, finding }: VerdictLineProps) {
+  const headline = finding ?? (bottleneck.bottleneck_identified ? bottleneckInWords(bottleneck) : null);
   return (
     <Group gap={10} role="status" aria-label="Verdict" align="flex-start" wrap="nowrap">
       <ToneBadge state={verdictInWords(bottleneck.verdict)} />
       <div>
-        {bottleneck.bottleneck_identified && (
+        {headline && (
           <Text size="sm" fw={600}>
-            {bottleneckInWords(bottleneck)}
+            {headline}
           </Text>
         )}
-        <Text size="sm" c={bottleneck.bottleneck_identified ? "dimmed" : undefined}>
+        <Text size="sm" c={headline ? "dimmed" : undefined}>
           {withoutVerdict(bottleneck.explanation, verdictInWords(bottleneck.verdict).label)}
         </Text>
       </div>
@@ -28,7 +35,7 @@ export function VerdictLine({ bottleneck }: { bottleneck: PathBottleneck }) {
 }
 
 /** The sentence, and the path's own figures. */
-export function PathVerdict({ model }: { model: PathModel }) {
+export function PathVerdict({ model, finding }: { model: PathModel; finding: string | null }) {
   const { bottleneck, figures } = model;
   const of = (name: string) => figures[name] ?? null;
   const shown: [MetricName, string, Value][] = [
@@ -41,7 +48,7 @@ export function PathVerdict({ model }: { model: PathModel }) {
   ];
   return (
     <Stack gap={10}>
-      {bottleneck && <VerdictLine bottleneck={bottleneck} />}
+      {bottleneck && <VerdictLine bottleneck={bottleneck} finding={finding} />}
       <div className={classes.figures}>
         {shown.map(([metric, label, quantity]) => (
           <Metric key={label} metric={metric} label={label} size="lg" quantity={quantity} />

@@ -15,17 +15,19 @@ import { StageDetail } from "./stage-detail";
 interface PathViewProps {
   analysis: AdvisorAnalysis;
   pathId: string;
+  /** Title of the path's most pressing finding. */
+  finding: string | null;
 }
 
 /** A path from left to right, what each stage does with its time, and what limits it. A stage opens to its threads. */
-export function PathView({ analysis, pathId }: PathViewProps) {
+export function PathView({ analysis, pathId, finding }: PathViewProps) {
   const model = pathModel(analysis, pathId);
   const [chosen, setChosen] = useState<string | null>(null);
   const stage = model.stages.find((one) => one.key === chosen) ?? null;
   const rows = byEngine(model.stages);
   return (
-    <Stack gap={12} className={classes.view}>
-      <PathVerdict model={model} />
+    <Stack gap={12}>
+      <PathVerdict model={model} finding={finding} />
       {rows.map((row) => (
         <EngineRow key={row.stages[0]?.key} engine={rows.length > 1 ? row.engine : null}>
           <ol

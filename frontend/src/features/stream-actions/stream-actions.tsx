@@ -7,6 +7,7 @@ import { type StreamAction, useDeleteStream, useStreamAction } from "@/api/strea
 import type { Stream } from "@/api/types";
 import type { RestCallSpec } from "@/lib/curl";
 import { ConfirmByName } from "@/ui/confirm-by-name";
+import { ConfirmStop } from "@/ui/confirm-stop";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { RestCallButton } from "@/ui/rest-call";
 
@@ -41,6 +42,7 @@ export function StreamActions({ stream, mayAct, onDeleted }: StreamActionsProps)
   const act = useStreamAction(stream.id);
   const remove = useDeleteStream(stream.id);
   const [confirming, setConfirming] = useState(false);
+  const [stopping, setStopping] = useState(false);
   const names = stream.destinations.map(({ database }) => database.name).join(", ");
   const lost = [stream.capture_engine, ...stream.destinations.map(({ engine }) => engine)].find(
     ({ state }) => state === "UNREACHABLE" || state === "REFUSED",
@@ -80,7 +82,7 @@ export function StreamActions({ stream, mayAct, onDeleted }: StreamActionsProps)
             leftSection={<Icon size={14} aria-hidden />}
             disabled={!may(action)}
             loading={act.isPending && act.variables === action}
-            onClick={() => run(action)}
+            onClick={() => (action === "stop" ? setStopping(true) : run(action))}
           >
             {label}
           </Button>
@@ -94,6 +96,19 @@ export function StreamActions({ stream, mayAct, onDeleted }: StreamActionsProps)
       >
         Delete
       </Button>
+      <ConfirmStop
+        opened={stopping}
+        onClose={() => setStopping(false)}
+        name={stream.name}
+        call={actionCall(stream, "stop")}
+        onConfirm={() => {
+          setStopping(false);
+          run("stop");
+        }}
+      >
+        What its queue holds is applied first. From then on nothing arrives at {names}, and{" "}
+        {stream.source.name} keeps its WAL for the stream until it is started again or deleted.
+      </ConfirmStop>
       <ConfirmByName
         opened={confirming}
         onClose={() => {

@@ -83,8 +83,13 @@ function RunView({ run }: { run: AdvisorRun }) {
         )}
         {path ? (
           <>
-            <Panel title={path.stream_name} aside={<StreamLink path={path} />}>
-              <PathView key={path.path_id} analysis={run.analysis} pathId={path.path_id} />
+            <Panel title={path.path_name} aside={<StreamLink path={path} />}>
+              <PathView
+                key={path.path_id}
+                analysis={run.analysis}
+                pathId={path.path_id}
+                finding={path.top_finding}
+              />
             </Panel>
             <Panel title="Findings">
               <EvidenceSpan value={span}>

@@ -14,7 +14,6 @@ import { PageHeader } from "@/ui/page-header";
 import { Panel } from "@/ui/panel";
 import { QueryFaces } from "@/ui/query-faces";
 import { RestCallButton } from "@/ui/rest-call";
-import { FirstSteps } from "./first-steps";
 
 export function OverviewPage() {
   const overview = useQuery(overviewQuery);
@@ -57,7 +56,6 @@ export function OverviewPage() {
               <Panel flush title="Streams">
                 <StreamsTable streams={data.streams} />
               </Panel>
-              {data.streams.length === 1 && <FirstSteps mayCreate={mayCreate} />}
             </Stack>
           )
         }

@@ -7,14 +7,17 @@ export interface LivePath {
   /** Null where the stream does not fan out. */
   destinationId: string | null;
   model: PathModel;
+  /** Title of its most pressing finding. */
+  finding: string | null;
 }
 
-export function livePaths({ analysis }: LiveAnalysis): LivePath[] {
+export function livePaths({ analysis, paths }: LiveAnalysis): LivePath[] {
   if (analysis.samples === 0) return [];
   return analysis.paths.map(({ path_id, destination_id }) => ({
     pathId: path_id,
     destinationId: destination_id,
     model: pathModel(analysis, path_id),
+    finding: paths.find((path) => path.path_id === path_id)?.top_finding ?? null,
   }));
 }
 

@@ -40,7 +40,7 @@ export function StreamAnalysis({ scope, title, aside }: StreamAnalysisProps) {
             {paths.length > 1 && <PathChoice paths={paths} chosen={path?.path_id} onChoose={setChosen} />}
             <Panel title={title} aside={aside}>
               {path && analysis.samples > 0 ? (
-                <PathView analysis={analysis} pathId={path.path_id} />
+                <PathView analysis={analysis} pathId={path.path_id} finding={path.top_finding} />
               ) : (
                 <Empty title="No samples">
                   Nothing was recorded in this range: the stream did not run, or the engine did not answer.

@@ -16,7 +16,6 @@ import { StreamErrorPanel } from "@/features/stream-actions/stream-error";
 import { StreamTables } from "@/features/stream-tables/stream-tables";
 import { StreamRules } from "@/features/table-rules/stream-rules";
 import { covers } from "@/lib/session-role";
-import { reasonBeside } from "@/lib/states";
 import { AnchorLink } from "@/ui/anchor-link";
 import { Empty } from "@/ui/faces";
 import { PageHeader } from "@/ui/page-header";
@@ -27,6 +26,7 @@ import { StreamHistory } from "./stream-history";
 import { StreamLatency } from "./stream-latency";
 import { StreamNow } from "./stream-now";
 import { StreamTransactionsTab } from "./stream-transactions";
+import { StreamVerdict } from "./stream-verdict";
 
 const route = getRouteApi("/shell/streams/$streamId");
 
@@ -178,7 +178,6 @@ function enginesInWords({ capture_engine, destinations }: Stream): string {
 }
 
 function Facts({ stream }: { stream: Stream }) {
-  const reason = reasonBeside(stream.health.reason, stream.phase);
   return (
     <Stack gap={2}>
       <Group gap={6}>
@@ -194,7 +193,7 @@ function Facts({ stream }: { stream: Stream }) {
           · {enginesInWords(stream)} · {stream.table_count} tables
         </Text>
       </Group>
-      {reason && <Text size="sm">{reason}</Text>}
+      <StreamVerdict stream={stream} />
     </Stack>
   );
 }

@@ -17,7 +17,8 @@ import { StageDetail } from "@/features/path-view/stage-detail";
 import { AnchorLink } from "@/ui/anchor-link";
 import { Panel } from "@/ui/panel";
 import { ProblemAlert } from "@/ui/problem-alert";
-import { livePaths, stageOfCard } from "./live-paths";
+import { type LivePath, livePaths, stageOfCard } from "./live-paths";
+import { JUDGED_SECONDS } from "./stream-verdict";
 
 interface StreamPathProps {
   stream: Stream;
@@ -28,12 +29,12 @@ interface StreamPathProps {
 
 /** The components as the changes flow, live: what each does, what limits the path, and why. */
 export function StreamPath({ stream, sample, mayAct, onErrorQueue }: StreamPathProps) {
-  const [seconds, setSeconds] = useState(10);
+  const [seconds, setSeconds] = useState(JUDGED_SECONDS);
   const [view, setView] = useState("strip");
   const [setting, setSetting] = useState<string | null>(null);
   const live = useLivePaths(stream.id, seconds);
   const set = stream.destinations.find(({ id }) => id === setting);
-  const only = live.paths.length === 1 ? live.paths[0]?.model.bottleneck : null;
+  const only = live.paths.length === 1 ? live.paths[0] : undefined;
   return (
     <Stack component="section" aria-labelledby="path-title" gap={8}>
       <Group justify="space-between">
@@ -60,7 +61,7 @@ export function StreamPath({ stream, sample, mayAct, onErrorQueue }: StreamPathP
       </Group>
       {live.problem && <ProblemAlert tone="warning" problem={live.problem} />}
       <Group justify="space-between" align="flex-start" gap="sm">
-        <div style={{ flex: "1 1 320px" }}>{only && <VerdictLine bottleneck={only} />}</div>
+        <div style={{ flex: "1 1 320px" }}>{only && <Verdict path={only} />}</div>
         <Window seconds={seconds} onSeconds={setSeconds} />
       </Group>
       {set && (
@@ -137,7 +138,7 @@ function useLivePaths(streamId: string, seconds: number) {
   };
   const verdict = (destinationId: string) => {
     const path = paths.find((one) => one.destinationId === destinationId);
-    return path?.model.bottleneck && <VerdictLine bottleneck={path.model.bottleneck} />;
+    return path && <Verdict path={path} />;
   };
   const problem = query.isError
     ? problemInWords(query.error)
@@ -149,6 +150,10 @@ function useLivePaths(streamId: string, seconds: number) {
         }
       : null;
   return { paths, marksOf, detail, verdict, problem, findings: query.data?.findings_ranked ?? [] };
+}
+
+function Verdict({ path: { model, finding } }: { path: LivePath }) {
+  return model.bottleneck && <VerdictLine bottleneck={model.bottleneck} finding={finding} />;
 }
 
 function Window({ seconds, onSeconds }: { seconds: number; onSeconds: (seconds: number) => void }) {

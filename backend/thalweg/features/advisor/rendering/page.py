@@ -47,7 +47,7 @@ def _path(run: Run, path: RunPath, series: PathSeries | None) -> str:
     if series is not None:
         charts = line_chart(series, series.messages_per_second, "LCRs applied", "LCR/s")
         charts += line_chart(series, series.latency_p99_ms, "Latency, 99th percentile", "ms")
-    heading = f"{path.stream_name}: {path.source_db} → {path.destination_db}"
+    heading = f"{path.path_name}, from {path.source_db}"
     return (
         f"<h2>{escape(heading)}</h2><p><strong>{escape(path.verdict)}</strong>. {escape(path.explanation)}</p>"
         f"{share_bars(_stages(run, path))}{legend(list(COLOURS))}{charts}"

@@ -1,0 +1,68 @@
+import { Modal, Stack, Text, TextInput } from "@mantine/core";
+import { useState } from "react";
+import type { ParkedTransaction } from "@/api/types";
+import { FormButtons } from "@/ui/form-buttons";
+import { RestCall } from "@/ui/rest-call";
+
+export interface Decision {
+  error: ParkedTransaction;
+  /** False: it is applied again. */
+  discards: boolean;
+}
+
+interface ConfirmDecisionProps extends Decision {
+  path: string;
+  onClose: () => void;
+  /** The reason, where it is discarded. */
+  onConfirm: (reason: string | null) => void;
+}
+
+const REASON_MIN = 3;
+
+/** Says what will happen to the destination before it does. Discarding asks why: the audit log keeps it. */
+export function ConfirmDecision({ error, discards, path, onClose, onConfirm }: ConfirmDecisionProps) {
+  const [reason, setReason] = useState("");
+  const verb = discards ? "Discard" : "Execute";
+  const tables = error.tables.join(", ");
+  const call = discards
+    ? { method: "DELETE" as const, path: `${path}/${error.id}?reason=${encodeURIComponent(reason.trim())}` }
+    : { method: "POST" as const, path: `${path}/${error.id}/execute` };
+  return (
+    <Modal opened onClose={onClose} title={`${verb} transaction ${error.xid}`} size="lg">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          onConfirm(discards ? reason.trim() : null);
+        }}
+      >
+        <Stack gap="sm">
+          <Text size="sm">
+            {discards
+              ? `Its ${error.lcrs} changes will never be applied at the destination: the two databases then differ in ${tables}. What it was stays in the audit log.`
+              : `Its ${error.lcrs} changes in ${tables} are applied now, then those of the transactions that stand behind it, in the source's order. What fails again stays parked.`}
+          </Text>
+          {discards && (
+            <TextInput
+              label="Reason"
+              description="For those who read the audit log later."
+              value={reason}
+              onChange={(event) => setReason(event.currentTarget.value)}
+              minLength={REASON_MIN}
+              maxLength={1000}
+              required
+              data-autofocus
+            />
+          )}
+          <RestCall call={call} />
+          <FormButtons
+            onCancel={onClose}
+            color={discards ? "red" : undefined}
+            disabled={discards && reason.trim().length < REASON_MIN}
+          >
+            {verb}
+          </FormButtons>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}
