@@ -20,11 +20,13 @@ from thalweg.cli import administration
 from thalweg.db.models import UserRow
 from thalweg.features.identity.schemas import TokenCreate
 from thalweg.features.identity.tokens import make_token
+from thalweg.kernel import outside
 from thalweg.kernel.context import Resources
 from thalweg.kernel.passwords import hash_password
 from thalweg.kernel.principal import Role
 from thalweg.kernel.settings import Settings
 
+outside.strict = True
 TEMPLATE = "store_template"
 PASSWORD = "correct horse battery"
 _numbers = itertools.count(1)

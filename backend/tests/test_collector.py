@@ -278,7 +278,7 @@ async def test_readiness_says_who_is_missing(anonymous: httpx.AsyncClient, setti
     await election.leads()
     try:
         assert (await anonymous.get("/readyz")).json() == {
-            "status": "ready", "store": "ok", "redis": "ok", "collector": "ok",
+            "status": "ready", "store": "ok", "redis": "ok", "collector": "ok", "history": "unknown",
         }  # fmt: skip
     finally:
         await election.resign()

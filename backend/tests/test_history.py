@@ -172,6 +172,47 @@ def test_a_range_of_any_length_has_at_most_600_points(settings: Settings) -> Non
     ) is (MINUTES)
 
 
+async def test_a_store_that_takes_nothing_loses_nothing(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, resources: Resources,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """Its disk is full, as far as a test can make it: writing fails, reading works."""
+    stream_id = (await created(operator, registered))["id"]
+    lost: list[int] = []
+    writer = HistoryWriter(resources, lambda: lost.append(1))
+    running = asyncio.create_task(writer.run())
+    table = SECONDS.table
+    async with resources.sessions() as session:
+        await session.execute(
+            text(
+                "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS "
+                "$$ BEGIN RAISE disk_full USING MESSAGE = 'could not extend file'; END $$"
+            )
+        )
+        await session.execute(
+            text(f"CREATE TRIGGER full_disk BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION full_disk()")
+        )
+        await session.commit()
+    samples = [sample_at(datetime.now(UTC), 1.0, stream_id=stream_id)]
+    writer.offer("abcdefgh", samples, missed=True)
+    await eventually(lambda: _is(bool(lost)))
+    assert writer.failing_since is not None
+    assert "history caught up" not in capsys.readouterr().out
+    async with resources.sessions() as session:
+        await session.execute(text(f"DROP TRIGGER full_disk ON {table}"))
+        await session.commit()
+    writer.offer("abcdefgh", samples, missed=True)
+    await eventually(lambda: _is(writer.failing_since is None))
+    assert "history caught up" in capsys.readouterr().out
+    await stop_task(running)
+    async with resources.sessions() as session:
+        assert (await session.execute(text(f"SELECT count(*) FROM {table}"))).scalar_one() == 1
+
+
+async def _is(value: bool) -> bool:
+    return value
+
+
 async def test_seconds_become_minutes_and_hours_and_old_partitions_go(
     operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, resources: Resources
 ) -> None:

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
+from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
 from thalweg import __version__
@@ -25,7 +26,8 @@ from thalweg.features.topology.router import router as topology
 from thalweg.features.tracking.router import router as tracking
 from thalweg.kernel.http import failures
 from thalweg.kernel.http.console import Console
-from thalweg.kernel.http.guard import RequestGuard
+from thalweg.kernel.http.guard import API_PREFIX, RequestGuard
+from thalweg.kernel.http.methods import MethodCheck, addresses_of
 from thalweg.kernel.openapi import build_openapi
 from thalweg.kernel.settings import Settings
 from thalweg.live.hub import EventHub, running
@@ -53,6 +55,10 @@ async def lifespan(app: FastAPI) -> AsyncGenerator[None, None]:
         await close_resources(resources)
 
 
+def _methods(router: APIRouter) -> list[tuple[str, set[str]]]:
+    return [(route.path, route.methods or set()) for route in router.routes if isinstance(route, APIRoute)]
+
+
 def create_app(settings: Settings | None = None) -> FastAPI:
     settings = settings or Settings()
     app = FastAPI(
@@ -60,16 +66,19 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         openapi_url="/api/v1/openapi.json", docs_url=None, redoc_url=None,
     )  # fmt: skip
     app.state.settings = settings
-    api = APIRouter(prefix="/api/v1")
-    for router in (
+    routers = (
         identity, databases, engines, workflows, streams, history, tracking, operations, topology, advisor,
         advisor_cures, alerts, events, audit,
-    ):  # fmt: skip
+    )  # fmt: skip
+    api = APIRouter(prefix=API_PREFIX)
+    for router in routers:
         api.include_router(router)
     app.include_router(api)
     app.include_router(health)
     app.router.default = Console(settings.console_directory)
     failures.install(app)
+    known = [(API_PREFIX + path, methods) for router in routers for path, methods in _methods(router)]
+    app.add_middleware(MethodCheck, addresses=addresses_of([*known, *_methods(health)]))
     app.add_middleware(RequestGuard, body_bytes_max=settings.body_bytes_max)
 
     def openapi() -> dict[str, Any]:

@@ -2,7 +2,7 @@
 # The services: whom each runs as, its command, how it starts. Sourced, never run; needs settings, steps, secrets, users,
 # clusters, redis and daemons.
 
-THALWEG_API_URL=http://$THALWEG_API_HOST:$THALWEG_API_PORT
+THALWEG_API_URL=http${THALWEG_TLS_CERTIFICATE_FILE:+s}://$THALWEG_API_HOST:$THALWEG_API_PORT
 THALWEG_ENGINE_URL=http://$THALWEG_ENGINE_HOST:$THALWEG_ENGINE_PORT
 THALWEG_TOKEN_FILE=$THALWEG_SECRETS/api-token
 THALWEG_ENGINE_BINARY=${THALWEG_ENGINE_BINARY:-$THALWEG_BUILD/release/src/daemon/thalwegd}
@@ -90,7 +90,8 @@ engine_program() {
   fi
 }
 
-answers() { curl --silent --fail --noproxy '*' --max-time 5 --output /dev/null "$1"; }
+# Whether it answers, not who it is: --insecure.
+answers() { curl --silent --fail --insecure --noproxy '*' --max-time 5 --output /dev/null "$1"; }
 
 # start_service NAME SECONDS CHECK... : supervised, as its user; then waits until the check succeeds.
 start_service() {

@@ -3,6 +3,7 @@
 import httpx
 import pytest
 from fastapi import FastAPI
+from sqlalchemy import text
 
 from tests.conftest import PASSWORD, Users, make_client
 from thalweg.kernel.context import Resources
@@ -51,10 +52,21 @@ async def test_unknown_user_looks_like_a_wrong_password(anonymous: httpx.AsyncCl
     assert unknown == known
 
 
-async def test_failures_slow_down_the_next_attempts(anonymous: httpx.AsyncClient, users: Users) -> None:
+async def test_failures_slow_down_the_next_attempts(
+    anonymous: httpx.AsyncClient, users: Users, resources: Resources
+) -> None:
     for _ in range(5):
         answer = await anonymous.post("/api/v1/session", json={"name": "admin", "password": "wrong"})
         assert answer.status_code == 401
+    async with resources.sessions() as session:
+        waits = await session.execute(
+            text(
+                "UPDATE login_throttles SET blocked_until = blocked_until + interval '1 hour' "
+                "WHERE blocked_until > last_failed_at RETURNING key"
+            )
+        )
+        assert list(waits.scalars()) == ["name:admin"]
+        await session.commit()
     answer = await anonymous.post("/api/v1/session", json=LOGIN)
     assert answer.status_code == 429
     assert int(answer.headers["retry-after"]) >= 1
@@ -92,8 +104,6 @@ async def test_disabling_a_user_ends_their_session(browser: httpx.AsyncClient, a
 
 
 async def test_expired_session_is_refused(browser: httpx.AsyncClient, resources: Resources) -> None:
-    from sqlalchemy import text
-
     async with resources.sessions() as session:
         await session.execute(text("UPDATE sessions SET expires_at = now() - interval '1 second'"))
         await session.commit()
@@ -113,6 +123,7 @@ async def test_nothing_is_open_without_login(anonymous: httpx.AsyncClient) -> No
             address = path.replace("{error_id}", "1").replace("{destination_id}", "a")
             for part in ("stream_id", "database_id", "user_id", "engine_id", "operation_id", "token_id"):
                 address = address.replace(f"{{{part}}}", "abcdefgh")
-            answer = await anonymous.get(address, params={"role": "source"})
+            query = {"role": "source"} if path.endswith("/preflight") else {}
+            answer = await anonymous.get(address, params=query)
             assert answer.status_code == 401, path
             assert answer.json()["cure"]

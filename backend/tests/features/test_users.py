@@ -125,3 +125,40 @@ async def test_foreign_cursor_is_refused(admin: httpx.AsyncClient) -> None:
     for cursor in ("nonsense", "W10", "WyJhIl0", "eyJhIjoxfQ"):
         answer = await admin.get("/api/v1/users", params={"cursor": cursor})
         assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/query/cursor")
+
+
+async def test_token_neither_outlives_nor_survives_the_one_it_was_made_with(
+    operator: httpx.AsyncClient, app: FastAPI
+) -> None:
+    first = (await operator.post("/api/v1/tokens", json={"name": "ci", "expires_in_days": 30})).json()
+    async with make_client(app, {"Authorization": f"Bearer {first['secret']}"}) as client:
+        for days in (31, 3650, None):
+            refused = await client.post("/api/v1/tokens", json={"name": "longer", "expires_in_days": days})
+            assert (refused.status_code, refused.json()["code"]) == (403, "permission_denied"), days
+            assert "29 at most" in refused.json()["cure"]
+        ranked = await client.post("/api/v1/tokens", json={"name": "b", "role": "operator", "expires_in_days": 29})
+        assert ranked.status_code == 403
+        second = (await client.post("/api/v1/tokens", json={"name": "child", "expires_in_days": 29})).json()
+    async with make_client(app, {"Authorization": f"Bearer {second['secret']}"}) as client:
+        third = (await client.post("/api/v1/tokens", json={"name": "grandchild", "expires_in_days": 1})).json()
+    await operator.delete(f"/api/v1/tokens/{first['token']['id']}")
+    for token in (second, third):
+        async with make_client(app, {"Authorization": f"Bearer {token['secret']}"}) as client:
+            assert (await client.get("/api/v1/session")).status_code == 401
+    assert (await operator.get("/api/v1/session")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "password", ["password123", "qwertyuiop12", "Thalweg2026!", "ada.lovelace.1", "aaaaaaaaaaaa", "1234567890"]
+)
+async def test_password_that_can_be_guessed_is_refused(
+    admin: httpx.AsyncClient, viewer: httpx.AsyncClient, users: Users, password: str
+) -> None:
+    made = await admin.post("/api/v1/users", json={"name": "ada.lovelace", "password": password})
+    assert (made.status_code, made.json()["errors"][0]["code"]) == (422, "weak_password")
+    assert made.json()["errors"][0]["pointer"] == "/password"
+    body = {"current_password": PASSWORD, "new_password": password}
+    path = f"/api/v1/users/{users.ids[Role.VIEWER]}"
+    await admin.patch(path, json={"name": "ada.lovelace"}, headers={"If-Match": "*"})
+    changed = await viewer.post(f"{path}:change-password", json=body)
+    assert (changed.status_code, changed.json()["errors"][0]["pointer"]) == (422, "/new_password")

@@ -8,19 +8,19 @@ from typing import Any
 
 import uvicorn
 
-from thalweg.kernel.http.protocol import ProblemProtocol
+from thalweg.kernel.settings import Settings
+from thalweg.serving import server_config
 
 
 @asynccontextmanager
-async def serve(app: Any, port: int = 0) -> AsyncGenerator[str, None]:
+async def serve(app: Any, port: int = 0, settings: Settings | None = None) -> AsyncGenerator[str, None]:
+    """As thalweg-api does it with these settings."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", port))
-    server = uvicorn.Server(
-        uvicorn.Config(
-            app, log_config=None, access_log=False, timeout_graceful_shutdown=1, lifespan="auto", http=ProblemProtocol
-        )
-    )
+    config = server_config(app, settings or Settings())
+    config.timeout_graceful_shutdown = 1
+    server = uvicorn.Server(config)
     server.install_signal_handlers = lambda: None
     task = asyncio.create_task(server.serve(sockets=[listener]))
     while not server.started:
@@ -28,7 +28,7 @@ async def serve(app: Any, port: int = 0) -> AsyncGenerator[str, None]:
             await task
         await asyncio.sleep(0.01)
     try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        yield f"{'https' if config.is_ssl else 'http'}://127.0.0.1:{listener.getsockname()[1]}"
     finally:
         server.should_exit = True
         await task

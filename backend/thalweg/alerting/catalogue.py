@@ -17,6 +17,7 @@ class RuleId(StrEnum):
     ENGINE_SILENT = "engine_silent"
     CERTIFICATE_EXPIRING = "certificate_expiring"
     TOKEN_EXPIRING = "token_expiring"  # noqa: S105
+    HISTORY_UNWRITTEN = "history_unwritten"
 
 
 class Severity(StrEnum):
@@ -35,6 +36,7 @@ class SubjectType(StrEnum):
     ENGINE = "engine"
     AUTHORITY = "authority"
     TOKEN = "token"  # noqa: S105
+    STORE = "store"
 
 
 @dataclass(frozen=True)
@@ -178,6 +180,15 @@ RULES: dict[RuleId, Rule] = {
             "Create a new token in the settings, give it to its user, then revoke the old one.",
             SubjectType.TOKEN, Severity.WARNING, 0, 0,
             (Threshold("days", "Expires within", "days", 7, 0, 365),),
+        ),
+        Rule(
+            RuleId.HISTORY_UNWRITTEN, "History cannot be written",
+            "The control plane's store takes no samples: its disk is full, or it refuses for another reason. Streams "
+            "go on. Engines keep their last minutes themselves, and history gets these once the store takes them; "
+            "older ones are lost.",
+            "Free space on the store's disk; its log, and the collector's, name the reason.",
+            SubjectType.STORE, Severity.CRITICAL, 0, 5,
+            (Threshold("failing_seconds", "Without a write for, above", "seconds", 15, 0, 86400),),
         ),
     )
 }  # fmt: skip

@@ -321,6 +321,19 @@ def token_expiring(view: View) -> Iterator[Finding]:
     return _expiring(view, RuleId.TOKEN_EXPIRING, SubjectType.TOKEN)
 
 
+def history_unwritten(view: View) -> Iterator[Finding]:
+    rule = RuleId.HISTORY_UNWRITTEN
+    settings = view.policy.settings(rule)
+    if not settings.enabled:
+        return
+    threshold, failing = settings.thresholds["failing_seconds"], view.facts.history_failing_seconds
+    yield Finding(
+        rule, Subject(SubjectType.STORE, "store", "Thalweg"), failing > threshold,
+        f"The store has taken no history for {duration(failing)}.", failing, threshold, "seconds",
+        {"failing_seconds": round(failing)},
+    )  # fmt: skip
+
+
 CONDITIONS: dict[RuleId, Callable[[View], Iterator[Finding]]] = {
     RuleId.NO_PROGRESS: no_progress,
     RuleId.LATENCY: latency,
@@ -334,4 +347,5 @@ CONDITIONS: dict[RuleId, Callable[[View], Iterator[Finding]]] = {
     RuleId.ENGINE_SILENT: engine_silent,
     RuleId.CERTIFICATE_EXPIRING: certificate_expiring,
     RuleId.TOKEN_EXPIRING: token_expiring,
+    RuleId.HISTORY_UNWRITTEN: history_unwritten,
 }

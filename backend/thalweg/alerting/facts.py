@@ -98,3 +98,5 @@ class Facts:
     streams: list[StreamFacts] = field(default_factory=list)
     engines: list[EngineFacts] = field(default_factory=list)
     expiries: list[Expiry] = field(default_factory=list)
+    history_failing_seconds: float = 0.0
+    """For how long the store has taken no samples."""

@@ -17,6 +17,7 @@ from thalweg.features.identity.schemas import TokenCreate
 from thalweg.features.identity.tokens import make_token
 from thalweg.features.identity.users import user_resource
 from thalweg.kernel.context import Resources
+from thalweg.kernel.password_strength import check_password
 from thalweg.kernel.passwords import hash_password
 from thalweg.kernel.principal import Principal, Role
 from thalweg.kernel.problems import Problem
@@ -46,10 +47,11 @@ def migrate(settings: Settings) -> str:
 
 async def create_user(resources: Resources, name: str, password: str, role: Role) -> bool:
     """False when there is such a user already."""
+    password_hash = await hash_password(password)
     async with resources.sessions() as session:
         if await repository.user_by_name(session, name) is not None:
             return False
-        row = UserRow(name=name, role=role, enabled=True, password_hash=await hash_password(password))
+        row = UserRow(name=name, role=role, enabled=True, password_hash=password_hash)
         session.add(row)
         await session.flush()
         await session.refresh(row)
@@ -60,14 +62,16 @@ async def create_user(resources: Resources, name: str, password: str, role: Role
 
 
 async def set_password(resources: Resources, name: str, password: str) -> bool:
-    """True when the user was made by it, as an admin."""
+    """True when the user was made by it, as an admin. Raises invalid_request for a password that can be guessed."""
+    await check_password(password, name, "")
     if await create_user(resources, name, password, Role.ADMIN):
         return True
+    password_hash = await hash_password(password)
     async with resources.sessions() as session:
         row = await repository.user_by_name(session, name)
         if row is None:
             raise Problem("not_found", f"The user {name} was deleted meanwhile.", "Try again.")
-        row.password_hash = await hash_password(password)
+        row.password_hash = password_hash
         row.enabled = True
         await repository.delete_sessions(session, row.id)
         await repository.forget_failures(session, [f"name:{name}"])

@@ -2,6 +2,7 @@
 
 import json
 import os
+import ssl
 import uuid
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
@@ -69,7 +70,8 @@ class Api:
     def __init__(self, url: str, token: str | None) -> None:
         self.url = url.rstrip("/")
         self._http = httpx.Client(
-            base_url=self.url + "/api/v1", timeout=60, trust_env=httpx.URL(url).host not in ("127.0.0.1", "localhost"),
+            base_url=self.url + "/api/v1", timeout=60, verify=_trusted(),
+            trust_env=httpx.URL(url).host not in ("127.0.0.1", "localhost"),
             headers={"Authorization": f"Bearer {token}"} if token else {},
         )  # fmt: skip
 
@@ -144,6 +146,19 @@ class Api:
         if response.is_success:
             return response
         raise _problem(response)
+
+
+def _trusted() -> ssl.SSLContext | bool:
+    """Whose certificates are believed: the system's authorities, or those of THALWEG_CA_FILE."""
+    file = os.environ.get("THALWEG_CA_FILE")
+    if not file:
+        return True
+    try:
+        return ssl.create_default_context(cafile=file)
+    except (OSError, ssl.SSLError) as error:
+        raise CommandError(
+            f"THALWEG_CA_FILE: {file} holds no certificates that can be read.", "Name a file of PEM certificates."
+        ) from error
 
 
 def unreachable(url: str, error: Exception) -> CommandError:

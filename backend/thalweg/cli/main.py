@@ -30,7 +30,8 @@ from thalweg.cli.output import Format, choice, err
 commands = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False,
     help="Thalweg replicates PostgreSQL databases. The address comes from THALWEG_URL, the token from THALWEG_TOKEN "
-    "or THALWEG_TOKEN_FILE, else both from `thalweg login`.",
+    "or THALWEG_TOKEN_FILE, else both from `thalweg login`. "
+    "THALWEG_CA_FILE names the authority of an https:// address, where the system does not know it.",
 )  # fmt: skip
 
 

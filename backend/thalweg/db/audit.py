@@ -41,7 +41,7 @@ def record_as(
     target_type, target_id, target_name = target
     session.add(
         AuditRow(
-            actor_id=None if principal.via == "system" else principal.user_id, actor_name=principal.name,
+            actor_id=principal.user_id if principal.via in ("session", "token") else None, actor_name=principal.name,
             via=principal.via, credential_id=principal.credential_id, action=action, target_type=target_type,
             target_id=target_id, target_name=target_name, before=before, after=after,
             request_id=request_id, address=address,

@@ -21,6 +21,11 @@ KEPT = timedelta(days=1)
 
 
 class StoredAnswers:
+    async def answered(self, context: Context, key: str, request_hash: str) -> Response | None:
+        """Only reads: None while nobody has answered yet."""
+        row = await context.session.get(IdempotencyRow, (context.principal.user_id, key))
+        return None if row is None or row.status is None else _replay(context, row, request_hash)
+
     async def run(
         self, context: Context, key: str, request_hash: str, work: Callable[[], Awaitable[Created]]
     ) -> Response:
@@ -35,16 +40,22 @@ class StoredAnswers:
         row_is_new = claimed.scalar_one_or_none() is not None
         row = await session.get_one(IdempotencyRow, (principal_id, key))
         if row_is_new:
+            session.info["once_only"] = True
             created = await work()
+            session.info.pop("once_only")
             response = created.response()
             row.status, row.headers = created.status, created.headers
             row.body_sealed = context.resources.secrets.seal(bytes(response.body).decode())
             return response
-        if row.request_hash != request_hash:
-            raise Problem(
-                "idempotency_key_reused", "This Idempotency-Key was sent before with a different request.",
-                "Use a new key for a new request.",
-            )  # fmt: skip
-        body = context.resources.secrets.open(row.body_sealed or "")
-        headers = {**(row.headers or {}), "Idempotent-Replay": "true"}
-        return Response(body, row.status or 200, headers, "application/json")
+        return _replay(context, row, request_hash)
+
+
+def _replay(context: Context, row: IdempotencyRow, request_hash: str) -> Response:
+    if row.request_hash != request_hash:
+        raise Problem(
+            "idempotency_key_reused", "This Idempotency-Key was sent before with a different request.",
+            "Use a new key for a new request.",
+        )  # fmt: skip
+    body = context.resources.secrets.open(row.body_sealed or "")
+    headers = {**(row.headers or {}), "Idempotent-Replay": "true"}
+    return Response(body, row.status or 200, headers, "application/json")

@@ -15,6 +15,7 @@ from thalweg.engine_client.documents import (
     StatsHistory,
     Transactions,
 )
+from thalweg.kernel.outside import outside
 
 Answer = TypeVar("Answer", bound=BaseModel)
 
@@ -99,6 +100,7 @@ class EngineClient:
             ) from error  # fmt: skip
 
     async def _request(self, method: str, path: str, body: dict[str, Any] | None = None) -> httpx.Response:
+        outside("an engine")
         try:
             response = await self._http.request(
                 method, self._url + path, json=body, timeout=self._timeout,

@@ -10,6 +10,7 @@ from thalweg.history.document import Stored
 from thalweg.history.repository import read_joined
 from thalweg.history.series import Series, resample, spans_of
 from thalweg.history.tiers import Tier, choose_step, choose_tier, floor
+from thalweg.kernel.context import release
 from thalweg.kernel.settings import Settings
 from thalweg.live.schemas import Sample
 
@@ -42,6 +43,7 @@ async def chart(
     points = max(1, -int((since - until) // timedelta(seconds=step)))
     until = since + timedelta(seconds=step * points)
     rows = await read_joined(session, tier, stream_id, since, until)
+    await release(session)
     series = await asyncio.to_thread(_resampled, rows, statistics, since, step, points)
     return Chart(tier, since, until, step, points, series)
 
@@ -58,6 +60,7 @@ async def samples_between(
     so many. A roll-up's sample holds the mean of its minute or hour; `interval_seconds` tells of how long."""
     step = choose_step(until - since, samples_max)
     rows = await read_joined(session, choose_tier(since, until, step, now, settings), stream_id, since, until)
+    await release(session)
     return await asyncio.to_thread(_samples, stream_id, rows, samples_max)
 
 

@@ -15,6 +15,7 @@ from psycopg.rows import DictRow, dict_row
 
 from thalweg.inspection.schemas import ConnectionTest, RoleFacts
 from thalweg.inspection.target import Target
+from thalweg.kernel.outside import outside
 
 STATEMENT_TIMEOUT_SECONDS = 20
 
@@ -105,6 +106,7 @@ def _failure_of(error: psycopg.Error, target: Target) -> ConnectionFailure:
 @asynccontextmanager
 async def connected(target: Target, timeout: int, *, read_only: bool = True) -> AsyncGenerator[Connection, None]:
     """In autocommit mode, read-only unless said otherwise. Raises ConnectionFailure; `timeout` is in seconds."""
+    outside("a database")
     await _check_reachable(target, timeout)
     conninfo = target.conninfo(
         connect_timeout=target.options.get("connect_timeout", timeout),

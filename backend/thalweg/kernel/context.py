@@ -1,16 +1,18 @@
 """What a request handler gets: the principal, the transaction and the process's resources."""
 
+import asyncio
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Protocol, cast
 
 import httpx
 from fastapi import Depends, Request, Response
-from fastapi.routing import APIRoute
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
 from redis.asyncio import Redis
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker
 
+from thalweg.kernel.http.strict import StrictRoute
+from thalweg.kernel.outside import HeldConnection, begin_request, end_request
 from thalweg.kernel.principal import Principal, Role
 from thalweg.kernel.problems import Problem
 from thalweg.kernel.secret_box import SecretBox
@@ -44,6 +46,8 @@ class Resources:
     http: httpx.AsyncClient
     secrets: SecretBox
     authenticator: Authenticator
+    login_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Logins of an address are counted one after another anyway: they queue here, without a connection."""
 
 
 @dataclass(frozen=True)
@@ -54,20 +58,37 @@ class Context:
     request_id: str
     address: str | None
 
+    async def release(self) -> None:
+        """Ends the transaction and gives its connection back, before anything outside is waited for: after what the
+        request reads, or after what it writes. What is asked of the session afterwards begins another transaction."""
+        await release(self.session)
 
-class TransactionalRoute(APIRoute):
-    """One transaction a request, committed before the response is sent, rolled back by any exception."""
+
+async def release(session: AsyncSession) -> None:
+    """As Context.release. Inside an idempotent request's work it is a mistake: half of that would be kept."""
+    if session.info.get("once_only"):
+        raise HeldConnection("an idempotent request cannot commit before its end: do this before or after")
+    await session.commit()
+
+
+class TransactionalRoute(StrictRoute):
+    """One transaction a request, committed before the response is sent, rolled back by any exception. Whoever waits
+    for something outside releases it before and begins another one after."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handler = super().get_route_handler()
 
         async def in_transaction(request: Request) -> Response:
             resources = cast(Resources, request.app.state.resources)
-            async with resources.sessions() as session:
-                request.state.session = session
-                response = await handler(request)
-                await session.commit()
-                return response
+            token = begin_request()
+            try:
+                async with resources.sessions() as session:
+                    request.state.session = session
+                    response = await handler(request)
+                    await session.commit()
+                    return response
+            finally:
+                end_request(token)
 
         return in_transaction
 

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Annotated, Protocol
+from typing import Annotated, Protocol, TypeVar
 
 from fastapi import Depends, Header, Request
 from fastapi.responses import Response
@@ -24,8 +24,13 @@ class Created:
         return Response(self.body.model_dump_json(by_alias=True), self.status, self.headers, "application/json")
 
 
+Prepared = TypeVar("Prepared")
+
+
 class IdempotencyStore(Protocol):
     """Implemented by `thalweg.db.idempotency`, wired by `thalweg.api`."""
+
+    async def answered(self, context: Context, key: str, request_hash: str) -> Response | None: ...
 
     async def run(
         self, context: Context, key: str, request_hash: str, work: Callable[[], Awaitable[Created]]
@@ -42,6 +47,20 @@ class Idempotency:
         if self.key is None:
             return (await work()).response()
         return await self.store.run(context, self.key, self.request_hash, work)
+
+    async def run_prepared(
+        self,
+        context: Context,
+        prepare: Callable[[], Awaitable[Prepared]],
+        work: Callable[[Prepared], Awaitable[Created]],
+    ) -> Response:
+        """`prepare` waits for what is outside: before the work's transaction, and not when the answer is known."""
+        if self.key is not None:
+            known = await self.store.answered(context, self.key, self.request_hash)
+            if known is not None:
+                return known
+        prepared = await prepare()
+        return await self.run(context, lambda: work(prepared))
 
 
 async def get_idempotency(

@@ -25,6 +25,11 @@ class Principal:
     user_id: str
     name: str
     role: Role
-    via: Literal["session", "token", "system"]
+    via: Literal["session", "token", "system", "anonymous"]
     credential_id: str
     """The session's or token's id: names the credential in the audit log."""
+
+
+def anonymous(name: str) -> Principal:
+    """Somebody who claims to be that user, for the audit log."""
+    return Principal("", name, Role.VIEWER, "anonymous", "")

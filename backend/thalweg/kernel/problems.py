@@ -24,6 +24,7 @@ TITLES: dict[str, tuple[int, str]] = {
     "invalid_transition": (409, "The stream's state does not allow this"),
     "preflight_failed": (409, "The databases are not ready for this stream"),
     "stale_resource": (412, "Somebody else has changed it meanwhile"),
+    "request_timeout": (408, "The request did not arrive in time"),
     "body_too_large": (413, "The request is too large"),
     "unsupported_media_type": (415, "The body is not JSON"),
     "invalid_request": (422, "The request is not valid"),

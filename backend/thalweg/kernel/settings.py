@@ -1,10 +1,11 @@
 """Typed settings, read once at start from THALWEG_* variables. Nothing else reads the environment."""
 
+import ipaddress
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, SecretStr, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -32,7 +33,20 @@ class Settings(BaseSettings):
         default=PACKAGE / "contract", description="Where parameters.json of the engine's contract lies."
     )
     migrations_directory: Path = REPOSITORY / "migrations"
-    cookie_secure: bool = Field(default=False, description="Turn on when the console is served by HTTPS.")
+    tls_certificate_file: Path | None = Field(
+        default=None, description="Certificate chain (PEM): API and console are served by HTTPS. Needs tls_key_file."
+    )
+    tls_key_file: Path | None = Field(default=None, description="The certificate's private key (PEM).")
+    trusted_proxies: Annotated[list[str], NoDecode] = Field(
+        default=[],
+        description="Addresses and ranges, with commas between, whose X-Forwarded-For and X-Forwarded-Proto count.",
+    )  # fmt: skip
+    request_seconds: float = Field(
+        default=30.0, gt=0, description="Within this the headers and the body of a request must have arrived."
+    )
+    cookie_secure: bool = Field(
+        default=False, description="Turn on when a proxy serves the console by HTTPS. With tls_certificate_file it is."
+    )
     session_seconds: int = Field(default=12 * 3600, ge=60)
     body_bytes_max: int = Field(default=1024 * 1024, ge=1024)
     store_pool_size: int = Field(default=10, ge=1, le=200)
@@ -84,7 +98,30 @@ class Settings(BaseSettings):
 
     @property
     def console_url(self) -> str:
-        return (self.public_url or f"http://{self.listen_host}:{self.listen_port}").rstrip("/")
+        scheme = "https" if self.serves_tls else "http"
+        return (self.public_url or f"{scheme}://{self.listen_host}:{self.listen_port}").rstrip("/")
+
+    @property
+    def serves_tls(self) -> bool:
+        return self.tls_certificate_file is not None
+
+    @property
+    def secure_cookies(self) -> bool:
+        return self.cookie_secure or self.serves_tls
+
+    @field_validator("trusted_proxies", mode="before")
+    @classmethod
+    def _ranges(cls, value: object) -> object:
+        parts = [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+        for part in parts if isinstance(parts, list) else []:
+            ipaddress.ip_network(part)
+        return parts
+
+    @model_validator(mode="after")
+    def _certificate_and_key(self) -> Self:
+        if (self.tls_certificate_file is None) != (self.tls_key_file is None):
+            raise ValueError("tls_certificate_file and tls_key_file go together")
+        return self
 
     @field_validator("store_url")
     @classmethod

@@ -13,10 +13,14 @@ from typing import Any, cast
 from pydantic import BaseModel
 from redis.asyncio import Redis
 
+from thalweg.kernel.outside import outside
 from thalweg.live.schemas import Sample
 
 EVENTS_KEY = "thalweg:events"
 EVENTS_KEPT = 5000
+HISTORY_KEY = "thalweg:history"
+HISTORY_EXPIRES_SECONDS = 30
+"""What a collector has told of its history is true for so long."""
 SAMPLES_EXPIRE_SECONDS = 7200
 RATES_KEPT = 120
 """Points of the small charts beside streams."""
@@ -59,7 +63,12 @@ class Bus:
     """Shares the process's Redis client. Thread-safe: no; one event loop."""
 
     def __init__(self, redis: Redis) -> None:
-        self._redis = redis
+        self._client = redis
+
+    @property
+    def _redis(self) -> Redis:
+        outside("Redis")
+        return self._client
 
     async def publish(self, events: Iterable[tuple[str, BaseModel]]) -> None:
         """(name, data) pairs, in order, in one round trip."""
@@ -68,6 +77,10 @@ class Bus:
             fields = {"name": name, "data": data.model_dump_json(by_alias=True)}
             pipeline.xadd(EVENTS_KEY, cast(Any, fields), maxlen=EVENTS_KEPT, approximate=True)
         await pipeline.execute()
+
+    async def tell_history(self, written: bool) -> None:
+        """For /readyz: whether the store takes samples. The collector tells it all the time."""
+        await self._redis.set(HISTORY_KEY, "ok" if written else "failing", ex=HISTORY_EXPIRES_SECONDS)
 
     async def add_samples(self, samples: list[Sample], kept: int) -> None:
         pipeline = self._redis.pipeline(transaction=False)

@@ -36,7 +36,9 @@ class Live:
 
 
 async def fresh_samples(context: Context, stream_ids: list[str]) -> dict[str, Sample] | None:
-    """By stream id, only those not older than FRESH. None when Redis cannot be reached."""
+    """By stream id, only those not older than FRESH. None when Redis cannot be reached.
+    Ends the request's transaction: ask for what the store has, or write it, before."""
+    await context.release()
     if not stream_ids:
         stream_ids = ["none"]  # Still asks Redis, so that the answer says whether it lives.
     try:
@@ -49,8 +51,9 @@ async def fresh_samples(context: Context, stream_ids: list[str]) -> dict[str, Sa
 
 
 async def live_of(context: Context, rows: list[StreamRow]) -> tuple[dict[str, Live], bool]:
-    """By stream id; false when Redis cannot be reached: then there are no samples."""
-    samples = await fresh_samples(context, [row.id for row in rows])
+    """By stream id; false when Redis cannot be reached: then there are no samples. Ends the
+    request's transaction, as fresh_samples does."""
     sources = await source_readings(context.session, sorted({row.source_id for row in rows}))
+    samples = await fresh_samples(context, [row.id for row in rows])
     known = samples or {}
     return {row.id: Live(row.id, known.get(row.id), sources.get(row.source_id)) for row in rows}, samples is not None

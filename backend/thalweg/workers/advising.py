@@ -8,12 +8,12 @@ import structlog
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
-from thalweg.db.models import AdvisorCureRow, AdvisorScheduleRow
+from thalweg.db.models import AdvisorScheduleRow
 from thalweg.features.advisor import repository
 from thalweg.features.advisor.cures import measure
 from thalweg.features.advisor.gathering import Span
 from thalweg.features.advisor.schemas import RunReason, RunScope
-from thalweg.features.advisor.taking import RunRequest, take_run
+from thalweg.features.advisor.taking import RunRequest, keep_run, take_run
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
 from thalweg.kernel.tasks import stop_task
@@ -84,6 +84,10 @@ class AdvisorWatch:
                 scope, Span(seconds=row.window_seconds), RunReason.SCHEDULE, "schedule", detail=row.name
             )
             run = await take_run(session, self._resources, request)
+            row = await session.get(AdvisorScheduleRow, schedule_id, with_for_update=True, populate_existing=True)
+            if row is None:
+                return
+            await keep_run(session, run)
             row.last_at, row.last_run_id = at, run.id
             # What was missed while nobody led is not made up for.
             row.next_at = max(row.next_at + timedelta(seconds=row.interval_seconds), at)
@@ -91,9 +95,7 @@ class AdvisorWatch:
 
     async def _measure(self, cure_id: int, at: datetime) -> None:
         async with self._resources.sessions() as session:
-            row = await session.get(AdvisorCureRow, cure_id, with_for_update=True)
-            if row is not None and row.measure_at is not None and row.measure_at <= at:
-                await measure(session, self._resources, row, at)
+            await measure(session, self._resources, cure_id, at)
             await session.commit()
 
     async def _retain(self, at: datetime) -> None:

@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from thalweg.engine_client.client import EngineClient, EngineFailure
 from thalweg.engine_client.documents import EngineStats, HistorySample, StreamStatus
 from thalweg.history import repository as history
+from thalweg.kernel.context import release
 from thalweg.kernel.settings import Settings
 from thalweg.live.rates import Reading, sample_of
 from thalweg.live.schemas import Sample
@@ -35,6 +36,7 @@ async def backfill(
     kept = timedelta(seconds=settings.history_second_kept)
     known = await history.newest(session, engine_id, poll.asked_at - kept)
     known |= {stream_id: at for stream_id, at in memory.offered.items() if at > known.get(stream_id, EPOCH)}
+    await release(session)
     streams = [stream.id for stream in poll.stats.streams]
     since = min((known.get(stream_id, EPOCH) for stream_id in streams), default=EPOCH)
     readings: dict[str, Reading] = {}

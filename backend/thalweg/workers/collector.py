@@ -114,8 +114,16 @@ class Collector:
             if self._history_task is not None and self._history_task.exception() is not None:
                 log.error("history ended", exc_info=self._history_task.exception())
             self._history_task = asyncio.create_task(self._history.run(), name="history")
+        await self._tell_history()
         if not self._advisor.running:
             self._advisor.start()
+
+    async def _tell_history(self) -> None:
+        self._alerts.live.history_failing_since = self._history.failing_since
+        try:
+            await self._bus.tell_history(self._history.failing_since is None)
+        except (RedisError, OSError) as error:
+            self._outage("redis", error)
 
     async def _watch(self, engine: EngineRow) -> None:
         memory = self._memories[engine.id] = EngineMemory()
@@ -171,13 +179,11 @@ class Collector:
             return
         self._over(f"history of {engine_id}")
         memory.missed = False
-        self._offer(engine_id, memory, parts)
+        self._offer(engine_id, memory, parts, missed=True)
         self._alerts.live.put_missed(parts, now())
-        if parts:
-            log.info("history caught up", engine_id=engine_id, samples=len(parts))
 
-    def _offer(self, engine_id: str, memory: EngineMemory, parts: list[Sample]) -> None:
-        self._history.offer(engine_id, parts)
+    def _offer(self, engine_id: str, memory: EngineMemory, parts: list[Sample], *, missed: bool = False) -> None:
+        self._history.offer(engine_id, parts, missed=missed)
         memory.offered |= {part.stream_id: part.at for part in parts}
 
     def _history_lost(self) -> None:

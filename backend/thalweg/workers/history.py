@@ -21,8 +21,8 @@ from thalweg.kernel.context import Resources
 from thalweg.live.schemas import Sample
 
 log = structlog.get_logger(__name__)
-WAITING_MAX = 200_000
-"""Samples that wait to be written: more than a store that answers at all leaves lying."""
+BATCH = 20_000
+"""Samples in one transaction."""
 ROLL_AFTER = timedelta(seconds=10)
 """A minute is rolled up so long after its end: its last samples are still on their way."""
 LOOK_BACK = timedelta(days=1)
@@ -38,15 +38,19 @@ class HistoryWriter:
         self._lost = lost
         self._settings = resources.settings
         self._waiting: list[tuple[str, Sample]] = []
+        self._catching_up: dict[str, int] = {}
+        self.failing_since: datetime | None = None
+        """Nothing could be written since then."""
         self._covered: dict[Tier, partitions.Covered] = {}
         self._maintain_at: datetime | None = None
         self._touched: datetime | None = None
         self._looked_back = False
-        self._down = False
 
-    def offer(self, engine_id: str, samples: list[Sample]) -> None:
-        """What one engine told; in the order of time for each stream."""
+    def offer(self, engine_id: str, samples: list[Sample], *, missed: bool = False) -> None:
+        """What one engine told; in the order of time for each stream. `missed`: of its own memory, after a gap."""
         self._waiting += [(engine_id, sample) for sample in samples]
+        if missed and samples:
+            self._catching_up[engine_id] = self._catching_up.get(engine_id, 0) + len(samples)
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -54,13 +58,13 @@ class HistoryWriter:
             await asyncio.sleep(self._settings.poll_interval)
             try:
                 await self.turn(now())
-                if self._down:
+                if self.failing_since is not None:
                     log.info("history is written again")
-                self._down = False
+                self.failing_since = None
             except OUTAGES as error:
-                if not self._down:
+                if self.failing_since is None:
                     log.warning("history cannot be written", error=str(error))
-                self._down = True
+                    self.failing_since = now()
                 self._give_up()
 
     async def turn(self, at: datetime) -> None:
@@ -77,6 +81,7 @@ class HistoryWriter:
 
     def _give_up(self) -> None:
         self._waiting.clear()
+        self._catching_up.clear()
         self._touched = self._maintain_at = None
         self._looked_back = False
         self._lost()
@@ -89,11 +94,16 @@ class HistoryWriter:
         self._maintain_at = self._maintain_at or at
 
     async def _write(self, at: datetime) -> None:
-        waiting, self._waiting = self._waiting[:WAITING_MAX], []
-        if not waiting:
-            return
+        waiting, self._waiting = self._waiting, []
+        caught_up, self._catching_up = self._catching_up, {}
+        for begin in range(0, len(waiting), BATCH):
+            await self._write_batch(waiting[begin : begin + BATCH])
+        for engine_id, samples in caught_up.items():
+            log.info("history caught up", engine_id=engine_id, samples=samples)
+
+    async def _write_batch(self, batch: list[tuple[str, Sample]]) -> None:
         covered = self._covered[SECONDS]
-        rows = await asyncio.to_thread(_stored, [item for item in waiting if covered.begin <= item[1].at < covered.end])
+        rows = await asyncio.to_thread(_stored, [item for item in batch if covered.begin <= item[1].at < covered.end])
         if rows:
             async with self._resources.sessions() as session:
                 await repository.write(session, SECONDS, rows)

@@ -6,25 +6,27 @@ done is written down, too. The second snapshot, and whether it helped, come from
 with the change.
 """
 
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from thalweg.advisor.finding import Cure, CureKind, Finding
 from thalweg.db.audit import record
-from thalweg.db.models import AdvisorCureRow, DatabaseRow, StreamRow
+from thalweg.db.models import AdvisorCureRow, AdvisorRunRow, DatabaseRow, StreamRow
 from thalweg.db.operations import OperationKind, start_database_work
 from thalweg.features.advisor.cures import by_hand, existing_cure, index_of, resource_of
 from thalweg.features.advisor.gathering import Span
 from thalweg.features.advisor.presentation import run_of
 from thalweg.features.advisor.schemas import AppliedCure, CureApply, CureState, RunReason, RunScope
 from thalweg.features.advisor.service import existing_run
-from thalweg.features.advisor.taking import RunRequest, take_run
+from thalweg.features.advisor.taking import RunRequest, keep_run, take_run
 from thalweg.features.databases.inspections import problem_of
 from thalweg.features.streams import destination_actions
 from thalweg.features.streams import service as streams
+from thalweg.features.streams.parameters import effective
 from thalweg.features.streams.schemas import DestinationUpdate, StreamUpdate
 from thalweg.inspection.connection import ConnectionFailure
-from thalweg.inspection.indexes import PHASES, check_may_create
+from thalweg.inspection.indexes import PHASES, IndexName, check_may_create
 from thalweg.inspection.target import target_of
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
@@ -35,8 +37,29 @@ AT_WORK = (CureState.APPLYING, CureState.UNDOING)
 OVER = {CureState.UNDONE: "was taken back already", CureState.FAILED: "was not carried out"}
 
 
-async def apply_cure(context: Context, body: CureApply) -> Created:
+@dataclass(frozen=True)
+class Prepared:
+    """What the databases were asked for. `snapshot` is not written down yet; none is taken of what a person has done:
+    what the path was before is in the run with the finding."""
+
+    finding: Finding
+    cure: Cure
+    snapshot: AdvisorRunRow | None
+
+
+async def prepare_cure(context: Context, body: CureApply) -> Prepared:
+    """Raises a problem with the SQL to run by hand where the destination's user may not create the index."""
     finding, cure = _chosen(run_of(await existing_run(context, body.run_id, whole=True)).findings_ranked, body)
+    stream = await streams.existing_stream(context, finding.stream_id)
+    if body.by_hand:
+        return Prepared(finding, cure, None)
+    if cure.kind is CureKind.SQL:
+        await _check_may_create(context, cure)
+    return Prepared(finding, cure, await _snapshot(context, stream, finding, body.measure_after_seconds))
+
+
+async def apply_cure(context: Context, body: CureApply, prepared: Prepared) -> Created:
+    finding, cure = prepared.finding, prepared.cure
     stream = await streams.existing_stream(context, finding.stream_id)
     at = now()
     row = AdvisorCureRow(
@@ -45,15 +68,14 @@ async def apply_cure(context: Context, body: CureApply) -> Created:
         parameters_before={}, parameters_after={}, applied_by=context.principal.name,
         measure_seconds=body.measure_after_seconds, created_at=at,
     )  # fmt: skip
-    if body.by_hand:
-        # What the path was before is in the run with the finding: a snapshot of now has the change already.
+    if prepared.snapshot is None:
         row.state, row.sql, row.before_run_id = CureState.MEASURING, cure.sql, body.run_id
         row.measure_at = at + timedelta(seconds=body.measure_after_seconds)
     elif cure.kind is CureKind.SQL:
+        row.before_run_id = (await keep_run(context.session, prepared.snapshot)).id
         await _apply_index(context, row, cure)
-        row.before_run_id = await _snapshot(context, stream, finding, body.measure_after_seconds)
     else:
-        row.before_run_id = await _snapshot(context, stream, finding, body.measure_after_seconds)
+        row.before_run_id = (await keep_run(context.session, prepared.snapshot)).id
         await _apply_parameters(context, row, stream, cure)
         row.measure_at = at + timedelta(seconds=body.measure_after_seconds)
     context.session.add(row)
@@ -77,12 +99,12 @@ def _chosen(findings: list[Finding], body: CureApply) -> tuple[Finding, Cure]:
     return finding, cure
 
 
-async def _snapshot(context: Context, stream: StreamRow, finding: Finding, seconds: int) -> int:
+async def _snapshot(context: Context, stream: StreamRow, finding: Finding, seconds: int) -> AdvisorRunRow:
     scope = RunScope(stream_id=stream.id, component_id=None, window_seconds=seconds)
     request = RunRequest(
         scope, Span(seconds=seconds), RunReason.BEFORE_CURE, context.principal.name, detail=finding.title
     )
-    return (await take_run(context.session, context.resources, request)).id
+    return await take_run(context.session, context.resources, request)
 
 
 # --- parameters
@@ -98,9 +120,9 @@ async def _apply_parameters(context: Context, row: AdvisorCureRow, stream: Strea
 async def _effective(
     context: Context, stream_id: str, destination_id: str | None, names: list[str]
 ) -> dict[str, Any]:  # fmt: skip
-    shown = await streams.get_stream(context, stream_id)
-    values = dict(shown.effective_parameters)
-    values |= {} if destination_id is None else _own(await streams.existing_stream(context, stream_id), destination_id)
+    stream = await streams.existing_stream(context, stream_id)
+    values = effective(streams.definitions_of(context), stream.parameters)
+    values |= {} if destination_id is None else _own(stream, destination_id)
     return {name: values[name] for name in names}
 
 
@@ -111,32 +133,44 @@ def _own(stream: StreamRow, destination_id: str) -> dict[str, Any]:
 async def _change(context: Context, row: AdvisorCureRow, changes: dict[str, Any]) -> None:
     """Through the services that every change of parameters goes through."""
     if row.destination_id is None:
-        await streams.update_stream(context, row.stream_id, StreamUpdate(parameters=changes), "*", None)
+        await streams.change_stream(context, row.stream_id, StreamUpdate(parameters=changes), "*", None)
         return
-    own = _own(await streams.existing_stream(context, row.stream_id), row.destination_id) | changes
+    stream = await streams.existing_stream(context, row.stream_id)
+    own = _own(stream, row.destination_id) | changes
     # What is as the stream has it needs no value of its own.
-    whole = (await streams.get_stream(context, row.stream_id)).effective_parameters
+    whole = effective(streams.definitions_of(context), stream.parameters)
     kept = {name: value for name, value in own.items() if name not in changes or value != whole[name]}
     body = DestinationUpdate(parameters=kept)
-    await destination_actions.update(context, row.stream_id, row.destination_id, body, "*")
+    await destination_actions.change(context, row.stream_id, row.destination_id, body, "*")
 
 
 # --- an index
 
 
-async def _apply_index(context: Context, row: AdvisorCureRow, cure: Cure) -> None:
-    """Raises a problem with the SQL to run by hand where the destination's user may not."""
+async def _check_may_create(context: Context, cure: Cure) -> None:
     assert cure.index is not None  # noqa: S101
-    row.state, row.sql, row.index_name = CureState.APPLYING, cure.sql, cure.index.model_dump()
-    database = await context.session.get(DatabaseRow, cure.database_id)
-    if database is None:
-        raise not_found("database", cure.database_id or "")
-    resources = context.resources
-    target, timeout = target_of(database, resources.secrets), resources.settings.database_connect_timeout
+    target = target_of(await _database(context, cure.database_id), context.resources.secrets)
+    await context.release()
     try:
-        await check_may_create(target, index_of(row), cure.sql or "", timeout)
+        await check_may_create(
+            target, IndexName(cure.index.schema_name, cure.index.table, cure.index.name), cure.sql or "",
+            context.resources.settings.database_connect_timeout,
+        )  # fmt: skip
     except ConnectionFailure as failure:
         raise problem_of(failure) from failure
+
+
+async def _database(context: Context, database_id: str | None) -> DatabaseRow:
+    row = await context.session.get(DatabaseRow, database_id)
+    if row is None:
+        raise not_found("database", database_id or "")
+    return row
+
+
+async def _apply_index(context: Context, row: AdvisorCureRow, cure: Cure) -> None:
+    assert cure.index is not None  # noqa: S101
+    row.state, row.sql, row.index_name = CureState.APPLYING, cure.sql, cure.index.model_dump()
+    database = await _database(context, cure.database_id)
     row.database_id = database.id
     await _start(context, row, database, OperationKind.INDEX_CREATE)
 
@@ -169,9 +203,7 @@ async def undo_cure(context: Context, cure_id: int) -> AppliedCure:
         await _change(context, row, row.parameters_before)
         row.state, row.undone_at = CureState.UNDONE, now()
     else:
-        database = await context.session.get(DatabaseRow, row.database_id)
-        if database is None:
-            raise not_found("database", row.database_id or "")
+        database = await _database(context, row.database_id)
         row.state = CureState.UNDOING
         await _start(context, row, database, OperationKind.INDEX_DROP)
     await context.session.flush()

@@ -19,7 +19,11 @@ async def apply_cure(body: CureApply, context: Operator, once: OnceOnly) -> Resp
 
     With `by_hand` nothing is changed: what a person has done is judged, against the run with the finding.
     """
-    return await once.run(context, lambda: advisor_cure.apply_cure(context, body))
+    return await once.run_prepared(
+        context,
+        lambda: advisor_cure.prepare_cure(context, body),
+        lambda prepared: advisor_cure.apply_cure(context, body, prepared),
+    )
 
 
 @router.post("/cures/{cure_id}:undo", operation_id="advisor_cures_undo")

@@ -17,7 +17,7 @@ from thalweg.kernel.idempotency import Created
 from thalweg.kernel.problems import Problem
 from thalweg.kernel.rules import TableRules
 from thalweg.workflows.stream_placement import check_apart, engine_for
-from thalweg.workflows.stream_preparation import Planned, database_of, not_ready, preflight, twice
+from thalweg.workflows.stream_preparation import Planned, check_still_apart, database_of, not_ready, preflight, twice
 
 ID_LENGTH_MAX = 16
 
@@ -47,14 +47,16 @@ def _new_id(row: StreamRow, name: str) -> str:
 
 
 async def add_destination(context: Context, stream_id: str, body: DestinationCreate) -> Created:
+    """After `check_destination`."""
     database = await database_of(context, "/database_id", body.database_id)
-    await _check(context, stream_id, body, database)
     row = await streams.stream_by_id(context.session, stream_id, lock=True)
     if row is None or row.desired_status == DesiredStatus.DROPPED:
         raise being_deleted()
     engine = row.capture_engine if body.engine_id is None else await engine_for(context, body.engine_id)
     check_apart(row.capture_engine, engine, "/engine_id", [one.engine for one in row.destinations])
     _check_room(row, database)
+    wanted = Planned(database, {**row.parameters, **body.parameters})
+    await check_still_apart(context, [wanted], row.tables, {database.id: "/database_id"}, row)
     row.fans_out = True
     one = attach(row, database, engine, dict(body.parameters))
     await streams.next_revisions(context.session, row)
@@ -70,7 +72,9 @@ async def add_destination(context: Context, stream_id: str, body: DestinationCre
     return Created(accepted, 202, {"Location": f"/api/v1/operations/{operation.id}"})
 
 
-async def _check(context: Context, stream_id: str, body: DestinationCreate, database: DatabaseRow) -> None:
+async def check_destination(context: Context, stream_id: str, body: DestinationCreate) -> None:
+    """Raises preflight_failed with each failed check when the database is not ready."""
+    database = await database_of(context, "/database_id", body.database_id)
     """Looks into both databases, which may take seconds: nothing is locked meanwhile."""
     row = await existing_stream(context, stream_id)
     if row.desired_status == DesiredStatus.DROPPED:

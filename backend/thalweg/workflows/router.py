@@ -40,7 +40,11 @@ async def create_stream(body: StreamCreate, context: Operator, once: OnceOnly) -
 
     The operation finishes when the initial copy is done.
     """
-    return await once.run(context, lambda: stream_creation.create_stream(context, body))
+    return await once.run_prepared(
+        context,
+        lambda: stream_creation.checked_tables(context, body),
+        lambda tables: stream_creation.create_stream(context, body, tables),
+    )
 
 
 @router.patch("/streams/{stream_id}", operation_id="streams_update")
@@ -66,4 +70,8 @@ async def add_destination(stream_id: IdPath, body: DestinationCreate, context: O
 
     The operation finishes when the new destination has caught up.
     """
-    return await once.run(context, lambda: destination_addition.add_destination(context, stream_id, body))
+    return await once.run_prepared(
+        context,
+        lambda: destination_addition.check_destination(context, stream_id, body),
+        lambda _: destination_addition.add_destination(context, stream_id, body),
+    )

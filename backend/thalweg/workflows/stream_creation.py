@@ -11,7 +11,7 @@ from thalweg.db.operations import (
 )
 from thalweg.features.streams import repository as streams
 from thalweg.features.streams.lifecycle import DesiredStatus
-from thalweg.features.streams.schemas import StreamCreate
+from thalweg.features.streams.schemas import Json, StreamCreate
 from thalweg.features.streams.service import desired_facts
 from thalweg.kernel.context import Context
 from thalweg.kernel.idempotency import Created
@@ -19,24 +19,40 @@ from thalweg.kernel.ids import new_id
 from thalweg.kernel.problems import name_taken
 from thalweg.workflows.destination_addition import attach
 from thalweg.workflows.stream_placement import place
-from thalweg.workflows.stream_preparation import database_of, not_ready, planned, preflight
+from thalweg.workflows.stream_preparation import check_still_apart, database_of, not_ready, planned, preflight
 
 
-async def create_stream(context: Context, body: StreamCreate) -> Created:
+async def checked_tables(context: Context, body: StreamCreate) -> list[Json]:
+    """The tables that the rules choose, of databases that are ready. Raises preflight_failed with each failed check."""
+    if await streams.name_is_taken(context.session, body.name):
+        raise name_taken("stream", body.name)
+    source = await database_of(context, "/source_id", body.source_id)
+    destinations = await planned(context, body.destinations, body.parameters)
+    await place(context, body.capture_engine_id, body.destinations)
+    result = await preflight(context, source, destinations, body.rules, body.parameters)
+    if not result.preflight.ready:
+        raise not_ready(result.preflight, "Nothing was created.", pointers_of(body))
+    return [{"schema": schema, "table": table} for schema, table in result.tables]
+
+
+def pointers_of(body: StreamCreate) -> dict[str, str]:
+    """Where the request has each destination's database."""
+    return {one.database_id: f"/destinations/{at}/database_id" for at, one in enumerate(body.destinations)}
+
+
+async def create_stream(context: Context, body: StreamCreate, tables: list[Json]) -> Created:
+    """`tables` are the checked ones. What has changed in the store since they were is noticed here."""
     if await streams.name_is_taken(context.session, body.name):
         raise name_taken("stream", body.name)
     source = await database_of(context, "/source_id", body.source_id)
     destinations = await planned(context, body.destinations, body.parameters)
     placement = await place(context, body.capture_engine_id, body.destinations)
-    result = await preflight(context, source, destinations, body.rules, body.parameters)
-    if not result.preflight.ready:
-        pointers = {one.database_id: f"/destinations/{at}/database_id" for at, one in enumerate(body.destinations)}
-        raise not_ready(result.preflight, "Nothing was created.", pointers)
+    await check_still_apart(context, destinations, tables, pointers_of(body))
     row = StreamRow(
         id=new_id(), name=body.name, source_id=source.id, capture_engine_id=placement.capture.id,
         fans_out=len(destinations) > 1,
         rules=body.rules.model_dump(by_alias=True), parameters=body.parameters, force=False,
-        tables=[{"schema": schema, "table": table} for schema, table in result.tables],
+        tables=tables,
         desired_status=DesiredStatus.ENABLED if body.start else DesiredStatus.DISABLED, destinations=[],
     )  # fmt: skip
     for one, database, engine in zip(

@@ -6,6 +6,7 @@ from thalweg.db.models import DatabaseRow, StreamRow
 from thalweg.features.streams.parameters import check_destination_parameters, check_parameters
 from thalweg.features.streams.schemas import (
     DestinationCreate,
+    Json,
     Parameters,
     PreflightRequest,
     StreamParameter,
@@ -35,6 +36,7 @@ from thalweg.workflows import repository
 async def preview_tables(context: Context, body: TablePreviewRequest) -> TablePreview:
     source = await database_of(context, "/source_id", body.source_id)
     target = target_of(source, context.resources.secrets)
+    await context.release()
     try:
         async with connected(target, context.resources.settings.database_connect_timeout) as connection:
             tables = await read_tables(connection)
@@ -109,6 +111,7 @@ async def preflight(
     check_parameters(definitions, parameters)
     secrets = context.resources.secrets
     plugin = str(parameters.get("source_plugin", definitions["source_plugin"].default))
+    await context.release()
     result = await preflight_stream(
         target_of(source, secrets),
         [
@@ -154,6 +157,19 @@ def _pointer(check: Check, pointers: dict[str, str]) -> str:
     if check.side is CheckSide.SOURCE:
         return "/source_id"
     return pointers.get(check.database_id or "", next(iter(pointers.values()), ""))
+
+
+async def check_still_apart(
+    context: Context, destinations: list[Planned], tables: list[Json], pointers: dict[str, str],
+    of: StreamRow | None = None,
+) -> None:  # fmt: skip
+    """Again, in the transaction that writes: another stream may have been made since the databases were looked into."""
+    names = [(str(table["schema"]), str(table["table"])) for table in tables]
+    for one in destinations:
+        check = await _check_other_streams(context, one.database, names, of)
+        if check.status is CheckStatus.FAILED:
+            named = check.model_copy(update={"database_id": one.database.id})
+            raise not_ready(preflight_of([named]), "Nothing was changed.", pointers)
 
 
 async def _check_other_streams(

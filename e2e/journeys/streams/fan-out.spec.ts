@@ -102,6 +102,7 @@ test("the wizard makes a stream with two destinations, and both get the rows", a
 
   await page.getByRole("button", { name: `Parameters of ${archive.name}` }).click();
   const dialog = page.getByRole("dialog", { name: `Parameters of ${archive.name}` });
+  await dialog.getByRole("button", { name: /^Show \d+ advanced/ }).click();
   await dialog.getByRole("textbox", { name: "queue_spill_limit_mb" }).fill("2048");
   await page.screenshot({ path: test.info().outputPath("parameters.png") });
   await dialog.getByRole("button", { name: "Save parameters" }).click();

@@ -105,6 +105,7 @@ test("the wizard finds a table without a key, shows its cure, and creates the st
 
   await wizard.goOnTo("Parameters");
   await expect(page.getByRole("textbox", { name: "parallelism" })).toHaveValue(/^4/);
+  await page.getByRole("button", { name: /^Show \d+ advanced/ }).click();
   await page.getByRole("textbox", { name: "copy_range_rows" }).fill("50000");
   await wizard.goOnTo("Review");
   await page.getByLabel("Stream name").fill(sales.stream);

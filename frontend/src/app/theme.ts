@@ -2,6 +2,7 @@ import {
   ActionIcon,
   Badge,
   Button,
+  Checkbox,
   type CSSVariablesResolver,
   createTheme,
   Drawer,
@@ -75,7 +76,7 @@ export const theme = createTheme({
     },
   },
   components: {
-    Button: Button.extend({ defaultProps: { size: "xs" } }),
+    Button: Button.extend({ defaultProps: { size: "xs" }, styles: { root: { minHeight: 24 } } }),
     ActionIcon: ActionIcon.extend({ defaultProps: { variant: "subtle", color: "gray" } }),
     Badge: Badge.extend({ defaultProps: { variant: "default", radius: "sm", tt: "none", fw: 500 } }),
     Modal: Modal.extend({ defaultProps: { ...dialog, centered: true } }),
@@ -95,6 +96,7 @@ export const theme = createTheme({
     PasswordInput: PasswordInput.extend(field),
     NumberInput: NumberInput.extend(field),
     Select: Select.extend(field),
+    Checkbox: Checkbox.extend({ styles: { body: { minHeight: 24, alignItems: "center" } } }),
     Textarea: Textarea.extend(field),
   },
 });

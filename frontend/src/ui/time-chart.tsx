@@ -3,6 +3,8 @@ import { useEffect, useId, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { asText, type Maybe, type Quantity } from "@/lib/format";
+import type { Tone } from "@/lib/states";
+import { clipAt } from "./clip";
 import classes from "./time-chart.module.css";
 
 export interface Series {
@@ -29,6 +31,16 @@ interface TimeChartProps {
   /** Ticks at powers of two: for bytes. */
   binary?: boolean;
   height?: number;
+  /** A range that is marked, in milliseconds since the epoch. */
+  selected?: { from: number; until: number };
+  /** What happened meanwhile: a line at each, in the tone's colour. */
+  marks?: ChartMark[];
+}
+
+export interface ChartMark {
+  /** Milliseconds since the epoch. */
+  at: number;
+  tone: Tone;
 }
 
 /** Less is a click. */
@@ -49,6 +61,8 @@ function token(name: string): string {
 export function TimeChart(props: TimeChartProps) {
   const { title, times, series, format, height = 180 } = props;
   const [asTable, setAsTable] = useState(false);
+  const [whole, setWhole] = useState(false);
+  const clip = useMemo(() => clipAt(series.map(({ values }) => values)), [series]);
   const id = useId();
   return (
     <Box component="section" className={classes.chart} aria-labelledby={id}>
@@ -56,22 +70,38 @@ export function TimeChart(props: TimeChartProps) {
         <Title order={3} id={id}>
           {title}
         </Title>
-        <Button
-          size="compact-xs"
-          variant="subtle"
-          color="gray"
-          aria-pressed={asTable}
-          onClick={() => setAsTable((now) => !now)}
-          aria-label={`${title}: show as ${asTable ? "chart" : "table"}`}
-        >
-          {asTable ? "Chart" : "Table"}
-        </Button>
+        <Group gap={4} wrap="nowrap">
+          {clip !== null && !asTable && (
+            <Button
+              size="compact-xs"
+              h={24}
+              variant="subtle"
+              color="gray"
+              aria-label={`${title}: ${whole ? "clip the axis" : "show the whole axis"}`}
+              title={whole ? "One spike hides the rest" : "Clipped: higher values leave the picture"}
+              onClick={() => setWhole((now) => !now)}
+            >
+              {whole ? "Clip" : "Clipped"}
+            </Button>
+          )}
+          <Button
+            size="compact-xs"
+            h={24}
+            variant="subtle"
+            color="gray"
+            aria-pressed={asTable}
+            onClick={() => setAsTable((now) => !now)}
+            aria-label={`${title}: show as ${asTable ? "chart" : "table"}`}
+          >
+            {asTable ? "Chart" : "Table"}
+          </Button>
+        </Group>
       </Group>
       <Legend series={series} format={format} lastKnown={props.span !== undefined} />
       {asTable ? (
         <ChartTable title={title} times={times} series={series} format={format} height={height} />
       ) : (
-        <Plot {...props} height={height} />
+        <Plot {...props} height={height} clip={whole ? null : clip} />
       )}
     </Box>
   );
@@ -142,7 +172,7 @@ function gapsAsNull(values: Maybe[]): (number | null)[] {
   return values.includes(undefined) ? values.map((value) => value ?? null) : (values as (number | null)[]);
 }
 
-function Plot(props: TimeChartProps & { height: number }) {
+function Plot(props: TimeChartProps & { height: number; clip: number | null }) {
   const { title, times, series, format, height, windowSeconds, binary = false, span, syncKey } = props;
   const host = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
@@ -153,6 +183,8 @@ function Plot(props: TimeChartProps & { height: number }) {
   const selectable = props.onSelect !== undefined;
   const shown = useRef(span);
   shown.current = span;
+  const over = useRef({ selected: props.selected, marks: props.marks, clip: props.clip });
+  over.current = { selected: props.selected, marks: props.marks, clip: props.clip };
   const scheme = useScheme();
   const shape = series.map((one) => `${one.label}\n${one.colour}`).join("\n\n");
 
@@ -197,6 +229,10 @@ function Plot(props: TimeChartProps & { height: number }) {
           ...(syncKey ? { sync: { key: syncKey } } : {}),
         },
         hooks: {
+          draw: [
+            (self) => drawSelected(self, over.current.selected),
+            (self) => drawMarks(self, over.current.marks ?? []),
+          ],
           setSelect: [
             (self) => {
               const { left, width } = self.select;
@@ -213,7 +249,7 @@ function Plot(props: TimeChartProps & { height: number }) {
               return [windowSeconds ? high - windowSeconds : low, high];
             },
           },
-          y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.1 : 1] },
+          y: { range: (_plot, _low, high) => [0, over.current.clip ?? (high > 0 ? high * 1.1 : 1)] },
         },
         axes: [
           {
@@ -228,7 +264,10 @@ function Plot(props: TimeChartProps & { height: number }) {
             space: 30,
             ...(binary ? { incrs: BINARY_STEPS } : {}),
             gap: 6,
-            values: (_plot, ticks) => ticks.map((tick) => asText(latest.current(tick))),
+            values: (self, ticks) =>
+              valueTicks(ticks, isZero(self)).map((tick) =>
+                tick === null ? "" : asText(latest.current(tick)),
+              ),
           },
         ],
         series: [{}, ...lines],
@@ -249,11 +288,54 @@ function Plot(props: TimeChartProps & { height: number }) {
   useEffect(() => {
     plot.current?.setData(data);
   }, [data]);
+  const { selected, marks, clip } = props;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: drawn anew when what lies over the lines changes
+  useEffect(() => {
+    plot.current?.setData(dataNow.current);
+  }, [selected?.from, selected?.until, marks, clip]);
 
   const now = series
     .map((one) => `${one.label} ${asText(format(newestOf(one.values, span !== undefined)))}`)
     .join(", ");
   return <div ref={host} role="img" aria-label={`${title}, now: ${now}`} style={{ height }} />;
+}
+
+/** A translucent band over what was dragged. */
+function drawSelected({ ctx, bbox, valToPos }: uPlot, selected: TimeChartProps["selected"]): void {
+  if (!selected) return;
+  const [left, right] = [selected.from, selected.until].map((at) =>
+    Math.min(bbox.left + bbox.width, Math.max(bbox.left, valToPos(at / 1000, "x", true))),
+  ) as [number, number];
+  ctx.save();
+  ctx.globalAlpha = 0.16;
+  ctx.fillStyle = token("--accent");
+  ctx.fillRect(left, bbox.top, Math.max(2, right - left), bbox.height);
+  ctx.restore();
+}
+
+function drawMarks({ ctx, bbox, valToPos }: uPlot, marks: ChartMark[]): void {
+  ctx.save();
+  ctx.setLineDash([4, 3]);
+  ctx.lineWidth = 1.5;
+  for (const { at, tone } of marks) {
+    const x = valToPos(at / 1000, "x", true);
+    if (x < bbox.left || x > bbox.left + bbox.width) continue;
+    ctx.strokeStyle = token(`--tone-${tone}`);
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+  }
+  ctx.restore();
+}
+
+function isZero({ data }: uPlot): boolean {
+  return data.slice(1).every((line) => Array.from(line ?? []).every((value) => !value));
+}
+
+/** Where all is zero the axis has no scale: only the zero means something. */
+export function valueTicks(ticks: number[], allZero: boolean): (number | null)[] {
+  return allZero ? ticks.map((tick) => (tick === 0 ? 0 : null)) : ticks;
 }
 
 function spanSeconds({ scales }: uPlot): number {

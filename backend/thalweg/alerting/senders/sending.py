@@ -6,11 +6,13 @@ from thalweg.alerting.senders.log import write_log
 from thalweg.alerting.senders.settings import ChannelKind, EmailSettings, WebhookSettings
 from thalweg.alerting.senders.webhook import post_webhook
 from thalweg.db.models import AlertChannelRow
+from thalweg.kernel.outside import outside
 from thalweg.kernel.secret_box import SecretBox
 
 
 async def send(channel: AlertChannelRow, secrets: SecretBox, notice: Notice, timeout: float) -> Delivered:
     """`timeout` in seconds, for the whole try. Raises SecretKeyError when the channel's secret cannot be read."""
+    outside("the receiver of a notice")
     secret = secrets.open(channel.secret_sealed) if channel.secret_sealed else ""
     match ChannelKind(channel.kind):
         case ChannelKind.WEBHOOK:

@@ -40,6 +40,8 @@ class TokenRow(Identified, Base):
     expires_at: Mapped[datetime | None]
     last_used_at: Mapped[datetime | None]
     revoked_at: Mapped[datetime | None]
+    made_by_id: Mapped[str | None] = mapped_column(ForeignKey("tokens.id", ondelete="CASCADE"), index=True)
+    """The token that it was made with: it does not outlive that one."""
     user: Mapped[UserRow] = relationship(lazy="raise")
 
 

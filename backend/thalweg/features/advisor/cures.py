@@ -5,14 +5,14 @@ from datetime import datetime, timedelta
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from thalweg.advisor.finding import Finding, NewIndex
-from thalweg.db.models import AdvisorCureRow
+from thalweg.db.models import AdvisorCureRow, AdvisorRunRow
 from thalweg.db.pages import page_newest_first
 from thalweg.features.advisor import repository
 from thalweg.features.advisor.gathering import Span
 from thalweg.features.advisor.judging import Judgement, judge
 from thalweg.features.advisor.presentation import run_of
 from thalweg.features.advisor.schemas import AppliedCure, CureState, RunReason, RunScope
-from thalweg.features.advisor.taking import RunRequest, take_run
+from thalweg.features.advisor.taking import RunRequest, keep_run, take_run
 from thalweg.inspection.indexes import IndexName
 from thalweg.kernel.context import Context, Resources
 from thalweg.kernel.models import Page
@@ -57,14 +57,27 @@ async def existing_cure(context: Context, cure_id: int, *, lock: bool = False) -
     return row
 
 
-async def measure(session: AsyncSession, resources: Resources, row: AdvisorCureRow, at: datetime) -> None:
+async def measure(session: AsyncSession, resources: Resources, cure_id: int, at: datetime) -> None:
     """Takes the second snapshot and judges. Called by the collector when it is due."""
+    row = await session.get(AdvisorCureRow, cure_id)
+    if row is None:
+        return
+    after = await _snapshot_after(session, resources, row)
+    row = await session.get(AdvisorCureRow, cure_id, with_for_update=True, populate_existing=True)
+    if row is not None and row.measure_at is not None and row.measure_at <= at:  # else it was taken back meanwhile
+        await _judge(session, row, await keep_run(session, after), at)
+
+
+async def _snapshot_after(session: AsyncSession, resources: Resources, row: AdvisorCureRow) -> AdvisorRunRow:
     seconds = row.measure_seconds
     scope = RunScope(stream_id=row.stream_id, component_id=None, window_seconds=seconds)
     request = RunRequest(
         scope, Span(seconds=seconds), RunReason.AFTER_CURE, row.applied_by, detail=row.finding["title"], facts=True
     )
-    after = await take_run(session, resources, request)
+    return await take_run(session, resources, request)
+
+
+async def _judge(session: AsyncSession, row: AdvisorCureRow, after: AdvisorRunRow, at: datetime) -> None:
     if row.after_run_id is not None:
         await repository.remove_run(session, row.after_run_id)  # it told nothing
     before = None
@@ -76,7 +89,7 @@ async def measure(session: AsyncSession, resources: Resources, row: AdvisorCureR
     else:
         judgement = judge(run_of(before), run_of(after), row.path_id, row.finding["code"])
     if judgement.state is CureState.MEASURING and at - row.created_at < MEASURE_WITHIN:
-        row.measure_at, row.outcome = at + timedelta(seconds=seconds), judgement.outcome
+        row.measure_at, row.outcome = at + timedelta(seconds=row.measure_seconds), judgement.outcome
         return
     state = CureState.NOT_MEASURED if judgement.state is CureState.MEASURING else judgement.state
     row.state, row.outcome, row.measure_at = state, judgement.outcome, None

@@ -12,7 +12,7 @@ from thalweg.db.models import AdvisorPolicyRow, DatabaseRow, EngineRow, StreamRo
 from thalweg.features.advisor import repository
 from thalweg.history.reading import samples_between
 from thalweg.kernel.clock import now
-from thalweg.kernel.context import Resources
+from thalweg.kernel.context import Resources, release
 from thalweg.live.bus import Bus
 from thalweg.live.health import SILENT, engine_of_concern
 from thalweg.live.schemas import Sample
@@ -48,6 +48,7 @@ def thresholds_of(policy: AdvisorPolicyRow) -> Thresholds:
 
 async def gather(session: AsyncSession, resources: Resources, stream_id: str | None, span: Span) -> Gathered:
     rows = await repository.streams_of(session, stream_id)
+    await release(session)
     bus, live = Bus(resources.redis), True
     inputs = []
     for row in rows:

@@ -72,7 +72,9 @@ async def get_analysis(
 @router.post("/runs", status_code=201, operation_id="advisor_runs_create", response_model=Run)
 async def create_run(body: RunCreate, context: Operator, once: OnceOnly) -> Response:
     """Take a snapshot of all paths, or of those through one stream or component, with the databases' own facts."""
-    return await once.run(context, lambda: service.create_run(context, body))
+    return await once.run_prepared(
+        context, lambda: service.taken_run(context, body), lambda run: service.create_run(context, run)
+    )
 
 
 @router.get("/runs", operation_id="advisor_runs_list")

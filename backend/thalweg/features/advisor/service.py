@@ -9,7 +9,7 @@ from thalweg.features.advisor import repository
 from thalweg.features.advisor.gathering import Span
 from thalweg.features.advisor.presentation import run_of, summary_of
 from thalweg.features.advisor.schemas import LiveAnalysis, Run, RunCreate, RunReason, RunScope, RunSummary, RunUpdate
-from thalweg.features.advisor.taking import RunRequest, look, take_run
+from thalweg.features.advisor.taking import RunRequest, keep_run, look, take_run
 from thalweg.kernel.context import Context
 from thalweg.kernel.etags import check_if_match
 from thalweg.kernel.idempotency import Created
@@ -21,7 +21,8 @@ def target_of_run(row: AdvisorRunRow) -> tuple[str, str, str]:
     return "advisor_run", str(row.id), row.name or f"run {row.id}"
 
 
-async def create_run(context: Context, body: RunCreate) -> Created:
+async def taken_run(context: Context, body: RunCreate) -> AdvisorRunRow:
+    """Not written down yet."""
     await check_scope(context, body.stream_id, body.component_id)
     given = body.begin_at is not None and body.end_at is not None
     scope = RunScope(
@@ -31,7 +32,11 @@ async def create_run(context: Context, body: RunCreate) -> Created:
         scope, _span(body.window_seconds, body.begin_at, body.end_at), RunReason.ON_DEMAND, context.principal.name,
         name=body.name, note=body.note, facts=body.facts,
     )  # fmt: skip
-    row = await take_run(context.session, context.resources, request)
+    return await take_run(context.session, context.resources, request)
+
+
+async def create_run(context: Context, row: AdvisorRunRow) -> Created:
+    await keep_run(context.session, row)
     record(context, "advisor_runs_create", target_of_run(row), after={"scope": row.scope, "name": row.name})
     return Created(run_of(row), 201, {"Location": f"/api/v1/advisor/runs/{row.id}"})
 

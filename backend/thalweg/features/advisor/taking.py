@@ -1,4 +1,4 @@
-"""Takes an advisor run: gathers, analyses, finds, and writes it down. For requests and for the collector alike."""
+"""Takes an advisor run: gathers, analyses, finds; then writes it down. For requests and for the collector alike."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -45,12 +45,12 @@ class Taken:
 async def examine(
     session: AsyncSession, resources: Resources, scope: RunScope, span: Span, *, facts: bool, at: datetime
 ) -> Taken:
-    """An analysis that is not written down."""
+    """An analysis that is not written down. Ends the session's transaction before it looks at what is outside."""
     stream_id = scope.stream_id
     if stream_id is None and scope.component_id is not None:
         stream_id = scope.component_id.partition(":")[0]
-    gathered = await gather(session, resources, stream_id, span)
     thresholds = thresholds_of(await repository.policy(session))
+    gathered = await gather(session, resources, stream_id, span)
     analysis, views = analyse(gathered.inputs, thresholds, at, scope.component_id)
     known = await facts_of(resources, gathered.rows, views, read=facts and not span.is_past)
     queried = {sheet.database: sheet.queried_at for sheet in known.sheets if sheet.error is None}
@@ -61,10 +61,10 @@ async def examine(
 
 
 async def take_run(session: AsyncSession, resources: Resources, request: RunRequest) -> AdvisorRunRow:
-    """Adds the run to the session and flushes, so that it has its id."""
+    """A run that is not in the session yet: what it was taken from is outside of it."""
     at = now()
     taken = await examine(session, resources, request.scope, request.span, facts=request.facts, at=at)
-    row = AdvisorRunRow(
+    return AdvisorRunRow(
         at=at, reason=request.reason, detail=request.detail, requested_by=request.requested_by, name=request.name,
         note=request.note, kept=False, scope=request.scope.model_dump(mode="json"), version=1,
         stream_ids=sorted({path.stream_id for path in taken.analysis.paths}),
@@ -76,6 +76,10 @@ async def take_run(session: AsyncSession, resources: Resources, request: RunRequ
             "series": [series.model_dump(mode="json") for series in series_of(taken.views)],
         },
     )  # fmt: skip
+
+
+async def keep_run(session: AsyncSession, row: AdvisorRunRow) -> AdvisorRunRow:
+    """Flushes, so that the run has its id."""
     session.add(row)
     await session.flush()
     return row

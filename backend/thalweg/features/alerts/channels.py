@@ -22,6 +22,10 @@ from thalweg.kernel.idempotency import Created
 from thalweg.kernel.models import FieldProblem, Page
 from thalweg.kernel.problems import Problem, name_taken, not_found
 
+INTERRUPTED = {
+    "code": "interrupted", "message": "The control plane ended before the answer came.", "cure": "Test it again.",
+}  # fmt: skip
+
 
 def _resource(row: AlertChannelRow, last: AlertDeliveryRow | None) -> AlertChannel:
     return AlertChannel(
@@ -124,15 +128,17 @@ async def test_channel(context: Context, channel_id: str) -> AlertDelivery:
     """Tries once, now. The answer says how it went; it is kept with the channel's deliveries."""
     row, resources = await _existing(context, channel_id), context.resources
     delivery = AlertDeliveryRow(
-        channel=row, alert=None, event=NoticeEvent.TEST, state="failed", tries=1, next_try_at=None
+        channel=row, alert=None, event=NoticeEvent.TEST, state="failed", tries=1, next_try_at=None, error=INTERRUPTED
     )
     context.session.add(delivery)
     await context.session.flush()
     await context.session.refresh(delivery, ["created_at"])
     notice = notice_of_test(str(delivery.id), now(), resources.settings.console_url)
+    await context.release()
     started = time.monotonic()
     answer: Delivered = await send(row, resources.secrets, notice, resources.settings.alerts_timeout)
     delivery.took_ms, delivery.finished_at = round((time.monotonic() - started) * 1000, 3), now()
+    delivery.error = None
     if answer.code is None:
         delivery.state = "delivered"
     else:

@@ -13,7 +13,7 @@ class AuditEntry(Resource):
     at: datetime
     actor_id: str | None
     actor_name: str
-    via: Literal["session", "token", "system"]
+    via: Literal["session", "token", "system", "anonymous"]
     action: str = Field(examples=["databases_create"])
     target_type: str
     target_id: str

@@ -27,6 +27,7 @@ async def test_unsaved(context: Context, body: DatabaseTestRequest) -> Connectio
         # The stored password is for the stored server: it must not be sent to another one.
         if (stored.host, stored.port, stored.user) == (body.host, body.port, body.user):
             password = stored.password
+    await context.release()
     target = Target(body.host, body.port, body.dbname, body.user, password, body.sslmode, body.options)
     return await test_connection(target, context.resources.settings.database_connect_timeout)
 
@@ -34,9 +35,12 @@ async def test_unsaved(context: Context, body: DatabaseTestRequest) -> Connectio
 async def test_database(context: Context, database_id: str) -> ConnectionTest:
     row = await existing_database(context, database_id)
     target = target_of(row, context.resources.secrets)
+    await context.release()
     result = await test_connection(target, context.resources.settings.database_connect_timeout)
-    row.tested_at, row.test_code = now(), result.code
-    row.server_version = result.version or row.server_version
+    row, tested = await existing_database(context, database_id, "update"), row.version
+    if row.version == tested:  # else it was the test of other settings
+        row.tested_at, row.test_code = now(), result.code
+        row.server_version = result.version or row.server_version
     record(context, "databases_test", ("database", row.id, row.name), after={"code": result.code})
     return result
 
@@ -46,6 +50,7 @@ async def list_tables(
 ) -> Page[SourceTable]:
     start = tuple(str(part) for part in decode_cursor(cursor, str, str)) if cursor is not None else None
     target = target_of(await existing_database(context, database_id), context.resources.secrets)
+    await context.release()
     try:
         async with connected(target, context.resources.settings.database_connect_timeout) as connection:
             tables = await read_tables(connection)
@@ -62,4 +67,5 @@ async def list_tables(
 
 async def preflight(context: Context, database_id: str, side: CheckSide) -> Preflight:
     target = target_of(await existing_database(context, database_id), context.resources.secrets)
+    await context.release()
     return await preflight_database(target, side, context.resources.settings.database_connect_timeout)

@@ -36,7 +36,9 @@ Lock = Literal["update", "delete"]
 async def existing_database(context: Context, database_id: str, lock: Lock | None = None) -> DatabaseRow:
     """An update must not hold up streams that are being created on it: they lock their engine first, it last."""
     locking = None if lock is None else {"key_share": lock == "update"}
-    row = await context.session.get(DatabaseRow, database_id, with_for_update=locking)
+    row = await context.session.get(
+        DatabaseRow, database_id, with_for_update=locking, populate_existing=lock is not None
+    )
     if row is None:
         raise not_found("database", database_id)
     return row

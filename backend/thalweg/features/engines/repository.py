@@ -29,7 +29,7 @@ async def lock_with_senders(session: AsyncSession, engine_id: str) -> dict[str, 
 async def enrolment_by_token(session: AsyncSession, token_hash: str) -> EnrolmentRow | None:
     """Locked, so that one token enrols one engine."""
     query = select(EnrolmentRow).where(EnrolmentRow.token_hash == token_hash).with_for_update()
-    return (await session.scalars(query)).one_or_none()
+    return (await session.scalars(query.execution_options(populate_existing=True))).one_or_none()
 
 
 async def is_taken(session: AsyncSession, column: InstrumentedAttribute[str], value: str) -> bool:

@@ -92,4 +92,6 @@ class EngineEnrol(Body):
     token: Secret
     name: Name
     url: EngineUrl
-    control_token: Annotated[str, StringConstraints(min_length=16, max_length=1000)]
+    control_token: Annotated[str, StringConstraints(min_length=16, max_length=1000, pattern=r"^[!-~]+$")] = Field(
+        description="What the engine's --token-file holds: printable ASCII without spaces."
+    )

@@ -13,7 +13,7 @@ from thalweg.engine_client.access import client_of
 from thalweg.engine_client.address import require_private_way
 from thalweg.engine_client.client import EngineFailure
 from thalweg.engine_client.documents import API_VERSION
-from thalweg.engine_client.identity import give_identity, observe_identity, open_authority
+from thalweg.engine_client.identity import Authority, give_identity, observe_identity, open_authority
 from thalweg.features.engines import repository
 from thalweg.features.engines.schemas import (
     Engine,
@@ -25,10 +25,10 @@ from thalweg.features.engines.schemas import (
     Identity,
 )
 from thalweg.kernel.clock import now
-from thalweg.kernel.context import Context, Resources
+from thalweg.kernel.context import Context, Resources, release
 from thalweg.kernel.etags import check_if_match, etag_of
 from thalweg.kernel.idempotency import Created
-from thalweg.kernel.ids import new_secret, secret_hash
+from thalweg.kernel.ids import new_id, new_secret, secret_hash
 from thalweg.kernel.models import FieldProblem, Page
 from thalweg.kernel.principal import Principal, Role
 from thalweg.kernel.problems import Problem, name_taken, not_found
@@ -124,13 +124,9 @@ async def enrol(
     session: AsyncSession, resources: Resources, body: EngineEnrol, request_id: str, address: str | None
 ) -> Engine:
     """The engine must answer to the control token: a wrong address is told now and not by a dead heartbeat."""
-    enrolment = await repository.enrolment_by_token(session, secret_hash(body.token))
-    if enrolment is None or enrolment.used_at is not None or enrolment.expires_at <= now():
-        raise Problem(
-            "enrolment_refused", "The token is unknown, used or expired.",
-            "Let an admin make a new one: POST /api/v1/engines/enrolments.",
-        )  # fmt: skip
+    await _usable_enrolment(session, body.token)
     row = await register(session, resources, body.name, body.url, body.control_token)
+    enrolment = await _usable_enrolment(session, body.token)  # Two may have come with it at once.
     enrolment.used_at, enrolment.engine_id = now(), row.id
     actor = Principal(enrolment.id, "enrolment", Role.OPERATOR, "system", enrolment.id)
     engine = _resource(row, [])
@@ -147,6 +143,17 @@ async def enrol(
     return engine
 
 
+async def _usable_enrolment(session: AsyncSession, token: str) -> EnrolmentRow:
+    """Locked until the transaction ends."""
+    enrolment = await repository.enrolment_by_token(session, secret_hash(token))
+    if enrolment is None or enrolment.used_at is not None or enrolment.expires_at <= now():
+        raise Problem(
+            "enrolment_refused", "The token is unknown, used or expired.",
+            "Let an admin make a new one: POST /api/v1/engines/enrolments.",
+        )  # fmt: skip
+    return enrolment
+
+
 async def register(session: AsyncSession, resources: Resources, name: str, url: str, control_token: str) -> EngineRow:
     """Adds an engine that answers. Raises name_taken, conflict or invalid_request."""
     url = url.rstrip("/")
@@ -156,25 +163,25 @@ async def register(session: AsyncSession, resources: Resources, name: str, url: 
     if await repository.is_taken(session, EngineRow.url, url):
         raise Problem("conflict", f"The engine at {url} is enrolled already.", "Delete it first to enrol it anew.")
     row = EngineRow(
-        name=name, url=url, control_token_sealed=resources.secrets.seal(control_token), state="UNKNOWN",
+        id=new_id(), name=name, url=url, control_token_sealed=resources.secrets.seal(control_token), state="UNKNOWN",
         desired_revision=0,
     )  # fmt: skip
+    authority = await open_authority(session, resources.secrets)
+    await release(session)
     await _greet(resources, row)
+    await _identify(resources, row, authority)
     session.add(row)
     await session.flush()
-    await _identify(session, resources, row)
     await session.refresh(row)
     return row
 
 
-async def _identify(session: AsyncSession, resources: Resources, row: EngineRow) -> None:
+async def _identify(resources: Resources, row: EngineRow, authority: Authority) -> None:
     """What fails here does not refuse the engine: the collector tries again. Without, it cannot propagate."""
     client = client_of(row, resources.http, resources.secrets, resources.settings.engine_timeout)
-    authority = await open_authority(session, resources.secrets)
     try:
         if await give_identity(client, row.id, authority):
             observe_identity(row, (await client.status()).engine)
-            await session.flush()
     except EngineFailure as failure:
         log.warning("identity not given", engine=row.name, error=failure.message)
 

@@ -9,8 +9,9 @@ from thalweg import __version__
 from thalweg.features.health import service
 from thalweg.features.health.schemas import Healthz, Readiness
 from thalweg.kernel.context import Resources, get_resources
+from thalweg.kernel.http.strict import StrictRoute
 
-router = APIRouter(tags=["health"])
+router = APIRouter(route_class=StrictRoute, tags=["health"])
 
 
 @router.get("/healthz", operation_id="health_live")

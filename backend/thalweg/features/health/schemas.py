@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from pydantic import Field
+
 from thalweg.kernel.models import Resource
 
 
@@ -15,3 +17,6 @@ class Readiness(Resource):
     store: Literal["ok", "unreachable"]
     redis: Literal["ok", "unreachable"]
     collector: Literal["ok", "absent", "unknown"]
+    history: Literal["ok", "failing", "unknown"] = Field(
+        description="Whether the store takes samples; failing where its disk is full, for example."
+    )

@@ -12,6 +12,7 @@ from thalweg.db.election import COLLECTOR_LOCK_HELD
 from thalweg.db.models import AlertRow
 from thalweg.features.health.schemas import Readiness
 from thalweg.kernel.context import Resources
+from thalweg.live.bus import HISTORY_KEY
 
 log = structlog.get_logger(__name__)
 
@@ -20,6 +21,7 @@ async def readiness(resources: Resources) -> Readiness:
     store: Literal["ok", "unreachable"] = "ok"
     collector: Literal["ok", "absent", "unknown"] = "unknown"
     redis: Literal["ok", "unreachable"] = "ok"
+    history: Literal["ok", "failing", "unknown"] = "unknown"
     try:
         async with resources.sessions() as session:
             held = (await session.execute(text(COLLECTOR_LOCK_HELD))).scalar_one()
@@ -28,16 +30,17 @@ async def readiness(resources: Resources) -> Readiness:
         log.warning("store cannot be reached", error=str(error))
         store = "unreachable"
     try:
-        await resources.redis.ping()
+        told = await resources.redis.get(HISTORY_KEY)
+        history = "unknown" if told is None else "ok" if told == b"ok" else "failing"
     except (RedisError, OSError) as error:
         log.warning("redis cannot be reached", error=str(error))
         redis = "unreachable"
     status: Literal["ready", "degraded", "unavailable"] = "ready"
     if store != "ok":
         status = "unavailable"
-    elif redis != "ok" or collector != "ok":
+    elif redis != "ok" or collector != "ok" or history == "failing":
         status = "degraded"
-    return Readiness(status=status, store=store, redis=redis, collector=collector)
+    return Readiness(status=status, store=store, redis=redis, collector=collector, history=history)
 
 
 async def alert_metrics(resources: Resources) -> bytes:

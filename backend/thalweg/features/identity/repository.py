@@ -11,12 +11,14 @@ from thalweg.db.models import LoginThrottleRow, SessionRow, TokenRow, UserRow
 from thalweg.kernel.principal import Role
 
 
-async def user_by_name(session: AsyncSession, name: str) -> UserRow | None:
-    return (await session.scalars(select(UserRow).where(UserRow.name == name))).one_or_none()
+async def user_by_name(session: AsyncSession, name: str, *, fresh: bool = False) -> UserRow | None:
+    """`fresh`: also what the session has read of it before."""
+    query = select(UserRow).where(UserRow.name == name).execution_options(populate_existing=fresh)
+    return (await session.scalars(query)).one_or_none()
 
 
 async def user_by_id(session: AsyncSession, user_id: str, *, lock: bool = False) -> UserRow | None:
-    return await session.get(UserRow, user_id, with_for_update=True if lock else None)
+    return await session.get(UserRow, user_id, with_for_update=lock or None, populate_existing=lock)
 
 
 async def name_is_taken(session: AsyncSession, name: str, except_id: str | None = None) -> bool:
@@ -88,12 +90,25 @@ async def token_is_valid(session: AsyncSession, token_id: str, at: datetime) -> 
 
 
 async def touch_token(session: AsyncSession, token_id: str, at: datetime) -> None:
-    await session.execute(update(TokenRow).where(TokenRow.id == token_id).values(last_used_at=at))
+    """Waits for nobody: where another request has the row locked, that one writes it down."""
+    free = select(TokenRow.id).where(TokenRow.id == token_id).with_for_update(skip_locked=True)
+    await session.execute(
+        update(TokenRow).where(TokenRow.id.in_(free)).values(last_used_at=at),
+        execution_options={"synchronize_session": False},
+    )
 
 
 async def token_by_id(session: AsyncSession, token_id: str) -> TokenRow | None:
     query = select(TokenRow).options(joinedload(TokenRow.user)).where(TokenRow.id == token_id)
     return (await session.scalars(query)).one_or_none()
+
+
+async def revoke_with_descendants(session: AsyncSession, token_id: str, at: datetime) -> None:
+    """What a token has made goes with it: it may be in the same wrong hands."""
+    family = select(TokenRow.id).where(TokenRow.id == token_id).cte(recursive=True)
+    family = family.union(select(TokenRow.id).where(TokenRow.made_by_id == family.c.id))
+    revoked = update(TokenRow).where(TokenRow.id.in_(select(family.c.id)), TokenRow.revoked_at.is_(None))
+    await session.execute(revoked.values(revoked_at=at), execution_options={"synchronize_session": False})
 
 
 def tokens_of(user_id: str | None) -> Select[TokenRow]:
@@ -119,6 +134,20 @@ async def count_failure(session: AsyncSession, key: str, at: datetime, forget_be
         },
     ).returning(LoginThrottleRow)
     return (await session.scalars(statement, execution_options={"populate_existing": True})).one()
+
+
+async def failures_of(session: AsyncSession, keys: list[str]) -> list[LoginThrottleRow]:
+    """Locked, in the order of their keys."""
+    query = select(LoginThrottleRow).where(LoginThrottleRow.key.in_(keys)).order_by(LoginThrottleRow.key)
+    return list(await session.scalars(query.with_for_update().execution_options(populate_existing=True)))
+
+
+async def take_back_failure(session: AsyncSession, keys: list[str]) -> None:
+    await session.execute(
+        update(LoginThrottleRow)
+        .where(LoginThrottleRow.key.in_(keys), LoginThrottleRow.failures > 0)
+        .values(failures=LoginThrottleRow.failures - 1)
+    )
 
 
 async def forget_failures(session: AsyncSession, keys: list[str]) -> None:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from thalweg.features.identity import service, tokens, users
+from thalweg.features.identity import login, service, tokens, users
 from thalweg.features.identity.schemas import (
     PasswordChange,
     Session,
@@ -41,17 +41,11 @@ async def create_session(
 ) -> Session:
     """Log in. Sets the session's cookie; failed attempts slow down the next ones."""
     address = request.client.host if request.client else None
-    session, cookie = await service.log_in(
-        request.state.session,
-        resources,
-        body,
-        address,
-        request.headers.get("user-agent"),
-        request.state.request_id,
-    )
+    caller = login.Caller(address, request.headers.get("user-agent"), request.state.request_id)
+    session, cookie = await login.log_in(request.state.session, resources, body, caller)
     response.set_cookie(
         SESSION_COOKIE, cookie, max_age=resources.settings.session_seconds, httponly=True,
-        samesite="lax", secure=resources.settings.cookie_secure, path="/",
+        samesite="lax", secure=resources.settings.secure_cookies, path="/",
     )  # fmt: skip
     response.headers["Cache-Control"] = "no-store"
     return session
@@ -67,7 +61,8 @@ async def get_session(context: Viewer) -> Session:
 async def delete_session(context: Viewer, response: Response) -> None:
     """Log out."""
     await service.log_out(context)
-    response.delete_cookie(SESSION_COOKIE, path="/", httponly=True, samesite="lax")
+    secure = context.resources.settings.secure_cookies
+    response.delete_cookie(SESSION_COOKIE, path="/", httponly=True, samesite="lax", secure=secure)
 
 
 @router.get("/users", operation_id="users_list")
@@ -77,7 +72,9 @@ async def list_users(context: Admin, limit: Limit = LIMIT_DEFAULT, cursor: Curso
 
 @router.post("/users", status_code=201, operation_id="users_create", response_model=User)
 async def create_user(body: UserCreate, context: Admin, once: OnceOnly) -> Response:
-    return await once.run(context, lambda: users.create_user(context, body))
+    return await once.run_prepared(
+        context, lambda: users.hashed(context, body), lambda hashed: users.create_user(context, body, hashed)
+    )
 
 
 @router.get("/users/{user_id}", operation_id="users_get")
@@ -116,7 +113,8 @@ async def list_tokens(context: Viewer, limit: Limit = LIMIT_DEFAULT, cursor: Cur
 
 @router.post("/tokens", status_code=201, operation_id="tokens_create", response_model=TokenCreated)
 async def create_token(body: TokenCreate, context: Viewer, once: OnceOnly) -> Response:
-    """Make an API token. Its secret is in this answer and nowhere else."""
+    """Make an API token. Its secret is in this answer and nowhere else. One that is made with a token may not outlive
+    it, and is revoked with it."""
     return await once.run(context, lambda: tokens.create_token(context, body))
 
 

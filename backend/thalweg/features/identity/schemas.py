@@ -72,7 +72,10 @@ class Token(Resource):
 class TokenCreate(Body):
     name: Name
     role: Role = Field(default=Role.VIEWER, description="What the token may do: at most what you may do.")
-    expires_in_days: Annotated[StrictInt, Field(ge=1, le=3650)] | None = 90
+    expires_in_days: Annotated[StrictInt, Field(ge=1, le=3650)] | None = Field(
+        default=90,
+        description="Null: it never expires. Left out: 90 days, or as long as the token that makes it lives.",
+    )
 
 
 class TokenCreated(Resource):

@@ -11,7 +11,7 @@ from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
 from thalweg.kernel.idempotency import Created
 from thalweg.kernel.ids import TOKEN_PREFIX, new_secret, secret_hash
-from thalweg.kernel.models import Page
+from thalweg.kernel.models import FieldProblem, Page
 from thalweg.kernel.principal import Role
 from thalweg.kernel.problems import Problem, not_found
 
@@ -52,12 +52,30 @@ async def create_token(context: Context, body: TokenCreate) -> Created:
         )  # fmt: skip
     user = await context.session.get_one(UserRow, context.principal.user_id)
     row, secret = make_token(user, body)
+    if context.principal.via == "token":
+        maker = await context.session.get_one(TokenRow, context.principal.credential_id)
+        if "expires_in_days" not in body.model_fields_set and maker.expires_at is not None:
+            row.expires_at = min(row.expires_at or maker.expires_at, maker.expires_at)
+        _check_outlived(maker, row)
+        row.made_by_id = maker.id
     context.session.add(row)
     await context.session.flush()
     await context.session.refresh(row, ["created_at"])
     token = _resource(row)
     record(context, "tokens_create", ("token", row.id, row.name), after=snapshot(token))
     return Created(TokenCreated(token=token, secret=secret), headers={"Cache-Control": "no-store"})
+
+
+def _check_outlived(maker: TokenRow, row: TokenRow) -> None:
+    if maker.expires_at is None or (row.expires_at is not None and row.expires_at <= maker.expires_at):
+        return
+    days = (maker.expires_at - now()).days
+    message = f"It would outlive the token that makes it, which ends on {maker.expires_at:%Y-%m-%d}."
+    cure = f"Send expires_in_days of {days} at most." if days >= 1 else "Log in with a password to make it."
+    raise Problem(
+        "permission_denied", message, cure,
+        errors=[FieldProblem(pointer="/expires_in_days", code="outlives_its_maker", message=message, cure=cure)],
+    )  # fmt: skip
 
 
 async def revoke_token(context: Context, token_id: str) -> None:
@@ -68,5 +86,5 @@ async def revoke_token(context: Context, token_id: str) -> None:
     if row is None or not visible:
         raise not_found("token", token_id)
     if row.revoked_at is None:
-        row.revoked_at = now()
         record(context, "tokens_revoke", ("token", row.id, row.name), before=snapshot(_resource(row)))
+        await repository.revoke_with_descendants(context.session, row.id, now())

@@ -5,11 +5,18 @@ from thalweg.db.models import UserRow
 from thalweg.db.pages import page_by_name
 from thalweg.features.identity import repository
 from thalweg.features.identity.schemas import PasswordChange, User, UserCreate, UserUpdate
+from thalweg.features.identity.throttle import (
+    attempt_was_right,
+    attempt_was_wrong,
+    begin_attempt,
+    password_keys,
+)
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
 from thalweg.kernel.etags import check_if_match, etag_of
 from thalweg.kernel.idempotency import Created
 from thalweg.kernel.models import Page
+from thalweg.kernel.password_strength import check_password
 from thalweg.kernel.passwords import hash_password, verify_password
 from thalweg.kernel.principal import Role
 from thalweg.kernel.problems import Problem, name_taken, not_found
@@ -29,10 +36,16 @@ async def list_users(context: Context, limit: int, cursor: str | None) -> Page[U
     return Page[User](items=[user_resource(row) for row in rows], next_cursor=following)
 
 
-async def create_user(context: Context, body: UserCreate) -> Created:
+async def hashed(context: Context, body: UserCreate) -> str:
+    await context.release()
+    await check_password(body.password, body.name, "/password")
+    return await hash_password(body.password)
+
+
+async def create_user(context: Context, body: UserCreate, password_hash: str) -> Created:
     if await repository.name_is_taken(context.session, body.name):
         raise name_taken("user", body.name)
-    row = UserRow(name=body.name, role=body.role, enabled=True, password_hash=await hash_password(body.password))
+    row = UserRow(name=body.name, role=body.role, enabled=True, password_hash=password_hash)
     context.session.add(row)
     await context.session.flush()
     await context.session.refresh(row)
@@ -95,14 +108,31 @@ async def change_password(context: Context, user_id: str, body: PasswordChange) 
     own = user_id == context.principal.user_id
     if not own and not context.principal.role.covers(Role.ADMIN):
         raise Problem("permission_denied", "Only an admin may change somebody else's password.", "Ask an admin.")
+    row = await _existing(context, user_id)
+    if own:
+        await _check_current(context, row, body.current_password or "")
+    await context.release()
+    await check_password(body.new_password, row.name, "/new_password")
+    password_hash = await hash_password(body.new_password)
     row = await _existing(context, user_id, lock=True)
-    if own and not await verify_password(body.current_password or "", row.password_hash):
+    row.password_hash = password_hash
+    row.updated_at = now()
+    await repository.delete_sessions(context.session, row.id, context.principal.credential_id)
+    record(context, "users_change_password", ("user", row.id, row.name))
+
+
+async def _check_current(context: Context, row: UserRow, password: str) -> None:
+    """Raises permission_denied, or too_many_attempts: somebody else may sit at the open session."""
+    keys = password_keys(row.id)
+    await begin_attempt(context.session, context.resources.settings, keys)
+    await context.release()
+    if not await verify_password(password, row.password_hash):
+        await attempt_was_wrong(context.session, context.resources.settings, keys)
+        record(context, "users_change_password_refused", ("user", row.id, row.name))
+        await context.release()
         raise Problem(
             "permission_denied",
             "The current password is wrong.",
             "Send your current password as current_password.",
         )
-    row.password_hash = await hash_password(body.new_password)
-    row.updated_at = now()
-    await repository.delete_sessions(context.session, row.id, context.principal.credential_id)
-    record(context, "users_change_password", ("user", row.id, row.name))
+    await attempt_was_right(context.session, keys)

@@ -1,5 +1,7 @@
 """Start, stop, retry and delete: each checks the lifecycle, writes what is desired and starts an operation."""
 
+from datetime import datetime
+
 from fastapi import Response
 
 from thalweg.db.audit import record
@@ -37,17 +39,15 @@ SUPERSEDED = {
 async def act(
     context: Context, stream_id: str, action: Action, response: Response, force: bool = False
 ) -> OperationAccepted:
+    told_at = await _tell_engines(context, stream_id, action)
     row = await existing_stream(context, stream_id, lock=True)
-    current = DesiredStatus(row.desired_status)
-    target = next_status(current, action)
-    if target is None:
-        raise Problem("invalid_transition", _why_not(current, action), "Read the stream's actions.")
+    target = _target(row, action)
     before = desired_facts(row)
     running = await _same_at_work(context, row, action, target, force)
-    if running is not None:
+    if running is not None and told_at is None:
         return _accepted(running, row, response)
-    if action is Action.RETRY:
-        operation = await _retry(context, row)
+    if told_at is not None:
+        operation = _retried(context, row, told_at)
     else:
         operation = await _desire(context, row, action, target, force)
     await context.session.flush()
@@ -70,6 +70,14 @@ async def _same_at_work(
     return next((one for one in unfinished if one.kind == KINDS[action]), None)
 
 
+def _target(row: StreamRow, action: Action) -> DesiredStatus:
+    current = DesiredStatus(row.desired_status)
+    target = next_status(current, action)
+    if target is None:
+        raise Problem("invalid_transition", _why_not(current, action), "Read the stream's actions.")
+    return target
+
+
 def _why_not(current: DesiredStatus, action: Action) -> str:
     if current is DesiredStatus.DROPPED:
         return f"The stream is being deleted: it cannot {action} any more."
@@ -78,15 +86,12 @@ def _why_not(current: DesiredStatus, action: Action) -> str:
 
 async def _desire(context: Context, row: StreamRow, action: Action, target: DesiredStatus, force: bool) -> OperationRow:
     unchanged = row.desired_status == target and (row.force or not force)
-    restarts = action is Action.START and row.observed_status == "ABORTED"
-    if unchanged and not restarts and action is not Action.DELETE:
+    if unchanged and action is not Action.DELETE:
         operation = start_operation(
             context.session, KINDS[action], row.id, row.name, row.changed_revision, context.principal.name
         )
         finish(operation, OperationState.SUCCEEDED)
         return operation
-    if restarts and unchanged:
-        return await _retry(context, row)
     await _supersede(context, row, action)
     if action is Action.START:
         row.restart_needed = False
@@ -107,9 +112,17 @@ async def _supersede(context: Context, row: StreamRow, action: Action) -> None:
             finish(operation, OperationState.FAILED, SUPERSEDED)
 
 
-async def _retry(context: Context, row: StreamRow) -> OperationRow:
-    """Straight to the engine: it is an event and not a state that could be desired."""
+async def _tell_engines(context: Context, stream_id: str, action: Action) -> datetime | None:
+    """When they were told to try again; None where nothing is to be tried. Straight to the engine, since it is an event
+    and not a state that could be desired, and before anything is locked."""
+    row = await existing_stream(context, stream_id)
+    restarts = action is Action.START and row.observed_status == "ABORTED" and row.desired_status == "ENABLED"
+    if action is not Action.RETRY and not restarts:
+        return None
+    if await _same_at_work(context, row, action, _target(row, action), force=False) is not None:
+        return None
     resources = context.resources
+    await context.release()
     told_at = now()
     for engine in _failed_engines(row):
         client = client_of(engine, resources.http, resources.secrets, resources.settings.engine_timeout)
@@ -117,6 +130,10 @@ async def _retry(context: Context, row: StreamRow) -> OperationRow:
             await client.retry(row.id)
         except EngineFailure as failure:
             raise problem_of(failure) from failure
+    return told_at
+
+
+def _retried(context: Context, row: StreamRow, told_at: datetime) -> OperationRow:
     operation = start_operation(
         context.session, OperationKind.STREAM_RETRY, row.id, row.name, row.changed_revision, context.principal.name
     )

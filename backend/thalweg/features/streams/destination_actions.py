@@ -41,17 +41,13 @@ async def act(
     context: Context, stream_id: str, destination_id: str, action: DestinationAction, response: Response,
     force: bool = False,
 ) -> OperationAccepted:  # fmt: skip
-    row = await existing_stream(context, stream_id, lock=True)
-    one = existing_destination(row, destination_id)
-    refused = refusal(row, one, action)
-    if refused is not None:
-        raise Problem("invalid_transition", *refused)
-    before = destination_facts(one)
+    told_at = None
     if action is DestinationAction.RETRY:
         told_at = now()
-        await _retry(context, row, one)
-    else:
-        told_at = None
+        await _retry(context, *await _permitted(context, stream_id, destination_id, action))
+    row, one = await _permitted(context, stream_id, destination_id, action, lock=True)
+    before = destination_facts(one)
+    if told_at is None:
         await _desire(context, row, one, action, force)
     operation = start_operation(
         context.session, KINDS[action], row.id, row.name, row.changed_revision, context.principal.name,
@@ -63,6 +59,17 @@ async def act(
     record(context, f"destinations_{action}", ("stream", row.id, row.name), before, destination_facts(one))
     response.headers["Location"] = f"/api/v1/operations/{operation.id}"
     return OperationAccepted(operation_id=operation.id, stream_id=row.id, state=OperationState(operation.state))
+
+
+async def _permitted(
+    context: Context, stream_id: str, destination_id: str, action: DestinationAction, *, lock: bool = False
+) -> tuple[StreamRow, DestinationRow]:
+    row = await existing_stream(context, stream_id, lock=lock)
+    one = existing_destination(row, destination_id)
+    refused = refusal(row, one, action)
+    if refused is not None:
+        raise Problem("invalid_transition", *refused)
+    return row, one
 
 
 async def _desire(
@@ -83,8 +90,9 @@ async def _changed(context: Context, row: StreamRow) -> None:
 
 
 async def _retry(context: Context, row: StreamRow, one: DestinationRow) -> None:
-    """Straight to the engines: it is an event and not a state that could be desired."""
+    """Straight to the engines: it is an event and not a state that could be desired. Nothing is locked meanwhile."""
     resources = context.resources
+    await context.release()
     told: list[tuple[EngineRow, str | None]] = [(row.capture_engine, one.id)]
     if one in row.receivers:
         told.append((one.engine, name_at_engine(row, one)))
@@ -99,6 +107,12 @@ async def _retry(context: Context, row: StreamRow, one: DestinationRow) -> None:
 async def update(
     context: Context, stream_id: str, destination_id: str, body: DestinationUpdate, if_match: str | None
 ) -> Stream:
+    return await shown(context, await change(context, stream_id, destination_id, body, if_match))
+
+
+async def change(
+    context: Context, stream_id: str, destination_id: str, body: DestinationUpdate, if_match: str | None
+) -> StreamRow:
     row = await existing_stream(context, stream_id, lock=True)
     check_if_match(if_match, row.version)
     one = existing_destination(row, destination_id)
@@ -114,4 +128,4 @@ async def update(
     await _changed(context, row)
     await context.session.flush()
     record(context, "destinations_update", ("stream", row.id, row.name), before, destination_facts(one))
-    return await shown(context, row)
+    return row

@@ -1,5 +1,9 @@
 """A destination's error queue, read and worked through the engine that applies there."""
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
 from thalweg.db.audit import record
 from thalweg.db.models import DestinationRow, StreamRow
 from thalweg.engine_client.access import client_of, problem_of
@@ -17,6 +21,7 @@ async def _engine_of(
     one = existing_destination(row, destination_id)
     resources = context.resources
     client = client_of(one.engine, resources.http, resources.secrets, resources.settings.engine_timeout)
+    await context.release()
     return row, client, name_at_engine(row, one)
 
 
@@ -41,21 +46,29 @@ async def execute(context: Context, stream_id: str, destination_id: str, error_i
     row, client, name = await _engine_of(context, stream_id, destination_id)
     facts = {"destination_id": destination_id, "error_id": error_id}
     record(context, "stream_errors_execute", ("stream", row.id, row.name), after=facts)
-    try:
+    async with _asked(context, row, "stream_errors_execute", facts):
         await client.execute_error(stream_id, name, error_id)
-    except EngineFailure as failure:
-        raise problem_of(failure) from failure
 
 
 async def discard(context: Context, stream_id: str, destination_id: str, error_id: int, reason: str) -> None:
     """What is discarded stays in the audit log, with the reason."""
     row, client, name = await _engine_of(context, stream_id, destination_id)
-    try:
+    why = {"destination_id": destination_id, "reason": reason}
+    async with _asked(context, row, "stream_errors_delete", why):
         parked = (await client.errors(stream_id, name)).errors
-        one = next((error for error in parked if error.id == error_id), None)
+    kept = next((one.model_dump(mode="json") for one in parked if one.id == error_id), {"id": error_id})
+    record(context, "stream_errors_delete", ("stream", row.id, row.name), before=kept, after=why)
+    async with _asked(context, row, "stream_errors_delete", why):
         await client.delete_error(stream_id, name, error_id)
+
+
+@asynccontextmanager
+async def _asked(context: Context, row: StreamRow, action: str, facts: dict[str, Any]) -> AsyncGenerator[None, None]:
+    """What is asked of the engine is in the audit log before; where the engine refuses, that is written, too."""
+    await context.release()
+    try:
+        yield
     except EngineFailure as failure:
+        record(context, action, ("stream", row.id, row.name), after={**facts, "refused": failure.code})
+        await context.release()
         raise problem_of(failure) from failure
-    kept = one.model_dump(mode="json") if one is not None else {"id": error_id}
-    after = {"destination_id": destination_id, "reason": reason}
-    record(context, "stream_errors_delete", ("stream", row.id, row.name), before=kept, after=after)

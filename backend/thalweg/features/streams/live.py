@@ -18,8 +18,8 @@ _SAMPLES = b'{"stream_id":"%s","samples":[%s],"live":%s}'
 
 async def get_overview(context: Context) -> Overview:
     rows = list(await context.session.scalars(whole_streams().order_by(StreamRow.name)))
-    known, live = await live_of(context, rows)
     states = await repository.engine_states(context.session)
+    known, live = await live_of(context, rows)
     at = now()
     return Overview(
         streams=[summary_of(row, known[row.id], at) for row in rows],
@@ -29,6 +29,7 @@ async def get_overview(context: Context) -> Overview:
 
 async def get_rates(context: Context) -> OverviewRates:
     stream_ids = await repository.stream_ids(context.session)
+    await context.release()
     try:
         rates = await Bus(context.resources.redis).recent_rates(stream_ids)
     except (RedisError, OSError):
@@ -48,6 +49,7 @@ async def samples_document(context: Context, stream_id: str, seconds: int) -> by
     """The document of Samples. They are in Redis as they are answered: reading and writing an hour of them anew would
     hold up every tab of the worker for seconds."""
     row = await existing_stream(context, stream_id)
+    await context.release()
     try:
         documents = await Bus(context.resources.redis).recent_documents(row.id, seconds)
     except (RedisError, OSError):

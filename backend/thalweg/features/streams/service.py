@@ -88,6 +88,12 @@ def being_deleted() -> Problem:
 async def update_stream(
     context: Context, stream_id: str, body: StreamUpdate, if_match: str | None, tables: list[Json] | None
 ) -> Stream:
+    return await shown(context, await change_stream(context, stream_id, body, if_match, tables))
+
+
+async def change_stream(
+    context: Context, stream_id: str, body: StreamUpdate, if_match: str | None, tables: list[Json] | None
+) -> StreamRow:
     """`tables` are what new rules have been resolved to, None when the rules stay."""
     row = await existing_stream(context, stream_id, lock=True)
     check_if_match(if_match, row.version)
@@ -108,7 +114,7 @@ async def update_stream(
     row.updated_at = now()
     await context.session.flush()
     record(context, "streams_update", ("stream", row.id, row.name), before, desired_facts(row))
-    return await shown(context, row)
+    return row
 
 
 def _set_parameters(context: Context, row: StreamRow, body: StreamUpdate) -> None:

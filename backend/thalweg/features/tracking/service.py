@@ -33,10 +33,13 @@ async def _stream(context: Context, stream_id: str) -> StreamRow:
 
 
 async def _clients(context: Context, row: StreamRow) -> list[tuple[EngineRow, EngineClient]]:
+    """All that is asked of the store: its transaction ends with it."""
     resources = context.resources
+    engines = await repository.engines_of(context.session, row)
+    await context.release()
     return [
         (engine, client_of(engine, resources.http, resources.secrets, resources.settings.engine_timeout))
-        for engine in await repository.engines_of(context.session, row)
+        for engine in engines
     ]
 
 
@@ -100,11 +103,11 @@ async def create_marker(context: Context, stream_id: str, body: MarkerCreate) ->
     row = await _stream(context, stream_id)
     clients = await _clients(context, row)
     marker_id = new_id()
-    record(context, "stream_markers_create", ("stream", row.id, row.name), after={"id": marker_id, "label": body.label})
     try:
         await clients[0][1].place_marker(stream_id, marker_id, body.label)
     except EngineFailure as failure:
         raise problem_of(failure) from failure
+    record(context, "stream_markers_create", ("stream", row.id, row.name), after={"id": marker_id, "label": body.label})
     return Marker(
         id=marker_id, kind=MarkerKind.TRACKED, label=body.label, state="WAITING", placed_at=now(), commit_lsn=None,
         xid=None, committed_at=None, failure=None, latency_ms=None, hops=[],

@@ -35,6 +35,10 @@ class Live:
     latencies: dict[str, float] = field(default_factory=dict)
     """The worst p99 since the last evaluation, in milliseconds: samples come more often than evaluations."""
     disks: dict[str, Disk] = field(default_factory=dict)
+    history_failing_since: datetime | None = None
+
+    def history_failing_seconds(self, at: datetime) -> float:
+        return 0.0 if self.history_failing_since is None else (at - self.history_failing_since).total_seconds()
 
     def put(self, samples: list[Sample], at: datetime) -> None:
         for sample in samples:
@@ -78,7 +82,7 @@ async def read_facts(session: AsyncSession, live: Live, seen: Seen, settings: Se
         expiries.append(Expiry(SubjectType.AUTHORITY, "authority", "Thalweg", "authority of engines", until))
     return Facts(
         at, [_stream(row, live.sample(row.id, at), latencies.get(row.id), seen, settings, at) for row in streams],
-        [_engine(row, live, at) for row in engines], expiries,
+        [_engine(row, live, at) for row in engines], expiries, live.history_failing_seconds(at),
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from thalweg.alerting.catalogue import RULES, RuleId
 from thalweg.db.models import AlertRow, StreamRow
 from thalweg.features.advisor.gathering import Span
 from thalweg.features.advisor.schemas import RunReason, RunScope
-from thalweg.features.advisor.taking import RunRequest, take_run
+from thalweg.features.advisor.taking import RunRequest, keep_run, take_run
 from thalweg.kernel.context import Resources
 
 WINDOW_SECONDS = 60
@@ -51,7 +51,8 @@ class Snapshots:
                     RunScope(stream_id=row.stream_id, component_id=None, window_seconds=WINDOW_SECONDS),
                     Span(seconds=WINDOW_SECONDS), RunReason.ALERT, "alert", detail=RULES[RuleId(row.rule)].title,
                 )  # fmt: skip
-                run_id = (await take_run(session, self._resources, request)).id
+                run = await take_run(session, self._resources, request)
+                run_id = (await keep_run(session, run)).id
                 self._last[row.stream_id] = (row.fired_at, run_id)
             row.run_id = run_id
             await session.commit()

@@ -104,7 +104,8 @@ export interface paths {
         put?: never;
         /**
          * Create Token
-         * @description Make an API token. Its secret is in this answer and nowhere else.
+         * @description Make an API token. Its secret is in this answer and nowhere else. One that is made with a token may not outlive
+         *     it, and is revoked with it.
          */
         post: operations["tokens_create"];
         delete?: never;
@@ -2361,7 +2362,7 @@ export interface components {
              * Via
              * @enum {string}
              */
-            via: "session" | "token" | "system";
+            via: "session" | "token" | "system" | "anonymous";
             /**
              * Action
              * @example databases_create
@@ -3184,7 +3185,10 @@ export interface components {
             name: string;
             /** Url */
             url: string;
-            /** Control Token */
+            /**
+             * Control Token
+             * @description What the engine's --token-file holds: printable ASCII without spaces.
+             */
             control_token: string;
         };
         /**
@@ -5506,6 +5510,7 @@ export interface components {
             role: components["schemas"]["Role"];
             /**
              * Expires In Days
+             * @description Null: it never expires. Left out: 90 days, or as long as the token that makes it lives.
              * @default 90
              */
             expires_in_days: number | null;

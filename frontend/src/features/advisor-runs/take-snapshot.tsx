@@ -130,6 +130,7 @@ function Options({ streams, streamId, pending, problem, onStart, onCancel }: Opt
           error={valid ? undefined : "A whole number from 2 to 3600"}
         />
         <TextInput
+          data-autofocus
           label="Name"
           description="Optional: how to find it again."
           value={name}

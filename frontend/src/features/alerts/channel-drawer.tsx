@@ -110,7 +110,7 @@ function Fields({ channel, onClose }: ChannelDrawerProps) {
           onChange={(value) => value && set("kind", value as ChannelForm["kind"])}
           allowDeselect={false}
         />
-        <TextInput label="Name" description="How the console calls it." {...text("name")} />
+        <TextInput data-autofocus label="Name" description="How the console calls it." {...text("name")} />
         {form.kind === "webhook" && (
           <>
             <TextInput label="Address" placeholder="https://hooks.example.org/thalweg" {...text("url")} />

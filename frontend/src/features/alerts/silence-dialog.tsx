@@ -79,6 +79,7 @@ function SilenceForm({ rule, streamId, onClose }: SilenceDialogProps) {
           allowDeselect={false}
         />
         <TextInput
+          data-autofocus
           label="Reason"
           description="Others see it: a migration, a test."
           value={reason}

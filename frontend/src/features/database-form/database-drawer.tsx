@@ -104,6 +104,7 @@ function DatabaseForm({ database, onClose, onSaved, renderTest }: DatabaseDrawer
     >
       <Stack gap="sm">
         <TextInput
+          data-autofocus
           label="Name"
           description="How the console calls it."
           placeholder="orders"

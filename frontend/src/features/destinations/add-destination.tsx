@@ -50,6 +50,7 @@ function AddForm({ stream, onDone }: { stream: Stream; onDone: () => void }) {
         meanwhile; capture starts anew once, so that they pause for a moment.
       </Text>
       <Select
+        data-autofocus
         label="Database"
         placeholder={free.length === 0 ? "Register another database first" : "Choose one"}
         data={free.map(({ id, name }) => ({ value: id, label: name }))}

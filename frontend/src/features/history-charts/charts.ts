@@ -2,6 +2,7 @@
 import type { StatisticName, StreamHistory } from "@/api/types";
 import { threadInWords } from "@/lib/advisor";
 import { bytes, compactCount, latencyMs, type Maybe, percent, type Quantity, rate } from "@/lib/format";
+import { coloursOf } from "@/lib/series-colours";
 import type { Series } from "@/ui/time-chart";
 
 /** Lines of one chart: more of them cannot be told apart. */
@@ -168,9 +169,10 @@ export function statisticsOf(charts: Chart[]): string[] {
 /** The chart's lines from an answer. A point that is not wholly known is a gap. */
 export function seriesOf(chart: Chart, history: StreamHistory): Series[] {
   const columns = new Map(history.series.map(({ statistic, values }) => [statistic, values]));
+  const colours = coloursOf(chart.lines.map(({ label }) => label));
   return chart.lines.map(({ label, statistics, value }, index) => ({
     label,
-    colour: index + 1,
+    colour: colours[index] ?? 1,
     values: history.times.map((_, point) => {
       const parts = statistics.map((name) => columns.get(name)?.[point]);
       return parts.every((part) => part !== null && part !== undefined) ? value(parts as number[]) : null;

@@ -3,27 +3,31 @@ import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { type HistoryRange, historyQuery, historyStatisticsQuery } from "@/api/history";
 import { problemInWords } from "@/api/problem-in-words";
-import type { StreamHistory } from "@/api/types";
+import type { Stream, StreamHistory } from "@/api/types";
 import { asText, duration } from "@/lib/format";
 import { Empty } from "@/ui/faces";
 import { Panel } from "@/ui/panel";
 import { QueryFaces } from "@/ui/query-faces";
 import { TimeChart } from "@/ui/time-chart";
 import { type Branch, type Chart, chartsOf, seriesOf, statisticsOf } from "./charts";
+import { EventList } from "./event-list";
+import type { HistoryEvent } from "./events";
+import { useEvents } from "./use-events";
 
 interface HistoryChartsProps {
-  streamId: string;
-  /** The stream's destinations. */
-  branches: Branch[];
+  stream: Stream;
   range: HistoryRange;
+  /** What was dragged over. */
+  selected: { from: number; until: number } | undefined;
   onSelect: (from: number, until: number) => void;
 }
 
 /** What the stream did over a range of any length: all charts together, one cursor in all of them. */
-export function HistoryCharts({ streamId, branches, range, onSelect }: HistoryChartsProps) {
+export function HistoryCharts({ stream, ...shownOf }: HistoryChartsProps) {
+  const branches: Branch[] = stream.destinations.map(({ id, database }) => ({ id, name: database.name }));
   const [chosen, setChosen] = useState<string | null>(null);
   const shown = branches.find(({ id }) => id === chosen)?.id ?? branches[0]?.id;
-  const names = useQuery(historyStatisticsQuery(streamId));
+  const names = useQuery(historyStatisticsQuery(stream.id));
   return (
     <QueryFaces query={names} inWords={problemInWords} loadingLabel="Loading what can be charted">
       {(statistics) =>
@@ -49,12 +53,7 @@ export function HistoryCharts({ streamId, branches, range, onSelect }: HistoryCh
                 />
               </Group>
             )}
-            <Charts
-              streamId={streamId}
-              range={range}
-              onSelect={onSelect}
-              charts={chartsOf(statistics, branches, shown)}
-            />
+            <Charts stream={stream} {...shownOf} charts={chartsOf(statistics, branches, shown)} />
           </Stack>
         )
       }
@@ -62,13 +61,15 @@ export function HistoryCharts({ streamId, branches, range, onSelect }: HistoryCh
   );
 }
 
-function Charts({
-  streamId,
-  range,
-  onSelect,
-  charts,
-}: Omit<HistoryChartsProps, "branches"> & { charts: Chart[] }) {
-  const query = useQuery(historyQuery(streamId, statisticsOf(charts), range));
+function Charts({ stream, range, charts, ...over }: HistoryChartsProps & { charts: Chart[] }) {
+  const query = useQuery(historyQuery(stream.id, statisticsOf(charts), range));
+  const all = useEvents(stream);
+  const since = query.data && Date.parse(query.data.since);
+  const until = query.data && Date.parse(query.data.until);
+  const events = useMemo(
+    () => all.filter(({ at }) => since !== undefined && until !== undefined && at >= since && at <= until),
+    [all, since, until],
+  );
   return (
     <QueryFaces query={query} inWords={problemInWords} rows={8} loadingLabel="Loading history">
       {(history) => (
@@ -76,31 +77,32 @@ function Charts({
           <VisuallyHidden component="h2">Charts</VisuallyHidden>
           <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="sm">
             {charts.map((chart) => (
-              <OneChart key={chart.title} chart={chart} history={history} onSelect={onSelect} />
+              <OneChart key={chart.title} chart={chart} history={history} events={events} {...over} />
             ))}
           </SimpleGrid>
           <Group justify="space-between">
             <Text size="xs" c="dimmed">
-              Drag over a chart to ask what happened then.
+              Drag over a chart to ask what happened then. Dashed lines are the events below.
             </Text>
             <Text size="xs" c="dimmed">
               Each point is the mean of {asText(duration(history.step_seconds))}, from the history of every{" "}
               {history.resolution}.
             </Text>
           </Group>
+          <EventList events={events} />
         </Stack>
       )}
     </QueryFaces>
   );
 }
 
-interface OneChartProps {
+interface OneChartProps extends Pick<HistoryChartsProps, "selected" | "onSelect"> {
   chart: Chart;
   history: StreamHistory;
-  onSelect: (from: number, until: number) => void;
+  events: HistoryEvent[];
 }
 
-function OneChart({ chart, history, onSelect }: OneChartProps) {
+function OneChart({ chart, history, events, selected, onSelect }: OneChartProps) {
   const times = useMemo(() => history.times.map((time) => time * 1000), [history]);
   const wanted = chart.lines.map(({ statistics }) => statistics.join(" ")).join(", ");
   // biome-ignore lint/correctness/useExhaustiveDependencies: a chart of one title and lines differs only with the history
@@ -113,6 +115,8 @@ function OneChart({ chart, history, onSelect }: OneChartProps) {
       format={chart.format}
       binary={chart.binary}
       span={{ from: Date.parse(history.since), until: Date.parse(history.until) }}
+      selected={selected}
+      marks={events}
       onSelect={onSelect}
       syncKey="history"
       height={160}

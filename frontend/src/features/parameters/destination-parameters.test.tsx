@@ -27,6 +27,7 @@ describe("DestinationParameters", () => {
     expect(within(dialog).queryByRole("textbox", { name: "queue_size" })).toBeNull();
     await userEvent.click(within(dialog).getByRole("button", { name: "parallelism as the stream has it" }));
     expect(appliers).toHaveValue("2 appliers");
+    await userEvent.click(within(dialog).getByRole("button", { name: /^Show . advanced/ }));
     const field = within(dialog).getByRole("textbox", { name: "spill_limit_mb" });
     await userEvent.clear(field);
     await userEvent.type(field, "500");

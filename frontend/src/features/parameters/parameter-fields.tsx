@@ -1,9 +1,22 @@
-import { Badge, Box, Group, NumberInput, Select, Stack, Switch, Text, Title, Tooltip } from "@mantine/core";
-import type { ReactNode } from "react";
+import {
+  Badge,
+  Box,
+  Button,
+  Group,
+  NumberInput,
+  Select,
+  Stack,
+  Switch,
+  Text,
+  Title,
+  Tooltip,
+} from "@mantine/core";
+import { IconChevronDown } from "@tabler/icons-react";
+import { type ReactNode, useState } from "react";
 import type { ParameterValue, StreamParameter } from "@/api/types";
 import { sentenceCase } from "@/lib/states";
 import classes from "./parameter-fields.module.css";
-import { byComponent, parameterFault, rangeInWords, type Values } from "./parameter-values";
+import { byComponent, byNeed, parameterFault, rangeInWords, type Values } from "./parameter-values";
 
 interface ParameterFieldsProps {
   definitions: StreamParameter[];
@@ -17,9 +30,36 @@ interface ParameterFieldsProps {
 }
 
 export function ParameterFields(props: ParameterFieldsProps) {
-  const { definitions, values, base, onChange, disabled, beside } = props;
+  const { definitions } = props;
+  const [all, setAll] = useState(false);
+  const { basic, advanced } = byNeed(definitions);
+  const changed = advanced.filter(
+    ({ name, default: usual }) => (props.values[name] ?? usual) !== usual,
+  ).length;
   return (
     <Stack gap="lg">
+      <Groups {...props} definitions={basic} />
+      {advanced.length > 0 && (
+        <Button
+          variant="subtle"
+          color="gray"
+          aria-expanded={all}
+          onClick={() => setAll(!all)}
+          leftSection={<IconChevronDown size={14} aria-hidden style={all ? { rotate: "180deg" } : {}} />}
+          style={{ alignSelf: "flex-start" }}
+        >
+          {all ? "Hide" : "Show"} {advanced.length} advanced parameters
+          {changed > 0 && `, ${changed} not at ${changed === 1 ? "its default" : "their defaults"}`}
+        </Button>
+      )}
+      {all && <Groups {...props} definitions={advanced} />}
+    </Stack>
+  );
+}
+
+function Groups({ definitions, values, base, onChange, disabled, beside }: ParameterFieldsProps) {
+  return (
+    <>
       {byComponent(definitions).map(([component, group]) => (
         <Box key={component} component="section" aria-label={`${sentenceCase(component)} parameters`}>
           <Title order={3} mb={2} c="dimmed">
@@ -40,7 +80,7 @@ export function ParameterFields(props: ParameterFieldsProps) {
           ))}
         </Box>
       ))}
-    </Stack>
+    </>
   );
 }
 

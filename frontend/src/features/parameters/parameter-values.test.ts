@@ -3,6 +3,7 @@ import { initialCopy, parallelism } from "@/test/data";
 import {
   anyFault,
   byComponent,
+  byNeed,
   changedValues,
   defaults,
   parameterFault,
@@ -40,5 +41,13 @@ describe("parameters", () => {
       "APPLY",
       "INSTANTIATION",
     ]);
+  });
+});
+
+it("are basic when people ask about them, else advanced", () => {
+  const rare = { ...parallelism, name: "metadata_cache_mb" };
+  expect(byNeed([parallelism, rare, initialCopy])).toEqual({
+    basic: [parallelism, initialCopy],
+    advanced: [rare],
   });
 });

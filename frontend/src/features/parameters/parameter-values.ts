@@ -58,3 +58,19 @@ export function byComponent(definitions: StreamParameter[]): [string, StreamPara
     groups.set(definition.component, [...(groups.get(definition.component) ?? []), definition]);
   return [...groups];
 }
+
+/** What people ask about; the others are for those who have measured that they need them. */
+const BASIC = new Set([
+  "parallelism",
+  "commit_serialization",
+  "disable_on_error",
+  "copy_workers",
+  "initial_copy",
+]);
+
+export function byNeed(definitions: StreamParameter[]): Record<"basic" | "advanced", StreamParameter[]> {
+  return {
+    basic: definitions.filter(({ name }) => BASIC.has(name)),
+    advanced: definitions.filter(({ name }) => !BASIC.has(name)),
+  };
+}

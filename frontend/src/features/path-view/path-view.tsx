@@ -26,7 +26,7 @@ export function PathView({ analysis, pathId, finding }: PathViewProps) {
   const stage = model.stages.find((one) => one.key === chosen) ?? null;
   const rows = byEngine(model.stages);
   return (
-    <Stack gap={12}>
+    <Stack gap={12} className={classes.view}>
       <PathVerdict model={model} finding={finding} />
       {rows.map((row) => (
         <EngineRow key={row.stages[0]?.key} engine={rows.length > 1 ? row.engine : null}>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { completeRules, isSelected, patternMatches, toggled } from "./matching";
+import { completeRules, hasSchema, isSelected, patternMatches, toggled, withSchema } from "./matching";
 
 describe("patternMatches", () => {
   it.each([
@@ -61,5 +61,21 @@ describe("completeRules", () => {
       exclude: [],
     };
     expect(completeRules(rules).include).toEqual([{ schema: "a", table: "b" }]);
+  });
+});
+
+describe("whole schemas", () => {
+  const rules = {
+    include: [{ schema: "public", table: "orders" }],
+    exclude: [{ schema: "public", table: "log" }],
+  };
+
+  it("come and go, and leave rules about single tables alone", () => {
+    expect(hasSchema(rules, "public")).toBe(false);
+    const all = withSchema(rules, "public", true);
+    expect(hasSchema(all, "public")).toBe(true);
+    expect(isSelected(all, { schema: "public", table: "items" })).toBe(true);
+    expect(isSelected(all, { schema: "public", table: "log" })).toBe(false);
+    expect(withSchema(all, "public", false)).toEqual(rules);
   });
 });

@@ -64,3 +64,17 @@ export function completeRules(rules: TableRules): TableRules {
   const filled = (rule: TableRule) => rule.schema !== "" && rule.table !== "";
   return { include: rules.include.filter(filled), exclude: (rules.exclude ?? []).filter(filled) };
 }
+
+const wholeSchema = (schema: string, rule: TableRule) =>
+  rule.schema === schema && (rule.table ?? "*") === "*";
+
+/** Whether a rule of its own includes all tables of a schema. */
+export function hasSchema(rules: TableRules, schema: string): boolean {
+  return rules.include.some((rule) => wholeSchema(schema, rule));
+}
+
+/** The rules with a whole schema switched on or off; rules about single tables stay. */
+export function withSchema(rules: TableRules, schema: string, wanted: boolean): TableRules {
+  const include = rules.include.filter((rule) => !wholeSchema(schema, rule));
+  return { ...rules, include: wanted ? [...include, { schema, table: "*" }] : include };
+}

@@ -83,7 +83,8 @@ export function SourceTables({ tables, selection, maxHeight = 420 }: SourceTable
           sortBy: (table) => (selection.isSelected(table) ? 0 : 1),
           cell: (table) => (
             <Checkbox
-              size="xs"
+              size="sm"
+              styles={{ input: { width: 24, height: 24 }, inner: { width: 24, height: 24 } }}
               aria-label={`Replicate ${name(table)}`}
               checked={selection.isSelected(table)}
               onChange={() => selection.onToggle(table)}

@@ -1,7 +1,7 @@
 import { Box, Button, Center, PasswordInput, Stack, Text, TextInput, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Navigate, useRouter } from "@tanstack/react-router";
-import { useEffect, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { problemInWords } from "@/api/problem-in-words";
 import { sessionQuery, useLogin } from "@/api/session";
 import { BrandMark } from "@/ui/brand-mark";
@@ -17,8 +17,11 @@ export function LoginPage() {
   const [name, setName] = useState("");
   const [password, setPassword] = useState("");
 
+  const first = useRef<HTMLInputElement>(null);
+
   useEffect(() => {
     document.title = "Log in · Thalweg";
+    first.current?.focus();
   }, []);
 
   if (session.data && !login.isPending) return <Navigate to={localPath(next)} replace />;
@@ -44,6 +47,7 @@ export function LoginPage() {
           <Stack gap="sm">
             {login.isError && <ProblemAlert problem={problemInWords(login.error)} />}
             <TextInput
+              ref={first}
               label="User name"
               autoComplete="username"
               required

@@ -14,6 +14,7 @@ import { PageHeader } from "@/ui/page-header";
 import { Panel } from "@/ui/panel";
 import { QueryFaces } from "@/ui/query-faces";
 import { RestCallButton } from "@/ui/rest-call";
+import { FirstSteps } from "./first-steps";
 
 export function OverviewPage() {
   const overview = useQuery(overviewQuery);
@@ -56,6 +57,7 @@ export function OverviewPage() {
               <Panel flush title="Streams">
                 <StreamsTable streams={data.streams} />
               </Panel>
+              {data.streams.length === 1 && <FirstSteps mayCreate={mayCreate} />}
             </Stack>
           )
         }

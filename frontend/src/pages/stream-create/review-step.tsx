@@ -1,7 +1,9 @@
-import { Box, Checkbox, Grid, Group, Stack, Text, TextInput } from "@mantine/core";
-import { useEffect, useRef } from "react";
+import { Box, Checkbox, Grid, Group, SegmentedControl, Stack, Text, TextInput } from "@mantine/core";
+import { useEffect, useRef, useState } from "react";
 import type { Database, Engine, StreamCreate, TablePreview } from "@/api/types";
 import { asText, bytes, compactCount } from "@/lib/format";
+import { yaml } from "@/lib/yaml";
+import { CopyBlock } from "@/ui/copy-block";
 import { Panel } from "@/ui/panel";
 import { RestCall } from "@/ui/rest-call";
 
@@ -86,11 +88,37 @@ export function ReviewStep(props: ReviewStepProps) {
         </Stack>
       </Grid.Col>
       <Grid.Col span={{ base: 12, md: 7 }}>
-        <Panel title="The same by REST">
-          <RestCall call={{ method: "POST", path: "/api/v1/streams", body }} maxHeight={520} />
-        </Panel>
+        <SameRequest body={body} />
       </Grid.Col>
     </Grid>
+  );
+}
+
+/** For those who keep their streams in files or make them by a script. */
+function SameRequest({ body }: { body: StreamCreate }) {
+  const [form, setForm] = useState("rest");
+  return (
+    <Panel
+      title={form === "rest" ? "The same by REST" : "The same as YAML"}
+      aside={
+        <SegmentedControl
+          size="xs"
+          aria-label="Form of the request"
+          value={form}
+          onChange={setForm}
+          data={[
+            { value: "rest", label: "REST" },
+            { value: "yaml", label: "YAML" },
+          ]}
+        />
+      }
+    >
+      {form === "rest" ? (
+        <RestCall call={{ method: "POST", path: "/api/v1/streams", body }} maxHeight={520} />
+      ) : (
+        <CopyBlock text={yaml(body)} label="The request's body as YAML" maxHeight={520} />
+      )}
+    </Panel>
   );
 }
 

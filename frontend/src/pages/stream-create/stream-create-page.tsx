@@ -11,6 +11,7 @@ import { usePreview } from "@/features/table-rules/use-preview";
 import { PageHeader } from "@/ui/page-header";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { QueryFaces } from "@/ui/query-faces";
+import { dropDraft, keepDraft, readDraft } from "./draft";
 import {
   emptyWizard,
   furthestStep,
@@ -55,8 +56,9 @@ interface WizardProps {
 }
 
 function Wizard({ databases, engines, definitions }: WizardProps) {
-  const [state, setState] = useState<WizardState>(emptyWizard);
-  const [active, setActive] = useState(0);
+  const [draft] = useState(() => readDraft(databases));
+  const [state, setState] = useState<WizardState>(draft?.state ?? emptyWizard);
+  const [active, setActive] = useState(draft?.active ?? 0);
   const navigate = useNavigate();
   const create = useCreateStream();
   const panel = useRef<HTMLDivElement>(null);
@@ -86,13 +88,29 @@ function Wizard({ databases, engines, definitions }: WizardProps) {
   const moved = useRef(false);
   // biome-ignore lint/correctness/useExhaustiveDependencies: runs when the step changes
   useEffect(() => {
-    if (moved.current) panel.current?.focus();
+    if (moved.current) {
+      panel.current?.focus({ preventScroll: true });
+      window.scrollTo({ top: 0 });
+    }
     moved.current = true;
   }, [active]);
 
+  useEffect(() => {
+    if (state.sourceId) keepDraft({ state, active });
+  }, [state, active]);
+
+  const startAfresh = () => {
+    dropDraft();
+    setState(emptyWizard);
+    setActive(0);
+  };
+
   const submit = () =>
     create.mutate(body, {
-      onSuccess: ({ stream_id }) => navigate({ to: "/streams/$streamId", params: { streamId: stream_id } }),
+      onSuccess: ({ stream_id }) => {
+        dropDraft();
+        return navigate({ to: "/streams/$streamId", params: { streamId: stream_id } });
+      },
     });
 
   return (
@@ -133,9 +151,21 @@ function Wizard({ databases, engines, definitions }: WizardProps) {
       </section>
       {create.isError && <ProblemAlert problem={problemInWords(create.error)} />}
       <Group justify="space-between">
-        <Button component={Link} to="/" variant="subtle" color="gray">
-          Cancel
-        </Button>
+        <Group gap="xs">
+          <Button component={Link} to="/" variant="subtle" color="gray" onClick={dropDraft}>
+            Cancel
+          </Button>
+          {state.sourceId && (
+            <Button variant="subtle" color="gray" onClick={startAfresh}>
+              Start afresh
+            </Button>
+          )}
+          {draft && (
+            <Text size="sm" c="dimmed">
+              Your draft, as you left it.
+            </Text>
+          )}
+        </Group>
         <Group gap="sm">
           {fault && (
             <Text size="sm" c="dimmed" role="status">

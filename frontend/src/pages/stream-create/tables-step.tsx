@@ -6,6 +6,7 @@ import type { TableRules } from "@/api/types";
 import { completeRules, isSelected, toggled } from "@/features/table-rules/matching";
 import { RuleEditor } from "@/features/table-rules/rule-editor";
 import { RulePreview } from "@/features/table-rules/rule-preview";
+import { SchemaChips } from "@/features/table-rules/schema-chips";
 import { SourceTables } from "@/features/table-rules/source-tables";
 import type { PreviewQuery } from "@/features/table-rules/use-preview";
 import { Panel } from "@/ui/panel";
@@ -26,6 +27,7 @@ export function TablesStep({ sourceId, rules, onChange, preview }: TablesStepPro
     <Grid gap="md">
       <Grid.Col span={{ base: 12, md: 4 }}>
         <Panel title="Rules">
+          {tables.data && <SchemaChips tables={tables.data} rules={rules} onChange={onChange} />}
           <RuleEditor rules={rules} onChange={onChange} />
         </Panel>
       </Grid.Col>

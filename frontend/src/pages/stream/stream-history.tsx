@@ -11,6 +11,7 @@ import { RANGE_DEFAULT } from "@/features/history-charts/ranges";
 import { formatTime } from "@/lib/format";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { StreamAnalysis } from "./stream-analysis";
+import classes from "./stream-history.module.css";
 
 /** Of the address: how far the charts reach, and what was asked about. Times in milliseconds since the epoch. */
 export interface HistorySearch {
@@ -32,6 +33,7 @@ interface StreamHistoryProps {
 export function StreamHistory({ stream, search, onSearch, mayAct }: StreamHistoryProps) {
   const { from, until, begin, end } = search;
   const range: HistoryRange = from && until ? { from, until } : { seconds: search.seconds ?? RANGE_DEFAULT };
+  const selected = begin && end ? { from: begin, until: end } : undefined;
   const ask = (first: number, last: number) =>
     onSearch({ begin: Math.round(first), end: Math.round(Math.max(last, first + 2000)) });
   return (
@@ -41,23 +43,20 @@ export function StreamHistory({ stream, search, onSearch, mayAct }: StreamHistor
         onSeconds={(seconds) => onSearch({ seconds, from: undefined, until: undefined })}
         onAnalyse={ask}
       />
-      <HistoryCharts
-        streamId={stream.id}
-        branches={stream.destinations.map(({ id, database }) => ({ id, name: database.name }))}
-        range={range}
-        onSelect={ask}
-      />
-      {begin && end && (
-        <WhatHappened
-          key={`${begin} ${end}`}
-          stream={stream}
-          begin={begin}
-          end={end}
-          mayAct={mayAct}
-          onZoom={() => onSearch({ from: begin, until: end })}
-          onClose={() => onSearch({ begin: undefined, end: undefined })}
-        />
-      )}
+      <div className={classes.beside} data-asked={selected ? true : undefined}>
+        <HistoryCharts stream={stream} range={range} selected={selected} onSelect={ask} />
+        {selected && (
+          <WhatHappened
+            key={`${selected.from} ${selected.until}`}
+            stream={stream}
+            begin={selected.from}
+            end={selected.until}
+            mayAct={mayAct}
+            onZoom={() => onSearch(selected)}
+            onClose={() => onSearch({ begin: undefined, end: undefined })}
+          />
+        )}
+      </div>
     </Stack>
   );
 }

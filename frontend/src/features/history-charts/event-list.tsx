@@ -1,0 +1,35 @@
+import { Group, Text } from "@mantine/core";
+import { formatTime } from "@/lib/format";
+import { Panel } from "@/ui/panel";
+import { ToneIcon } from "@/ui/tone";
+import type { HistoryEvent } from "./events";
+
+/** The marks of the charts in words, the newest first. */
+export function EventList({ events }: { events: HistoryEvent[] }) {
+  return (
+    <Panel title="Events">
+      {events.length === 0 ? (
+        <Text size="sm" c="dimmed">
+          Nothing was restarted, changed or cured in this range, and no alert fired.
+        </Text>
+      ) : (
+        <ul aria-label="Events" style={{ listStyle: "none", margin: 0, padding: 0, display: "grid", gap: 6 }}>
+          {[...events].reverse().map(({ key, at, tone, what, text }) => (
+            <Group key={key} component="li" gap={10} wrap="nowrap" align="flex-start">
+              <ToneIcon tone={tone} size={15} />
+              <Text size="xs" className="numeric" c="dimmed" style={{ flex: "none" }}>
+                {formatTime(new Date(at).toISOString())}
+              </Text>
+              <Text size="sm">
+                <Text span size="sm" fw={600}>
+                  {what}:
+                </Text>{" "}
+                {text}
+              </Text>
+            </Group>
+          ))}
+        </ul>
+      )}
+    </Panel>
+  );
+}

@@ -1,0 +1,46 @@
+import { SimpleGrid, Stack, Text } from "@mantine/core";
+import { IconArrowRight, IconRoute, IconStethoscope } from "@tabler/icons-react";
+import type { ReactNode } from "react";
+import { AnchorLink } from "@/ui/anchor-link";
+import { Panel } from "@/ui/panel";
+
+/** Beside the only stream, usually the demo: where to go from here. */
+export function FirstSteps({ mayCreate }: { mayCreate: boolean }) {
+  return (
+    <Panel title="What next">
+      <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="lg">
+        {mayCreate && (
+          <Step icon={<IconRoute size={18} stroke={1.7} aria-hidden />} title="Replicate your own tables">
+            <Text size="sm" c="dimmed">
+              The wizard registers two databases, checks them, and shows what will happen before it does
+              anything.
+            </Text>
+            <AnchorLink to="/streams/new" size="sm">
+              Make a stream of your own <IconArrowRight size={13} aria-hidden />
+            </AnchorLink>
+          </Step>
+        )}
+        <Step icon={<IconStethoscope size={18} stroke={1.7} aria-hidden />} title="Ask what limits it">
+          <Text size="sm" c="dimmed">
+            The advisor names the component that limits a path, why, and the change that cures it.
+          </Text>
+          <AnchorLink to="/advisor" size="sm">
+            Open the advisor <IconArrowRight size={13} aria-hidden />
+          </AnchorLink>
+        </Step>
+      </SimpleGrid>
+    </Panel>
+  );
+}
+
+function Step({ icon, title, children }: { icon: ReactNode; title: string; children: ReactNode }) {
+  return (
+    <Stack gap={4}>
+      <Text size="sm" fw={600} style={{ display: "flex", alignItems: "center", gap: 6 }}>
+        {icon}
+        {title}
+      </Text>
+      {children}
+    </Stack>
+  );
+}
