@@ -9,9 +9,9 @@ source "$THALWEG_ROOT/scripts/lib/steps.sh"
 packages_of() {
   case $1 in
     build) echo g++ cmake ninja-build ccache pkg-config libpq-dev libssl-dev libxxhash-dev liblz4-dev libzstd-dev \
-                nlohmann-json3-dev libcpp-httplib-dev libspdlog-dev libfmt-dev libgtest-dev libbenchmark-dev python3 python3-venv ;;
+                nlohmann-json3-dev libboost1.81-dev libspdlog-dev libfmt-dev libgtest-dev libbenchmark-dev python3 python3-venv ;;
     extension) echo gcc make libc6-dev postgresql-server-dev-15 ;;
-    engine) echo libpq5 libssl3 libxxhash0 liblz4-1 libzstd1 libcpp-httplib0.11 libspdlog1.10 libfmt9 curl procps ;;
+    engine) echo libpq5 libssl3 libxxhash0 liblz4-1 libzstd1 libspdlog1.10 libfmt9 curl procps ;;
     postgresql) echo postgresql-15 procps util-linux ;;
     redis) echo redis-server util-linux ;;
     control) echo python3 python3-venv postgresql-client-15 curl procps util-linux ;;

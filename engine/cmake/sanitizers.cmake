@@ -10,7 +10,7 @@ endif()
 set(THALWEG_TEST_ENVIRONMENT
     "ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1"
     "UBSAN_OPTIONS=print_stacktrace=1"
-    "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=${CMAKE_CURRENT_LIST_DIR}/thread_sanitizer.supp")
+    "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1")
 if(flags)
   # Sanitizer builds check assertions too, whatever the build type says.
   target_compile_options(thalweg_sanitizers INTERFACE -O1 -g1 ${flags} -UNDEBUG)

@@ -1,7 +1,7 @@
 """The engine's layers: a component includes only what its thalweg_component(... USES ...) line names.
 
 The table is engine/CMakeLists.txt itself, so there is one place where a direction is allowed. Third-party headers that
-belong to one component: libpq in pg, cpp-httplib in control.
+belong to one component: libpq in pg, Boost in control.
 """
 
 import re
@@ -12,7 +12,7 @@ from sources import ROOT, shown, source_files
 ENGINE = ROOT / "engine"
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]')
 COMPONENT = re.compile(r"^thalweg_component\(([^)]*)\)", re.MULTILINE)
-OWNERS = {"libpq-fe.h": "pg", "libpq/libpq-fs.h": "pg", "httplib.h": "control"}
+OWNERS = {"libpq-fe.h": "pg", "libpq/libpq-fs.h": "pg", "boost": "control"}
 # Wires the concrete parts, so it may use them all.
 COMPOSITION_ROOT = "daemon"
 
@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def _problem(component: str, is_own: bool, header: str, table: dict[str, set[str]]) -> str:
-    owner = OWNERS.get(header)
+    owner = OWNERS.get(header) or OWNERS.get(header.split("/")[0])
     if owner and component != owner:
         return f"{header} belongs to {owner}"
     used = header.split("/")[0]

@@ -63,8 +63,8 @@ Engine::Engine(fs::path state_directory, const base::Clock& clock)
 
 Engine::~Engine() = default;  // streams drain and join
 
-base::Result<std::unique_ptr<Engine>> Engine::open(const fs::path& state_directory, const base::Clock& clock,
-                                                   Peering::Address receives_at) {
+base::Result<std::unique_ptr<Engine>> Engine::open(const fs::path& state_directory, const fs::path& key_file,
+                                                   const base::Clock& clock, Peering::Address receives_at) {
   std::error_code error;
   fs::create_directories(state_directory / "streams", error);
   if (!error) fs::create_directories(state_directory / "spill", error);
@@ -73,20 +73,44 @@ base::Result<std::unique_ptr<Engine>> Engine::open(const fs::path& state_directo
   std::unique_ptr<Engine> engine(new Engine(state_directory, clock));
   THALWEG_ASSIGN(engine->identity_, Identity::open(state_directory / "identity"));
   engine->peering_ = std::make_unique<Peering>(*engine->identity_, std::move(receives_at));
-  if (!fs::exists(engine->desired_file())) return engine;
-  THALWEG_ASSIGN(const std::string text, base::read_file(engine->desired_file(), 2 * control::kDesiredBytesMax));
-  auto desired = control::parse_desired(text);
+  THALWEG_TRY(engine->read_desired(key_file));
+  return engine;
+}
+
+base::Result<void> Engine::read_desired(const fs::path& key_file) {
+  std::string text;
+  const bool exists = fs::exists(desired_file());
+  if (exists) {
+    THALWEG_ASSIGN(text, base::read_file(desired_file(), 2 * control::kDesiredBytesMax));
+  }
+  const bool is_sealed = Seal::is_sealed(text);
+  // A key that is made now would not read what there is.
+  THALWEG_ASSIGN(Seal seal, Seal::open(key_file, !is_sealed));
+  seal_.emplace(std::move(seal));
+  if (!exists) return {};
+  base::Result<std::string> opened = is_sealed ? seal_->read(text) : base::Result<std::string>(text);
+  base::Result<DesiredState> desired =
+      opened ? control::parse_desired(*opened) : base::Result<DesiredState>(std::unexpected(opened.error()));
   if (!desired) {
     return base::fail(
         ErrorCode::state_directory_failed,
         fmt::format(
-            "{} is damaged ({}). Its streams may hold WAL at their sources: restore the file, or send the desired "
+            "{} cannot be used ({}). Its streams may hold WAL at their sources: restore the file, or send the desired "
             "state again after moving it away.",
-            engine->desired_file().string(), desired.error().message));
+            desired_file().string(), desired.error().message));
   }
-  engine->revision_ = desired->revision;
-  engine->reconcile(*desired);
-  return engine;
+  if (!is_sealed) {
+    THALWEG_TRY(write_desired(text));
+    base::log_event(base::LogLevel::info, "desired_state_encrypted", {{"file", desired_file().string()}});
+  }
+  revision_ = desired->revision;
+  reconcile(*desired);
+  return {};
+}
+
+base::Result<void> Engine::write_desired(std::string_view text) const {
+  THALWEG_ASSIGN(const std::string sealed, seal_->close(text));
+  return base::write_file_atomically(desired_file(), sealed, 0600);
 }
 
 bool Engine::stop(std::chrono::seconds patience) {
@@ -128,7 +152,7 @@ base::Result<void> Engine::check_successor(const DesiredState& next) const {
 base::Result<void> Engine::put_desired(DesiredState desired) {
   std::lock_guard one_at_a_time(put_mutex_);
   THALWEG_TRY(check_successor(desired));
-  if (auto stored = base::write_file_atomically(desired_file(), control::serialise(desired), 0600); !stored) {
+  if (auto stored = write_desired(control::serialise(desired)); !stored) {
     stored.error().message =
         fmt::format("The desired state stays at revision {}: {}", revision_, stored.error().message);
     return stored;

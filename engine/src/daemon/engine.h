@@ -5,12 +5,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
 #include "control/managed_streams.h"
 #include "daemon/identity.h"
 #include "daemon/peering.h"
+#include "daemon/seal.h"
 #include "daemon/stream.h"
 
 namespace thalweg::daemon {
@@ -19,10 +21,11 @@ namespace thalweg::daemon {
 class Engine final : public control::ManagedStreams {
  public:
   // Reads <state_directory>/desired.json and begins to reconcile. A file that cannot be read, or that says nothing
-  // this engine understands, is an error: to go on without it would forget slots that hold WAL.
-  // `receives_at`: where other engines send to.
+  // this engine understands, is an error: to go on without it would forget slots that hold WAL. One that an older
+  // engine left in the clear is encrypted. `key_file`: with what, see Seal; `receives_at`: where other engines send to.
   static base::Result<std::unique_ptr<Engine>> open(const std::filesystem::path& state_directory,
-                                                    const base::Clock& clock, Peering::Address receives_at = {});
+                                                    const std::filesystem::path& key_file, const base::Clock& clock,
+                                                    Peering::Address receives_at = {});
   ~Engine() override;
 
   // Every stream drains and ends, within `patience`. False: some did not; the process may exit all the same, what is
@@ -46,6 +49,8 @@ class Engine final : public control::ManagedStreams {
  private:
   Engine(std::filesystem::path state_directory, const base::Clock& clock);
   std::filesystem::path desired_file() const { return state_directory_ / "desired.json"; }
+  base::Result<void> read_desired(const std::filesystem::path& key_file);
+  base::Result<void> write_desired(std::string_view text) const;
   base::Result<void> check_successor(const control::DesiredState& next) const;
   void reconcile(const control::DesiredState& desired);
   base::Result<std::shared_ptr<Stream>> find(std::string_view stream_id) const;
@@ -54,6 +59,7 @@ class Engine final : public control::ManagedStreams {
   const std::filesystem::path state_directory_;
   const base::Clock& clock_;
   const base::UnixMicros started_at_;
+  std::optional<Seal> seal_;            // has a value once open; Immutable
   std::unique_ptr<Identity> identity_;  // neither is null once open; both outlive the streams
   std::unique_ptr<Peering> peering_;
   std::mutex put_mutex_;  // one desired document at a time

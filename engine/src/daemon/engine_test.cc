@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "pg/connection.h"
 #include "support/test_cluster.h"
 
@@ -74,7 +75,7 @@ class EngineTest : public testing::Test {
   }
 
   void start() {
-    auto opened = Engine::open(state_, clock_);
+    auto opened = Engine::open(state_, state_ / "key", clock_);
     ASSERT_TRUE(opened) << opened.error().message;
     engine_ = std::move(*opened);
   }
@@ -259,10 +260,51 @@ TEST_F(EngineTest, TheDesiredStateIsKeptAndGuarded) {
   EXPECT_EQ(engine_->engine().desired_revision, 10u);
   engine_.reset();
   std::ofstream(state_ / "desired.json") << "{\"format\": 1, \"revi";
-  auto opened = Engine::open(state_, clock_);
+  auto opened = Engine::open(state_, state_ / "key", clock_);
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, ErrorCode::state_directory_failed);
   EXPECT_NE(opened.error().message.find("desired.json"), std::string::npos);
+}
+
+TEST_F(EngineTest, PasswordsLieEncryptedOnTheDisk) {
+  definition_.status = DesiredStatus::disabled;
+  definition_.source.conninfo += " password=a-secret-of-somebody";
+  ASSERT_TRUE(put());
+  const fs::path file = state_ / "desired.json";
+  const std::string sealed = base::read_file(file).value();
+  EXPECT_EQ(sealed.find("a-secret-of-somebody"), std::string::npos);
+  engine_.reset();
+
+  // Another key, or none: nothing is lost, and the key that there was opens it again.
+  fs::rename(state_ / "key", state_ / "kept");
+  EXPECT_FALSE(Engine::open(state_, state_ / "key", clock_));
+  EXPECT_FALSE(fs::exists(state_ / "key"));
+  ASSERT_TRUE(Seal::open(state_ / "key", true));
+  auto foreign = Engine::open(state_, state_ / "key", clock_);
+  ASSERT_FALSE(foreign);
+  EXPECT_NE(foreign.error().message.find("holds another"), std::string::npos) << foreign.error().message;
+  EXPECT_EQ(base::read_file(file).value(), sealed);
+  fs::rename(state_ / "kept", state_ / "key");
+  std::string changed = sealed;
+  changed.back() ^= 1;
+  ASSERT_TRUE(base::write_file_atomically(file, changed, 0600));
+  EXPECT_FALSE(Engine::open(state_, state_ / "key", clock_));
+  EXPECT_EQ(base::read_file(file).value(), changed);
+  ASSERT_TRUE(base::write_file_atomically(file, sealed, 0600));
+  start();
+  EXPECT_EQ(engine_->engine().desired_revision, revision_);
+}
+
+TEST_F(EngineTest, WhatAnOlderEngineLeftInTheClearIsEncrypted) {
+  definition_.status = DesiredStatus::disabled;
+  ASSERT_TRUE(put());
+  engine_.reset();
+  const std::string plain = control::serialise({.revision = 7, .streams = {definition_}});
+  ASSERT_TRUE(base::write_file_atomically(state_ / "desired.json", plain, 0600));
+  start();
+  EXPECT_EQ(engine_->engine().desired_revision, 7u);
+  EXPECT_TRUE(Seal::is_sealed(base::read_file(state_ / "desired.json").value()));
+  revision_ = 7;  // for TearDown
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "control/http_server.h"
+#include "control/listen_address.h"
 #include "control/state_directory.h"
 #include "control/token_file.h"
 #include "daemon/engine.h"
@@ -21,13 +22,15 @@ using namespace thalweg;
 
 constexpr const char* kUsage =
     "Usage: thalwegd --state-dir DIR [--listen HOST:PORT] [--token-file FILE] [--tls-cert FILE --tls-key FILE]\n"
-    "                [--propagation-listen HOST:PORT]\n"
+    "                [--propagation-listen HOST:PORT] [--key-file FILE]\n"
     "                [--log-level debug|info|warning|error] [--log-file FILE] [--version] [--help]\n"
     "\n"
     "  --state-dir   the engine's folder: desired state, spill; created where missing\n"
     "  --listen      address of the control API, default 127.0.0.1:8643; not loopback only with TLS\n"
     "  --propagation-listen  where other engines send LCRs to, default 127.0.0.1:8644; TLS with the engine's identity\n"
-    "  --token-file  bearer token of the control API, default DIR/token; created where missing\n";
+    "  --token-file  bearer token of the control API, default DIR/token; created where missing\n"
+    "  --key-file    encrypts the desired state, with the databases' passwords, on the disk; default DIR/key; created\n"
+    "                where missing; 64 hexadecimal digits\n";
 constexpr std::chrono::seconds kStopPatience{45};  // more than a stream's drain
 
 struct Flags {
@@ -35,6 +38,7 @@ struct Flags {
   std::string listen = "127.0.0.1:8643";
   std::string propagation_listen = "127.0.0.1:8644";
   std::string token_file;
+  std::string key_file;
   std::string tls_certificate;
   std::string tls_key;
   std::string log_file;
@@ -59,6 +63,7 @@ Flags parse_flags(int argc, char** argv) {
                                     {"listen", required_argument, nullptr, 'l'},
                                     {"propagation-listen", required_argument, nullptr, 'p'},
                                     {"token-file", required_argument, nullptr, 't'},
+                                    {"key-file", required_argument, nullptr, 'e'},
                                     {"tls-cert", required_argument, nullptr, 'c'},
                                     {"tls-key", required_argument, nullptr, 'k'},
                                     {"log-level", required_argument, nullptr, 'v'},
@@ -80,6 +85,9 @@ Flags parse_flags(int argc, char** argv) {
         break;
       case 't':
         flags.token_file = optarg;
+        break;
+      case 'e':
+        flags.key_file = optarg;
         break;
       case 'c':
         flags.tls_certificate = optarg;
@@ -106,6 +114,7 @@ Flags parse_flags(int argc, char** argv) {
   if (optind != argc) refuse(std::string("unexpected argument '") + argv[optind] + "'");
   if (flags.state_directory.empty()) refuse("--state-dir is missing");
   if (flags.token_file.empty()) flags.token_file = flags.state_directory + "/token";
+  if (flags.key_file.empty()) flags.key_file = flags.state_directory + "/key";
   return flags;
 }
 
@@ -117,7 +126,7 @@ base::Result<void> run(const Flags& flags, const sigset_t& ending) {
   THALWEG_ASSIGN(std::string token, control::load_or_create_token(flags.token_file));
   base::SystemClock clock;
   THALWEG_ASSIGN(std::unique_ptr<daemon::Engine> engine,
-                 daemon::Engine::open(state.path(), clock, {receives_at.first, receives_at.second}));
+                 daemon::Engine::open(state.path(), flags.key_file, clock, {receives_at.first, receives_at.second}));
   auto server = control::HttpServer::start({.host = address.first,
                                             .port = address.second,
                                             .token = token,

@@ -1,6 +1,9 @@
 // Who may talk to whom: certificates, names, garbage.
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <array>
 
 #include "propagation/connection.h"
 #include "propagation/messages.h"
@@ -168,12 +171,28 @@ TEST(Handshake, GarbageAfterTheHandshakeEndsTheConnectionOnly) {
 }
 
 TEST(Handshake, APeerThatSaysNothingIsDropped) {
-  ReceiverPort port(
-      {.engine = "b", .security = {.plain_on_loopback = true}, .handshake_timeout = 20ms, .handshakes_max = 2});
+  ReceiverPort port({.engine = "b", .security = {.plain_on_loopback = true}, .handshake_timeout = 20ms});
   ASSERT_TRUE(port.start());
   std::vector<base::File> silent;
   for (int i = 0; i < 5; ++i) silent.push_back(begin_connect(loopback(port.port()), true, 0).value());
   EXPECT_TRUE(eventually([&] { return port.gauges().refused == 5; }));
+}
+
+TEST_F(TlsHandshake, AFloodOfPeersThatSayNothingKeepsNobodyOut) {
+  ReceivingEngine b(certificates.issue("b"));
+  b.start_receiver();
+  std::vector<base::File> silent;  // for the 10 s that a handshake may take
+  const std::array<std::byte, 3> begun{std::byte{0x16}, std::byte{0x03}, std::byte{0x01}};  // of a TLS record
+  for (int i = 0; i < 200; ++i) {
+    silent.push_back(begin_connect(loopback(b.port.port()), true, 0).value());
+    static_cast<void>(::send(silent.back().descriptor(), begun.data(), begun.size(), MSG_NOSIGNAL));
+  }
+  SendingEngine a(b.port.port(), certificates.issue("a"));
+  const auto started = std::chrono::steady_clock::now();
+  a.start_sender();
+  EXPECT_TRUE(eventually([&] { return a.sender->status().connected; }));
+  EXPECT_LT(std::chrono::steady_clock::now() - started, 8s);
+  EXPECT_GE(b.port.gauges().refused, 100U);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 
@@ -14,6 +15,9 @@ namespace thalweg::propagation {
 using base::ErrorCode;
 
 namespace {
+
+constexpr size_t kAcceptsInTurn = 64;                     // then those that are here have their turn
+constexpr std::chrono::milliseconds kTellInterval{1000};  // between two refusals in the log
 
 base::Error make_error(ErrorCode code, std::string message) { return base::fail(code, std::move(message)).error(); }
 
@@ -46,8 +50,7 @@ void ReceiverPort::State::run() {
   std::vector<pollfd> polled;
   while (!stop_requested.load(std::memory_order_acquire)) {
     const bool paused = std::chrono::steady_clock::now() < accept_again;
-    const bool accepting = handshakes.size() < options.handshakes_max && !paused;
-    polled.assign({wake.polled(), {.fd = accepting ? listener.descriptor() : -1, .events = POLLIN, .revents = 0}});
+    polled.assign({wake.polled(), {.fd = paused ? -1 : listener.descriptor(), .events = POLLIN, .revents = 0}});
     Time next = paused ? accept_again : Time::max();
     for (const auto& handshake : handshakes) {
       polled.push_back({.fd = handshake->connection.descriptor(),
@@ -62,39 +65,57 @@ void ReceiverPort::State::run() {
     }
     poll(polled.data(), polled.size(), timeout);
     if (polled[0].revents != 0) wake.clear();
-    std::erase_if(handshakes, [this](const auto& handshake) { return advance(*handshake); });
+    std::erase_if(handshakes, [this](const auto& handshake) {
+      if (!advance(*handshake)) return false;
+      strangers.leave(handshake->number);
+      return true;
+    });
     if (polled[1].revents != 0) accept_waiting();
   }
   handshakes.clear();
 }
 
 void ReceiverPort::State::accept_waiting() {
-  while (handshakes.size() < options.handshakes_max) {
-    auto accepted = accept_from(listener);
-    if (!accepted) return pause_accepting(accepted.error());
+  for (size_t accepted = 0; accepted < kAcceptsInTurn; ++accepted) {
+    auto socket = accept_from(listener);
+    if (!socket) return pause_accepting(socket.error());
     accept_failing = false;
-    base::File socket = std::move(*accepted);
-    if (!socket.is_open()) return;
-    std::shared_ptr<SSL_CTX> context;
-    {
-      const std::lock_guard lock(mutex);
-      ++gauges.accepted;
-      context = tls;
-    }
-    Ssl ssl;
-    if (context) {
-      auto session = make_tls_session(context.get(), TlsRole::server, socket.descriptor(), {});
-      if (!session) {
-        note_refusal(session.error());
-        continue;
-      }
-      ssl = std::move(*session);  // keeps the context alive by itself
-    }
-    auto handshake = std::make_unique<Handshake>(
-        Handshake{.connection = Connection(std::move(socket), std::move(ssl)),
-                  .deadline = std::chrono::steady_clock::now() + options.handshake_timeout});
-    if (!advance(*handshake)) handshakes.push_back(std::move(handshake));
+    if (!socket->is_open()) return;
+    enter(*std::move(socket));
   }
+}
+
+void ReceiverPort::State::enter(base::File socket) {
+  sockaddr_storage peer{};
+  socklen_t length = sizeof peer;
+  if (::getpeername(socket.descriptor(), reinterpret_cast<sockaddr*>(&peer), &length) != 0) return;  // gone already
+  std::shared_ptr<SSL_CTX> context;
+  {
+    const std::lock_guard lock(mutex);
+    ++gauges.accepted;
+    context = tls;
+  }
+  Ssl ssl;
+  if (context) {
+    auto session = make_tls_session(context.get(), TlsRole::server, socket.descriptor(), {});
+    if (!session) return note_refusal(session.error());
+    ssl = std::move(*session);  // keeps the context alive by itself
+  }
+  auto handshake =
+      std::make_unique<Handshake>(Handshake{.number = ++last_number,
+                                            .connection = Connection(std::move(socket), std::move(ssl)),
+                                            .deadline = std::chrono::steady_clock::now() + options.handshake_timeout});
+  if (advance(*handshake)) return;
+  if (const auto oldest = strangers.enter(handshake->number, base::origin_of(reinterpret_cast<sockaddr*>(&peer)))) {
+    push_out(*oldest);
+  }
+  handshakes.push_back(std::move(handshake));
+}
+
+void ReceiverPort::State::push_out(uint64_t number) {
+  std::erase_if(handshakes, [number](const auto& handshake) { return handshake->number == number; });
+  note_refusal(make_error(ErrorCode::engine_unreachable,
+                          "a peer made place for another: too many have connected and not said who they are"));
 }
 
 // The listener stays readable while no descriptor is free: polled on, this thread would never sleep.
@@ -195,7 +216,11 @@ std::unexpected<base::Error> ReceiverPort::State::refuse(Handshake& handshake, R
 }
 
 void ReceiverPort::State::note_refusal(const base::Error& why) {
-  base::log_error("propagation_handshake_failed", why);
+  const auto now = std::chrono::steady_clock::now();
+  if (now - refusal_told >= kTellInterval) {  // anybody can make them
+    refusal_told = now;
+    base::log_error("propagation_handshake_failed", why);
+  }
   const std::lock_guard lock(mutex);
   ++gauges.refused;
   gauges.last_refusal = why.message;

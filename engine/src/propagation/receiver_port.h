@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/strangers.h"
 #include "propagation/link.h"
 
 // The one TCP port of an engine on which other engines' senders arrive.
@@ -18,14 +19,15 @@ struct ReceiverPortOptions {
   uint16_t port = 0;                  // 0: any free one, see port()
   LinkSecurity security = {};
   std::chrono::milliseconds handshake_timeout{10'000};  // from accept until the sender has said who it is
-  size_t handshakes_max = 64;                           // at the same time; more wait in the kernel's backlog
-  std::chrono::milliseconds accept_pause{500};          // after a connection for which no file descriptor was free
-  ProtocolVersions versions = {};                       // for tests of other versions
+  base::Strangers::Limits strangers{.all = 64, .of_one_address = 32};  // that have not said who they are
+  std::chrono::milliseconds accept_pause{500};  // after a connection for which no file descriptor was free
+  ProtocolVersions versions = {};               // for tests of other versions
 };
 
 // Accepts, does the TLS handshake, reads the sender's HELLO and hands the connection to the receiver of that stream;
-// one thread for all streams, which never waits for a single peer. Thread-safe: receivers register from any thread; the
-// rest belongs to the owner's thread. Outlives the receivers that were started with it.
+// one thread for all streams, which never waits for a single peer. A newcomer is never refused: the oldest peer that
+// has not said who it is makes place, of the address that has the most. Thread-safe: receivers register from any
+// thread; the rest belongs to the owner's thread. Outlives the receivers that were started with it.
 class ReceiverPort {
  public:
   explicit ReceiverPort(ReceiverPortOptions options);

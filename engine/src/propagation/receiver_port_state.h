@@ -17,7 +17,7 @@ namespace thalweg::propagation {
 
 // The port's insides: the table of receivers and the thread that brings connections to them.
 struct ReceiverPort::State {
-  explicit State(ReceiverPortOptions given) : options(std::move(given)) {}
+  explicit State(ReceiverPortOptions given) : options(std::move(given)), strangers(options.strangers) {}
 
   // --- anybody
   base::Result<void> enter(std::shared_ptr<Receiver::State> receiver);
@@ -44,6 +44,7 @@ struct ReceiverPort::State {
 
   // A connection that has not said who it is yet.
   struct Handshake {
+    uint64_t number;
     Connection connection;
     Time deadline;
     MessageReader reader{kControlBytesMax};
@@ -51,6 +52,8 @@ struct ReceiverPort::State {
   };
 
   void accept_waiting();
+  void enter(base::File socket);
+  void push_out(uint64_t number);
   void pause_accepting(const base::Error& why);
   // True when the handshake is over, one way or the other.
   bool advance(Handshake& handshake);
@@ -59,7 +62,10 @@ struct ReceiverPort::State {
   std::unexpected<base::Error> refuse(Handshake& handshake, RefusalReason reason, std::string text);
   void note_refusal(const base::Error& why);
 
+  base::Strangers strangers;
+  uint64_t last_number = 0;
   std::vector<std::unique_ptr<Handshake>> handshakes;
+  Time refusal_told = {};       // the log's last one
   Time accept_again = {};       // not before
   bool accept_failing = false;  // told already
 };

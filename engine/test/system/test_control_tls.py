@@ -5,6 +5,7 @@ import json
 import socket
 import ssl
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,23 @@ def test_old_protocols_are_refused(engine: Engine, certificate: tuple[Path, Path
     context.set_ciphers("ALL:@SECLEVEL=0")
     with pytest.raises(ssl.SSLError, match="TLSV1_ALERT"):  # the server's word, not this client's
         ask(engine, context)
+
+
+def test_handshakes_that_never_end_stop_nobody(engine: Engine, certificate: tuple[Path, Path]) -> None:
+    """Half-open ones of the control plane's own address, each of which says a little now and then."""
+    context = ssl.create_default_context(cafile=certificate[0])
+    slow = [socket.create_connection(("127.0.0.1", engine.port), timeout=10) for _ in range(200)]
+    for part in (b"\x16", b"\x03\x01", b"\x02"):  # of a TLS record
+        for one in slow:
+            try:
+                one.send(part)
+            except OSError:
+                continue  # it had to make place
+        begun = time.monotonic()
+        assert ask(engine, context)[0] == 200
+        assert time.monotonic() - begun < 5  # a hundredth of it on an idle machine
+    for one in slow:
+        one.close()
 
 
 def test_plain_http_is_refused(engine: Engine, certificate: tuple[Path, Path]) -> None:

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace thalweg::base {
+
+// The connections of a port that have not said who they are. Anybody can make them, so there is room for a few only;
+// and the room is never refused to a newcomer: the oldest makes place, of the address that has the most. Whoever floods
+// a port pushes out connections of his own, and those of others who are slower than his flood. Owner: one thread.
+class Strangers {
+ public:
+  struct Limits {
+    size_t all = 128;
+    size_t of_one_address = 64;
+  };
+
+  explicit Strangers(Limits limits) : limits_(limits) {}
+
+  // A connection came. `number` is higher than all before. Who has to go for it, if anybody, and is forgotten here.
+  std::optional<uint64_t> enter(uint64_t number, std::string address);
+  // It has said who it is, or it is gone.
+  void leave(uint64_t number) { addresses_.erase(number); }
+  size_t count() const { return addresses_.size(); }
+
+ private:
+  std::optional<uint64_t> oldest_of(const std::string& address) const;
+
+  const Limits limits_;
+  std::map<uint64_t, std::string> addresses_;  // by age
+};
+
+// Whom a connection counts as: its IPv4 address, or the network of its IPv6 address (/64), of which one host has all.
+std::string origin_of(const sockaddr* address);
+
+}  // namespace thalweg::base

@@ -1,0 +1,237 @@
+#include "control/api.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <limits>
+#include <utility>
+
+#include "base/log.h"
+#include "control/documents.h"
+#include "control/metrics.h"
+#include "control/strict_json.h"
+
+namespace thalweg::control {
+namespace {
+
+using base::Error;
+using base::ErrorCode;
+
+constexpr size_t kIdentityNameBytesMax = 63;  // a DNS label
+constexpr size_t kMarkerIdBytesMax = 64;
+constexpr size_t kMarkerLabelBytesMax = 400;
+constexpr size_t kPemBytesMax = 64 * 1024;
+constexpr size_t kStreamIdBytesMax = 32;
+constexpr size_t kDestinationIdBytesMax = 16;
+
+int http_status(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::invalid_request:
+      return 400;
+    case ErrorCode::unauthorized:
+      return 401;
+    case ErrorCode::unknown_destination:
+    case ErrorCode::unknown_stream:
+    case ErrorCode::unknown_error_transaction:
+    case ErrorCode::not_found:
+      return 404;
+    case ErrorCode::request_too_large:
+      return 413;
+    case ErrorCode::database_unreachable:
+    case ErrorCode::connection_lost:
+    case ErrorCode::database_busy:
+    case ErrorCode::authentication_failed:
+    case ErrorCode::engine_stopping:
+    case ErrorCode::disk_full:
+    case ErrorCode::file_error:
+    case ErrorCode::state_directory_failed:
+      return 503;
+    default:
+      return 409;
+  }
+}
+
+ApiAnswer document_answer(const nlohmann::json& document) { return {.body = to_text(document)}; }
+
+// 202 with an empty object, or 204 without a body.
+ApiAnswer done_answer(const base::Result<void>& result, int status) {
+  if (!result) return failure_answer(result.error());
+  return {.status = status, .body = status == 204 ? "" : "{}"};
+}
+
+ApiAnswer no_such_path(const ApiRequest& request) {
+  return failure_answer(ErrorCode::not_found, fmt::format("There is no {} {}", request.method, request.path));
+}
+
+base::Result<int64_t> parse_error_id(std::string_view text) {
+  int64_t id = 0;
+  auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), id);
+  if (problem != std::errc{} || end != text.data() + text.size()) {
+    return base::fail(ErrorCode::invalid_request, "The error's id is not a number that fits");
+  }
+  return id;
+}
+
+bool is_id(std::string_view text, size_t bytes_max) {
+  return !text.empty() && text.size() <= bytes_max &&
+         std::ranges::all_of(text, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
+}
+
+// Takes the part before the next '/' off a path, which then begins with that '/' or is empty.
+std::string_view take_part(std::string_view& path) {
+  const size_t end = std::min(path.find('/'), path.size());
+  const std::string_view part = path.substr(0, end);
+  path.remove_prefix(end);
+  return part;
+}
+
+}  // namespace
+
+ApiAnswer failure_answer(const Error& error) {
+  return {.status = http_status(error.code), .body = to_text(failure_document(error))};
+}
+
+ApiAnswer failure_answer(ErrorCode code, std::string message) {
+  return failure_answer(base::fail(code, std::move(message)).error());
+}
+
+size_t body_bytes_max(std::string_view path) { return path == "/v1/desired" ? kDesiredBytesMax : 4 * kPemBytesMax; }
+
+ApiAnswer Api::answer(const ApiRequest& request) {
+  std::string what = "unknown";
+  try {
+    return dispatch(request);
+  } catch (const std::exception& exception) {
+    what = exception.what();
+  } catch (...) {
+  }
+  base::log_event(base::LogLevel::error, "request_failed",
+                  {{"method", request.method}, {"path", request.path}, {"what", what}});
+  return failure_answer(ErrorCode::engine_stopping, "The engine could not answer: " + what);
+}
+
+ApiAnswer Api::dispatch(const ApiRequest& request) {
+  constexpr std::string_view kStreams = "/v1/streams/";
+  if (request.path.starts_with(kStreams)) {
+    return dispatch_stream(request, std::string_view(request.path).substr(kStreams.size()));
+  }
+  const auto is = [&](std::string_view method, std::string_view path) {
+    return request.method == method && request.path == path;
+  };
+  if (is("GET", "/healthz")) return document_answer({{"status", "ok"}});
+  if (is("GET", "/metrics")) {
+    return {.body = metrics_text(streams_.engine(), streams_.status(), streams_.stats()),
+            .type = "text/plain; version=0.0.4"};
+  }
+  if (is("PUT", "/v1/desired")) return put_desired(request);
+  if (is("GET", "/v1/desired")) return document_answer({{"revision", streams_.engine().desired_revision}});
+  if (is("GET", "/v1/status")) return document_answer(status_document(streams_.engine(), streams_.status()));
+  if (is("GET", "/v1/stats")) return document_answer(stats_document(streams_.stats()));
+  if (is("GET", "/v1/stats/history")) return history(request);
+  if (is("POST", "/v1/identity/request")) return request_identity(request);
+  if (is("PUT", "/v1/identity")) return install_identity(request);
+  return no_such_path(request);
+}
+
+// `path`: behind /v1/streams/.
+ApiAnswer Api::dispatch_stream(const ApiRequest& request, std::string_view path) {
+  StreamTarget target;
+  target.stream = take_part(path);
+  if (!is_id(target.stream, kStreamIdBytesMax)) return no_such_path(request);
+  if (path == "/transactions" && request.method == "GET") {
+    auto samples = streams_.transactions(target.stream);
+    if (!samples) return failure_answer(samples.error());
+    return document_answer(transactions_document(*samples, std::chrono::steady_clock::now()));
+  }
+  if (path == "/markers" && request.method == "POST") return place_marker(request, target.stream);
+  if (path == "/markers" && request.method == "GET") {
+    auto trail = streams_.markers(target.stream);
+    return trail ? document_answer(markers_document(*trail)) : failure_answer(trail.error());
+  }
+  constexpr std::string_view kDestinations = "/destinations/";
+  if (path.starts_with(kDestinations)) {
+    path.remove_prefix(kDestinations.size());
+    target.destination = take_part(path);
+    if (!is_id(target.destination, kDestinationIdBytesMax)) return no_such_path(request);
+  }
+  if (path == "/retry" && request.method == "POST") return done_answer(streams_.retry(target), 202);
+  constexpr std::string_view kErrors = "/errors";
+  if (!path.starts_with(kErrors)) return no_such_path(request);
+  return dispatch_errors(request, target, path.substr(kErrors.size()));
+}
+
+// `path`: behind /errors.
+ApiAnswer Api::dispatch_errors(const ApiRequest& request, const StreamTarget& target, std::string_view path) {
+  if (path.empty() && request.method == "GET") {
+    auto errors = streams_.errors(target);
+    return errors ? document_answer(errors_document(*errors)) : failure_answer(errors.error());
+  }
+  if (!path.starts_with('/')) return no_such_path(request);
+  path.remove_prefix(1);
+  const std::string_view number = take_part(path);
+  const bool executes = path == "/execute" && request.method == "POST";
+  if (!executes && !(path.empty() && request.method == "DELETE")) return no_such_path(request);
+  auto id = parse_error_id(number);
+  if (!id) return failure_answer(id.error());
+  if (executes) return done_answer(streams_.execute_error(target, *id), 202);
+  return done_answer(streams_.drop_error(target, *id), 204);
+}
+
+ApiAnswer Api::put_desired(const ApiRequest& request) {
+  auto desired = parse_desired(request.body);
+  if (!desired) return failure_answer(desired.error());
+  const uint64_t revision = desired->revision;
+  if (auto stored = streams_.put_desired(std::move(*desired)); !stored) return failure_answer(stored.error());
+  return document_answer({{"revision", revision}});
+}
+
+ApiAnswer Api::request_identity(const ApiRequest& request) {
+  auto body = parse_strict(request.body);
+  if (!body) return failure_answer(body.error());
+  ObjectReader reader(*body, "");
+  const std::string name = reader.string("name", 1, kIdentityNameBytesMax);
+  if (auto read = reader.finish(); !read) return failure_answer(read.error());
+  auto csr = streams_.request_identity(name);
+  return csr ? document_answer({{"csr", *csr}}) : failure_answer(csr.error());
+}
+
+ApiAnswer Api::install_identity(const ApiRequest& request) {
+  auto body = parse_strict(request.body);
+  if (!body) return failure_answer(body.error());
+  ObjectReader reader(*body, "");
+  const std::string certificate = reader.string("certificate", 1, kPemBytesMax);
+  const std::string ca = reader.string("ca", 1, kPemBytesMax);
+  if (auto read = reader.finish(); !read) return failure_answer(read.error());
+  auto identity = streams_.install_identity(certificate, ca);
+  return identity ? document_answer(identity_document(*identity)) : failure_answer(identity.error());
+}
+
+ApiAnswer Api::history(const ApiRequest& request) {
+  constexpr std::string_view kSince = "since=";
+  int64_t since = std::numeric_limits<int64_t>::min();
+  if (!request.query.empty()) {
+    const std::string_view query = request.query;
+    const char* const last = query.data() + query.size();
+    const char* const first = query.data() + std::min(kSince.size(), query.size());
+    auto [end, problem] = std::from_chars(first, last, since);
+    if (!query.starts_with(kSince) || problem != std::errc{} || end != last) {
+      return failure_answer(ErrorCode::invalid_request,
+                            "The only parameter is since, in whole microseconds since 1970");
+    }
+  }
+  return {.body = stats_history_.answer({since})};
+}
+
+ApiAnswer Api::place_marker(const ApiRequest& request, const std::string& stream) {
+  auto body = parse_strict(request.body);
+  if (!body) return failure_answer(body.error());
+  ObjectReader reader(*body, "");
+  const std::string id = reader.string("id", 1, kMarkerIdBytesMax);
+  const std::string label = reader.string("label", 0, kMarkerLabelBytesMax);
+  if (auto read = reader.finish(); !read) return failure_answer(read.error());
+  return done_answer(streams_.place_marker(stream, id, label), 202);
+}
+
+}  // namespace thalweg::control

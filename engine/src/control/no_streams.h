@@ -1,0 +1,55 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "control/managed_streams.h"
+
+namespace thalweg::control {
+
+// An engine without streams that counts what reached it.
+class NoStreams final : public ManagedStreams {
+ public:
+  base::Result<void> put_desired(DesiredState) override { return reached(); }
+  EngineStatus engine() const override { return {}; }
+  std::vector<StreamStatus> status() const override { return {}; }
+  EngineStats stats() const override { return {}; }
+  base::Result<void> retry(const StreamTarget&) override { return reached(); }
+  base::Result<std::vector<ParkedTransactionView>> errors(const StreamTarget&) override {
+    ++requests;
+    return std::vector<ParkedTransactionView>{};
+  }
+  base::Result<telemetry::TransactionSamples> transactions(const std::string&) override {
+    ++requests;
+    return telemetry::TransactionSamples{};
+  }
+  base::Result<telemetry::MarkerTrail> markers(const std::string&) override {
+    ++requests;
+    return telemetry::MarkerTrail{};
+  }
+  base::Result<void> place_marker(const std::string&, const std::string&, const std::string&) override {
+    return reached();
+  }
+  base::Result<void> execute_error(const StreamTarget&, int64_t) override { return reached(); }
+  base::Result<void> drop_error(const StreamTarget&, int64_t) override { return reached(); }
+  base::Result<std::string> request_identity(const std::string&) override {
+    ++requests;
+    return "csr";
+  }
+  base::Result<IdentityView> install_identity(const std::string&, const std::string&) override {
+    ++requests;
+    return IdentityView{};
+  }
+
+  std::atomic<uint64_t> requests{0};
+
+ private:
+  base::Result<void> reached() {
+    ++requests;
+    return {};
+  }
+};
+
+}  // namespace thalweg::control
