@@ -4260,6 +4260,12 @@ export interface components {
              * @enum {string}
              */
             collector: "ok" | "absent" | "unknown";
+            /**
+             * History
+             * @description Whether the store takes samples; failing where its disk is full, for example.
+             * @enum {string}
+             */
+            history: "ok" | "failing" | "unknown";
         };
         /**
          * ReplicaIdentity
@@ -4303,7 +4309,7 @@ export interface components {
          * RuleId
          * @enum {string}
          */
-        RuleId: "no_progress" | "latency" | "spill_disk" | "spill_limit" | "wal_retention" | "slot_inactive" | "slot_lost" | "component_aborted" | "error_queue" | "engine_silent" | "certificate_expiring" | "token_expiring";
+        RuleId: "no_progress" | "latency" | "spill_disk" | "spill_limit" | "wal_retention" | "slot_inactive" | "slot_lost" | "component_aborted" | "error_queue" | "engine_silent" | "certificate_expiring" | "token_expiring" | "history_unwritten";
         /**
          * Run
          * @description A run with its six tables and its findings.
@@ -5325,7 +5331,7 @@ export interface components {
          * @description What an alert is about.
          * @enum {string}
          */
-        SubjectType: "stream" | "engine" | "authority" | "token";
+        SubjectType: "stream" | "engine" | "authority" | "token" | "store";
         /**
          * TableKind
          * @enum {string}
