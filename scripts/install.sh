@@ -17,7 +17,7 @@ packages_of() {
     control) echo python3 python3-venv postgresql-client-15 curl procps util-linux ;;
     runtime) packages_of postgresql && packages_of redis && packages_of control && packages_of engine ;;
     system) echo iproute2 openssl ;;
-    test) echo chromium clang-19 libclang-rt-19-dev clang-format-19 shellcheck systemd ;;
+    test) echo pgbouncer chromium clang-19 libclang-rt-19-dev clang-format-19 shellcheck systemd ;;
     *) echo "unknown group '$1': build, extension, runtime (postgresql, redis, control, engine), system or test" >&2; return 1 ;;
   esac
 }

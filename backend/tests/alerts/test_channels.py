@@ -1,5 +1,6 @@
 """Channels against a real HTTP receiver and a real mail server: signatures, retries, failures with their cures."""
 
+import asyncio
 import hashlib
 import hmac
 import json
@@ -18,6 +19,7 @@ from tests.support.servers import free_port
 from tests.support.serving import eventually
 from tests.test_collector import collector  # noqa: F401
 from thalweg.kernel.context import Resources
+from thalweg.kernel.networks import Networks
 from thalweg.kernel.settings import Settings
 
 CHANNELS = "/api/v1/alerts/channels"
@@ -72,8 +74,59 @@ async def test_webhook_refused(admin: httpx.AsyncClient, status: int, code: str,
         delivery = await try_out(admin, channel)
     assert (delivery["state"], delivery["error"]["code"]) == ("failed", code)
     assert cure in delivery["error"]["cure"]
+    assert delivery["error"]["message"] == f"The receiver answered {status}."
     shown = (await admin.get(f"{CHANNELS}/{channel['id']}")).json()
     assert shown["last_delivery"]["error"]["code"] == code
+
+
+async def test_webhook_keeps_to_its_networks(
+    admin: httpx.AsyncClient, resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was compared is what is connected to, under the name of the address."""
+    looked_up: list[str] = []
+
+    async def answer(host: str, port: int, **_more: Any) -> list[Any]:
+        looked_up.append(host)
+        return [(2, 1, 6, "", ("127.0.0.1" if host != "hook.invalid" or len(looked_up) == 1 else "127.0.0.2", port))]
+
+    async with http_receiver() as receiver:
+        url = receiver.url.replace("127.0.0.1", "hook.invalid")
+        channel = await made(admin, name="hook", kind="webhook", settings={"url": url})
+        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", answer)
+        resources.settings.webhook_networks = Networks(("127.0.0.1",))
+        delivery = await try_out(admin, channel)
+        assert delivery["state"] == "delivered", delivery
+        assert (looked_up[0], looked_up.count("hook.invalid")) == ("hook.invalid", 1)
+        assert receiver.taken[0][0]["host"].startswith("hook.invalid:")
+        resources.settings.webhook_networks = Networks(("10.0.0.0/8",))
+        refused = (await try_out(admin, channel))["error"]
+        assert (refused["code"], len(receiver.taken)) == ("address_not_allowed", 1)
+        assert "THALWEG_WEBHOOK_NETWORKS" in refused["cure"]
+
+
+async def test_nothing_of_what_another_service_says_is_shown(admin: httpx.AsyncClient) -> None:
+    async def greet(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"220 internal secret banner\r\n")
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(greet, "127.0.0.1") as server:
+        port = server.sockets[0].getsockname()[1]
+        channel = await made(admin, name="h", kind="webhook", settings={"url": f"http://127.0.0.1:{port}/"})
+        delivery = await try_out(admin, channel)
+    assert delivery["state"] == "failed"
+    assert "banner" not in str(delivery)
+
+
+async def test_viewers_do_not_see_where_webhooks_lead(
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, viewer: httpx.AsyncClient
+) -> None:
+    channel = await made(admin, name="h", kind="webhook", settings={"url": "http://127.0.0.1:9/secret"})
+    path = f"{CHANNELS}/{channel['id']}"
+    assert "secret" in (await operator.get(path)).json()["settings"]["url"]
+    for answer in (await viewer.get(path), await viewer.get(CHANNELS)):
+        assert answer.status_code == 200
+        assert "127.0.0.1" not in answer.text
 
 
 async def test_webhook_unreachable(admin: httpx.AsyncClient) -> None:

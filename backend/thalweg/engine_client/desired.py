@@ -9,19 +9,21 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from thalweg.db.models import AbandonedStreamRow, DestinationRow, EngineRow, StreamRow
 from thalweg.db.streams import runs_on, whole_streams
 from thalweg.engine_client.identity import identity_name
-from thalweg.inspection.target import target_of
+from thalweg.inspection.target import stored_target
+from thalweg.kernel.context import Resources
 from thalweg.kernel.secret_box import SecretBox
 
 FORMAT = 1
 Definition = dict[str, Any]
 
 
-async def desired_document(session: AsyncSession, engine_id: str, secrets: SecretBox) -> Definition | None:
+async def desired_document(session: AsyncSession, engine_id: str, resources: Resources) -> Definition | None:
     """None when the engine is gone. Holds passwords: never log it. The session must be fresh."""
     await session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
     engine = await session.get(EngineRow, engine_id)
     if engine is None:
         return None
+    secrets, networks = resources.secrets, resources.settings.database_networks
     streams: dict[str, Definition] = {}
     for row in await session.scalars(whole_streams().where(runs_on(engine_id)).order_by(StreamRow.id)):
         if row.capture_engine_id != engine_id:
@@ -34,7 +36,8 @@ async def desired_document(session: AsyncSession, engine_id: str, secrets: Secre
     abandoned = select(AbandonedStreamRow).where(AbandonedStreamRow.engine_id == engine_id)
     for lost in await session.scalars(abandoned.order_by(AbandonedStreamRow.id)):
         streams[lost.id] = json.loads(secrets.open(lost.definition_sealed))
-    return {"format": FORMAT, "revision": engine.desired_revision, "streams": list(streams.values())}
+    document = {"format": FORMAT, "revision": engine.desired_revision, "streams": list(streams.values())}
+    return {**document, "database_networks": list(networks.text)} if networks.text else document
 
 
 def capturing_definition(row: StreamRow, secrets: SecretBox) -> Definition:
@@ -66,14 +69,14 @@ def _common(row: StreamRow, secrets: SecretBox) -> Definition:
     return {
         "id": row.id,
         "name": row.name,
-        "source": {"name": row.source.name, "conninfo": target_of(row.source, secrets).conninfo()},
+        "source": {"name": row.source.name, "conninfo": stored_target(row.source, secrets).for_engine()},
         "tables": row.tables,
         "parameters": row.parameters,
     }
 
 
 def _destination(one: DestinationRow, secrets: SecretBox) -> Definition:
-    return {"name": one.database.name, "conninfo": target_of(one.database, secrets).conninfo()}
+    return {"name": one.database.name, "conninfo": stored_target(one.database, secrets).for_engine()}
 
 
 def _branch(row: StreamRow, one: DestinationRow, secrets: SecretBox) -> Definition:
@@ -83,7 +86,7 @@ def _branch(row: StreamRow, one: DestinationRow, secrets: SecretBox) -> Definiti
     }  # fmt: skip
     if one.engine_id != row.capture_engine_id:
         return {**branch, "send_to": _peer(one.engine)}
-    return {**branch, "conninfo": target_of(one.database, secrets).conninfo()}
+    return {**branch, "conninfo": stored_target(one.database, secrets).for_engine()}
 
 
 def _receiving_status(row: StreamRow, one: DestinationRow) -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from psycopg import sql
 
-from thalweg.inspection.connection import ConnectionFailure
+from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.schemas import Check, CheckSide, CheckStatus
 
 NAMES_SHOWN = 20

@@ -1,139 +1,81 @@
 """Connects to somebody's database and says in stable codes why it could not."""
 
-import asyncio
-import re
-import socket
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import psycopg
-from psycopg import AsyncConnection, errors, sql
+from psycopg import AsyncConnection, errors
 from psycopg.rows import DictRow, dict_row
 
+from thalweg.inspection.failure import ConnectionFailure, failure_of
+from thalweg.inspection.reach import reachable_places
 from thalweg.inspection.schemas import ConnectionTest, RoleFacts
+from thalweg.inspection.session import POOLER_CURE, session_options, took_settings
 from thalweg.inspection.target import Target
 from thalweg.kernel.outside import outside
-
-STATEMENT_TIMEOUT_SECONDS = 20
+from thalweg.kernel.pem import PEM_FIELDS
 
 Connection = AsyncConnection[DictRow]
 
 
-@dataclass
-class ConnectionFailure(Exception):
-    """`code` is one of ConnectionTest.code's."""
-
-    code: str
-    message: str
-    cure: str
-    sql: str | None = None
-
-
-def _as_sql(statement: str, **names: str) -> str:
-    """A statement to show: names quoted as identifiers."""
-    return sql.SQL(statement).format(**{key: sql.Identifier(value) for key, value in names.items()}).as_string()
-
-
-async def _check_reachable(target: Target, timeout: float) -> None:
-    """A plain TCP connection first: it tells an unreachable host from a refusing server whatever its language."""
-    if target.host.startswith("/"):
-        return
-    try:
-        async with asyncio.timeout(timeout):
-            _, writer = await asyncio.open_connection(target.host, target.port)
-    except TimeoutError as error:
+def _refuse_old_paths(target: Target) -> None:
+    """Of databases that were registered when certificates were paths of files."""
+    paths = [name for name in PEM_FIELDS if name in target.options]
+    if paths:
         raise ConnectionFailure(
-            "database_unreachable", f"{target.host}:{target.port} did not answer within {timeout:g} s.",
-            "Check the host and the port, and that no firewall drops the connection.",
-        ) from error  # fmt: skip
-    except (socket.gaierror, UnicodeError) as error:
-        raise ConnectionFailure(
-            "database_unreachable", f"The host name {target.host} cannot be resolved.",
-            "Check the host name, or use an IP address.",
-        ) from error  # fmt: skip
-    except OSError as error:
-        raise ConnectionFailure(
-            "database_unreachable", f"{target.host}:{target.port}: {error.strerror or error}.",
-            "Check host and port, that the server runs, and that listen_addresses lets it listen there.",
-        ) from error  # fmt: skip
-    writer.close()
+            "connection_setting_refused", f"{', '.join(paths)} of this database names a file.",
+            "Edit the database and give the contents of the file (PEM) instead: they are kept encrypted.",
+        )  # fmt: skip
 
 
-def _failure_of(error: psycopg.Error, target: Target) -> ConnectionFailure:
-    """From libpq's message: a failed connection attempt carries no SQLSTATE."""
-    message = re.sub(r"\s+", " ", str(error)).strip()
-    shown = message.split(" failed: ")[-1]
-    lowered = message.lower()
-    if ("ssl" in lowered and "pg_hba" not in lowered) or "certificate" in lowered:
-        return ConnectionFailure(
-            "tls_failed", shown,
-            "Check the TLS mode: the server may have no TLS (choose prefer), or its certificate may not be "
-            "trusted (give sslrootcert).",
-        )  # fmt: skip
-    if re.search(r'database "?.*"? does not exist', lowered):
-        return ConnectionFailure(
-            "unknown_database", shown, "Correct the database's name, or create the database.",
-            _as_sql("CREATE DATABASE {name}", name=target.dbname),
-        )  # fmt: skip
-    if "pg_hba.conf" in lowered:
-        return ConnectionFailure(
-            "authentication_failed", shown,
-            "Add a line to the server's pg_hba.conf that lets this host in, such as "
-            f"“host {target.dbname} {target.user} ADDRESS/32 scram-sha-256”, and reload the server.",
-            "SELECT pg_reload_conf()",
-        )  # fmt: skip
-    if any(word in lowered for word in ("password", "authentication", "role ", "not permitted to log in")):
-        return ConnectionFailure(
-            "authentication_failed", shown,
-            "Correct the user and the password, or set the password at the server.",
-            _as_sql("ALTER ROLE {user} PASSWORD '...'", user=target.user),
-        )  # fmt: skip
-    if "permission denied" in lowered:
-        return ConnectionFailure(
-            "insufficient_privilege", shown, "Let the user connect to the database.",
-            _as_sql("GRANT CONNECT ON DATABASE {name} TO {user}", name=target.dbname, user=target.user),
-        )  # fmt: skip
-    if any(word in lowered for word in ("timeout expired", "could not connect", "connection refused", "closed")):
-        return ConnectionFailure(
-            "database_unreachable", shown, "Check host and port, and that a PostgreSQL server listens there."
-        )
-    return ConnectionFailure("database_error", shown, "Read the server's message and remove its cause.")
+def _seconds(target: Target, timeout: int) -> int:
+    """The user's connect_timeout may be shorter than ours, never longer."""
+    wanted = target.options.get("connect_timeout", "")
+    return min(int(wanted), timeout) if wanted.isdecimal() and int(wanted) > 0 else timeout
 
 
 @asynccontextmanager
 async def connected(target: Target, timeout: int, *, read_only: bool = True) -> AsyncGenerator[Connection, None]:
-    """In autocommit mode, read-only unless said otherwise. Raises ConnectionFailure; `timeout` is in seconds."""
+    """In autocommit mode, read-only unless said otherwise. Raises ConnectionFailure; `timeout` is in seconds, for each
+    server."""
     outside("a database")
-    await _check_reachable(target, timeout)
-    conninfo = target.conninfo(
-        connect_timeout=target.options.get("connect_timeout", timeout),
-        application_name="thalweg control plane",
-    )
-    try:
-        connection = await AsyncConnection.connect(conninfo, autocommit=True, row_factory=dict_row)
-    except psycopg.OperationalError as error:
-        raise _failure_of(error, target) from error
-    except psycopg.Error as error:
-        raise ConnectionFailure(
-            "database_error", str(error), "Correct the connection's settings as the message says."
-        ) from error
-    try:
-        async with connection:
-            await connection.execute(f"SET statement_timeout = '{STATEMENT_TIMEOUT_SECONDS}s'")
-            if read_only:
-                await connection.execute("SET default_transaction_read_only = on")
-            yield connection
-    except errors.InsufficientPrivilege as error:
-        raise ConnectionFailure(
-            "insufficient_privilege", str(error).strip(), "Grant the privilege that the message names."
-        ) from error
-    except psycopg.Error as error:
-        raise ConnectionFailure(
-            "database_error", str(error).strip(), "Read the server's message and remove its cause."
-        ) from error
+    _refuse_old_paths(target)
+    seconds = _seconds(target, timeout)
+    places = await reachable_places(target, seconds)
+    addresses = {"hostaddr": ",".join(place.address or "" for place in places)}
+    with target.for_libpq(
+        host=",".join(place.server.host for place in places),
+        port=",".join(str(place.server.port) for place in places),
+        **(addresses if any(place.address for place in places) else {}),
+        connect_timeout=seconds, application_name="thalweg control plane",
+        options=session_options(read_only=read_only),
+    ) as conninfo:  # fmt: skip
+        try:
+            connection = await AsyncConnection.connect(conninfo, autocommit=True, row_factory=dict_row)
+        except psycopg.OperationalError as error:
+            raise failure_of(error, target) from error
+        except psycopg.Error as error:
+            raise ConnectionFailure(
+                "database_error", str(error), "Correct the connection's settings as the message says."
+            ) from error
+        try:
+            async with connection:
+                if not await took_settings(connection):
+                    raise ConnectionFailure(
+                        "connection_pooler",
+                        "The session's settings did not reach the server: a pooler between drops them.", POOLER_CURE,
+                    )  # fmt: skip
+                yield connection
+        except errors.InsufficientPrivilege as error:
+            raise ConnectionFailure(
+                "insufficient_privilege", str(error).strip(), "Grant the privilege that the message names."
+            ) from error
+        except psycopg.Error as error:
+            raise ConnectionFailure(
+                "database_error", str(error).strip(), "Read the server's message and remove its cause."
+            ) from error
 
 
 FACTS = """
@@ -202,8 +144,8 @@ async def test_connection(target: Target, timeout: int) -> ConnectionTest:
             identifier = await read_system_identifier(connection)
     except ConnectionFailure as failure:
         return ConnectionTest(
-            reachable=failure.code != "database_unreachable", latency_ms=None, connect_ms=None, version=None,
-            version_number=None, system_identifier=None, role=None, tls=None,
+            reachable=failure.code not in ("database_unreachable", "address_not_allowed"), latency_ms=None,
+            connect_ms=None, version=None, version_number=None, system_identifier=None, role=None, tls=None,
             code=failure.code, message=failure.message, cure=failure.cure, sql=failure.sql,
         )  # fmt: skip
     return ConnectionTest(

@@ -12,7 +12,8 @@ from typing import Any
 
 from psycopg import errors, sql
 
-from thalweg.inspection.connection import Connection, ConnectionFailure, connected, read_all
+from thalweg.inspection.connection import Connection, connected, read_all
+from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.target import Target
 
 LOOK_SECONDS = 1.0

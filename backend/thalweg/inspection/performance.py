@@ -10,7 +10,8 @@ from datetime import datetime
 from psycopg import errors
 
 from thalweg.inspection.catalogue import Table, read_tables
-from thalweg.inspection.connection import Connection, ConnectionFailure, connected, read_all, read_one
+from thalweg.inspection.connection import Connection, connected, read_all, read_one
+from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.row_filters import RowFilter, read_row_filters
 from thalweg.inspection.sessions import Waits, look_at
 from thalweg.inspection.target import Target

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from thalweg.inspection.catalogue import Table, read_columns, read_tables
 from thalweg.inspection.checks import Checklist, failed_connection
-from thalweg.inspection.connection import ConnectionFailure, connected, read_system_identifier
+from thalweg.inspection.connection import connected, read_system_identifier
+from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.matching import select_tables
 from thalweg.inspection.output_plugin import check_output_plugin
 from thalweg.inspection.preflight_destination import Columns, check_destination

@@ -9,7 +9,8 @@ import time
 
 from psycopg import errors
 
-from thalweg.inspection.connection import Connection, ConnectionFailure, connected, read_all, read_one
+from thalweg.inspection.connection import Connection, connected, read_all, read_one
+from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.target import Target
 
 SLOT_PATIENCE_SECONDS = 10

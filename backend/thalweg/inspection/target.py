@@ -1,16 +1,22 @@
 """How to connect to somebody's database: for the control plane's inspections and for the engine."""
 
+import os
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from psycopg.conninfo import make_conninfo
 
 from thalweg.db.models import DatabaseRow
+from thalweg.inspection.hosts import Server, servers_of
+from thalweg.kernel.context import Resources
+from thalweg.kernel.networks import Networks
 from thalweg.kernel.secret_box import SecretBox
 
 
 @dataclass(frozen=True)
 class Target:
-    """Holds the password in clear: never log it; repr leaves it out."""
+    """Holds the password and the keys in clear: never log it; repr leaves them out."""
 
     host: str
     port: int
@@ -19,17 +25,57 @@ class Target:
     password: str = field(repr=False)
     sslmode: str
     options: dict[str, str] = field(default_factory=dict)
+    pem: dict[str, str] = field(default_factory=dict, repr=False)
+    """Certificates and keys by libpq's names (kernel/pem.py)."""
+    within: Networks = field(default_factory=Networks)
 
-    def conninfo(self, **more: str | int) -> str:
+    @property
+    def servers(self) -> list[Server]:
+        return servers_of(self.host, self.port)
+
+    def for_engine(self) -> str:
+        """With PEM contents where libpq wants paths: the engine gives libpq files of its own, and refuses paths."""
+        return self._conninfo(
+            {**self.options, **self.pem},
+            host=",".join(server.host for server in self.servers),
+            port=",".join(str(server.port) for server in self.servers),
+        )
+
+    @contextmanager
+    def for_libpq(self, **more: str | int) -> Generator[str, None, None]:
+        """Certificates and keys lie in memory, for as long as this lasts, where libpq finds them as files."""
+        with ExitStack() as files:
+            paths = {name: files.enter_context(_in_memory(pem)) for name, pem in self.pem.items()}
+            yield self._conninfo({**self.options, **paths}, **more)
+
+    def _conninfo(self, settings: dict[str, str], **more: str | int) -> str:
         secret = {"password": self.password} if self.password else {}
         return make_conninfo(
-            "", host=self.host, port=self.port, dbname=self.dbname, user=self.user, sslmode=self.sslmode,
-            **secret, **{**self.options, **more},
-        )  # fmt: skip
+            "", dbname=self.dbname, user=self.user, sslmode=self.sslmode, **secret, **{**settings, **more}
+        )
 
 
-def target_of(row: DatabaseRow, secrets: SecretBox) -> Target:
+@contextmanager
+def _in_memory(pem: str) -> Generator[str, None, None]:
+    """A file without a place on disk: nobody else can open it, and it goes with its descriptor."""
+    descriptor = os.memfd_create("thalweg-pem")
+    try:
+        os.fchmod(descriptor, 0o600)  # libpq refuses a key that others might read
+        os.write(descriptor, pem.encode())
+        yield f"/proc/self/fd/{descriptor}"
+    finally:
+        os.close(descriptor)
+
+
+def target_of(row: DatabaseRow, resources: Resources) -> Target:
     """Raises SecretKeyError when the key is not the one that encrypted the password."""
+    return stored_target(row, resources.secrets, resources.settings.database_networks)
+
+
+def stored_target(row: DatabaseRow, secrets: SecretBox, within: Networks | None = None) -> Target:
     password = secrets.open(row.password_sealed) if row.password_sealed else ""
     options = {str(name): str(value) for name, value in row.options.items()}
-    return Target(row.host, row.port, row.dbname, row.username, password, row.sslmode, options)
+    pem = {name: secrets.open(kept["sealed"]) for name, kept in row.pem.items()}
+    return Target(
+        row.host, row.port, row.dbname, row.username, password, row.sslmode, options, pem, within or Networks()
+    )

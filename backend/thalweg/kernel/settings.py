@@ -7,6 +7,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from thalweg.kernel.networks import Networks, NetworksSetting
+
 REPOSITORY = Path(__file__).resolve().parents[3]
 PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -86,6 +88,9 @@ class Settings(BaseSettings):
     )
     alerts_kept_days: int = Field(default=90, ge=1, le=3650, description="Resolved alerts are forgotten after this.")
     alerts_timeout: float = Field(default=10.0, gt=0, le=120, description="For one try to deliver a notice.")
+    webhook_networks: NetworksSetting = Field(
+        default=Networks(), description="Where webhooks of alerts may lead, as in database_networks."
+    )
     alerts_retry_after: float = Field(
         default=5.0, gt=0, description="Before a notice is tried again; doubles with each try, an hour at most."
     )
@@ -93,6 +98,15 @@ class Settings(BaseSettings):
         default=5, ge=1, description="Failed logins before waits begin; the wait doubles with each one."
     )
     database_connect_timeout: int = Field(default=5, ge=1, le=60)
+    database_networks: NetworksSetting = Field(
+        default=Networks(),
+        description="Where databases may be: ranges of addresses with commas between, such as 10.0.0.0/8,fd00::/8. "
+        "Compared when control plane and engines connect. Default: every address. `local` adds local sockets.",
+    )  # fmt: skip
+    database_service_file: Path | None = Field(
+        default=None,
+        description="A service file of libpq's form. Databases may be registered by the names of its services.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["json", "text"] = "json"
 

@@ -77,8 +77,8 @@ def _parts(row: StreamRow, engine_id: str, resources: Resources) -> list[_Doomed
             parts.append(
                 _doomed(
                     row, None, capturing_definition(row, secrets),
-                    target_of(row.source, secrets) if holds_slot else None,
-                    [target_of(one.database, secrets) for one in own],
+                    target_of(row.source, resources) if holds_slot else None,
+                    [target_of(one.database, resources) for one in own],
                 )
             )  # fmt: skip
         return parts
@@ -86,8 +86,8 @@ def _parts(row: StreamRow, engine_id: str, resources: Resources) -> list[_Doomed
         forced = one.desired_status == "DROPPED" and one.force and one.detached
         if one.engine_id == engine_id and ((deletes and row.capture_dropped) or forced):
             definition = receiving_definition(row, one, secrets)
-            source = None if row.fans_out else target_of(row.source, secrets)
-            parts.append(_doomed(row, one.id, definition, source, [target_of(one.database, secrets)]))
+            source = None if row.fans_out else target_of(row.source, resources)
+            parts.append(_doomed(row, one.id, definition, source, [target_of(one.database, resources)]))
     return parts
 
 

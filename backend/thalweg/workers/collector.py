@@ -207,7 +207,7 @@ class Collector:
 
     async def _reconcile(self, engine_id: str, client: EngineClient) -> None:
         async with self._resources.sessions() as session:
-            document = await desired_document(session, engine_id, self._resources.secrets)
+            document = await desired_document(session, engine_id, self._resources)
         if document is None:
             return
         told_at = now()

@@ -17,7 +17,7 @@ from thalweg.db.operations import OperationState, finish
 from thalweg.features.advisor import repository
 from thalweg.features.advisor.cures import index_of
 from thalweg.features.advisor.schemas import CureState
-from thalweg.inspection.connection import ConnectionFailure
+from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.indexes import IndexProgress, create_index, drop_index
 from thalweg.inspection.target import Target, target_of
 from thalweg.kernel.clock import now
@@ -57,7 +57,7 @@ class CureWorker:
             if row is None:
                 return
             database = await session.get(DatabaseRow, row.database_id)
-            target = target_of(database, self._resources.secrets) if database is not None else None
+            target = target_of(database, self._resources) if database is not None else None
             await self._begin(session, row)
             await session.commit()
         failure = None

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from thalweg.alerting.facts import Slot
 from thalweg.db.models import SourceReadingRow
-from thalweg.inspection.connection import ConnectionFailure
+from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.slots import SourceState, read_slots
 from thalweg.inspection.target import Target, target_of
 from thalweg.kernel.clock import now
@@ -68,7 +68,7 @@ class SourceWatch:
         known, at = {row.id for row in databases}, now()
         self._forget(known, {stream_id for ids in streams.values() for stream_id in ids}, at)
         due = [row for row in databases if row.id in streams or self._is_due(row.id, at)]
-        targets = {row.id: target_of(row, self._resources.secrets) for row in due}
+        targets = {row.id: target_of(row, self._resources) for row in due}
         await asyncio.gather(*(self._read(name, target, streams.get(name, [])) for name, target in targets.items()))
         if self._certificates_read_at is None or at - self._certificates_read_at >= CERTIFICATES_EVERY:
             self._certificates_read_at = at

@@ -25,7 +25,7 @@ from thalweg.features.streams import destination_actions
 from thalweg.features.streams import service as streams
 from thalweg.features.streams.parameters import effective
 from thalweg.features.streams.schemas import DestinationUpdate, StreamUpdate
-from thalweg.inspection.connection import ConnectionFailure
+from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.indexes import PHASES, IndexName, check_may_create
 from thalweg.inspection.target import target_of
 from thalweg.kernel.clock import now
@@ -149,7 +149,7 @@ async def _change(context: Context, row: AdvisorCureRow, changes: dict[str, Any]
 
 async def _check_may_create(context: Context, cure: Cure) -> None:
     assert cure.index is not None  # noqa: S101
-    target = target_of(await _database(context, cure.database_id), context.resources.secrets)
+    target = target_of(await _database(context, cure.database_id), context.resources)
     await context.release()
     try:
         await check_may_create(

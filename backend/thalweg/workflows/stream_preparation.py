@@ -15,7 +15,8 @@ from thalweg.features.streams.schemas import (
 )
 from thalweg.features.streams.service import definitions_of
 from thalweg.inspection.catalogue import read_tables
-from thalweg.inspection.connection import ConnectionFailure, connected
+from thalweg.inspection.connection import connected
+from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.matching import select_tables
 from thalweg.inspection.preflight import (
     DestinationTarget,
@@ -35,7 +36,7 @@ from thalweg.workflows import repository
 
 async def preview_tables(context: Context, body: TablePreviewRequest) -> TablePreview:
     source = await database_of(context, "/source_id", body.source_id)
-    target = target_of(source, context.resources.secrets)
+    target = target_of(source, context.resources)
     await context.release()
     try:
         async with connected(target, context.resources.settings.database_connect_timeout) as connection:
@@ -109,14 +110,16 @@ async def preflight(
     change, None for one that shall be made; `chosen` are its tables when the rules do not change."""
     definitions = definitions_of(context)
     check_parameters(definitions, parameters)
-    secrets = context.resources.secrets
     plugin = str(parameters.get("source_plugin", definitions["source_plugin"].default))
     await context.release()
     result = await preflight_stream(
-        target_of(source, secrets),
+        target_of(source, context.resources),
         [
             DestinationTarget(
-                one.database.id, target_of(one.database, secrets), _copies(definitions, one.parameters), one.own
+                one.database.id,
+                target_of(one.database, context.resources),
+                _copies(definitions, one.parameters),
+                one.own,
             )
             for one in destinations
         ],

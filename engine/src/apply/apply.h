@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/ids.h"
+#include "base/networks.h"
 #include "queue/frame_source.h"
 #include "queue/lcr_queue.h"
 #include "telemetry/agent.h"
@@ -42,7 +43,7 @@ struct CatchUpSpan {
 
 struct ApplyOptions {
   std::string stream_id;
-  std::string destination_conninfo;
+  base::Conninfo destination_conninfo;
   // Either outlives the apply: where LCRs come from, or a queue whose consumer the apply is.
   queue::FrameSource* frames = nullptr;
   queue::LcrQueue* queue = nullptr;

@@ -69,7 +69,7 @@ class FirstError {
 // What all agents of one apply share.
 struct SharedState {
   std::string stream_id;
-  std::string destination_conninfo;
+  base::Conninfo destination_conninfo;
   const base::Clock* clock = nullptr;
   int64_t epoch = 0;
   LiveParameters parameters;

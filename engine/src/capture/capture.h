@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/ids.h"
+#include "base/networks.h"
 #include "queue/lcr_queue.h"
 #include "telemetry/marker_log.h"
 #include "telemetry/sample.h"
@@ -21,7 +22,7 @@ namespace thalweg::capture {
 
 struct CaptureOptions {
   std::string stream_id;
-  std::string source_conninfo;
+  base::Conninfo source_conninfo;
   std::string slot;
   std::string publication;
   // Apply's recovered low watermark: every transaction with commit LSN below it is applied. Capture starts here, and

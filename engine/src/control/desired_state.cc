@@ -18,7 +18,8 @@ constexpr size_t kTablesMax = 100'000;
 constexpr size_t kDestinationsMax = 64;
 constexpr size_t kDestinationIdBytesMax = 16;
 constexpr size_t kNameBytesMax = 1000;
-constexpr size_t kConninfoBytesMax = 10'000;
+constexpr size_t kConninfoBytesMax = 512 * 1024;  // with certificates
+constexpr size_t kNetworksMax = 1000;
 constexpr size_t kIdentifierBytesMax = 256;  // NAMEDATALEN is 64 unless somebody built a server of their own
 
 constexpr std::array<std::string_view, 3> kStatusNames = {"ENABLED", "DISABLED", "DROPPED"};
@@ -47,6 +48,26 @@ base::Result<void> read_database(ObjectReader& parent, std::string_view member, 
   out.name = reader.string("name", 1, kNameBytesMax);
   out.conninfo = reader.string("conninfo", 1, kConninfoBytesMax);
   return reader.finish();
+}
+
+base::Result<base::Networks> read_networks(ObjectReader& parent) {
+  const json* value = parent.member("database_networks", false);
+  if (!value) return base::Networks();
+  const std::string pointer = parent.pointer("database_networks");
+  const auto is_text = [](const json& one) { return one.is_string(); };
+  if (!value->is_array() || value->size() > kNetworksMax || !std::ranges::all_of(*value, is_text)) {
+    return std::unexpected(invalid_at(pointer, fmt::format("must be an array of at most {} ranges", kNetworksMax)));
+  }
+  auto networks = base::Networks::parse(value->get<std::vector<std::string>>());
+  if (!networks) return std::unexpected(invalid_at(pointer, networks.error().message));
+  return networks;
+}
+
+// What a conninfo may lead to goes with it.
+void keep_within(StreamDefinition& stream, const std::shared_ptr<const base::Networks>& networks) {
+  stream.source.conninfo.within = networks;
+  stream.destination.conninfo.within = networks;
+  for (DestinationDefinition& one : stream.destinations) one.conninfo.within = networks;
 }
 
 base::Result<void> read_send_to(ObjectReader& parent, std::optional<SendTo>& out) {
@@ -202,7 +223,7 @@ base::Result<StreamDefinition> read_stream(const json& value, const std::string&
   return stream;
 }
 
-json to_json(const DatabaseRef& database) { return {{"name", database.name}, {"conninfo", database.conninfo}}; }
+json to_json(const DatabaseRef& database) { return {{"name", database.name}, {"conninfo", database.conninfo.text}}; }
 
 json to_json(const SendTo& to) { return {{"engine", to.engine}, {"host", to.host}, {"port", to.port}}; }
 
@@ -228,7 +249,7 @@ json to_json(const DestinationDefinition& destination, const StreamParameters& s
   if (destination.send_to) {
     out["send_to"] = to_json(*destination.send_to);
   } else {
-    out["conninfo"] = destination.conninfo;
+    out["conninfo"] = destination.conninfo.text;
   }
   return out;
 }
@@ -280,6 +301,8 @@ base::Result<DesiredState> parse_desired(std::string_view text) {
   DesiredState desired;
   if (reader.unsigned_integer("format") != 1) reader.refuse("format", "must be 1");
   desired.revision = reader.unsigned_integer("revision");
+  THALWEG_ASSIGN(desired.database_networks, read_networks(reader));
+  const auto networks = std::make_shared<const base::Networks>(desired.database_networks);
   const json* streams = reader.member("streams", true);
   if (streams && (!streams->is_array() || streams->size() > kStreamsMax)) {
     reader.refuse("streams", fmt::format("must be an array of at most {} streams", kStreamsMax));
@@ -291,6 +314,7 @@ base::Result<DesiredState> parse_desired(std::string_view text) {
     std::string pointer = fmt::format("/streams/{}", i);
     THALWEG_ASSIGN(StreamDefinition stream, read_stream((*streams)[i], pointer));
     if (!ids.insert(stream.id).second) return std::unexpected(invalid_at(pointer + "/id", "names a stream twice"));
+    keep_within(stream, networks);
     desired.streams.push_back(std::move(stream));
   }
   return desired;
@@ -300,6 +324,7 @@ std::string serialise(const DesiredState& desired) {
   json streams = json::array();
   for (const StreamDefinition& stream : desired.streams) streams.push_back(to_json(stream));
   json root = {{"format", 1}, {"revision", desired.revision}, {"streams", std::move(streams)}};
+  if (!desired.database_networks.text().empty()) root["database_networks"] = desired.database_networks.text();
   return root.dump(2) + "\n";
 }
 

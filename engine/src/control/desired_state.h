@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/networks.h"
 #include "control/parameters.h"
 
 // What the engine shall do, as the control plane last said it (engine/contract/desired.example.json).
@@ -16,8 +17,8 @@ enum class DesiredStatus { enabled, disabled, dropped };
 std::string_view name_of(DesiredStatus status);
 
 struct DatabaseRef {
-  std::string name;      // for messages
-  std::string conninfo;  // libpq connection string; holds a password: never logged, never returned
+  std::string name;         // for messages
+  base::Conninfo conninfo;  // holds a password: never logged, never returned
   bool operator==(const DatabaseRef&) const = default;
 };
 
@@ -46,7 +47,7 @@ struct DestinationDefinition {
   std::string name;  // for messages
   DesiredStatus status = DesiredStatus::disabled;
   bool force = false;
-  std::string conninfo;  // empty where another engine applies
+  base::Conninfo conninfo;  // empty where another engine applies
   std::optional<SendTo> send_to;
   StreamParameters parameters;  // the stream's with this destination's over them
   bool operator==(const DestinationDefinition&) const = default;
@@ -74,6 +75,7 @@ StreamDefinition branch_of(const StreamDefinition& stream, const DestinationDefi
 
 struct DesiredState {
   uint64_t revision = 0;
+  base::Networks database_networks;  // where its databases may be; their conninfos know it
   std::vector<StreamDefinition> streams;
 };
 

@@ -176,5 +176,24 @@ TEST(Parameters, OnlyWhatIsNotLiveNeedsARestart) {
   EXPECT_TRUE(needs_restart(from, fixed));
 }
 
+TEST(DesiredState, DatabaseNetworksGoWithEachConninfo) {
+  json document = json::parse(contract("desired.example.json"));
+  document["database_networks"] = json::array({"10.0.0.0/8", "local"});
+  const auto desired = parse_desired(document.dump());
+  ASSERT_TRUE(desired) << desired.error().message;
+  const auto& stream = desired->streams.front();
+  ASSERT_TRUE(stream.source.conninfo.within && stream.destination.conninfo.within);
+  EXPECT_TRUE(stream.source.conninfo.within->allow_local());
+  const auto again = parse_desired(serialise(*desired));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->streams, desired->streams);
+  const auto everywhere = parse_desired(contract("desired.example.json"));
+  ASSERT_TRUE(everywhere);
+  EXPECT_NE(everywhere->streams, desired->streams);  // streams connect anew
+  document["database_networks"] = json::array({"everywhere"});
+  ASSERT_FALSE(parse_desired(document.dump()));
+  EXPECT_TRUE(parse_desired(document.dump()).error().message.starts_with("/database_networks: "));
+}
+
 }  // namespace
 }  // namespace thalweg::control

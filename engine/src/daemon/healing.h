@@ -18,6 +18,7 @@ inline bool heals_by_itself(const base::Error& error) {
     case base::ErrorCode::spill_limit_reached:
     // And this once somebody ends it.
     case base::ErrorCode::destination_read_only:
+    case base::ErrorCode::source_read_only:
     // The other engine may be given another certificate or version without this one noticing.
     case base::ErrorCode::certificate_rejected:
     case base::ErrorCode::link_protocol_violation:

@@ -15,7 +15,7 @@ namespace {
 using control::StreamDefinition;
 constexpr std::chrono::seconds kSlotPatience{10};
 
-base::Result<pg::Connection> connect(const std::string& conninfo, const std::string& stream_id) {
+base::Result<pg::Connection> connect(const base::Conninfo& conninfo, const std::string& stream_id) {
   pg::ConnectOptions options;
   options.application_name = "thalweg supervisor " + stream_id;
   return pg::Connection::open(conninfo, options);

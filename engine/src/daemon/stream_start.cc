@@ -36,7 +36,7 @@ capture::SourcePlugin source_plugin(std::string_view parameter) {
   return parameter == "thalweg" ? capture::SourcePlugin::thalweg : capture::SourcePlugin::automatic;
 }
 
-base::Result<pg::Connection> connect(const std::string& conninfo, const std::string& stream_id) {
+base::Result<pg::Connection> connect(const base::Conninfo& conninfo, const std::string& stream_id) {
   pg::ConnectOptions options;
   options.application_name = "thalweg supervisor " + stream_id;
   return pg::Connection::open(conninfo, options);

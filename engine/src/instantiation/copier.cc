@@ -15,7 +15,7 @@ constexpr const char* kStaging = "thalweg_range";  // temporary table of a resum
 
 std::string application_name(const std::string& stream_id) { return "thalweg copy " + stream_id; }
 
-base::Result<pg::Connection> open_session(const std::string& conninfo, const std::string& stream_id) {
+base::Result<pg::Connection> open_session(const base::Conninfo& conninfo, const std::string& stream_id) {
   pg::ConnectOptions options;
   options.application_name = application_name(stream_id);
   THALWEG_ASSIGN(pg::Connection connection, pg::Connection::open(conninfo, options));

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "base/networks.h"
 #include "instantiation/progress.h"
 #include "instantiation/ranges.h"
 #include "instantiation/shape.h"
@@ -36,8 +37,8 @@ struct CopyTask {
 
 struct CopyOptions {
   std::string stream_id;
-  std::string source_conninfo;
-  std::string destination_conninfo;
+  base::Conninfo source_conninfo;
+  base::Conninfo destination_conninfo;
   int workers = 1;
 };
 

@@ -30,7 +30,7 @@ struct Side {
   Side& operator=(const Side&) = delete;
 };
 
-base::Result<std::unique_ptr<Side>> open_side(const std::string& conninfo, const std::string& stream_id) {
+base::Result<std::unique_ptr<Side>> open_side(const base::Conninfo& conninfo, const std::string& stream_id) {
   pg::ConnectOptions options;
   options.application_name = "thalweg instantiation " + stream_id;
   THALWEG_ASSIGN(pg::Connection connection, pg::Connection::open(conninfo, options));

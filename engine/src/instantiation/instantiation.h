@@ -20,8 +20,8 @@ namespace thalweg::instantiation {
 
 struct InstantiationOptions {
   std::string stream_id;
-  std::string source_conninfo;
-  std::string destination_conninfo;
+  base::Conninfo source_conninfo;
+  base::Conninfo destination_conninfo;
   std::vector<TableName> tables;
   int copy_workers = 2;
   int64_t copy_range_rows = 500'000;

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "pg/connection_settings.h"
 #include "pg/libpq_handles.h"
 
 namespace thalweg::pg {
@@ -22,13 +23,20 @@ constexpr int kServerVersionMin = 140'000;
 constexpr std::chrono::milliseconds kConnectSlice{1000};  // between two looks at whether it is still wanted
 
 // Values come and go in one form whatever the database's or the role's settings say, and nothing but the engine
-// decides how long a statement may take. A session whose engine has vanished without a word ends, with what it holds
-// (the stream's lock, say), within 20 seconds: by default the server would miss it after two hours.
+// decides how long a statement may take, what a session may do and how its transactions see one another. A session
+// whose engine has vanished without a word ends, with what it holds (the stream's lock, say), within 20 seconds: by
+// default the server would miss it after two hours. The settings come with the startup packet, where they win over the
+// role's, and where a pooler refuses them. With SET they would stay behind in a pooled session, for other clients.
 constexpr const char* kSessionSettings =
-    "SET datestyle = 'ISO'; SET intervalstyle = 'postgres'; SET extra_float_digits = 3; SET bytea_output = 'hex'; "
-    "SET lc_monetary = 'C'; SET xmloption = 'content'; SET statement_timeout = 0; SET "
-    "idle_in_transaction_session_timeout = 0; SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 5; "
-    "SET tcp_keepalives_count = 3; SET tcp_user_timeout = 20000";
+    "-c datestyle=ISO -c intervalstyle=postgres -c extra_float_digits=3 -c bytea_output=hex -c lc_monetary=C "
+    "-c xmloption=content -c standard_conforming_strings=on -c default_transaction_read_only=off "
+    "-c default_transaction_isolation=read\\ committed -c statement_timeout=0 -c lock_timeout=0 "
+    "-c idle_in_transaction_session_timeout=0 -c idle_session_timeout=0 -c tcp_keepalives_idle=5 "
+    "-c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c tcp_user_timeout=20000 -c thalweg.session=1";
+// Empty where a pooler has dropped the settings without a word.
+constexpr const char* kSessionQuery = "SELECT pg_catalog.current_setting('thalweg.session', true)";
+constexpr const char* kNewerSettings = "SET transaction_timeout = 0";
+constexpr int kNewerVersion = 170'000;
 
 void log_notice(void*, const PGresult* result) {
   spdlog::debug("notice: {}", tidy_message(PQresultErrorMessage(result)));
@@ -46,11 +54,16 @@ std::string sqlstate_in(std::string_view message) {
   return {};
 }
 
+base::Error pooler(std::string message) { return base::fail(ErrorCode::connection_pooler, std::move(message)).error(); }
+
 base::Error connect_error(PGconn* conn) {
   std::string message = tidy_message(PQerrorMessage(conn));
+  if (message.contains("unsupported startup parameter")) return pooler(std::move(message));
   const std::string sqlstate = sqlstate_in(message);
   if (!sqlstate.empty()) {
     message.erase(message.find(sqlstate + ": "), sqlstate.size() + 2);
+    // A setting that PostgreSQL 14 brought.
+    if (sqlstate == "42704") return base::fail(ErrorCode::unsupported_version, std::move(message)).error();
     base::Error error = error_from_sqlstate(sqlstate, std::move(message));
     if (error.code == ErrorCode::connection_lost) error.code = ErrorCode::database_unreachable;
     return error;
@@ -60,19 +73,7 @@ base::Error connect_error(PGconn* conn) {
       .error();
 }
 
-base::Result<void> check_conninfo(const std::string& conninfo) {
-  char* reason = nullptr;
-  PQconninfoOption* options = PQconninfoParse(conninfo.c_str(), &reason);
-  if (options != nullptr) {
-    PQconninfoFree(options);
-    return {};
-  }
-  if (reason != nullptr) PQfreemem(reason);  // it may quote the password
-  return base::fail(ErrorCode::invalid_request, "The connection string is not valid.");
-}
-
-base::Result<void> wait_until_connected(PGconn* conn, const ConnectOptions& options) {
-  const auto timeout = options.connect_timeout;
+base::Result<void> wait_until_connected(PGconn* conn, const ConnectOptions& options, std::chrono::seconds timeout) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   PostgresPollingStatusType status = PGRES_POLLING_WRITING;
   while (status != PGRES_POLLING_OK) {
@@ -135,37 +136,40 @@ Connection::Connection(Connection&&) noexcept = default;
 Connection& Connection::operator=(Connection&&) noexcept = default;
 Connection::~Connection() = default;
 
-base::Result<Connection> Connection::open(const std::string& conninfo, const ConnectOptions& options) {
-  THALWEG_TRY(check_conninfo(conninfo));
-  const bool replication = options.replication == Replication::database;
-  // A peer that falls silent is noticed within half a minute: until then a stream would show a state that is not so.
-  // The conninfo may say otherwise: later entries win.
-  const std::array<const char*, 11> keywords{"keepalives_idle",
-                                             "keepalives_interval",
-                                             "keepalives_count",
-                                             "tcp_user_timeout",
-                                             "dbname",
-                                             "application_name",
-                                             "client_encoding",
-                                             replication ? "replication" : nullptr,
-                                             nullptr};
-  const std::array<const char*, 11> values{"10",
-                                           "5",
-                                           "4",
-                                           "30000",
-                                           conninfo.c_str(),
-                                           options.application_name.c_str(),
-                                           "UTF8",
-                                           replication ? "database" : nullptr,
-                                           nullptr};
+base::Result<Connection> Connection::open(const base::Conninfo& conninfo, const ConnectOptions& options) {
+  THALWEG_ASSIGN(const ConnectionSettings admitted, admitted_settings(conninfo, options.connect_timeout));
+  std::string why;
+  for (const ServerSettings& server : admitted.servers) {
+    auto opened = open_server(server, options);
+    // A server that answers has the last word: a wrong password is wrong at the next one, too.
+    if (opened || opened.error().code != ErrorCode::database_unreachable) return opened;
+    if (options.abandon != nullptr && options.abandon->load(std::memory_order_relaxed)) return opened;
+    why += (why.empty() ? "" : "; ") + opened.error().message;
+  }
+  return base::fail(ErrorCode::database_unreachable, std::move(why));
+}
+
+base::Result<Connection> Connection::open_server(const ServerSettings& server, const ConnectOptions& options) {
+  std::vector<const char*> keywords;
+  std::vector<const char*> values;
+  const auto set = [&](const char* keyword, const char* value) {
+    keywords.push_back(keyword);
+    values.push_back(value);
+  };
+  for (const auto& [keyword, value] : server.settings) set(keyword.c_str(), value.c_str());
+  set("application_name", options.application_name.c_str());  // later entries win
+  set("client_encoding", "UTF8");
+  set("options", kSessionSettings);
+  if (options.replication == Replication::database) set("replication", "database");
+  set(nullptr, nullptr);
   auto impl = std::make_unique<Impl>();
   impl->abandon = options.abandon;
-  impl->conn = PQconnectStartParams(keywords.data(), values.data(), 1);
+  impl->conn = PQconnectStartParams(keywords.data(), values.data(), 0);
   if (impl->conn == nullptr) return base::fail(ErrorCode::database_unreachable, "out of memory");
   PQsetNoticeReceiver(impl->conn, log_notice, nullptr);
   PQsetErrorVerbosity(impl->conn, PQERRORS_VERBOSE);  // the only way to a SQLSTATE before the session exists
   if (PQstatus(impl->conn) == CONNECTION_BAD) return std::unexpected(connect_error(impl->conn));
-  THALWEG_TRY(wait_until_connected(impl->conn, options));
+  THALWEG_TRY(wait_until_connected(impl->conn, options, server.connect_timeout));
   PQsetErrorVerbosity(impl->conn, PQERRORS_DEFAULT);
   if (PQserverVersion(impl->conn) < kServerVersionMin) {
     return base::fail(ErrorCode::unsupported_version,
@@ -173,7 +177,11 @@ base::Result<Connection> Connection::open(const std::string& conninfo, const Con
   }
   if (PQsetnonblocking(impl->conn, 1) != 0) return std::unexpected(connection_lost(impl->conn));
   Connection connection{std::move(impl)};
-  THALWEG_TRY(connection.script(kSessionSettings));
+  THALWEG_ASSIGN(const Rows session, connection.script(kSessionQuery));
+  if (session.text(0, 0) != "1") {
+    return std::unexpected(pooler("The session's settings did not reach the server: something between drops them."));
+  }
+  if (connection.server_version() >= kNewerVersion) THALWEG_TRY(connection.script(kNewerSettings));
   return connection;
 }
 

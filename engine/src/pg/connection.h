@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "base/networks.h"
 
 // PostgreSQL connections: the only folder that knows libpq.
 
@@ -51,12 +52,13 @@ class Rows {
   std::unique_ptr<Impl> impl_;
 };
 
+struct ServerSettings;
 enum class Replication { off, database };
 
 struct ConnectOptions {
   std::string application_name = "thalweg";
   Replication replication = Replication::off;
-  std::chrono::seconds connect_timeout{10};
+  std::chrono::seconds connect_timeout{10};  // for each server; a conninfo may shorten it
   // Once it is set, by anybody, waiting for the server ends within two seconds: the connection is given up. It outlives
   // the connection. Null: waits as long as it takes.
   const std::atomic<bool>* abandon = nullptr;
@@ -64,10 +66,11 @@ struct ConnectOptions {
 
 // Owner: one thread at a time. Moves; closes on destruction. Every connection sets client_encoding to UTF8,
 // DateStyle to ISO, IntervalStyle to postgres, extra_float_digits to 3, bytea_output to hex, lc_monetary to C,
-// xmloption to content, and TCP keepalives.
+// xmloption to content, TCP keepalives, and no time-out.
 class Connection {
  public:
-  static base::Result<Connection> open(const std::string& conninfo, const ConnectOptions& options);
+  // Of several servers the first that can be reached and is what target_session_attrs asks for.
+  static base::Result<Connection> open(const base::Conninfo& conninfo, const ConnectOptions& options);
   Connection(Connection&&) noexcept;
   Connection& operator=(Connection&&) noexcept;
   ~Connection();
@@ -109,6 +112,7 @@ class Connection {
   friend class ReplicationStream;
   struct Impl;
   explicit Connection(std::unique_ptr<Impl> impl);
+  static base::Result<Connection> open_server(const ServerSettings& server, const ConnectOptions& options);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -140,7 +140,7 @@ ReplicationStream::ReplicationStream(ReplicationStream&&) noexcept = default;
 ReplicationStream& ReplicationStream::operator=(ReplicationStream&&) noexcept = default;
 ReplicationStream::~ReplicationStream() = default;
 
-base::Result<ReplicationStream> ReplicationStream::open(const std::string& conninfo,
+base::Result<ReplicationStream> ReplicationStream::open(const base::Conninfo& conninfo,
                                                         const std::string& application_name) {
   auto connection =
       Connection::open(conninfo, {.application_name = application_name, .replication = Replication::database});

@@ -53,7 +53,7 @@ struct Feedback {
 // Owner: one thread.
 class ReplicationStream {
  public:
-  static base::Result<ReplicationStream> open(const std::string& conninfo, const std::string& application_name);
+  static base::Result<ReplicationStream> open(const base::Conninfo& conninfo, const std::string& application_name);
   ReplicationStream(ReplicationStream&&) noexcept;
   ReplicationStream& operator=(ReplicationStream&&) noexcept;
   ~ReplicationStream();

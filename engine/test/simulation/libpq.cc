@@ -113,7 +113,7 @@ PGconn* PQconnectStartParams(const char* const* keywords, const char* const* val
   conn->channel = std::make_shared<Channel>();
   for (size_t i = 0; keywords[i] != nullptr; ++i) {
     const std::string keyword = keywords[i];
-    if (keyword == "dbname") conn->server = Server::find(values[i]);
+    if (keyword == "host") conn->server = Server::find(values[i]);
     if (keyword == "application_name") conn->channel->application_name = values[i];
     if (keyword == "replication") conn->channel->replication = true;
   }
@@ -156,10 +156,17 @@ char* PQhost(const PGconn* conn) { return const_cast<char*>(conn->server->name()
 char* PQport(const PGconn*) { return const_cast<char*>("5432"); }
 int PQserverVersion(const PGconn*) { return 150'000; }
 int PQbackendPID(const PGconn* conn) { return conn->channel->pid; }
-PQconninfoOption* PQconninfoParse(const char*, char**) {
-  return static_cast<PQconninfoOption*>(std::calloc(1, sizeof(PQconninfoOption)));
+// The world's databases are named by "host=NAME" and nothing else.
+PQconninfoOption* PQconninfoParse(const char* conninfo, char**) {
+  auto* const options = static_cast<PQconninfoOption*>(std::calloc(2, sizeof(PQconninfoOption)));
+  options->keyword = const_cast<char*>("host");
+  options->val = strdup(std::strchr(conninfo, '=') + 1);
+  return options;
 }
-void PQconninfoFree(PQconninfoOption* options) { std::free(options); }
+void PQconninfoFree(PQconninfoOption* options) {
+  std::free(options->val);
+  std::free(options);
+}
 PQnoticeReceiver PQsetNoticeReceiver(PGconn*, PQnoticeReceiver, void*) { return nullptr; }
 PGVerbosity PQsetErrorVerbosity(PGconn*, PGVerbosity) { return PQERRORS_DEFAULT; }
 int PQsetnonblocking(PGconn*, int) { return 0; }

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from thalweg.advisor.finding import Cure, Finding, Severity
 from thalweg.advisor.findings.clues import Clues, action, fact
 from thalweg.advisor.schemas import Verdict
-from thalweg.inspection.connection import ConnectionFailure
+from thalweg.inspection.failure import ConnectionFailure
 
 TITLES = {
     Verdict.DESTINATION_DOWN: ("destination_down", "The destination does not take changes"),

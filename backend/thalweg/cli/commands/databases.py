@@ -1,6 +1,7 @@
 """databases list, add, edit, test, tables, remove; preflight."""
 
 import os
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,6 +10,7 @@ from thalweg.cli.client import CommandError, Json, connect
 from thalweg.cli.output import SIGNS, AsJson, done, json_wanted, number, out, print_json, print_table, size
 
 app = typer.Typer(no_args_is_help=True, help="Databases that streams capture from and apply to.")
+PemFile = Annotated[Path | None, typer.Option(exists=True, dir_okay=False, readable=True, help="PEM file, read here.")]
 Name = Annotated[str, typer.Argument(help="The database's name or id.")]
 
 
@@ -34,19 +36,32 @@ def list_databases(as_json: AsJson = False) -> None:
 @app.command()
 def add(
     name: Annotated[str, typer.Argument(help="What to call it.")],
-    host: Annotated[str, typer.Option()],
-    dbname: Annotated[str, typer.Option()],
-    user: Annotated[str, typer.Option()],
-    port: Annotated[int, typer.Option()] = 5432,
-    sslmode: Annotated[str, typer.Option()] = "prefer",
+    uri: Annotated[str | None, typer.Option(help="postgresql://user@host:5432/database?sslmode=require")] = None,
+    service: Annotated[str | None, typer.Option(help="A service of the administrator's service file.")] = None,
+    host: Annotated[str | None, typer.Option(help="One host, or several: db1,db2:5433,[::1].")] = None,
+    dbname: Annotated[str | None, typer.Option()] = None,
+    user: Annotated[str | None, typer.Option()] = None,
+    port: Annotated[int | None, typer.Option(show_default="5432")] = None,
+    sslmode: Annotated[str | None, typer.Option(show_default="prefer")] = None,
+    ssl_root_cert: PemFile = None,
+    ssl_cert: PemFile = None,
+    ssl_key: PemFile = None,
+    ssl_crl: PemFile = None,
     password_stdin: Annotated[bool, typer.Option(help="Read the password from standard input.")] = False,
 ) -> None:
-    """Register a database, after a connection test. The password comes from a prompt, standard input or PGPASSWORD."""
+    """Register a database, after a connection test. The password comes from the URI, a prompt, standard input or
+    PGPASSWORD. Certificates and keys are read from files here and kept encrypted there."""
+    given = {
+        "uri": uri, "service": service, "host": host, "dbname": dbname, "user": user, "port": port, "sslmode": sslmode,
+    }  # fmt: skip
+    body: Json = {field: value for field, value in given.items() if value is not None}
+    body |= _contents(sslrootcert=ssl_root_cert, sslcert=ssl_cert, sslkey=ssl_key, sslcrl=ssl_crl)
     if password_stdin:
-        password = typer.get_text_stream("stdin").readline().rstrip("\n")
-    else:
-        password = os.environ.get("PGPASSWORD") or typer.prompt("Password", hide_input=True, default="")
-    body: Json = {"host": host, "port": port, "dbname": dbname, "user": user, "password": password, "sslmode": sslmode}
+        body["password"] = typer.get_text_stream("stdin").readline().rstrip("\n")
+    elif "PGPASSWORD" in os.environ:
+        body["password"] = os.environ["PGPASSWORD"]
+    elif uri is None and service is None and ssl_key is None:
+        body["password"] = typer.prompt("Password", hide_input=True, default="")
     api = connect()
     result = api.post("/databases:test", body)
     if result["code"] is not None or not json_wanted(False):
@@ -64,12 +79,18 @@ def edit(
     dbname: Annotated[str | None, typer.Option()] = None,
     user: Annotated[str | None, typer.Option()] = None,
     sslmode: Annotated[str | None, typer.Option()] = None,
+    ssl_root_cert: PemFile = None,
+    ssl_cert: PemFile = None,
+    ssl_key: PemFile = None,
+    ssl_crl: PemFile = None,
     password: Annotated[bool, typer.Option("--password", help="Give a new password, at the prompt.")] = False,
     password_stdin: Annotated[bool, typer.Option(help="Read a new password from standard input.")] = False,
 ) -> None:
-    """Change a database's address or login. Its streams go on with it at once."""
+    """Change a database's address or login. Its streams go on with it at once. Another address, or less TLS, wants the
+    password again."""
     asked = {"name": new_name, "host": host, "port": port, "dbname": dbname, "user": user, "sslmode": sslmode}
     body: Json = {key: value for key, value in asked.items() if value is not None}
+    body |= _contents(sslrootcert=ssl_root_cert, sslcert=ssl_cert, sslkey=ssl_key, sslcrl=ssl_crl)
     if password_stdin:
         body["password"] = typer.get_text_stream("stdin").readline().rstrip("\n")
     elif password:
@@ -80,6 +101,10 @@ def edit(
     database = api.find("/databases", "database", name)
     changed = api.patch(f"/databases/{database['id']}", body, database["etag"])
     done(f"Changed {changed['name']}.", changed)
+
+
+def _contents(**files: Path | None) -> Json:
+    return {field: path.read_text() for field, path in files.items() if path is not None}
 
 
 @app.command()

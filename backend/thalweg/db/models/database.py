@@ -19,6 +19,8 @@ class DatabaseRow(Versioned, Base):
     password_sealed: Mapped[str | None]
     sslmode: Mapped[str]
     options: Mapped[dict[str, Any]]
+    pem: Mapped[dict[str, Any]]
+    """Certificates and keys by libpq's names: each sealed, with what may be shown of it."""
     server_version: Mapped[str | None]
     tested_at: Mapped[datetime | None]
     test_code: Mapped[str | None]

@@ -72,8 +72,8 @@ async def facts_of(resources: Resources, rows: list[StreamRow], views: list[Path
 
 def _reading(resources: Resources, row: StreamRow, view: PathView) -> _Reading:
     return _Reading(
-        view.path.path.path_id, row.id, target_of(row.source, resources.secrets),
-        target_of(_end_of(row, view.path.path.destination_id).database, resources.secrets), _tables(row),
+        view.path.path.path_id, row.id, target_of(row.source, resources),
+        target_of(_end_of(row, view.path.path.destination_id).database, resources), _tables(row),
     )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from thalweg.kernel.context import Context
 from thalweg.kernel.etags import check_if_match, etag_of
 from thalweg.kernel.idempotency import Created
 from thalweg.kernel.models import FieldProblem, Page
+from thalweg.kernel.principal import Principal, Role
 from thalweg.kernel.problems import Problem, name_taken, not_found
 
 INTERRUPTED = {
@@ -27,17 +28,24 @@ INTERRUPTED = {
 }  # fmt: skip
 
 
-def _resource(row: AlertChannelRow, last: AlertDeliveryRow | None) -> AlertChannel:
+def _settings_for(principal: Principal, row: AlertChannelRow) -> dict[str, Any]:
+    """Who has a webhook's address may post to it: viewers do not see it."""
+    hidden = row.kind == ChannelKind.WEBHOOK and not principal.role.covers(Role.OPERATOR)
+    return {} if hidden else row.settings
+
+
+def _resource(context: Context, row: AlertChannelRow, last: AlertDeliveryRow | None) -> AlertChannel:
     return AlertChannel(
         id=row.id, name=row.name, kind=ChannelKind(row.kind), enabled=row.enabled,
-        min_severity=Severity(row.min_severity), send_resolved=row.send_resolved, settings=row.settings,
-        has_secret=row.secret_sealed is not None, last_delivery=delivery_of(last) if last else None,
+        min_severity=Severity(row.min_severity), send_resolved=row.send_resolved,
+        settings=_settings_for(context.principal, row), has_secret=row.secret_sealed is not None,
+        last_delivery=delivery_of(last) if last else None,
         created_at=row.created_at, updated_at=row.updated_at, etag=etag_of(row.version),
     )  # fmt: skip
 
 
 async def _shown(context: Context, row: AlertChannelRow) -> AlertChannel:
-    return _resource(row, (await repository.last_deliveries(context.session, [row.id])).get(row.id))
+    return _resource(context, row, (await repository.last_deliveries(context.session, [row.id])).get(row.id))
 
 
 async def _existing(context: Context, channel_id: str, *, lock: bool = False) -> AlertChannelRow:
@@ -52,7 +60,7 @@ async def list_channels(context: Context, limit: int, cursor: str | None) -> Pag
         context.session, repository.all_channels(), AlertChannelRow.name, AlertChannelRow.id, limit, cursor
     )
     last = await repository.last_deliveries(context.session, [row.id for row in rows])
-    return Page[AlertChannel](items=[_resource(row, last.get(row.id)) for row in rows], next_cursor=following)
+    return Page[AlertChannel](items=[_resource(context, row, last.get(row.id)) for row in rows], next_cursor=following)
 
 
 async def get_channel(context: Context, channel_id: str) -> AlertChannel:
@@ -70,7 +78,7 @@ async def create_channel(context: Context, body: AlertChannelCreate) -> Created:
     context.session.add(row)
     await context.session.flush()
     await context.session.refresh(row)
-    channel = _resource(row, None)
+    channel = _resource(context, row, None)
     record(context, "alert_channels_create", ("alert_channel", row.id, row.name), after=snapshot(channel))
     return Created(channel, headers={"Location": f"/api/v1/alerts/channels/{row.id}", "ETag": channel.etag})
 
@@ -136,7 +144,9 @@ async def test_channel(context: Context, channel_id: str) -> AlertDelivery:
     notice = notice_of_test(str(delivery.id), now(), resources.settings.console_url)
     await context.release()
     started = time.monotonic()
-    answer: Delivered = await send(row, resources.secrets, notice, resources.settings.alerts_timeout)
+    answer: Delivered = await send(
+        row, resources.secrets, notice, resources.settings.alerts_timeout, resources.settings.webhook_networks
+    )
     delivery.took_ms, delivery.finished_at = round((time.monotonic() - started) * 1000, 3), now()
     delivery.error = None
     if answer.code is None:

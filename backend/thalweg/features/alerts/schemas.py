@@ -197,7 +197,7 @@ class AlertChannel(Resource):
     enabled: bool
     min_severity: Severity
     send_resolved: bool
-    settings: dict[str, Any]
+    settings: dict[str, Any] = Field(description="Empty for viewers where it is a webhook's address.")
     has_secret: bool
     last_delivery: "AlertDelivery | None"
     created_at: datetime

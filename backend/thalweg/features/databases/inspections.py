@@ -1,10 +1,14 @@
 """Looking into registered databases: connection tests, tables, checks."""
 
+from dataclasses import replace
+
 from thalweg.db.audit import record
+from thalweg.features.databases.credentials import check_password_stays, with_service
 from thalweg.features.databases.schemas import DatabaseTestRequest
 from thalweg.features.databases.service import existing_database
 from thalweg.inspection.catalogue import read_tables
-from thalweg.inspection.connection import ConnectionFailure, connected, test_connection
+from thalweg.inspection.connection import connected, test_connection
+from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.preflight import preflight_database
 from thalweg.inspection.schemas import CheckSide, ConnectionTest, Preflight, SourceTable
 from thalweg.inspection.target import Target, target_of
@@ -12,6 +16,7 @@ from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
 from thalweg.kernel.models import Page
 from thalweg.kernel.pagination import decode_cursor, encode_cursor
+from thalweg.kernel.pem import PEM_FIELDS
 from thalweg.kernel.problems import Problem
 
 
@@ -21,20 +26,39 @@ def problem_of(failure: ConnectionFailure) -> Problem:
 
 
 async def test_unsaved(context: Context, body: DatabaseTestRequest) -> ConnectionTest:
-    password = body.password
-    if not password and body.database_id is not None:
-        stored = target_of(await existing_database(context, body.database_id), context.resources.secrets)
-        # The stored password is for the stored server: it must not be sent to another one.
-        if (stored.host, stored.port, stored.user) == (body.host, body.port, body.user):
-            password = stored.password
+    target = await _target_of_test(context, body)
     await context.release()
-    target = Target(body.host, body.port, body.dbname, body.user, password, body.sslmode, body.options)
-    return await test_connection(target, context.resources.settings.database_connect_timeout)
+    result = await test_connection(target, context.resources.settings.database_connect_timeout)
+    record(
+        context, "databases_test_unsaved", ("database", body.database_id or "", target.host),
+        after={
+            "host": target.host, "port": target.port, "dbname": target.dbname, "user": target.user, "code": result.code
+        },
+    )  # fmt: skip
+    return result
+
+
+async def _target_of_test(context: Context, body: DatabaseTestRequest) -> Target:
+    """Where something is left empty, what is stored; the password only for the place that it was given for."""
+    body = with_service(context, body)
+    pem = {name: getattr(body, name) for name in PEM_FIELDS if getattr(body, name)}
+    stored = None
+    if body.database_id is not None:
+        stored = target_of(await existing_database(context, body.database_id), context.resources)
+        pem = {**stored.pem, **pem}
+    target = Target(
+        body.host, body.port, body.dbname, body.user, body.password, body.sslmode, body.options, pem,
+        context.resources.settings.database_networks,
+    )  # fmt: skip
+    if stored is not None and not body.password:
+        check_password_stays(stored, target)
+        target = replace(target, password=stored.password)
+    return target
 
 
 async def test_database(context: Context, database_id: str) -> ConnectionTest:
     row = await existing_database(context, database_id)
-    target = target_of(row, context.resources.secrets)
+    target = target_of(row, context.resources)
     await context.release()
     result = await test_connection(target, context.resources.settings.database_connect_timeout)
     row, tested = await existing_database(context, database_id, "update"), row.version
@@ -49,7 +73,7 @@ async def list_tables(
     context: Context, database_id: str, search: str | None, limit: int, cursor: str | None
 ) -> Page[SourceTable]:
     start = tuple(str(part) for part in decode_cursor(cursor, str, str)) if cursor is not None else None
-    target = target_of(await existing_database(context, database_id), context.resources.secrets)
+    target = target_of(await existing_database(context, database_id), context.resources)
     await context.release()
     try:
         async with connected(target, context.resources.settings.database_connect_timeout) as connection:
@@ -66,6 +90,6 @@ async def list_tables(
 
 
 async def preflight(context: Context, database_id: str, side: CheckSide) -> Preflight:
-    target = target_of(await existing_database(context, database_id), context.resources.secrets)
+    target = target_of(await existing_database(context, database_id), context.resources)
     await context.release()
     return await preflight_database(target, side, context.resources.settings.database_connect_timeout)

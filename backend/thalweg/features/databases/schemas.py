@@ -1,12 +1,17 @@
 """Registered databases as the API shows them. A password goes in and never comes out."""
 
+import re
+from collections.abc import Callable
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any, Self
 
-from pydantic import Field, StrictInt, StringConstraints, field_validator
+from pydantic import AfterValidator, Field, StrictInt, StringConstraints, model_validator
 
+from thalweg.features.databases.addresses import fields_of_uri
+from thalweg.inspection.hosts import servers_of
 from thalweg.kernel.models import NO_CONTROL_CHARACTERS, Body, Id, Name, Resource, Secret
+from thalweg.kernel.pem import PEM_BYTES_MAX, PEM_FIELDS
 
 
 class SslMode(StrEnum):
@@ -18,46 +23,110 @@ class SslMode(StrEnum):
     VERIFY_FULL = "verify-full"
 
 
+def checked_host(value: str) -> str:
+    servers_of(value, 5432)
+    return value
+
+
+def checked_pem(name: str) -> Callable[[str], str]:
+    def check(value: str) -> str:
+        if value:
+            PEM_FIELDS[name](value)
+        return value
+
+    return check
+
+
 Host = Annotated[
-    str,
-    StringConstraints(min_length=1, max_length=255, strip_whitespace=True, pattern=r"^[^\s\x00-\x1f\x7f,]+$"),
+    str, StringConstraints(min_length=1, max_length=1000, strip_whitespace=True), AfterValidator(checked_host)
 ]
+HOST = (
+    "A host name or an address; of several servers with commas between the first that answers is used: "
+    "`db1,db2:5433,[::1]`. A port beside a name goes before `port`."
+)
+PemText = Annotated[
+    str, StringConstraints(max_length=PEM_BYTES_MAX, pattern=r"^[\x09\x0a\x0d -~]*$", strip_whitespace=True)
+]
+RootCertificates = Annotated[PemText, AfterValidator(checked_pem("sslrootcert"))]
+ClientCertificate = Annotated[PemText, AfterValidator(checked_pem("sslcert"))]
+ClientKey = Annotated[PemText, AfterValidator(checked_pem("sslkey"))]
+Revocations = Annotated[PemText, AfterValidator(checked_pem("sslcrl"))]
+ROOT_CERTIFICATES = "Certificates (PEM contents) that the server's must come from. Kept encrypted, never shown again."
+CLIENT_CERTIFICATE = "The certificate (PEM contents) that this user shows the server."
+CLIENT_KEY = "Its key (PEM contents, without a passphrase). Kept encrypted, never shown again."
+REVOCATIONS = "Certificates that are no longer valid (a revocation list as PEM contents)."
 Port = Annotated[StrictInt, Field(ge=1, le=65535)]
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=63, pattern=NO_CONTROL_CHARACTERS)]
 OptionValue = Annotated[str, StringConstraints(max_length=500, pattern=NO_CONTROL_CHARACTERS)]
 
-ALLOWED_OPTIONS = frozenset(
-    {
-        "connect_timeout", "keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count",
-        "tcp_user_timeout", "sslrootcert", "sslcert", "sslkey", "sslcrl", "sslsni", "gssencmode",
-        "channel_binding", "target_session_attrs", "ssl_min_protocol_version",
-    }
-)  # fmt: skip
+WHOLE_NUMBER = re.compile(r"^[0-9]{1,9}$")
+ALLOWED_OPTIONS: dict[str, re.Pattern[str]] = {
+    "connect_timeout": WHOLE_NUMBER,
+    "keepalives": re.compile(r"^[01]$"),
+    "keepalives_idle": WHOLE_NUMBER,
+    "keepalives_interval": WHOLE_NUMBER,
+    "keepalives_count": WHOLE_NUMBER,
+    "tcp_user_timeout": WHOLE_NUMBER,
+    "sslsni": re.compile(r"^[01]$"),
+    "gssencmode": re.compile(r"^(disable|prefer|require)$"),
+    "channel_binding": re.compile(r"^(disable|prefer|require)$"),
+    "target_session_attrs": re.compile(r"^(any|read-write|read-only|primary|standby|prefer-standby)$"),
+    "ssl_min_protocol_version": re.compile(r"^TLSv1(\.[123])?$"),
+}
+"""What may be set, and its values. The engine has the same list (engine/src/pg/connection_settings.cc)."""
 
 
 def checked_options(value: dict[str, str] | None) -> dict[str, str] | None:
-    unknown = sorted(set(value or {}) - ALLOWED_OPTIONS)
-    if unknown:
-        raise ValueError(
-            f"Not an option that may be set: {', '.join(unknown)}. Allowed: {', '.join(sorted(ALLOWED_OPTIONS))}."
-        )
+    for name, text in sorted((value or {}).items()):
+        if name in PEM_FIELDS:
+            raise ValueError(f"{name} is a field of its own: give the contents of the file there, as PEM.")
+        if name not in ALLOWED_OPTIONS:
+            raise ValueError(f"Not an option that may be set: {name}. Allowed: {', '.join(sorted(ALLOWED_OPTIONS))}.")
+        if not ALLOWED_OPTIONS[name].match(text):
+            raise ValueError(f"{text!r} is not a value of {name}.")
     return value
 
 
-class DatabaseSettings(Body):
-    """How to connect to a database."""
+Options = Annotated[dict[str, OptionValue], Field(max_length=20), AfterValidator(checked_options)]
 
-    host: Host
+
+def fill_from_uri(body: Any) -> Any:
+    """What is given beside the URI goes before what is in it."""
+    if not isinstance(body, dict) or not isinstance(body.get("uri"), str):
+        return body
+    return {**fields_of_uri(body["uri"]), **{name: value for name, value in body.items() if name != "uri"}}
+
+
+class DatabaseSettings(Body):
+    """How to connect to a database. `host`, `dbname` and `user` must be there, or come from `uri` or `service`."""
+
+    uri: Annotated[str, StringConstraints(max_length=4000)] | None = Field(
+        default=None,
+        description="postgresql://user:password@host:5432/database?sslmode=require, taken apart into fields.",
+    )
+    service: Annotated[str, StringConstraints(max_length=100, pattern=NO_CONTROL_CHARACTERS)] = Field(
+        default="", description="A service of the administrator's service file. Its settings are copied."
+    )
+    host: Host = Field(default="", description=HOST)
     port: Port = 5432
-    dbname: Identifier
-    user: Identifier
+    dbname: Identifier = ""
+    user: Identifier = ""
     password: Secret = ""
     sslmode: SslMode = SslMode.PREFER
-    options: Annotated[dict[str, OptionValue], Field(max_length=20)] = Field(
-        default_factory=dict, description="More libpq connection options, such as sslrootcert."
-    )
+    sslrootcert: RootCertificates = Field(default="", description=ROOT_CERTIFICATES)
+    sslcert: ClientCertificate = Field(default="", description=CLIENT_CERTIFICATE)
+    sslkey: ClientKey = Field(default="", description=CLIENT_KEY)
+    sslcrl: Revocations = Field(default="", description=REVOCATIONS)
+    options: Options = Field(default_factory=dict, description="More libpq options, such as target_session_attrs.")
 
-    _options = field_validator("options")(checked_options)
+    _uri = model_validator(mode="before")(fill_from_uri)
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        missing = [name for name in ("host", "dbname", "user") if not getattr(self, name)]
+        if missing and not self.service:
+            raise ValueError(f"{', '.join(missing)} is missing: give it as a field, in `uri`, or by a `service`.")
+        return self
 
 
 class DatabaseCreate(DatabaseSettings):
@@ -70,17 +139,32 @@ class DatabaseUpdate(Body):
     port: Port | None = None
     dbname: Identifier | None = None
     user: Identifier | None = None
-    password: Secret | None = Field(default=None, description="Left as it is when missing.")
+    password: Secret | None = Field(
+        default=None,
+        description="Left as it is when missing. It must come again with another host, port, dbname, user, or with "
+        "less TLS: it would be sent there.",
+    )
     sslmode: SslMode | None = None
-    options: Annotated[dict[str, OptionValue], Field(max_length=20)] | None = None
-
-    _options = field_validator("options")(checked_options)
+    sslrootcert: RootCertificates | None = Field(default=None, description=ROOT_CERTIFICATES + " Empty: none.")
+    sslcert: ClientCertificate | None = Field(default=None, description=CLIENT_CERTIFICATE + " Empty: none.")
+    sslkey: ClientKey | None = Field(default=None, description=CLIENT_KEY + " Empty: none.")
+    sslcrl: Revocations | None = Field(default=None, description=REVOCATIONS + " Empty: none.")
+    options: Options | None = None
 
 
 class DatabaseTestRequest(DatabaseSettings):
     database_id: Id | None = Field(
-        default=None, description="Take the stored password of this database when `password` is empty."
+        default=None,
+        description="Take what is stored with this database where `password`, or a certificate or key, is empty. The "
+        "password only where it would be sent to the same place, with no less TLS.",
     )
+
+
+class StoredPem(Resource):
+    """It is there; its contents are not shown."""
+
+    subject: str | None = Field(description="The certificate's subject, the revocation list's issuer; null of a key.")
+    expires_at: datetime | None = Field(description="When the certificate ends, or the next revocation list is due.")
 
 
 class Database(Resource):
@@ -92,6 +176,10 @@ class Database(Resource):
     user: str
     sslmode: SslMode
     options: dict[str, str]
+    sslrootcert: StoredPem | None
+    sslcert: StoredPem | None
+    sslkey: StoredPem | None
+    sslcrl: StoredPem | None
     has_password: bool
     version: str | None = Field(description="The server's version at the last successful test.")
     tested_at: datetime | None

@@ -6,21 +6,26 @@ from thalweg.db.audit import record, snapshot
 from thalweg.db.models import DatabaseRow, StreamRow
 from thalweg.db.pages import page_by_name
 from thalweg.features.databases import repository
+from thalweg.features.databases.credentials import check_password_stays, sealed_pem, stored_pem, with_service
 from thalweg.features.databases.schemas import Database, DatabaseCreate, DatabaseUpdate, SslMode
+from thalweg.inspection.target import target_of
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
 from thalweg.kernel.etags import check_if_match, etag_of
 from thalweg.kernel.idempotency import Created
 from thalweg.kernel.models import Page
+from thalweg.kernel.pem import PEM_FIELDS
 from thalweg.kernel.problems import Problem, name_taken, not_found
 
-CONNECTION_FIELDS = ("host", "port", "dbname", "user", "password", "sslmode", "options")
+PLACE_FIELDS = ("host", "port", "dbname", "sslmode", "options")
 
 
 def _resource(row: DatabaseRow, streams: list[StreamRow]) -> Database:
     return Database(
         id=row.id, name=row.name, host=row.host, port=row.port, dbname=row.dbname, user=row.username,
-        sslmode=SslMode(row.sslmode), options=row.options, has_password=row.password_sealed is not None,
+        sslmode=SslMode(row.sslmode), options=row.options, sslrootcert=stored_pem(row, "sslrootcert"),
+        sslcert=stored_pem(row, "sslcert"), sslkey=stored_pem(row, "sslkey"), sslcrl=stored_pem(row, "sslcrl"),
+        has_password=row.password_sealed is not None,
         version=row.server_version, tested_at=row.tested_at, test_code=row.test_code,
         source_of=[stream.id for stream in streams if stream.source_id == row.id],
         destination_of=[
@@ -60,10 +65,12 @@ async def get_database(context: Context, database_id: str) -> Database:
 async def create_database(context: Context, body: DatabaseCreate) -> Created:
     if await repository.name_is_taken(context.session, body.name):
         raise name_taken("database", body.name)
+    body = with_service(context, body)
     row = DatabaseRow(
         name=body.name, host=body.host, port=body.port, dbname=body.dbname, username=body.user,
         password_sealed=context.resources.secrets.seal(body.password) if body.password else None,
         sslmode=body.sslmode, options=body.options,
+        pem=sealed_pem({name: getattr(body, name) for name in PEM_FIELDS}, context.resources.secrets),
     )  # fmt: skip
     context.session.add(row)
     await context.session.flush()
@@ -82,14 +89,7 @@ async def update_database(context: Context, database_id: str, body: DatabaseUpda
         if await repository.name_is_taken(context.session, body.name, row.id):
             raise name_taken("database", body.name)
         row.name = body.name
-    changes = body.model_dump(include=set(CONNECTION_FIELDS), exclude_none=True)
-    if "user" in changes:
-        changes["username"] = changes.pop("user")
-    if "password" in changes:
-        password = changes.pop("password")
-        row.password_sealed = context.resources.secrets.seal(password) if password else None
-    for field, value in changes.items():
-        setattr(row, field, value)
+    _change_connection(context, row, body)
     row.version += 1
     row.updated_at = now()
     await _tell_engines(context, streams)
@@ -97,6 +97,24 @@ async def update_database(context: Context, database_id: str, body: DatabaseUpda
     database = _resource(row, streams)
     record(context, "databases_update", ("database", row.id, row.name), before, snapshot(database))
     return database
+
+
+def _change_connection(context: Context, row: DatabaseRow, body: DatabaseUpdate) -> None:
+    secrets = context.resources.secrets
+    stored = target_of(row, context.resources)
+    for field, value in body.model_dump(include=set(PLACE_FIELDS), exclude_none=True).items():
+        setattr(row, field, value)
+    if body.user is not None:
+        row.username = body.user
+    given = body.model_dump(include=set(PEM_FIELDS), exclude_none=True)
+    if given:
+        row.pem = sealed_pem({**stored.pem, **given}, secrets)
+        # From when they were paths: what the database has now goes before.
+        row.options = {name: value for name, value in row.options.items() if name not in given}
+    if body.password is not None:
+        row.password_sealed = secrets.seal(body.password) if body.password else None
+    else:
+        check_password_stays(stored, target_of(row, context.resources))
 
 
 async def _tell_engines(context: Context, streams: list[StreamRow]) -> None:

@@ -35,7 +35,13 @@ async def _deliver(resources: Resources, row: AlertDeliveryRow) -> None:
     at, started = now(), time.monotonic()
     notice = notice_of(row.alert, NoticeEvent(row.event), str(row.id), at, resources.settings.console_url)
     try:
-        answer = await send(row.channel, resources.secrets, notice, resources.settings.alerts_timeout)
+        answer = await send(
+            row.channel,
+            resources.secrets,
+            notice,
+            resources.settings.alerts_timeout,
+            resources.settings.webhook_networks,
+        )
     except SecretKeyError as error:
         answer = Delivered("secret_key_mismatch", str(error), "Give the channel its secret again.", final=True)
     took_ms = (time.monotonic() - started) * 1000

@@ -10,7 +10,8 @@ namespace thalweg::apply {
 using metadata::SourceTable;
 using metadata::TableMetadata;
 
-CachedTables::CachedTables(metadata::MetadataCache& cache, std::string conninfo, pg::ConnectOptions options, int number)
+CachedTables::CachedTables(metadata::MetadataCache& cache, base::Conninfo conninfo, pg::ConnectOptions options,
+                           int number)
     : cache_(cache),
       counts_(cache.reader_counts(static_cast<size_t>(number - 1))),
       conninfo_(std::move(conninfo)),

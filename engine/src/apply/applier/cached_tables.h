@@ -18,7 +18,7 @@ namespace thalweg::apply {
 class CachedTables final : public TableFinder {
  public:
   // `number`: the applier's, from 1.
-  CachedTables(metadata::MetadataCache& cache, std::string conninfo, pg::ConnectOptions options, int number);
+  CachedTables(metadata::MetadataCache& cache, base::Conninfo conninfo, pg::ConnectOptions options, int number);
 
   // From the cache without a latch. What is not there, or has changed, is loaded from the destination over a
   // connection of its own (the applier's may be in the middle of a transaction) and kept until release().
@@ -37,7 +37,7 @@ class CachedTables final : public TableFinder {
 
   metadata::MetadataCache& cache_;
   metadata::MetadataCache::ReaderCounts& counts_;
-  const std::string conninfo_;
+  const base::Conninfo conninfo_;
   const pg::ConnectOptions options_;
   std::optional<pg::Connection> connection_;  // opened when it is needed
   metadata::TableLoader loader_;

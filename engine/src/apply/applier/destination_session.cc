@@ -27,7 +27,7 @@ constexpr std::string_view kDivisionByZero = "22012";
 
 DestinationSession::DestinationSession(pg::Connection connection) : connection_(std::move(connection)) {}
 
-base::Result<DestinationSession> DestinationSession::open(const std::string& conninfo,
+base::Result<DestinationSession> DestinationSession::open(const base::Conninfo& conninfo,
                                                           const pg::ConnectOptions& options) {
   THALWEG_ASSIGN(pg::Connection connection, pg::Connection::open(conninfo, options));
   return adopt(std::move(connection));

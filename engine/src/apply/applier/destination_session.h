@@ -33,7 +33,7 @@ using Refusal = std::optional<StatementFailure>;
 class DestinationSession {
  public:
   // Opens a connection and makes it an applier's: replica role, asynchronous commit, indexes preferred.
-  static base::Result<DestinationSession> open(const std::string& conninfo, const pg::ConnectOptions& options);
+  static base::Result<DestinationSession> open(const base::Conninfo& conninfo, const pg::ConnectOptions& options);
   // The same with a connection that is there already.
   static base::Result<DestinationSession> adopt(pg::Connection connection);
 

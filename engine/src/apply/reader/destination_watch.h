@@ -16,7 +16,7 @@ namespace thalweg::apply {
 // Owner: the reader's own thread, with a connection that nobody else uses: others may do the reader's work meanwhile.
 class DestinationWatch {
  public:
-  DestinationWatch(std::string conninfo, pg::ConnectOptions options)
+  DestinationWatch(base::Conninfo conninfo, pg::ConnectOptions options)
       : conninfo_(std::move(conninfo)), options_(std::move(options)) {}
 
   // As metadata::destination_versions. Connects first where there is no connection. Fails as that does.
@@ -29,7 +29,7 @@ class DestinationWatch {
   }
 
  private:
-  const std::string conninfo_;
+  const base::Conninfo conninfo_;
   const pg::ConnectOptions options_;
   std::optional<pg::Connection> connection_;
 };

@@ -34,6 +34,15 @@ base::Result<std::vector<PublishedTable>> published_tables(pg::Connection& conne
   return tables;
 }
 
+// pg/ takes whoever is written for a destination; a publication is made at the source.
+base::Result<void> change(pg::Connection& source, const std::string& sql) {
+  auto changed = source.query(sql);
+  if (changed) return {};
+  base::Error error = std::move(changed).error();
+  if (error.code == base::ErrorCode::destination_read_only) error.code = base::ErrorCode::source_read_only;
+  return std::unexpected(std::move(error));
+}
+
 }  // namespace
 
 base::Result<void> ensure_publication(pg::Connection& connection, const std::string& name,
@@ -46,25 +55,23 @@ base::Result<void> ensure_publication(pg::Connection& connection, const std::str
   if (found.size() > 0 && found.boolean(0, 1)) THALWEG_TRY(drop_publication(connection, name));
   if (found.size() == 0 || found.boolean(0, 1)) {
     const std::string list = tables.empty() ? "" : " FOR TABLE " + table_list(tables);
-    THALWEG_TRY(connection.query(fmt::format("CREATE PUBLICATION {}{} WITH ({})", quoted, list, kOptions)));
-    return {};
+    return change(connection, fmt::format("CREATE PUBLICATION {}{} WITH ({})", quoted, list, kOptions));
   }
   if (!found.boolean(0, 0)) {
-    THALWEG_TRY(connection.query(fmt::format("ALTER PUBLICATION {} SET ({})", quoted, kOptions)));
+    THALWEG_TRY(change(connection, fmt::format("ALTER PUBLICATION {} SET ({})", quoted, kOptions)));
   }
   THALWEG_ASSIGN(const auto present, published_tables(connection, name));
   std::vector<PublishedTable> wanted = tables;
   std::ranges::sort(wanted);
   wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
   if (wanted == present) return {};
-  const std::string change = wanted.empty() ? "DROP TABLE " + table_list(present) : "SET TABLE " + table_list(wanted);
-  THALWEG_TRY(connection.query(fmt::format("ALTER PUBLICATION {} {}", quoted, change)));
-  return {};
+  const std::string tables_changed =
+      wanted.empty() ? "DROP TABLE " + table_list(present) : "SET TABLE " + table_list(wanted);
+  return change(connection, fmt::format("ALTER PUBLICATION {} {}", quoted, tables_changed));
 }
 
 base::Result<void> drop_publication(pg::Connection& connection, const std::string& name) {
-  THALWEG_TRY(connection.query("DROP PUBLICATION IF EXISTS " + pg::quote_identifier(name)));
-  return {};
+  return change(connection, "DROP PUBLICATION IF EXISTS " + pg::quote_identifier(name));
 }
 
 }  // namespace thalweg::capture

@@ -80,7 +80,7 @@ base::Result<void> check_identity(const pg::SystemIdentity& identity, const Slot
 
 std::string capture_application_name(std::string_view stream_id) { return fmt::format("thalweg_{}", stream_id); }
 
-base::Result<NewSlot> create_slot(const std::string& conninfo, const std::string& slot,
+base::Result<NewSlot> create_slot(const base::Conninfo& conninfo, const std::string& slot,
                                   const std::string& application_name, SourcePlugin wanted) {
   THALWEG_ASSIGN(pg::ReplicationStream stream, pg::ReplicationStream::open(conninfo, application_name));
   THALWEG_ASSIGN(pg::SystemIdentity identity, stream.identify());

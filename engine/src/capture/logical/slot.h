@@ -28,7 +28,7 @@ struct NewSlot {
 // Fails with wal_level_too_low, slot_limit_reached, insufficient_privilege, output_plugin_unavailable (only where
 // thalweg_output is asked for) or what the connection fails with. Waits for transactions that run at the source. A slot
 // of that name is an error: drop_slot() first.
-base::Result<NewSlot> create_slot(const std::string& conninfo, const std::string& slot,
+base::Result<NewSlot> create_slot(const base::Conninfo& conninfo, const std::string& slot,
                                   const std::string& application_name, SourcePlugin wanted);
 
 // Drops the slot; none is fine. While a session of `application_name`, ours that the server has not yet missed, holds

@@ -18,7 +18,7 @@ constexpr const char* kEmit =
 
 }  // namespace
 
-SourceEndProbe::SourceEndProbe(std::string conninfo, std::string application_name, Heartbeats heartbeats)
+SourceEndProbe::SourceEndProbe(base::Conninfo conninfo, std::string application_name, Heartbeats heartbeats)
     : conninfo_(std::move(conninfo)),
       application_name_(std::move(application_name)),
       heartbeats_(std::move(heartbeats)),

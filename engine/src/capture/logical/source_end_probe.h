@@ -25,7 +25,7 @@ class SourceEndProbe {
     std::chrono::seconds interval{0};  // zero: no markers
     const base::Clock* clock = nullptr;
   };
-  SourceEndProbe(std::string conninfo, std::string application_name, Heartbeats heartbeats);
+  SourceEndProbe(base::Conninfo conninfo, std::string application_name, Heartbeats heartbeats);
   ~SourceEndProbe();
   SourceEndProbe(const SourceEndProbe&) = delete;
   SourceEndProbe& operator=(const SourceEndProbe&) = delete;
@@ -39,7 +39,7 @@ class SourceEndProbe {
   base::Result<void> ask();
   base::Result<void> place_markers();
 
-  const std::string conninfo_;
+  const base::Conninfo conninfo_;
   const std::string application_name_;
   // Writer: the probe's thread. Readers: anybody. Relaxed: it stands for itself.
   std::atomic<uint64_t> position_{0};

@@ -1970,7 +1970,10 @@ export interface components {
             min_severity: components["schemas"]["thalweg__alerting__catalogue__Severity"];
             /** Send Resolved */
             send_resolved: boolean;
-            /** Settings */
+            /**
+             * Settings
+             * @description Empty for viewers where it is a webhook's address.
+             */
             settings: {
                 [key: string]: unknown;
             };
@@ -2788,6 +2791,10 @@ export interface components {
             options: {
                 [key: string]: string;
             };
+            sslrootcert: components["schemas"]["StoredPem"] | null;
+            sslcert: components["schemas"]["StoredPem"] | null;
+            sslkey: components["schemas"]["StoredPem"] | null;
+            sslcrl: components["schemas"]["StoredPem"] | null;
             /** Has Password */
             has_password: boolean;
             /**
@@ -2830,16 +2837,37 @@ export interface components {
         };
         /** DatabaseCreate */
         DatabaseCreate: {
-            /** Host */
+            /**
+             * Uri
+             * @description postgresql://user:password@host:5432/database?sslmode=require, taken apart into fields.
+             */
+            uri?: string | null;
+            /**
+             * Service
+             * @description A service of the administrator's service file. Its settings are copied.
+             * @default
+             */
+            service: string;
+            /**
+             * Host
+             * @description A host name or an address; of several servers with commas between the first that answers is used: `db1,db2:5433,[::1]`. A port beside a name goes before `port`.
+             * @default
+             */
             host: string;
             /**
              * Port
              * @default 5432
              */
             port: number;
-            /** Dbname */
+            /**
+             * Dbname
+             * @default
+             */
             dbname: string;
-            /** User */
+            /**
+             * User
+             * @default
+             */
             user: string;
             /**
              * Password
@@ -2849,8 +2877,32 @@ export interface components {
             /** @default prefer */
             sslmode: components["schemas"]["SslMode"];
             /**
+             * Sslrootcert
+             * @description Certificates (PEM contents) that the server's must come from. Kept encrypted, never shown again.
+             * @default
+             */
+            sslrootcert: string;
+            /**
+             * Sslcert
+             * @description The certificate (PEM contents) that this user shows the server.
+             * @default
+             */
+            sslcert: string;
+            /**
+             * Sslkey
+             * @description Its key (PEM contents, without a passphrase). Kept encrypted, never shown again.
+             * @default
+             */
+            sslkey: string;
+            /**
+             * Sslcrl
+             * @description Certificates that are no longer valid (a revocation list as PEM contents).
+             * @default
+             */
+            sslcrl: string;
+            /**
              * Options
-             * @description More libpq connection options, such as sslrootcert.
+             * @description More libpq options, such as target_session_attrs.
              */
             options?: {
                 [key: string]: string;
@@ -2872,16 +2924,37 @@ export interface components {
         };
         /** DatabaseTestRequest */
         DatabaseTestRequest: {
-            /** Host */
+            /**
+             * Uri
+             * @description postgresql://user:password@host:5432/database?sslmode=require, taken apart into fields.
+             */
+            uri?: string | null;
+            /**
+             * Service
+             * @description A service of the administrator's service file. Its settings are copied.
+             * @default
+             */
+            service: string;
+            /**
+             * Host
+             * @description A host name or an address; of several servers with commas between the first that answers is used: `db1,db2:5433,[::1]`. A port beside a name goes before `port`.
+             * @default
+             */
             host: string;
             /**
              * Port
              * @default 5432
              */
             port: number;
-            /** Dbname */
+            /**
+             * Dbname
+             * @default
+             */
             dbname: string;
-            /** User */
+            /**
+             * User
+             * @default
+             */
             user: string;
             /**
              * Password
@@ -2891,15 +2964,39 @@ export interface components {
             /** @default prefer */
             sslmode: components["schemas"]["SslMode"];
             /**
+             * Sslrootcert
+             * @description Certificates (PEM contents) that the server's must come from. Kept encrypted, never shown again.
+             * @default
+             */
+            sslrootcert: string;
+            /**
+             * Sslcert
+             * @description The certificate (PEM contents) that this user shows the server.
+             * @default
+             */
+            sslcert: string;
+            /**
+             * Sslkey
+             * @description Its key (PEM contents, without a passphrase). Kept encrypted, never shown again.
+             * @default
+             */
+            sslkey: string;
+            /**
+             * Sslcrl
+             * @description Certificates that are no longer valid (a revocation list as PEM contents).
+             * @default
+             */
+            sslcrl: string;
+            /**
              * Options
-             * @description More libpq connection options, such as sslrootcert.
+             * @description More libpq options, such as target_session_attrs.
              */
             options?: {
                 [key: string]: string;
             };
             /**
              * Database Id
-             * @description Take the stored password of this database when `password` is empty.
+             * @description Take what is stored with this database where `password`, or a certificate or key, is empty. The password only where it would be sent to the same place, with no less TLS.
              */
             database_id?: string | null;
         };
@@ -2917,10 +3014,30 @@ export interface components {
             user?: string | null;
             /**
              * Password
-             * @description Left as it is when missing.
+             * @description Left as it is when missing. It must come again with another host, port, dbname, user, or with less TLS: it would be sent there.
              */
             password?: string | null;
             sslmode?: components["schemas"]["SslMode"] | null;
+            /**
+             * Sslrootcert
+             * @description Certificates (PEM contents) that the server's must come from. Kept encrypted, never shown again. Empty: none.
+             */
+            sslrootcert?: string | null;
+            /**
+             * Sslcert
+             * @description The certificate (PEM contents) that this user shows the server. Empty: none.
+             */
+            sslcert?: string | null;
+            /**
+             * Sslkey
+             * @description Its key (PEM contents, without a passphrase). Kept encrypted, never shown again. Empty: none.
+             */
+            sslkey?: string | null;
+            /**
+             * Sslcrl
+             * @description Certificates that are no longer valid (a revocation list as PEM contents). Empty: none.
+             */
+            sslcrl?: string | null;
             /** Options */
             options?: {
                 [key: string]: string;
@@ -4825,6 +4942,22 @@ export interface components {
             component: string | null;
             /** Unit */
             unit: string;
+        };
+        /**
+         * StoredPem
+         * @description It is there; its contents are not shown.
+         */
+        StoredPem: {
+            /**
+             * Subject
+             * @description The certificate's subject, the revocation list's issuer; null of a key.
+             */
+            subject: string | null;
+            /**
+             * Expires At
+             * @description When the certificate ends, or the next revocation list is due.
+             */
+            expires_at: string | null;
         };
         /** Stream */
         Stream: {

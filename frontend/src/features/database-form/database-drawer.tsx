@@ -8,6 +8,7 @@ import type { RestCallSpec } from "@/lib/curl";
 import { PortInput } from "@/ui/port-input";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { RestCallButton } from "@/ui/rest-call";
+import { Certificates } from "./certificates";
 import {
   type DatabaseFormValues,
   emptyForm,
@@ -19,6 +20,7 @@ import {
   toTest,
   toUpdate,
 } from "./form-values";
+import { fieldsOfUri, isUri } from "./uri";
 
 interface DatabaseDrawerProps {
   opened: boolean;
@@ -42,9 +44,11 @@ export function DatabaseDrawer(props: DatabaseDrawerProps) {
   );
 }
 
-/** A password is shown neither by the API nor here. */
-function shown<Body extends { password?: string | null }>(body: Body): Body {
-  return body.password ? { ...body, password: "********" } : body;
+/** Neither passwords nor keys are shown by the API, nor here. */
+function shown<Body extends { password?: string | null; sslkey?: string | null }>(body: Body): Body {
+  const password = body.password ? { password: "********" } : {};
+  const key = body.sslkey ? { sslkey: "********" } : {};
+  return { ...body, ...password, ...key };
 }
 
 function DatabaseForm({ database, onClose, onSaved, renderTest }: DatabaseDrawerProps) {
@@ -56,7 +60,7 @@ function DatabaseForm({ database, onClose, onSaved, renderTest }: DatabaseDrawer
   const create = useCreateDatabase();
   const update = useUpdateDatabase(database?.id ?? "");
   const saving = database ? update : create;
-  const faults = formFaults(values);
+  const faults = formFaults(values, database);
   const { name: _name, ...connectionFaults } = faults;
   const shownFaults: FormFaults = checked === "no" ? {} : checked === "all" ? faults : connectionFaults;
   const valid = Object.keys(faults).length === 0;
@@ -64,6 +68,11 @@ function DatabaseForm({ database, onClose, onSaved, renderTest }: DatabaseDrawer
   const set = <Field extends keyof DatabaseFormValues>(field: Field, value: DatabaseFormValues[Field]) => {
     test.reset();
     setValues((now) => ({ ...now, [field]: value }));
+  };
+  const setHost = (typed: string) => {
+    const fields = isUri(typed) ? fieldsOfUri(typed) : null;
+    test.reset();
+    setValues((now) => ({ ...now, host: typed, ...fields }));
   };
   const text = (field: "name" | "host" | "dbname" | "user") => ({
     value: values[field],
@@ -111,7 +120,13 @@ function DatabaseForm({ database, onClose, onSaved, renderTest }: DatabaseDrawer
           {...text("name")}
         />
         <Group grow align="flex-start" preventGrowOverflow={false} wrap="nowrap">
-          <TextInput label="Host" placeholder="db.example.com" {...text("host")} />
+          <TextInput
+            label="Host"
+            description="Several with commas; or paste a postgresql:// URI."
+            placeholder="db.example.com"
+            {...text("host")}
+            onChange={(event) => setHost(event.currentTarget.value)}
+          />
           <PortInput value={values.port} onChange={(value) => set("port", value)} error={shownFaults.port} />
         </Group>
         <TextInput label="Database" placeholder="postgres" {...text("dbname")} />
@@ -121,6 +136,7 @@ function DatabaseForm({ database, onClose, onSaved, renderTest }: DatabaseDrawer
           description={database?.has_password ? "Leave empty to keep the stored one." : undefined}
           autoComplete="new-password"
           value={values.password}
+          error={shownFaults.password}
           onChange={(event) => set("password", event.currentTarget.value)}
           visibilityToggleButtonProps={{ "aria-label": "Show password" }}
         />
@@ -132,6 +148,7 @@ function DatabaseForm({ database, onClose, onSaved, renderTest }: DatabaseDrawer
           onChange={(value) => value && set("sslmode", value as DatabaseFormValues["sslmode"])}
           allowDeselect={false}
         />
+        <Certificates values={values} faults={shownFaults} database={database} onChange={set} />
         {test.isError && <ProblemAlert problem={problemInWords(test.error)} />}
         {test.data && renderTest(test.data)}
         {saving.isError && <ProblemAlert problem={problemInWords(saving.error)} />}

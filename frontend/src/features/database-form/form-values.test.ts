@@ -6,11 +6,11 @@ const known = database("source01", "orders");
 
 describe("the database form", () => {
   it("names what is missing", () => {
-    expect(Object.keys(formFaults(emptyForm)).sort()).toEqual(["dbname", "host", "name", "user"]);
-    expect(formFaults({ ...toFormValues(known), port: 70000 })).toEqual({
+    expect(Object.keys(formFaults(emptyForm, null)).sort()).toEqual(["dbname", "host", "name", "user"]);
+    expect(formFaults({ ...toFormValues(known), port: 70000, password: "p" }, known)).toEqual({
       port: "A number from 1 to 65535.",
     });
-    expect(formFaults(toFormValues(known))).toEqual({});
+    expect(formFaults(toFormValues(known), known)).toEqual({});
   });
 
   it("sends only what changed and never an empty password", () => {
@@ -20,6 +20,23 @@ describe("the database form", () => {
       port: 5433,
       password: "new",
     });
+  });
+
+  it("asks for the password again where it would be sent elsewhere", () => {
+    const values = toFormValues(known);
+    for (const change of [{ host: "other" }, { user: "other" }, { sslmode: "disable" as const }]) {
+      expect(formFaults({ ...values, ...change }, known).password).toMatch(/again/);
+      expect(formFaults({ ...values, ...change, password: "p" }, known).password).toBeUndefined();
+    }
+    expect(formFaults({ ...values, sslmode: "verify-full", name: "renamed" }, known)).toEqual({});
+  });
+
+  it("sends certificates as contents, and removes them when asked", () => {
+    const values = toFormValues(known);
+    expect(formFaults({ ...values, sslcert: "/etc/cert.pem" }, known).sslcert).toMatch(/PEM/);
+    const pem = "-----BEGIN CERTIFICATE-----";
+    expect(toUpdate({ ...values, sslcert: pem, sslkey: null }, known)).toEqual({ sslcert: pem, sslkey: "" });
+    expect(toTest({ ...values, sslcert: pem }, known)).toMatchObject({ sslcert: pem });
   });
 
   it("tests with the stored password when none is typed", () => {

@@ -1,0 +1,160 @@
+"""Where databases may be, and the ways to say where one is."""
+
+import asyncio
+import socket
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.conftest import Sides
+from tests.features.test_databases import PATH, try_settings
+from tests.support.servers import free_port
+from thalweg.inspection.hosts import Server, servers_of
+from thalweg.kernel.context import Resources
+from thalweg.kernel.networks import Networks, parse_networks
+
+
+def networks(text: str) -> Networks:
+    parsed = parse_networks(text)
+    assert isinstance(parsed, Networks)
+    return parsed
+
+
+def test_ranges() -> None:
+    some = networks("10.0.0.0/8, 192.0.2.7 fd00::/8")
+    assert all(some.allow(address) for address in ("10.255.0.1", "192.0.2.7", "fd00::1", "::ffff:10.0.0.1"))
+    assert not any(some.allow(address) for address in ("11.0.0.1", "192.0.2.8", "::1", "::ffff:127.0.0.1"))
+    assert not some.allow_local
+    assert networks("local").allow_local
+    assert networks("local").allow("203.0.113.1")
+    for nonsense in ("10.0.0.1/8", "10.0.0.0/33", "example.com"):
+        with pytest.raises(ValueError):
+            networks(nonsense)
+
+
+def test_hosts() -> None:
+    assert servers_of("a, b:5433,[::1]:1,[::2],::3", 5) == [
+        Server("a", 5), Server("b", 5433), Server("::1", 1), Server("::2", 5), Server("::3", 5),
+    ]  # fmt: skip
+    for nonsense in ("", "a,", "a:0", "a:x", "[::1", "[a]", "a b", ",".join("a" * 9)):
+        with pytest.raises(ValueError):
+            servers_of(nonsense, 5432)
+
+
+async def test_addresses_outside_are_refused(operator: httpx.AsyncClient, sides: Sides, resources: Resources) -> None:
+    resources.settings.database_networks = networks("10.0.0.0/8")
+    result = await try_settings(operator, sides.source)
+    assert (result["code"], result["reachable"]) == ("address_not_allowed", False)
+    assert "127.0.0.1" in result["message"]
+    assert "THALWEG_DATABASE_NETWORKS" in result["cure"]
+    several = await try_settings(operator, sides.source, host="10.0.0.1,127.0.0.1")
+    assert several["code"] == "address_not_allowed"
+    resources.settings.database_networks = networks("127.0.0.0/8")
+    assert (await try_settings(operator, sides.source))["code"] is None
+
+
+async def test_what_was_compared_is_what_is_connected_to(
+    operator: httpx.AsyncClient, sides: Sides, resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name that leads elsewhere at its second answer."""
+    resources.settings.database_networks = networks("127.0.0.1")
+    answers: list[str] = []
+
+    async def answer(host: str, port: int, **_more: Any) -> list[Any]:
+        if host[0].isdigit():
+            answers_of = host
+        else:
+            answers.append(host)
+            answers_of = "127.0.0.1" if len(answers) == 1 else "127.0.0.2"
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (answers_of, port))]
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", answer)
+    result = await try_settings(operator, sides.source, host="changes.invalid")
+    assert result["code"] is None
+    assert answers == ["changes.invalid"]
+
+
+@pytest.mark.parametrize("host", ["/var/run/postgresql", "/etc/passwd", "@socket"])
+async def test_local_sockets_need_the_administrators_word(
+    operator: httpx.AsyncClient, sides: Sides, resources: Resources, host: str
+) -> None:
+    assert (await try_settings(operator, sides.source, host=host))["code"] == "address_not_allowed"
+    resources.settings.database_networks = networks("local")
+    answer = await try_settings(operator, sides.source, host=str(sides.cluster.directory))
+    assert answer["code"] == "authentication_failed"  # reached: pg_hba.conf has no line for it
+
+
+async def test_first_host_that_answers_is_used(operator: httpx.AsyncClient, sides: Sides) -> None:
+    hosts = f"127.0.0.1:{free_port()},127.0.0.1:{sides.source['port']}"
+    assert (await try_settings(operator, sides.source, host=hosts))["code"] is None
+    primary = await try_settings(operator, sides.source, host=hosts, options={"target_session_attrs": "primary"})
+    assert primary["code"] is None
+    standby = await try_settings(operator, sides.source, host=hosts, options={"target_session_attrs": "standby"})
+    assert standby["code"] is not None
+
+
+async def test_users_connect_timeout_is_shorter_or_nothing(operator: httpx.AsyncClient, resources: Resources) -> None:
+    resources.settings.database_connect_timeout = 1
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen(0)
+        body = {
+            "host": "127.0.0.1", "port": deaf.getsockname()[1], "dbname": "x", "user": "x",
+            "options": {"connect_timeout": "600"},
+        }  # fmt: skip
+        result = await asyncio.wait_for(try_settings(operator, body), 60)
+    assert result["code"] == "database_unreachable"
+
+
+async def test_uri_is_taken_apart(operator: httpx.AsyncClient, sides: Sides) -> None:
+    one = sides.source
+    uri = (
+        f"postgresql://{one['user']}:{one['password'].replace(' ', '%20')}@127.0.0.1:{one['port']}/{one['dbname']}"
+        "?sslmode=prefer&target_session_attrs=any"
+    )
+    made = await operator.post(PATH, json={"name": "by uri", "uri": uri})
+    assert made.status_code == 201, made.text
+    shown = made.json()
+    assert (shown["host"], shown["port"], shown["dbname"]) == ("127.0.0.1", one["port"], one["dbname"])
+    assert shown["options"] == {"target_session_attrs": "any"}
+    assert shown["has_password"]
+    assert one["password"] not in made.text
+    assert (await operator.post(f"{PATH}/{shown['id']}/test")).json()["code"] is None
+    several = await operator.post(
+        PATH, json={"name": "several", "uri": "postgres://u@a:1,[::1]:2/d?target_session_attrs=read-write"}
+    )
+    assert (several.json()["host"], several.json()["port"]) == ("a:1,[::1]:2", 1)
+
+
+@pytest.mark.parametrize(
+    ("uri", "told"),
+    [
+        ("http://x", "postgresql://"), ("postgresql://u:secret@h:x/d", "port"), ("postgresql://h/%zz", "URI"),
+        ("postgresql://u@h/d?sslkey=/x", "PEM"), ("postgresql://u@h/d?passfile=/x", "passfile"),
+        ("postgresql://h", "missing"),
+    ],
+)  # fmt: skip
+async def test_uri_that_cannot_be_taken(operator: httpx.AsyncClient, uri: str, told: str) -> None:
+    answer = await operator.post(PATH, json={"name": "x", "uri": uri})
+    assert answer.status_code == 422
+    assert told in answer.text
+    assert "secret" not in answer.text
+
+
+async def test_services_come_from_the_administrators_file_only(
+    operator: httpx.AsyncClient, sides: Sides, resources: Resources, tmp_path: Path
+) -> None:
+    body = {"name": "served", "service": "shop", "password": sides.source["password"]}
+    refused = await operator.post(PATH, json=body)
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/service")
+    file = tmp_path / "pg_service.conf"
+    one = sides.source
+    file.write_text(f"[shop]\nhost=127.0.0.1\nport={one['port']}\ndbname={one['dbname']}\nuser={one['user']}\n")
+    resources.settings.database_service_file = file
+    made = await operator.post(PATH, json=body)
+    assert made.status_code == 201, made.text
+    assert (await operator.post(f"{PATH}/{made.json()['id']}/test")).json()["code"] is None
+    unknown = await operator.post(PATH, json={**body, "name": "y", "service": "other"})
+    assert "no service other" in unknown.text

@@ -1,0 +1,104 @@
+"""A real PgBouncer between: it is found, and nothing of ours stays behind for its other users."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+import httpx
+import psycopg
+import pytest
+
+from tests.conftest import Sides
+from tests.features.test_databases import PATH, try_settings
+from tests.support.servers import POSTGRES_USER, free_port
+
+Pooler = Callable[..., int]
+
+
+@pytest.fixture
+def pooler(sides: Sides) -> Generator[Pooler, None, None]:
+    """Starts one in transaction mode with a pool of one session; gives its port."""
+    running: list[tuple[subprocess.Popen[bytes], Path]] = []
+
+    def start(**settings: str) -> int:
+        directory, port = Path(tempfile.mkdtemp(prefix="thalweg-test-pooler-")), free_port()
+        one = sides.source
+        lines = {
+            "listen_addr": "127.0.0.1", "listen_port": port, "auth_type": "trust", "pool_mode": "transaction",
+            "auth_file": directory / "users", "default_pool_size": 1, "unix_socket_dir": "", **settings,
+        }  # fmt: skip
+        (directory / "users").write_text(f'"{one["user"]}" "{one["password"]}"\n')
+        (directory / "ini").write_text(
+            f"[databases]\n* = host=127.0.0.1 port={one['port']}\n[pgbouncer]\n"
+            + "".join(f"{name} = {value}\n" for name, value in lines.items())
+        )
+        prefix = []
+        if os.geteuid() == 0:
+            prefix = ["runuser", "-u", POSTGRES_USER, "--"]
+            for path in (directory, *directory.iterdir()):
+                shutil.chown(path, POSTGRES_USER)
+        process = subprocess.Popen(
+            [*prefix, "pgbouncer", str(directory / "ini")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        running.append((process, directory))
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                connect(sides, port).close()
+            except psycopg.OperationalError:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            else:
+                return port
+
+    yield start
+    for process, directory in running:
+        process.terminate()
+        process.wait(60)
+        shutil.rmtree(directory)
+
+
+def connect(sides: Sides, port: int) -> psycopg.Connection[tuple[str, str]]:
+    one = sides.source
+    return psycopg.connect(host="127.0.0.1", port=port, dbname=one["dbname"], user=one["user"], autocommit=True)
+
+
+def settings_of_pool(sides: Sides, port: int) -> tuple[str, str] | None:
+    with connect(sides, port) as connection:
+        return connection.execute(
+            "SELECT current_setting('default_transaction_read_only'), current_setting('statement_timeout')"
+        ).fetchone()
+
+
+@pytest.mark.parametrize(
+    "lines", [{}, {"ignore_startup_parameters": "options,extra_float_digits"}], ids=["refuses", "drops"]
+)
+async def test_pooler_is_found_and_left_clean(
+    operator: httpx.AsyncClient, sides: Sides, pooler: Pooler, lines: dict[str, str]
+) -> None:
+    port = pooler(**lines)
+    before = settings_of_pool(sides, port)
+    result = await try_settings(operator, sides.source, port=port)
+    assert result["code"] == "connection_pooler"
+    assert "server itself" in result["cure"]
+    made = (await operator.post(PATH, json={**sides.source, "port": port})).json()
+    for role in ("source", "destination"):
+        preflight = (await operator.get(f"{PATH}/{made['id']}/preflight", params={"role": role})).json()
+        assert not preflight["ready"]
+        (check,) = preflight["checks"]
+        assert (check["id"], check["status"]) == ("connection", "failed")
+        assert "pooler" in check["cure"]
+    assert settings_of_pool(sides, port) == before == ("off", "0")
+
+
+async def test_settings_of_the_role_do_not_reach_our_sessions(operator: httpx.AsyncClient, sides: Sides) -> None:
+    user = sides.source["user"]
+    sides.cluster.execute(
+        f"ALTER ROLE {user} SET idle_session_timeout = 1", f"ALTER ROLE {user} SET statement_timeout = 1",
+        f"ALTER ROLE {user} SET lock_timeout = 1", f"ALTER ROLE {user} SET default_transaction_read_only = on",
+    )  # fmt: skip
+    assert (await try_settings(operator, sides.source))["code"] is None

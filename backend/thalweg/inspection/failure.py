@@ -1,0 +1,74 @@
+"""Why somebody's database could not be used, in stable codes."""
+
+import re
+from dataclasses import dataclass
+
+import psycopg
+from psycopg import sql
+
+from thalweg.inspection.session import POOLER_CURE, is_poolers_refusal
+from thalweg.inspection.target import Target
+
+
+@dataclass
+class ConnectionFailure(Exception):
+    """`code` is one of ConnectionTest.code's."""
+
+    code: str
+    message: str
+    cure: str
+    sql: str | None = None
+
+
+def _as_sql(statement: str, **names: str) -> str:
+    """A statement to show: names quoted as identifiers."""
+    return sql.SQL(statement).format(**{key: sql.Identifier(value) for key, value in names.items()}).as_string()
+
+
+def failure_of(error: psycopg.Error, target: Target) -> ConnectionFailure:
+    """From libpq's message: a failed connection attempt carries no SQLSTATE."""
+    message = re.sub(r"\s+", " ", str(error)).strip()
+    shown = message.split(" failed: ")[-1]
+    lowered = message.lower()
+    if is_poolers_refusal(lowered):
+        return ConnectionFailure("connection_pooler", shown, POOLER_CURE)
+    if "unrecognized configuration parameter" in lowered:
+        return ConnectionFailure(
+            "unsupported_version",
+            f"The server is older than PostgreSQL 14: {shown}",
+            "Upgrade to PostgreSQL 14 or later.",
+        )
+    if ("ssl" in lowered and "pg_hba" not in lowered) or "certificate" in lowered:
+        return ConnectionFailure(
+            "tls_failed", shown,
+            "Check the TLS mode: the server may have no TLS (choose prefer), or its certificate may not be "
+            "trusted (give the root certificate, sslrootcert).",
+        )  # fmt: skip
+    if re.search(r'database "?.*"? does not exist', lowered):
+        return ConnectionFailure(
+            "unknown_database", shown, "Correct the database's name, or create the database.",
+            _as_sql("CREATE DATABASE {name}", name=target.dbname),
+        )  # fmt: skip
+    if "pg_hba.conf" in lowered:
+        return ConnectionFailure(
+            "authentication_failed", shown,
+            "Add a line to the server's pg_hba.conf that lets this host in, such as "
+            f"“host {target.dbname} {target.user} ADDRESS/32 scram-sha-256”, and reload the server.",
+            "SELECT pg_reload_conf()",
+        )  # fmt: skip
+    if any(word in lowered for word in ("password", "authentication", "role ", "not permitted to log in")):
+        return ConnectionFailure(
+            "authentication_failed", shown,
+            "Correct the user and the password, or set the password at the server.",
+            _as_sql("ALTER ROLE {user} PASSWORD '...'", user=target.user),
+        )  # fmt: skip
+    if "permission denied" in lowered:
+        return ConnectionFailure(
+            "insufficient_privilege", shown, "Let the user connect to the database.",
+            _as_sql("GRANT CONNECT ON DATABASE {name} TO {user}", name=target.dbname, user=target.user),
+        )  # fmt: skip
+    if any(word in lowered for word in ("timeout expired", "could not connect", "connection refused", "closed")):
+        return ConnectionFailure(
+            "database_unreachable", shown, "Check host and port, and that a PostgreSQL server listens there."
+        )
+    return ConnectionFailure("database_error", shown, "Read the server's message and remove its cause.")

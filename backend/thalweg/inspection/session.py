@@ -1,0 +1,47 @@
+"""How the control plane's own sessions behave at somebody's database, and whether they are its own at all.
+
+The settings come with the startup packet. There they win over those of the database and of the role (ALTER ROLE ...
+SET), and a connection pooler refuses or drops them. With SET they would stay behind in a pooled session, for users of
+that pool. What a pooler refuses, and what it drops without a word, tells that it is there.
+"""
+
+from psycopg import AsyncConnection
+from psycopg.rows import DictRow
+
+STATEMENT_TIMEOUT_SECONDS = 20
+IDLE_TRANSACTION_SECONDS = 60
+KNOWN = "SELECT current_setting('thalweg.session', true) AS marker"
+TRANSACTION_TIMEOUT_VERSION = 170000
+POOLER_CURE = (
+    "Give host and port of the database server itself: a pooler hands one session to several clients, and replication "
+    "needs its own."
+)
+
+
+def session_options(*, read_only: bool) -> str:
+    settings = {
+        "default_transaction_read_only": "on" if read_only else "off",
+        "default_transaction_isolation": r"read\ committed",
+        "statement_timeout": f"{STATEMENT_TIMEOUT_SECONDS}s",
+        "lock_timeout": "0",
+        "idle_in_transaction_session_timeout": f"{IDLE_TRANSACTION_SECONDS}s",
+        "idle_session_timeout": "0",
+        "thalweg.session": "1",
+    }
+    return " ".join(f"-c {name}={value}" for name, value in settings.items())
+
+
+def is_poolers_refusal(message: str) -> bool:
+    """PgBouncer's, and that of Amazon's RDS Proxy."""
+    return "unsupported startup parameter" in message or "command-line options" in message
+
+
+async def took_settings(connection: AsyncConnection[DictRow]) -> bool:
+    """False: something between has dropped them. Nothing may be set in this session then."""
+    cursor = await connection.execute(KNOWN)
+    row = await cursor.fetchone()
+    if row is None or row["marker"] != "1":
+        return False
+    if connection.info.server_version >= TRANSACTION_TIMEOUT_VERSION:
+        await connection.execute("SET transaction_timeout = 0")
+    return True

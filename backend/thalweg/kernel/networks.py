@@ -1,0 +1,67 @@
+"""Ranges of addresses that outgoing connections may lead to, as the administrator says it."""
+
+import asyncio
+import socket
+from dataclasses import dataclass
+from functools import cached_property
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Annotated
+
+from pydantic import BeforeValidator, InstanceOf
+from pydantic_settings import NoDecode
+
+LOCAL = "local"
+
+
+class AddressRefused(ValueError):
+    """A host leads out of the ranges; the message says which address."""
+
+
+@dataclass(frozen=True)
+class Networks:
+    """Immutable. Without ranges: every address, but no local socket, whose name is a path of this host."""
+
+    text: tuple[str, ...] = ()
+
+    @cached_property
+    def _ranges(self) -> list[IPv4Network | IPv6Network]:
+        return [ip_network(one) for one in self.text if one != LOCAL]
+
+    @property
+    def allow_local(self) -> bool:
+        return LOCAL in self.text
+
+    @property
+    def restrict_addresses(self) -> bool:
+        return bool(self._ranges)
+
+    def allow(self, address: str) -> bool:
+        """IPv4 addresses in their IPv6 form count as IPv4."""
+        found: IPv4Address | IPv6Address = ip_address(address.partition("%")[0])
+        if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
+            found = found.ipv4_mapped
+        return not self._ranges or any(found in one for one in self._ranges)
+
+    async def addresses_of(self, host: str, port: int) -> list[str]:
+        """The host's addresses inside the ranges, to connect to one of these and look nothing up again: what was
+        compared is what is used, however often the name's answer changes. Raises AddressRefused, OSError."""
+        answers = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        found = list(dict.fromkeys(str(answer[4][0]) for answer in answers))
+        allowed = [address for address in found if self.allow(address)]
+        if not allowed:
+            raise AddressRefused(f"{host} leads to {found[0]}, which is outside the networks that are allowed.")
+        return allowed
+
+
+def parse_networks(value: object) -> object:
+    """From a list with commas or spaces between: `10.0.0.0/8, fd00::/8, 192.0.2.7, local`."""
+    if not isinstance(value, str):
+        return value
+    text = tuple(value.replace(",", " ").split())
+    for one in text:
+        if one != LOCAL:
+            ip_network(one)
+    return Networks(text)
+
+
+NetworksSetting = Annotated[InstanceOf[Networks], NoDecode, BeforeValidator(parse_networks)]

@@ -1,0 +1,119 @@
+#include "pg/connection_settings.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "pg/connection.h"
+#include "support/test_cluster.h"
+
+namespace thalweg::pg {
+namespace {
+
+using base::ErrorCode;
+using std::chrono::seconds;
+
+constexpr const char* kPem = "-----BEGIN CERTIFICATE-----\nMAo=\n-----END CERTIFICATE-----\n";
+
+base::Result<ConnectionSettings> admit(const std::string& text, std::vector<std::string> networks = {}) {
+  base::Conninfo conninfo{text};
+  conninfo.within = std::make_shared<const base::Networks>(*base::Networks::parse(std::move(networks)));
+  return admitted_settings(conninfo, seconds(10));
+}
+
+std::optional<std::string> value_of(const ServerSettings& server, std::string_view keyword) {
+  for (const auto& [name, value] : server.settings) {
+    if (name == keyword) return value;
+  }
+  return {};
+}
+
+TEST(ConnectionSettings, NoPathReachesLibpq) {
+  for (const char* setting : {"sslkey=PATH:x", "sslkey=/etc/passwd", "sslcert=/etc/passwd", "sslrootcert=system",
+                              "sslcrl=x", "passfile=/etc/passwd", "service=x", "options='-c a=b'", "hostaddr=127.0.0.1",
+                              "krbsrvname=x", "sslpassword=x", "sslcrldir=/etc"}) {
+    const auto admitted = admit(std::string("host=db ") + setting);
+    ASSERT_FALSE(admitted) << setting;
+    EXPECT_EQ(admitted.error().code, ErrorCode::connection_setting_refused) << setting;
+  }
+}
+
+TEST(ConnectionSettings, PemContentsLieInMemoryForTheOwnerAlone) {
+  const auto admitted = admit(std::string("host=db sslrootcert='") + kPem + "'");
+  ASSERT_TRUE(admitted) << admitted.error().message;
+  const auto path = value_of(admitted->servers.front(), "sslrootcert");
+  ASSERT_TRUE(path && path->starts_with("/proc/self/fd/")) << *path;
+  EXPECT_EQ(*base::read_file(*path), kPem);
+  EXPECT_EQ(std::filesystem::status(*path).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+}
+
+TEST(ConnectionSettings, SeveralHostsAreSeveralServers) {
+  const auto admitted = admit("host=a,b port=1,2 dbname=d connect_timeout=3 target_session_attrs=prefer-standby");
+  ASSERT_TRUE(admitted);
+  ASSERT_EQ(admitted->servers.size(), 4u);
+  EXPECT_EQ(value_of(admitted->servers[1], "host"), "b");
+  EXPECT_EQ(value_of(admitted->servers[1], "port"), "2");
+  EXPECT_EQ(value_of(admitted->servers[1], "target_session_attrs"), "standby");
+  EXPECT_EQ(value_of(admitted->servers[2], "target_session_attrs"), "any");
+  EXPECT_EQ(admitted->servers[0].connect_timeout, seconds(3));
+  EXPECT_EQ(admit("host=a connect_timeout=3600")->servers[0].connect_timeout, seconds(10));
+  EXPECT_FALSE(admit("host=a,b,c port=1,2"));
+}
+
+TEST(ConnectionSettings, AddressesAreLookedUpAndCompared) {
+  const auto inside = admit("host=localhost port=5", {"127.0.0.0/8"});
+  ASSERT_TRUE(inside) << inside.error().message;
+  EXPECT_EQ(value_of(inside->servers.front(), "host"), "localhost");
+  EXPECT_EQ(value_of(inside->servers.front(), "hostaddr"), "127.0.0.1");
+  for (const char* hosts : {"host=localhost", "host=10.1.2.3,127.0.0.1", "host=10.1.2.3,/tmp"}) {
+    const auto outside = admit(hosts, {"10.0.0.0/8"});
+    ASSERT_FALSE(outside) << hosts;
+    EXPECT_EQ(outside.error().code, ErrorCode::address_not_allowed) << hosts;
+  }
+  EXPECT_FALSE(value_of(admit("host=localhost")->servers.front(), "hostaddr"));
+}
+
+TEST(ConnectionSettings, LocalSocketsNeedTheAdministratorsWord) {
+  for (const char* host : {"host=/tmp", "host=@socket", "dbname=x", "host=db,"}) {
+    EXPECT_EQ(admit(host).error().code, ErrorCode::address_not_allowed) << host;
+    EXPECT_TRUE(admit(host, {"local"})) << host;
+  }
+}
+
+TEST(ConnectionSettings, NextServerIsTriedWhenOneIsAway) {
+  const std::string good = test::shared_cluster().conninfo();
+  const size_t port_at = good.find("port=") + 5;
+  const std::string port = good.substr(port_at, good.find(' ', port_at) - port_at);
+  const std::string rest = " dbname=postgres user=postgres";
+  auto opened = Connection::open("host=127.0.0.1,127.0.0.1 port=1," + port + rest, {});
+  ASSERT_TRUE(opened) << opened.error().message;
+  EXPECT_TRUE(opened->query("SELECT 1"));
+  auto standby = Connection::open("host=127.0.0.1 port=" + port + rest + " target_session_attrs=standby", {});
+  ASSERT_FALSE(standby);
+  EXPECT_EQ(standby.error().code, ErrorCode::database_unreachable);
+  EXPECT_TRUE(
+      Connection::open("host=127.0.0.1,127.0.0.1 port=1," + port + rest + " target_session_attrs=prefer-standby", {}));
+}
+
+TEST(ConnectionSettings, RolesOwnSettingsDoNotReachTheSession) {
+  auto admin = Connection::open(test::shared_cluster().conninfo(), {});
+  ASSERT_TRUE(admin);
+  ASSERT_TRUE(
+      admin->script("CREATE ROLE hemmed SUPERUSER LOGIN; ALTER ROLE hemmed SET default_transaction_read_only = on; "
+                    "ALTER ROLE hemmed SET idle_session_timeout = 1; ALTER ROLE hemmed SET statement_timeout = 1; "
+                    "ALTER ROLE hemmed SET lock_timeout = 1; ALTER ROLE hemmed SET default_transaction_isolation = "
+                    "serializable; ALTER ROLE hemmed SET idle_in_transaction_session_timeout = 1"));
+  auto hemmed = Connection::open(test::shared_cluster().conninfo("postgres", "hemmed"), {});
+  ASSERT_TRUE(hemmed) << hemmed.error().message;
+  const auto rows = hemmed->query(
+      "SELECT concat_ws(' ', current_setting('default_transaction_read_only'), current_setting('idle_session_timeout'),"
+      " current_setting('statement_timeout'), current_setting('lock_timeout'),"
+      " current_setting('idle_in_transaction_session_timeout'), current_setting('default_transaction_isolation'))");
+  ASSERT_TRUE(admin->script("DROP ROLE hemmed"));
+  ASSERT_TRUE(rows) << rows.error().message;
+  EXPECT_EQ(rows->text(0, 0), "off 0 0 0 0 read committed");
+}
+
+}  // namespace
+}  // namespace thalweg::pg
