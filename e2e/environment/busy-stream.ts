@@ -56,7 +56,15 @@ function sampleAt(at: number) {
     transactions_per_second: rate / 5,
     bytes_per_second: rate * 150,
     latency: { p50_ms: 4 + (rate % 7), p99_ms: 9 + (rate % 13), transactions: 1000 },
-    backlog: { bytes: 1024 * rate, seconds: 1 },
+    backlog: {
+      bytes: 1024 * rate,
+      seconds: 1,
+      age_seconds: 1,
+      growth_bytes_per_second: 0,
+      seconds_to_full: null,
+      applied: null,
+      source_read_at: null,
+    },
     components: parts.map((one) => ({
       ...one,
       lcrs_per_second: rate,
