@@ -234,7 +234,7 @@ async def test_wrong_control_token_is_refused_at_enrolment(
     body = {"token": token, "name": "local", "url": double[1], "control_token": "not the engine's token"}
     answer = await admin.post("/api/v1/engines/enrol", json=body)
     assert answer.status_code == 422
-    assert answer.json()["errors"][0]["pointer"] == "/url"
+    assert answer.json()["errors"][0]["pointer"] == "/control_token"
     good = {**body, "control_token": TOKEN}
     assert (await admin.post("/api/v1/engines/enrol", json=good)).status_code == 201
     again = await admin.post("/api/v1/engines/enrol", json={**good, "name": "another"})

@@ -74,7 +74,8 @@ async def test_conflicting_row_is_parked_told_of_and_over_when_it_is_discarded(
         assert notice["url"].endswith(f"/streams/{stream['id']}?tab=errors")
         (error,) = await parked(admin, path, 1)
         errors = f"{path}/destinations/{stream['destinations'][0]['id']}/errors"
-        assert (await admin.delete(f"{errors}/{error['id']}")).status_code == 204
+        discarded = await admin.delete(f"{errors}/{error['id']}", params={"reason": "the row in the way is right"})
+        assert discarded.status_code == 204
         await told(receiver, "error_queue", "resolved")
 
 

@@ -122,7 +122,10 @@ async def test_compare_tells_every_statistic_before_and_after(
     compared = (await operator.get(f"{ADVISOR}/comparison", params={"before": first, "after": second})).json()
     assert (compared["before"]["id"], compared["after"]["id"]) == (first, second)
     assert compared["bottlenecks"] == [
-        {"path_id": stream["id"], "before": "APPLY SERVER: EXECUTE", "after": "APPLY SERVER: EXECUTE", "changed": False}
+        {
+            "path_id": stream["id"], "path_name": "shop to warehouse → warehouse", "before": "APPLY SERVER: EXECUTE",
+            "after": "APPLY SERVER: EXECUTE", "changed": False,
+        }  # fmt: skip
     ]
     rate = next(row for row in compared["statistics"] if row["statistic_name"] == "MESSAGE RATE")
     assert (rate["path_id"], rate["change"], rate["change_percent"]) == (stream["id"], 0, 0)

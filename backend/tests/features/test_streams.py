@@ -210,7 +210,7 @@ async def test_error_queue_is_read_through_the_engine(
     parked = (await operator.get(path)).json()["errors"]
     assert parked[0]["sqlstate"] == "23505"
     assert (await operator.post(f"{path}/1/execute")).status_code == 202
-    assert (await operator.delete(f"{path}/1")).status_code == 204
+    assert (await operator.delete(f"{path}/1", params={"reason": "a test row"})).status_code == 204
     assert (engine.executed, engine.deleted) == ([1], [1])
 
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from thalweg.cli.client import connect
+from thalweg.cli.client import Json, connect
 from thalweg.cli.output import AsJson, done, print_json, print_table
 from thalweg.kernel.principal import Role
 
@@ -34,10 +34,13 @@ def list_tokens(as_json: AsJson = False) -> None:
 def add(
     name: Annotated[str, typer.Argument(help="What it is for.")],
     role: Annotated[Role, typer.Option(help="What it may do: at most what you may do.")] = Role.VIEWER,
-    days: Annotated[int, typer.Option(min=1, max=3650, help="Days until it expires.")] = 90,
+    days: Annotated[
+        int | None, typer.Option(min=1, max=3650, help="Days until it expires: 90, or with the token that makes it.")
+    ] = None,
 ) -> None:
     """Make a token and print it, alone, on standard output. It is not shown again."""
-    made = connect().create("/tokens", {"name": name, "role": role, "expires_in_days": days})
+    body: Json = {"name": name, "role": role} | ({} if days is None else {"expires_in_days": days})
+    made = connect().create("/tokens", body)
     done(made["secret"], made)
 
 
