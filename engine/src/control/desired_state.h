@@ -75,7 +75,7 @@ StreamDefinition branch_of(const StreamDefinition& stream, const DestinationDefi
 
 struct DesiredState {
   uint64_t revision = 0;
-  base::Networks database_networks;  // where its databases may be; their conninfos know it
+  base::Networks database_networks = {};  // where its databases may be; their conninfos know it
   std::vector<StreamDefinition> streams;
 };
 

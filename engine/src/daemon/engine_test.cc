@@ -268,7 +268,7 @@ TEST_F(EngineTest, TheDesiredStateIsKeptAndGuarded) {
 
 TEST_F(EngineTest, PasswordsLieEncryptedOnTheDisk) {
   definition_.status = DesiredStatus::disabled;
-  definition_.source.conninfo += " password=a-secret-of-somebody";
+  definition_.source.conninfo.text += " password=a-secret-of-somebody";
   ASSERT_TRUE(put());
   const fs::path file = state_ / "desired.json";
   const std::string sealed = base::read_file(file).value();
