@@ -71,7 +71,7 @@ export class StreamScreen {
   }
 
   /** In the dialogue that says what follows. */
-  confirm(name: "Stop" | "Pause"): Locator {
+  confirm(name: "Stop" | "Pause" | "Execute"): Locator {
     return this.page.getByRole("dialog").getByRole("button", { name, exact: true });
   }
 }

@@ -9,7 +9,8 @@ import { StreamScreen } from "../../screens/stream-screen.ts";
 test.setTimeout(240_000);
 
 // Without a key the table's transactions come one after the other: those behind wait for the one that looks for its rows.
-const SLOW = /on (statements at the destination|transactions that wait for one another)/;
+const SLOW =
+  /Transactions wait for one another|All appliers are busy|has no index|statements at the destination|transactions that wait for one another/;
 const INDEX = "stock_thalweg_key";
 const indexes = () =>
   stock.atDestination(

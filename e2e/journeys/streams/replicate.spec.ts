@@ -232,6 +232,7 @@ test("a row in the way raises an alert, which is taken on and ends when the row 
   await alert.getByRole("button", { name: "Open stream" }).click();
   await sales.atDestination("DELETE FROM sales.customers WHERE id = 900001");
   await page.getByRole("button", { name: /^Execute transaction/ }).click();
+  await stream.confirm("Execute").click();
   await expectEqualSides(["customers"]);
   await page.goto("/alerts");
   await expect(alert).toHaveCount(0, { timeout: 60_000 });

@@ -66,6 +66,7 @@ int __real_bind(int descriptor, const sockaddr* address, socklen_t length);
 int __real_listen(int descriptor, int backlog);
 int __real_accept4(int descriptor, sockaddr* address, socklen_t* length, int flags);
 int __real_getsockname(int descriptor, sockaddr* address, socklen_t* length);
+int __real_getpeername(int descriptor, sockaddr* address, socklen_t* length);
 int __real_getsockopt(int descriptor, int level, int name, void* value, socklen_t* length);
 int __real_setsockopt(int descriptor, int level, int name, const void* value, socklen_t length);
 int __real_shutdown(int descriptor, int how);
@@ -123,6 +124,17 @@ int __wrap_getsockname(int descriptor, sockaddr* address, socklen_t* length) {
   Network* const network = network_for(descriptor);
   if (network == nullptr) return __real_getsockname(descriptor, address, length);
   reinterpret_cast<sockaddr_in*>(address)->sin_port = htons(network->find(descriptor)->port);
+  return 0;
+}
+
+// All engines of a world have one address.
+int __wrap_getpeername(int descriptor, sockaddr* address, socklen_t* length) {
+  if (network_for(descriptor) == nullptr) return __real_getpeername(descriptor, address, length);
+  auto* const peer = reinterpret_cast<sockaddr_in*>(address);
+  *peer = {};
+  peer->sin_family = AF_INET;
+  peer->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  *length = sizeof *peer;
   return 0;
 }
 
