@@ -18,9 +18,10 @@ class WriteSetBuilder {
 
   // Fills tables, writes, reads, possible_writes, the hashes of tables and lcrs, and barrier where the transaction
   // holds a TRUNCATE. A spilled transaction gets its tables only and is a barrier. Fails as TableWriter::find.
-  // `orders_keyless`: tables without a key count as one key each, which orders all their changes; without it they have
-  // no order among transactions (commit_serialization none).
-  base::Result<void> build(Transaction& transaction, bool orders_keyless);
+  // `order_unknown`: tables without a key count as one key each, which orders all their changes, and rows that may
+  // collide are ordered like rows that do; without it neither has an order among transactions (commit_serialization
+  // none).
+  base::Result<void> build(Transaction& transaction, bool order_unknown);
   // The same for one frame of a spilled transaction, whose `spilled` file cannot be read yet.
   base::Result<void> note_table(Transaction& transaction, const lcr::FrameView& frame);
 
@@ -33,7 +34,7 @@ class WriteSetBuilder {
                 const std::vector<lcr::Value>* other, bool is_partial);
 
   TableWriter& tables_;
-  bool orders_keyless_ = true;
+  bool order_unknown_ = true;
   std::vector<lcr::Value> old_;
   std::vector<lcr::Value> new_;
 };
