@@ -123,9 +123,12 @@ async def test_compare_tells_every_statistic_before_and_after(
     assert (compared["before"]["id"], compared["after"]["id"]) == (first, second)
     assert compared["bottlenecks"] == [
         {
-            "path_id": stream["id"], "path_name": "shop to warehouse → warehouse", "before": "APPLY SERVER: EXECUTE",
-            "after": "APPLY SERVER: EXECUTE", "changed": False,
-        }  # fmt: skip
+            "path_id": stream["id"],
+            "path_name": "shop to warehouse → warehouse",
+            "before": "APPLY SERVER: EXECUTE",
+            "after": "APPLY SERVER: EXECUTE",
+            "changed": False,
+        }
     ]
     rate = next(row for row in compared["statistics"] if row["statistic_name"] == "MESSAGE RATE")
     assert (rate["path_id"], rate["change"], rate["change_percent"]) == (stream["id"], 0, 0)
