@@ -149,7 +149,7 @@ async def test_paths_of_older_versions_are_refused_with_the_cure(
 @pytest.mark.parametrize(
     "options",
     [
-        {"service": "x"}, {"passfile": "/home/somebody/.pgpass"}, {"options": "-c x=y"}, {"hostaddr": "127.0.0.1"},
+        {"service": "x"}, {"passfile": "/nowhere/.pgpass"}, {"options": "-c x=y"}, {"hostaddr": "127.0.0.1"},
         {"krbsrvname": "x"}, {"require_auth": "none"}, {"servicefile": "/x"}, {"sslpassword": "x"},
         {"gssencmode": "/x"}, {"connect_timeout": "-1"}, {"target_session_attrs": "x y"},
     ],
