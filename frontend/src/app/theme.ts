@@ -96,7 +96,10 @@ export const theme = createTheme({
     TextInput: TextInput.extend(field),
     PasswordInput: PasswordInput.extend(field),
     // Its steppers are smaller than a finger; the arrow keys do the same.
-    NumberInput: NumberInput.extend({ ...field, defaultProps: { ...field.defaultProps, hideControls: true } }),
+    NumberInput: NumberInput.extend({
+      ...field,
+      defaultProps: { ...field.defaultProps, hideControls: true },
+    }),
     Switch: Switch.extend({ styles: { track: { minHeight: 24 } } }),
     Select: Select.extend(field),
     Checkbox: Checkbox.extend({ styles: { body: { minHeight: 24, alignItems: "center" } } }),
