@@ -96,7 +96,8 @@ def stream(name: str, source: str, destination: str, schema: str) -> None:
         return
     api.call("POST", "/streams", {"name": name, "source_id": api.find("/databases", source)["id"],
                                   "destinations": [{"database_id": api.find("/databases", destination)["id"]}],
-                                  "rules": {"include": [{"schema": schema, "table": "*"}]}})
+                                  "rules": {"include": [{"schema": schema, "table": "*"}]},
+                                  "accept": ["left_out"]})  # pgbench's fillfactor of 100, which is the default
 
 
 def has_stream(name: str) -> None:

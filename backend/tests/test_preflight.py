@@ -7,8 +7,10 @@ import httpx
 import pytest
 
 from tests.conftest import Sides
+from tests.support.engine_double import EngineDouble, example
 from tests.support.servers import Cluster, start_cluster
 
+pytestmark = pytest.mark.usefixtures("engine")
 ALL = {"include": [{"schema": "public", "table": "*"}]}
 
 
@@ -17,7 +19,8 @@ async def checks_of(client: httpx.AsyncClient, ids: dict[str, str], **more: Any)
     answer = await client.post("/api/v1/preflights", json=body)
     assert answer.status_code == 200, answer.text
     checks = answer.json()["checks"]
-    assert answer.json()["ready"] == all(check["status"] != "failed" for check in checks)
+    stops = {"failed", "consent"}
+    assert answer.json()["ready"] == all(check["status"] not in stops or check["accepted"] for check in checks)
     for check in checks:
         assert check["status"] == "ok" or check["cure"], check
     return {f"{check['side']}:{check['id']}": check for check in checks}
@@ -62,8 +65,10 @@ async def test_missing_rights_at_the_source_and_their_cures(
         "source:row_security",
         "source:table_keys",
     }
+    assert checks["source:table_select"]["sql"] is checks["source:row_security"]["sql"] is None, "ownership cures them"
     for name in failed(checks):
-        sides.on_source(checks[name]["sql"])
+        if checks[name]["sql"]:
+            sides.on_source(checks[name]["sql"])
     assert failed(await checks_of(operator, registered)) == set()
     sides.on_source(f"REVOKE postgres FROM {reader}")
 
@@ -81,11 +86,147 @@ async def test_unsupported_tables(operator: httpx.AsyncClient, registered: dict[
 async def test_what_is_not_replicated_is_said(
     operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides
 ) -> None:
-    sides.on_source("CREATE SEQUENCE numbers", "SELECT lo_create(0)")
+    sides.on_source(
+        "SELECT lo_create(0)",
+        "CREATE TABLE odds (id serial PRIMARY KEY, v text) WITH (fillfactor = 50)",
+        f"ALTER TABLE odds OWNER TO {sides.source['user']}",
+        "COMMENT ON COLUMN odds.v IS 'words'",
+        "GRANT SELECT ON odds TO PUBLIC",
+        "CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
+        "CREATE TRIGGER audit AFTER INSERT ON odds EXECUTE FUNCTION nothing()",
+        "CREATE POLICY mine ON odds USING (true)",
+        "CREATE STATISTICS odds_both ON id, v FROM odds",
+        "ALTER TABLE odds ALTER v SET STORAGE EXTERNAL",
+    )
     checks = await checks_of(operator, registered)
-    assert checks["source:sequences"]["status"] == "warning"
     assert checks["source:large_objects"]["status"] == "warning"
-    assert failed(checks) == set()
+    check = checks["destination:left_out"]
+    assert (check["status"], check["accepted"]) == ("consent", False)
+    assert check["items"] == [
+        "comments: public.odds", "extended statistics: public.odds (odds_both)", "grants: public.odds (PUBLIC)",
+        "row-level security: public.odds (mine)", "storage and compression of columns: public.odds (v)",
+        "storage parameters: public.odds", "triggers: public.odds (audit)",
+        "values of sequences: public.odds (odds_id_seq)",
+    ]  # fmt: skip
+    accepted = await checks_of(operator, registered, accept=[check["consent"]])
+    assert accepted["destination:left_out"]["accepted"]
+    sides.on_source("COMMENT ON TABLE orders IS 'one more'")
+    again = await checks_of(operator, registered, accept=[check["consent"]])
+    assert not again["destination:left_out"]["accepted"], "only what was shown is accepted"
+    sides.on_destination("CREATE TABLE odds (id int PRIMARY KEY, v text)", "CREATE TABLE orders (LIKE odds)")
+    assert (await checks_of(operator, registered))["destination:left_out"]["status"] == "ok"
+
+
+async def test_consents_are_asked_for_and_kept(
+    operator: httpx.AsyncClient, admin: httpx.AsyncClient, registered: dict[str, str], sides: Sides,
+    engine: EngineDouble,
+) -> None:  # fmt: skip
+    sides.on_source("COMMENT ON TABLE orders IS 'what was sold'")
+    body = {
+        "name": "sold", "source_id": registered["source"],
+        "destinations": [{"database_id": registered["destination"]}], "rules": ALL,
+    }  # fmt: skip
+    refused = await operator.post("/api/v1/streams", json=body)
+    assert refused.status_code == 409, refused.text
+    assert "left_out:" in refused.json()["cure"]
+    made = await operator.post("/api/v1/streams", json={**body, "accept": ["left_out"]})
+    assert made.status_code == 202, made.text
+    entries = (await admin.get("/api/v1/audit", params={"action": "streams_create"})).json()["items"]
+    assert "comments: public.orders" in entries[0]["after"]["accepted"][0]
+
+
+async def test_what_the_engine_finds_is_told(
+    operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides, engine: EngineDouble
+) -> None:
+    engine.findings = example("rehearsal")["findings"]
+    checks = await checks_of(operator, registered)
+    told = checks["destination:definitions"]
+    assert told["status"] == "failed"
+    assert told["items"] == ['The enum "public"."mood" lacks the label \'sad\' at the destination.']
+    assert "ADD VALUE 'sad'" in told["sql"]
+    told = checks["destination:left_out_there"]
+    assert told["status"] == "consent"
+    assert told["items"] == ['default of id of "public"."orders": function uuidv7() does not exist.']
+    assert engine.rehearsed["tables"] == [{"schema": "public", "table": name} for name in ("customers", "orders")]
+    assert f"dbname={sides.destination['dbname']}" in engine.rehearsed["destination"]["conninfo"]
+
+
+async def test_without_an_engine_nothing_is_ready(
+    operator: httpx.AsyncClient, admin: httpx.AsyncClient, registered: dict[str, str]
+) -> None:
+    (engine,) = (await admin.get("/api/v1/engines")).json()["items"]
+    assert (await admin.delete(f"/api/v1/engines/{engine['id']}", headers={"If-Match": "*"})).status_code < 300
+    checks = await checks_of(operator, registered)
+    assert failed(checks) == {"destination:definitions"}
+    assert "Enrol one" in checks["destination:definitions"]["cure"]
+
+
+async def test_inheritance_is_told(operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides) -> None:
+    user = sides.source["user"]
+    sides.on_source(
+        "CREATE TABLE animals (id int PRIMARY KEY)", "CREATE TABLE cats (PRIMARY KEY (id)) INHERITS (animals)",
+        f"ALTER TABLE animals OWNER TO {user}", f"ALTER TABLE cats OWNER TO {user}",
+    )  # fmt: skip
+    check = (await checks_of(operator, registered))["source:inheritance"]
+    assert (check["status"], check["items"]) == ("consent", ["cats inherits from animals"])
+
+
+@pytest.mark.parametrize(
+    ("source", "destination", "status"),
+    [
+        ("UTF8", "LATIN1", "consent"), ("LATIN1", "UTF8", "ok"), ("SQL_ASCII", "UTF8", "consent"),
+        ("EUC_JP", "EUC_JP", "ok"), ("EUC_JP", "EUC_KR", "consent"), ("UTF8", "SQL_ASCII", "warning"),
+    ],
+)  # fmt: skip
+async def test_encodings(
+    operator: httpx.AsyncClient, admin: httpx.AsyncClient, cluster: Cluster, source: str, destination: str, status: str
+) -> None:
+    ids = {}
+    for side, encoding in (("source", source), ("destination", destination)):
+        name = f"in_{encoding.lower()}_{side}"
+        cluster.execute(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING {encoding} LOCALE 'C' STRATEGY file_copy")
+        if side == "source":
+            cluster.execute("CREATE TABLE orders (id int PRIMARY KEY)", dbname=name)
+        body = {"name": name, "host": "127.0.0.1", "port": cluster.port, "dbname": name, "user": "postgres"}
+        ids[side] = (await admin.post("/api/v1/databases", json=body)).json()["id"]
+    check = (await checks_of(operator, ids))["destination:encoding"]
+    assert (check["status"], source in check["detail"]) == (status, True), check
+    for side, encoding in (("source", source), ("destination", destination)):
+        cluster.execute(f"DROP DATABASE in_{encoding.lower()}_{side} WITH (FORCE)")
+
+
+async def test_another_order_of_texts_warns(
+    operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides, cluster: Cluster
+) -> None:
+    cluster.execute("CREATE DATABASE ordered TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'und' LOCALE 'C.UTF-8'")
+    body = {"name": "ordered", "host": "127.0.0.1", "port": cluster.port, "dbname": "ordered", "user": "postgres"}
+    ordered = (await operator.post("/api/v1/databases", json=body)).json()["id"]
+    check = (await checks_of(operator, {**registered, "destination": ordered}))["destination:collation"]
+    assert (check["status"], "und (ICU)" in check["detail"]) == ("warning", True)
+    cluster.execute("DROP DATABASE ordered WITH (FORCE)")
+
+
+async def test_a_unique_index_without_nulls_comes_before_full(
+    operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides
+) -> None:
+    user = sides.source["user"]
+    sides.on_source(
+        "CREATE TABLE coded (code text NOT NULL UNIQUE, v int)", "CREATE TABLE loose (code text UNIQUE, v int)",
+        "CREATE TABLE late (id int PRIMARY KEY DEFERRABLE)",
+        "CREATE TABLE parts (id int NOT NULL, v int) PARTITION BY RANGE (id)",
+        "CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (1) TO (9)",
+        "CREATE UNIQUE INDEX parts_1_id ON parts_1 (id)",
+        *(f"ALTER TABLE {table} OWNER TO {user}" for table in ("coded", "loose", "late", "parts", "parts_1")),
+    )  # fmt: skip
+    check = (await checks_of(operator, registered))["source:table_keys"]
+    assert check["sql"].splitlines() == [
+        'ALTER TABLE "public"."coded" REPLICA IDENTITY USING INDEX "coded_code_key";',
+        'ALTER TABLE "public"."late" REPLICA IDENTITY FULL;',
+        'ALTER TABLE "public"."loose" REPLICA IDENTITY FULL;',
+        'ALTER TABLE "public"."parts_1" REPLICA IDENTITY USING INDEX "parts_1_id";',
+    ]
+    sides.on_source(*check["sql"].splitlines())
+    assert failed(await checks_of(operator, registered)) == set()
 
 
 async def test_rules_that_choose_nothing(operator: httpx.AsyncClient, registered: dict[str, str]) -> None:

@@ -66,11 +66,14 @@ class EngineDouble:
         self.branches: dict[str, dict[str, Any]] = {}
         """What differs in the status of a destination of several, by its id."""
         self.recorded: list[dict[str, Any]] | None = None
+        self.findings: list[dict[str, Any]] = []
+        self.rehearsed: dict[str, Any] = {}
         self.placed_markers: list[dict[str, Any]] = []
 
     def app(self) -> Starlette:
         routes = [
             Route("/v1/desired", self._put, methods=["PUT"]),
+            Route("/v1/rehearsal", self._rehearse, methods=["POST"]),
             Route("/v1/identity/request", self._request_identity, methods=["POST"]),
             Route("/v1/identity", self._put_identity, methods=["PUT"]),
             Route("/v1/status", self._status),
@@ -114,6 +117,10 @@ class EngineDouble:
         self.desired = document
         self.documents.append(document)
         return JSONResponse({"revision": document["revision"]})
+
+    async def _rehearse(self, request: Request) -> Response:
+        self.rehearsed = await request.json()
+        return JSONResponse({"findings": self.findings})
 
     async def _request_identity(self, request: Request) -> Response:
         if not self.knows_identities:

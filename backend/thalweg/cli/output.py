@@ -19,7 +19,7 @@ LEVELS = {
     "ok": "[green]ok[/]", "stopped": "[yellow]stopped[/]", "warning": "[yellow]warning[/]", "error": "[red]error[/]",
     "unknown": "[dim]unknown[/]",
 }  # fmt: skip
-SIGNS = {"ok": "[green]✓[/]", "warning": "[yellow]![/]", "failed": "[red]✗[/]"}
+SIGNS = {"ok": "[green]✓[/]", "warning": "[yellow]![/]", "consent": "[yellow]?[/]", "failed": "[red]✗[/]"}
 
 
 class Format(StrEnum):

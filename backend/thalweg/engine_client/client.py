@@ -1,5 +1,6 @@
 """Talks to one engine's control API. Every failure is an EngineFailure: unreachable, or refused with its reason."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -12,11 +13,14 @@ from thalweg.engine_client.documents import (
     IdentityRequest,
     Markers,
     ParkedErrors,
+    Rehearsal,
+    RehearsalFinding,
     StatsHistory,
     Transactions,
 )
 from thalweg.kernel.outside import outside
 
+REHEARSAL_TIMEOUT_SECONDS = 90
 Answer = TypeVar("Answer", bound=BaseModel)
 
 
@@ -66,6 +70,20 @@ class EngineClient:
     async def put_desired(self, document: dict[str, Any]) -> None:
         """Raises EngineFailure with status 409 when the engine holds a higher revision or refuses to forget."""
         await self._request("PUT", "/v1/desired", document)
+
+    async def rehearse(
+        self, source: str, destination: str, networks: Sequence[str], tables: list[tuple[str, str]]
+    ) -> list[RehearsalFinding]:
+        """Tries the initial copy's statements; `source` and `destination` are conninfos with passwords. Raises
+        EngineFailure with status 404 when the engine's version cannot, 503 when it has too much to do."""
+        body: dict[str, Any] = {
+            "source": {"conninfo": source}, "destination": {"conninfo": destination},
+            "tables": [{"schema": schema, "table": table} for schema, table in tables],
+        }  # fmt: skip
+        if networks:
+            body["database_networks"] = list(networks)
+        patient = EngineClient(self._http, self._url, self._token, max(self._timeout, REHEARSAL_TIMEOUT_SECONDS))
+        return (await patient._read(Rehearsal, "POST", "/v1/rehearsal", body)).findings
 
     async def request_identity(self, name: str) -> IdentityRequest:
         """Raises EngineFailure with status 404 when the engine's version has no identities."""

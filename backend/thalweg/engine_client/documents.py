@@ -246,6 +246,24 @@ class Transactions(Document):
     queued_lcrs: int
 
 
+class RehearsalFinding(Document):
+    """`outcome`: refused, the stream would not start; left_out, the destination would lack the part."""
+
+    outcome: Literal["refused", "left_out"]
+    part: str
+    table: str
+    name: str
+    message: str
+    sqlstate: str
+    statement: str
+    cure: str
+    cure_sql: str
+
+
+class Rehearsal(Document):
+    findings: list[RehearsalFinding]
+
+
 class PlacedMarker(Document):
     """`id` is None for a heartbeat."""
 

@@ -1,6 +1,6 @@
 """Reads tables, their columns and privileges from a database's catalogue."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from thalweg.inspection.connection import Connection, read_all
@@ -13,12 +13,14 @@ SELECT n.nspname AS schema, c.relname AS "table", c.oid::bigint AS oid, c.relkin
        c.relpersistence::text AS persistence, c.relispartition AS is_partition, c.relreplident::text AS identity,
        c.relrowsecurity AS row_security, c.relforcerowsecurity AS force_row_security,
        pg_get_userbyid(c.relowner) AS owner, pg_has_role(c.relowner, 'USAGE') AS owned,
+       has_schema_privilege(n.oid, 'USAGE') AS may_use_schema,
        has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AS may_select,
+       pg_partition_root(c.oid)::oid::bigint AS root,
        has_table_privilege(c.oid, 'INSERT') AND has_table_privilege(c.oid, 'UPDATE')
          AND has_table_privilege(c.oid, 'DELETE') AND has_table_privilege(c.oid, 'TRUNCATE') AS may_write,
        size.rows, size.bytes,
        coalesce(keys.primary_key, '{}') AS primary_key, coalesce(keys.identity_index, '{}') AS identity_index,
-       coalesce(keys.has_unique, false) AS has_unique
+       coalesce(keys.has_unique, false) AS has_unique, keys.candidate
   FROM pg_class c
   JOIN pg_namespace n ON n.oid = c.relnamespace
  CROSS JOIN LATERAL (
@@ -31,12 +33,14 @@ SELECT n.nspname AS schema, c.relname AS "table", c.oid::bigint AS oid, c.relkin
               AND leaf.oid IN (SELECT relid FROM pg_partition_tree(c.oid))
  ) size
   LEFT JOIN LATERAL (
-       SELECT max(CASE WHEN i.indisprimary THEN k.columns END) AS primary_key,
+       SELECT max(CASE WHEN i.indisprimary AND i.indimmediate THEN k.columns END) AS primary_key,
               max(CASE WHEN i.indisreplident THEN k.columns END) AS identity_index,
+              min(CASE WHEN i.indisunique AND i.indpred IS NULL AND i.indexprs IS NULL AND i.indimmediate
+                        AND k.not_null THEN index.relname END) AS candidate,
               bool_or(i.indisunique AND i.indpred IS NULL AND i.indexprs IS NULL AND i.indimmediate) AS has_unique
-         FROM pg_index i
+         FROM pg_index i JOIN pg_class index ON index.oid = i.indexrelid
         CROSS JOIN LATERAL (
-              SELECT array_agg(a.attname::text ORDER BY place) AS columns
+              SELECT array_agg(a.attname::text ORDER BY place) AS columns, bool_and(a.attnotnull) AS not_null
                 FROM unnest(i.indkey[0:i.indnkeyatts - 1]) WITH ORDINALITY AS key(number, place)
                 JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = key.number
         ) k
@@ -73,9 +77,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table as the catalogue has it; `facts` are the columns of TABLES."""
+    """A table as the catalogue has it; `facts` are the columns of TABLES. `leaves`: its partitions that hold rows."""
 
     facts: dict[str, Any]
+    leaves: list["Table"] = field(default_factory=list)
 
     @property
     def name(self) -> tuple[str, str]:
@@ -113,8 +118,15 @@ class Table:
         return list(self.facts["primary_key"] or self.facts["identity_index"])
 
     @property
+    def unidentified(self) -> list["Table"]:
+        """The tables whose rows cannot be told apart: itself, or those of its partitions that hold rows."""
+        if self.facts["relkind"] == "p":
+            return [leaf for leaf in self.leaves if not leaf.is_identified]
+        return [] if self.is_identified else [self]
+
+    @property
     def is_identified(self) -> bool:
-        """Its updates and deletes can be told apart at the destination."""
+        """Its updates and deletes can be told apart at the destination. Of a table that holds rows itself."""
         if self.identity is ReplicaIdentity.DEFAULT:
             return bool(self.facts["primary_key"])
         return self.identity is ReplicaIdentity.FULL or bool(self.facts["identity_index"])
@@ -126,8 +138,11 @@ class Table:
             TableKind.PARTITION: "It is a partition: it is replicated through its partitioned table.",
         }
         found = [reasons[self.kind]] if self.kind in reasons else []
-        if self.kind in (TableKind.TABLE, TableKind.PARTITIONED) and not self.is_identified:
+        if self.kind is TableKind.TABLE and self.unidentified:
             found.append("It has neither a primary key nor a replica identity.")
+        elif self.kind is TableKind.PARTITIONED and self.unidentified:
+            names = ", ".join(leaf.shown for leaf in self.unidentified)
+            found.append(f"Partitions without a primary key and a replica identity: {names}.")
         return found
 
     def warnings(self) -> list[str]:
@@ -150,7 +165,13 @@ class Table:
 
 async def read_tables(connection: Connection) -> list[Table]:
     """All tables of users, partitions too; ordered by schema and name."""
-    return [Table(dict(row)) for row in await read_all(connection, TABLES, {"limit": TABLES_MAX})]
+    tables = [Table(dict(row)) for row in await read_all(connection, TABLES, {"limit": TABLES_MAX})]
+    by_oid = {table.oid: table for table in tables}
+    for table in tables:
+        root = by_oid.get(table.facts["root"])
+        if table.is_partition and table.facts["relkind"] != "p" and root is not None:
+            root.leaves.append(table)
+    return tables
 
 
 async def read_columns(connection: Connection, tables: list[Table]) -> dict[tuple[str, str], list[Column]]:

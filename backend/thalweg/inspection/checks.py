@@ -1,5 +1,6 @@
 """Builds checks: one line each, so that the lists of checks read as lists."""
 
+import hashlib
 from dataclasses import dataclass, field
 
 from psycopg import sql
@@ -8,6 +9,7 @@ from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.schemas import Check, CheckSide, CheckStatus
 
 NAMES_SHOWN = 20
+DIGEST_LENGTH = 12
 
 
 def quoted(name: str) -> str:
@@ -39,8 +41,17 @@ class Checklist:
     def warn(self, identifier: str, title: str, detail: str, cure: str | None, sql: str | None = None) -> None:
         self._add(identifier, title, CheckStatus.WARNING, detail, cure, sql)
 
-    def fail(self, identifier: str, title: str, detail: str, cure: str, sql: str | None = None) -> None:
-        self._add(identifier, title, CheckStatus.FAILED, detail, cure, sql)
+    def fail(
+        self, identifier: str, title: str, detail: str, cure: str, sql: str | None = None,
+        items: list[str] | None = None,
+    ) -> None:  # fmt: skip
+        self._add(identifier, title, CheckStatus.FAILED, detail, cure, sql, items)
+
+    def ask(
+        self, identifier: str, title: str, detail: str, cure: str, items: list[str], sql: str | None = None
+    ) -> None:
+        """What somebody must accept before a stream is made."""
+        self._add(identifier, title, CheckStatus.CONSENT, detail, cure, sql, items)
 
     def tables(
         self, identifier: str, title: str, bad: list[str], problem: str, cure: str, sql: list[str], fine: str
@@ -53,11 +64,35 @@ class Checklist:
         self._add(identifier, title, status, f"{listed(bad)}: {problem}", cure, "\n".join(sql) or None)
 
     def _add(
-        self, identifier: str, title: str, status: CheckStatus, detail: str, cure: str | None, sql: str | None
-    ) -> None:
+        self, identifier: str, title: str, status: CheckStatus, detail: str, cure: str | None, sql: str | None,
+        items: list[str] | None = None,
+    ) -> None:  # fmt: skip
         self.checks.append(
-            Check(id=identifier, side=self.side, title=title, status=status, detail=detail, cure=cure, sql=sql)
+            Check(
+                id=identifier,
+                side=self.side,
+                title=title,
+                status=status,
+                detail=detail,
+                items=items or [],
+                cure=cure,
+                sql=sql,
+                consent=_consent(identifier, detail, items or []) if status is CheckStatus.CONSENT else None,
+            )
         )
+
+
+def _consent(identifier: str, detail: str, items: list[str]) -> str:
+    digest = hashlib.sha256("\n".join([detail, *items]).encode()).hexdigest()
+    return f"{identifier}:{digest[:DIGEST_LENGTH]}"
+
+
+def with_consents(checks: list[Check], accept: list[str]) -> list[Check]:
+    given = set(accept)
+    return [
+        check.model_copy(update={"accepted": check.consent in given or check.id in given}) if check.consent else check
+        for check in checks
+    ]
 
 
 def failed_connection(side: CheckSide, failure: ConnectionFailure) -> list[Check]:

@@ -50,6 +50,7 @@ async def connected(target: Target, timeout: int, *, read_only: bool = True) -> 
         port=",".join(str(place.server.port) for place in places),
         **(addresses if any(place.address for place in places) else {}),
         connect_timeout=seconds, application_name="thalweg control plane",
+        client_encoding="UTF8",
         options=session_options(read_only=read_only),
     ) as conninfo:  # fmt: skip
         try:

@@ -1,18 +1,21 @@
 """Preflight: one database by itself, or all those of a stream that is about to be made."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from thalweg.inspection.catalogue import Table, read_columns, read_tables
 from thalweg.inspection.checks import Checklist, failed_connection
 from thalweg.inspection.connection import connected, read_system_identifier
 from thalweg.inspection.failure import ConnectionFailure
+from thalweg.inspection.inheritance import check_inheritance
+from thalweg.inspection.left_out import LeftOut, check_left_out, read_left_out
 from thalweg.inspection.matching import select_tables
 from thalweg.inspection.output_plugin import check_output_plugin
 from thalweg.inspection.preflight_destination import Columns, check_destination
 from thalweg.inspection.preflight_source import check_source
 from thalweg.inspection.schemas import Check, CheckSide, CheckStatus, Preflight
 from thalweg.inspection.target import Target
+from thalweg.inspection.text_encoding import TextSettings, check_text, read_text_settings
 from thalweg.kernel.rules import TableRules
 
 TableNames = frozenset[tuple[str, str]]
@@ -21,6 +24,8 @@ TableNames = frozenset[tuple[str, str]]
 @dataclass(frozen=True)
 class StreamPreflight:
     preflight: Preflight
+    replicable: frozenset[tuple[str, str]]
+    """Those of the tables that no check of the source refuses by name."""
     tables: list[tuple[str, str]]
     """What the rules choose: partitions go with their partitioned tables."""
 
@@ -31,10 +36,16 @@ class _Source:
     tables: list[Table]
     columns: Columns
     system_identifier: str | None
+    text: TextSettings | None = None
+    left_out: list[LeftOut] = field(default_factory=list)
+
+
+def stops(check: Check) -> bool:
+    return check.status is CheckStatus.FAILED or (check.status is CheckStatus.CONSENT and not check.accepted)
 
 
 def preflight_of(checks: list[Check]) -> Preflight:
-    return Preflight(ready=all(check.status is not CheckStatus.FAILED for check in checks), checks=checks)
+    return Preflight(ready=not any(stops(check) for check in checks), checks=checks)
 
 
 def chosen_tables(tables: list[Table], rules: TableRules) -> list[Table]:
@@ -89,7 +100,8 @@ async def preflight_stream(
         several = len(destinations) > 1
         checks += [check.model_copy(update={"database_id": one.database_id if several else None})
                    for check in found.checks]  # fmt: skip
-    return StreamPreflight(preflight_of(checks), [table.name for table in seen.tables])
+    replicable = frozenset(table.name for table in seen.tables if not table.unsupported())
+    return StreamPreflight(preflight_of(checks), replicable, [table.name for table in seen.tables])
 
 
 @dataclass(frozen=True)
@@ -120,11 +132,14 @@ async def _inspect_source(
             else [table for table in everything if table.name in chosen]
         )
         checklist = await check_source(connection, tables, tentative=False)
+        await check_inheritance(checklist, connection, tables)
         columns = await read_columns(connection, tables)
         identifier = await read_system_identifier(connection)
+        text = await read_text_settings(connection)
+        left_out = await read_left_out(connection, tables)
     if plugin:
         await check_output_plugin(checklist, target, plugin, timeout)
-    return _Source(checklist.checks, tables, columns, identifier)
+    return _Source(checklist.checks, tables, columns, identifier, text, left_out)
 
 
 async def _inspect_destination(one: DestinationTarget, source: Target, seen: _Source, timeout: int) -> _Destination:
@@ -133,6 +148,10 @@ async def _inspect_destination(one: DestinationTarget, source: Target, seen: _So
         present = [table for table in await read_tables(connection) if table.name in seen.columns]
         columns = await read_columns(connection, present)
         checklist = await check_destination(connection, seen.columns, present, columns, one.initial_copy, one.own)
+        if seen.text is not None:
+            check_text(checklist, seen.text, await read_text_settings(connection))
+        there = {table.name for table in present}
+        check_left_out(checklist, [one for one in seen.left_out if one.table not in there])
         system = await read_system_identifier(connection)
         _check_different(checklist, source, target, seen.system_identifier, system)
     return _Destination(checklist.checks, (system or f"{target.host}:{target.port}", target.dbname))

@@ -148,12 +148,20 @@ def _check_writable(checklist: Checklist, role: RoleFacts, existing: dict[tuple[
     )  # fmt: skip
 
 
+async def _with_rows(connection: Connection, tables: list[Table]) -> list[Table]:
+    """One statement for all of them."""
+    if not tables:
+        return []
+    looks = (
+        f"SELECT {at} AS at WHERE EXISTS (SELECT FROM {quoted_table(table.name)})"  # noqa: S608
+        for at, table in enumerate(tables)
+    )
+    rows = await read_all(connection, " UNION ALL ".join(looks))
+    return [tables[row["at"]] for row in rows]
+
+
 async def _check_empty(checklist: Checklist, connection: Connection, tables: list[Table], initial_copy: bool) -> None:
-    filled: list[Table] = []
-    for table in tables:
-        if table.facts["may_select"]:
-            row = await read_one(connection, f"SELECT EXISTS (SELECT FROM {quoted_table(table.name)}) AS filled")  # noqa: S608
-            filled += [table] if row["filled"] else []
+    filled = await _with_rows(connection, [table for table in tables if table.facts["may_select"]])
     names = [table.shown for table in filled]
     title = "Empty tables"
     if filled and not initial_copy:

@@ -16,7 +16,7 @@ SELECT current_setting('server_version_num')::int AS version_number, current_set
        (SELECT count(*) FROM pg_replication_slots)::int AS slots_used,
        current_setting('max_wal_senders')::int AS senders_max,
        (SELECT count(*) FROM pg_stat_get_wal_senders())::int AS senders_used,
-       (SELECT count(*) FROM pg_class WHERE relkind = 'S' AND relpersistence = 'p')::int AS sequences,
+       current_setting('idle_replication_slot_timeout', true) AS idle_timeout,
        EXISTS (SELECT FROM pg_largeobject_metadata) AS large_objects,
        (SELECT rolbypassrls OR rolsuper FROM pg_roles WHERE rolname = current_user) AS bypasses_row_security,
        EXISTS (SELECT FROM pg_roles WHERE rolname = 'rds_replication'
@@ -32,6 +32,7 @@ async def check_source(connection: Connection, tables: list[Table], tentative: b
     checklist.ok("connection", "Connection", f"Connected as {role.name} to {server['dbname']}.")
     check_version(checklist, server)
     _check_wal(checklist, server)
+    _check_idle_slots(checklist, server)
     _check_role(checklist, server, role)
     _check_tables(checklist, server, role, tables)
     _check_left_out(checklist, server)
@@ -79,6 +80,21 @@ def _check_wal(checklist: Checklist, server: dict[str, Any]) -> None:
             )  # fmt: skip
 
 
+def _check_idle_slots(checklist: Checklist, server: dict[str, Any]) -> None:
+    """PostgreSQL 18 can invalidate slots that nobody reads for some time."""
+    title = "Life of unread slots"
+    if server["idle_timeout"] in (None, "0"):
+        checklist.ok("idle_slots", title, "The server keeps a slot however long nobody reads it.")
+    else:
+        checklist.warn(
+            "idle_slots", title,
+            f"idle_replication_slot_timeout is {server['idle_timeout']}: a stream that is stopped for longer loses its "
+            "slot, and its tables must be copied again.",
+            "Set it to 0, or above the longest time that a stream may stand still, and reload the server.",
+            "ALTER SYSTEM SET idle_replication_slot_timeout = 0",
+        )  # fmt: skip
+
+
 def _check_role(checklist: Checklist, server: dict[str, Any], role: RoleFacts) -> None:
     if role.replication or server["managed_replication"]:
         checklist.ok("replication_attribute", "REPLICATION attribute", f"{role.name} may read the WAL.")
@@ -116,12 +132,13 @@ def _check_tables(checklist: Checklist, server: dict[str, Any], role: RoleFacts,
         [f"ALTER TABLE {quoted_table(t.name)} SET LOGGED;" for t in impossible if t.kind == "unlogged"],
         "All can be replicated.",
     )  # fmt: skip
-    keyless = [table for table in usable if table not in impossible and not table.is_identified]
+    keyless = [one for table in usable if table not in impossible for one in table.unidentified]
     checklist.tables(
         "table_keys", "Keys of tables", [table.shown for table in keyless],
         "neither a primary key nor a replica identity, so that updates and deletes would fail at the source.",
-        "Add a primary key, or set the replica identity to FULL (slower), or leave the tables out.",
-        [f"ALTER TABLE {quoted_table(table.name)} REPLICA IDENTITY FULL;" for table in keyless],
+        "Add a primary key, or make a unique index without nulls the replica identity, or set that to FULL (slower); "
+        "or leave the tables out.",
+        [f"ALTER TABLE {quoted_table(table.name)} REPLICA IDENTITY {_identity(table)};" for table in keyless],
         "Every table has a key or a replica identity.",
     )  # fmt: skip
     foreign_owned = [table for table in usable if not table.facts["owned"]]
@@ -134,20 +151,34 @@ def _check_tables(checklist: Checklist, server: dict[str, Any], role: RoleFacts,
         f"{role.name} owns every table, or is a member of its owner.",
     )  # fmt: skip
     unreadable = [table for table in usable if not table.facts["may_select"]]
-    schemas = sorted({table.name[0] for table in unreadable})
+    schemas = sorted({table.name[0] for table in unreadable if not table.facts["may_use_schema"]})
+    # Who is a member of the owner's role may read the table, and row-level security does not hold for the owner.
+    closed = [table for table in unreadable if table not in foreign_owned]
+    needless = "" if not foreign_owned else " What makes the user a member of the owner's role does it too."
     checklist.tables(
         "table_select", "Right to read the tables", [table.shown for table in unreadable],
-        f"{role.name} may not read them, which the initial copy needs.", "Grant USAGE and SELECT.",
+        f"{role.name} may not read them, which the initial copy needs.", "Grant USAGE and SELECT." + needless,
         [f"GRANT USAGE ON SCHEMA {quoted(schema)} TO {user};" for schema in schemas]
-        + [f"GRANT SELECT ON {quoted_table(table.name)} TO {user};" for table in unreadable],
+        + [f"GRANT SELECT ON {quoted_table(table.name)} TO {user};" for table in closed],
         "All can be read.",
     )  # fmt: skip
     hidden = [table for table in usable if _hides_rows(table, bool(server["bypasses_row_security"]))]
     checklist.tables(
         "row_security", "Row-level security", [table.shown for table in hidden],
-        "row-level security would hide rows from the initial copy.", "Let the user bypass it, as a superuser.",
-        [f"ALTER ROLE {user} BYPASSRLS;"] if hidden else [], "Hides no rows.",
+        "row-level security would hide rows from the initial copy.",
+        "Let the user bypass it, as a superuser." + needless,
+        [f"ALTER ROLE {user} BYPASSRLS;"] if any(_stays_hidden(one, foreign_owned) for one in hidden) else [],
+        "Hides no rows.",
     )  # fmt: skip
+
+
+def _identity(table: Table) -> str:
+    candidate = table.facts["candidate"]
+    return f"USING INDEX {quoted(candidate)}" if candidate else "FULL"
+
+
+def _stays_hidden(table: Table, foreign_owned: list[Table]) -> bool:
+    return table not in foreign_owned or bool(table.facts["force_row_security"])
 
 
 def _hides_rows(table: Table, bypasses: bool) -> bool:
@@ -156,11 +187,6 @@ def _hides_rows(table: Table, bypasses: bool) -> bool:
 
 
 def _check_left_out(checklist: Checklist, server: dict[str, Any]) -> None:
-    if server["sequences"]:
-        checklist.warn(
-            "sequences", "Sequences", f"The values of {server['sequences']} sequences are not replicated.",
-            "Before you let applications write to the destination, set its sequences with setval().",
-        )  # fmt: skip
     if server["large_objects"]:
         checklist.warn(
             "large_objects", "Large objects", "Large objects (pg_largeobject) are not replicated.",

@@ -1,8 +1,9 @@
 """What an inspection of somebody's database answers: connection tests, tables, checks."""
 
 from enum import StrEnum
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from thalweg.kernel.models import Resource
 
@@ -63,9 +64,17 @@ class SourceTable(Resource):
     warnings: list[str] = Field(description="What to know before replicating it.")
 
 
+Consents = Annotated[list[Annotated[str, StringConstraints(max_length=200)]], Field(max_length=200)]
+ACCEPT = (
+    "The consents of checks that are accepted, as the preflight names them; or a check's id alone, to accept whatever "
+    "that check says."
+)
+
+
 class CheckStatus(StrEnum):
     OK = "ok"
     WARNING = "warning"
+    CONSENT = "consent"
     FAILED = "failed"
 
 
@@ -81,12 +90,19 @@ class Check(Resource):
         default=None, description="The one of several destinations that was checked. Null: the source, or the only one."
     )
     title: str
-    status: CheckStatus
+    status: CheckStatus = Field(description="consent: nothing is made before somebody has accepted what it says.")
     detail: str
+    items: list[str] = Field(default_factory=list, description="What the detail is about, one by one.")
     cure: str | None
     sql: str | None = Field(description="The cure as SQL, ready to run by a user who may.")
+    consent: str | None = Field(
+        default=None,
+        description="What to send in `accept` to accept it: the check's id and a digest of what it says, so that "
+        "nothing else is accepted. Null where there is nothing to accept.",
+    )
+    accepted: bool = Field(default=False, description="The request's `accept` has this consent.")
 
 
 class Preflight(Resource):
-    ready: bool = Field(description="No check failed.")
+    ready: bool = Field(description="No check failed, and whatever needs consent is accepted.")
     checks: list[Check]

@@ -9,7 +9,7 @@ from thalweg.features.streams import repository as streams
 from thalweg.features.streams.lifecycle import DesiredStatus
 from thalweg.features.streams.parameters import check_destination_parameters
 from thalweg.features.streams.presentation import may_fan_out
-from thalweg.features.streams.schemas import DESTINATIONS_MAX, DestinationCreate, Parameters
+from thalweg.features.streams.schemas import DESTINATIONS_MAX, DestinationAdd, Parameters
 from thalweg.features.streams.service import being_deleted, definitions_of, destination_facts, existing_stream
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
@@ -46,7 +46,7 @@ def _new_id(row: StreamRow, name: str) -> str:
     return next(candidate for candidate in numbered if candidate not in taken)
 
 
-async def add_destination(context: Context, stream_id: str, body: DestinationCreate) -> Created:
+async def add_destination(context: Context, stream_id: str, body: DestinationAdd) -> Created:
     """After `check_destination`."""
     database = await database_of(context, "/database_id", body.database_id)
     row = await streams.stream_by_id(context.session, stream_id, lock=True)
@@ -72,19 +72,20 @@ async def add_destination(context: Context, stream_id: str, body: DestinationCre
     return Created(accepted, 202, {"Location": f"/api/v1/operations/{operation.id}"})
 
 
-async def check_destination(context: Context, stream_id: str, body: DestinationCreate) -> None:
-    """Raises preflight_failed with each failed check when the database is not ready."""
+async def check_destination(context: Context, stream_id: str, body: DestinationAdd) -> None:
+    """Looks into both databases, which may take seconds: nothing is locked meanwhile. Raises preflight_failed with each
+    failed check when the database is not ready."""
     database = await database_of(context, "/database_id", body.database_id)
-    """Looks into both databases, which may take seconds: nothing is locked meanwhile."""
     row = await existing_stream(context, stream_id)
     if row.desired_status == DesiredStatus.DROPPED:
         raise being_deleted()
     _check_room(row, database)
     check_destination_parameters(definitions_of(context), body.parameters, "")
-    wanted = Planned(database, {**row.parameters, **body.parameters})
+    engine = row.capture_engine if body.engine_id is None else await engine_for(context, body.engine_id)
+    wanted = Planned(database, {**row.parameters, **body.parameters}, engine=engine)
     chosen = frozenset((table["schema"], table["table"]) for table in row.tables)
     rules = TableRules.model_validate(row.rules)
-    result = await preflight(context, row.source, [wanted], rules, row.parameters, row, chosen)
+    result = await preflight(context, row.source, [wanted], rules, row.parameters, body.accept, row, chosen)
     if not result.preflight.ready:
         raise not_ready(result.preflight, "Nothing was changed.", {database.id: "/database_id"})
 

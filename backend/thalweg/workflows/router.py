@@ -4,7 +4,7 @@ from fastapi import APIRouter, Response
 
 from thalweg.db.operations import OperationAccepted
 from thalweg.features.streams.schemas import (
-    DestinationCreate,
+    DestinationAdd,
     PreflightRequest,
     Stream,
     StreamCreate,
@@ -42,8 +42,8 @@ async def create_stream(body: StreamCreate, context: Operator, once: OnceOnly) -
     """
     return await once.run_prepared(
         context,
-        lambda: stream_creation.checked_tables(context, body),
-        lambda tables: stream_creation.create_stream(context, body, tables),
+        lambda: stream_creation.check_stream(context, body),
+        lambda checked: stream_creation.create_stream(context, body, checked),
     )
 
 
@@ -64,7 +64,7 @@ async def update_stream(
     "/streams/{stream_id}/destinations", status_code=202, operation_id="destinations_add",
     response_model=OperationAccepted,
 )  # fmt: skip
-async def add_destination(stream_id: IdPath, body: DestinationCreate, context: Operator, once: OnceOnly) -> Response:
+async def add_destination(stream_id: IdPath, body: DestinationAdd, context: Operator, once: OnceOnly) -> Response:
     """Give a stream one more destination. It is copied and caught up while the others go on. Refused with each failed
     check when the database is not ready.
 

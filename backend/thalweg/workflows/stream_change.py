@@ -25,11 +25,11 @@ async def _resolved(
     parameters = {**row.parameters, **(body.parameters or {})}
     own = frozenset((table["schema"], table["table"]) for table in row.tables)
     destinations = [
-        Planned(one.database, {**parameters, **one.parameters}, own)
+        Planned(one.database, {**parameters, **one.parameters}, own, one.engine)
         for one in row.destinations
         if one.desired_status != DesiredStatus.DROPPED
     ]
-    result = await preflight(context, row.source, destinations, rules, parameters, row)
+    result = await preflight(context, row.source, destinations, rules, parameters, body.accept, row)
     if not result.preflight.ready:
         raise not_ready(result.preflight, "Nothing was changed.", {"": "/rules"})
     return [{"schema": schema, "table": table} for schema, table in result.tables]

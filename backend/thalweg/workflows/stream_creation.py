@@ -1,5 +1,7 @@
 """Creates a stream: checked first, then written whole in one transaction, so that nothing is half created."""
 
+from dataclasses import dataclass
+
 from thalweg.db.audit import record
 from thalweg.db.models import StreamRow
 from thalweg.db.operations import (
@@ -19,20 +21,38 @@ from thalweg.kernel.ids import new_id
 from thalweg.kernel.problems import name_taken
 from thalweg.workflows.destination_addition import attach
 from thalweg.workflows.stream_placement import place
-from thalweg.workflows.stream_preparation import check_still_apart, database_of, not_ready, planned, preflight
+from thalweg.workflows.stream_preparation import (
+    accepted_facts,
+    check_still_apart,
+    database_of,
+    not_ready,
+    planned,
+    preflight,
+    with_engines,
+)
 
 
-async def checked_tables(context: Context, body: StreamCreate) -> list[Json]:
-    """The tables that the rules choose, of databases that are ready. Raises preflight_failed with each failed check."""
+@dataclass(frozen=True)
+class Checked:
+    """`tables` are those that the rules choose, `accepted` what somebody wants all the same."""
+
+    tables: list[Json]
+    accepted: Json
+
+
+async def check_stream(context: Context, body: StreamCreate) -> Checked:
+    """Raises preflight_failed with each failed check."""
     if await streams.name_is_taken(context.session, body.name):
         raise name_taken("stream", body.name)
     source = await database_of(context, "/source_id", body.source_id)
     destinations = await planned(context, body.destinations, body.parameters)
-    await place(context, body.capture_engine_id, body.destinations)
-    result = await preflight(context, source, destinations, body.rules, body.parameters)
+    placement = await place(context, body.capture_engine_id, body.destinations)
+    destinations = with_engines(destinations, placement.applies)
+    result = await preflight(context, source, destinations, body.rules, body.parameters, body.accept)
     if not result.preflight.ready:
         raise not_ready(result.preflight, "Nothing was created.", pointers_of(body))
-    return [{"schema": schema, "table": table} for schema, table in result.tables]
+    tables = [{"schema": schema, "table": table} for schema, table in result.tables]
+    return Checked(tables, accepted_facts(result.preflight))
 
 
 def pointers_of(body: StreamCreate) -> dict[str, str]:
@@ -40,19 +60,19 @@ def pointers_of(body: StreamCreate) -> dict[str, str]:
     return {one.database_id: f"/destinations/{at}/database_id" for at, one in enumerate(body.destinations)}
 
 
-async def create_stream(context: Context, body: StreamCreate, tables: list[Json]) -> Created:
-    """`tables` are the checked ones. What has changed in the store since they were is noticed here."""
+async def create_stream(context: Context, body: StreamCreate, checked: Checked) -> Created:
+    """What has changed in the store since the checks is noticed here."""
     if await streams.name_is_taken(context.session, body.name):
         raise name_taken("stream", body.name)
     source = await database_of(context, "/source_id", body.source_id)
     destinations = await planned(context, body.destinations, body.parameters)
     placement = await place(context, body.capture_engine_id, body.destinations)
-    await check_still_apart(context, destinations, tables, pointers_of(body))
+    await check_still_apart(context, destinations, checked.tables, pointers_of(body))
     row = StreamRow(
         id=new_id(), name=body.name, source_id=source.id, capture_engine_id=placement.capture.id,
         fans_out=len(destinations) > 1,
         rules=body.rules.model_dump(by_alias=True), parameters=body.parameters, force=False,
-        tables=tables,
+        tables=checked.tables,
         desired_status=DesiredStatus.ENABLED if body.start else DesiredStatus.DISABLED, destinations=[],
     )  # fmt: skip
     for one, database, engine in zip(
@@ -66,6 +86,7 @@ async def create_stream(context: Context, body: StreamCreate, tables: list[Json]
         context.principal.name, ProgressUnit.ROWS, None,
     )  # fmt: skip
     await context.session.flush()
-    record(context, "streams_create", ("stream", row.id, row.name), after=desired_facts(row))
+    facts = {**desired_facts(row), **checked.accepted}
+    record(context, "streams_create", ("stream", row.id, row.name), after=facts)
     accepted = OperationAccepted(operation_id=operation.id, stream_id=row.id, state=OperationState.PENDING)
     return Created(accepted, 202, {"Location": f"/api/v1/streams/{row.id}"})

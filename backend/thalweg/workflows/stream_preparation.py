@@ -1,8 +1,8 @@
 """Before a stream is made: which tables, and are all databases ready."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from thalweg.db.models import DatabaseRow, StreamRow
+from thalweg.db.models import DatabaseRow, EngineRow, StreamRow
 from thalweg.features.streams.parameters import check_destination_parameters, check_parameters
 from thalweg.features.streams.schemas import (
     DestinationCreate,
@@ -15,6 +15,7 @@ from thalweg.features.streams.schemas import (
 )
 from thalweg.features.streams.service import definitions_of
 from thalweg.inspection.catalogue import read_tables
+from thalweg.inspection.checks import with_consents
 from thalweg.inspection.connection import connected
 from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.matching import select_tables
@@ -24,6 +25,7 @@ from thalweg.inspection.preflight import (
     chosen_tables,
     preflight_of,
     preflight_stream,
+    stops,
 )
 from thalweg.inspection.schemas import Check, CheckSide, CheckStatus, Preflight
 from thalweg.inspection.target import target_of
@@ -32,6 +34,8 @@ from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.problems import Problem
 from thalweg.kernel.rules import TableRules
 from thalweg.workflows import repository
+from thalweg.workflows.stream_placement import place
+from thalweg.workflows.stream_rehearsal import rehearse
 
 
 async def preview_tables(context: Context, body: TablePreviewRequest) -> TablePreview:
@@ -55,16 +59,31 @@ async def preview_tables(context: Context, body: TablePreviewRequest) -> TablePr
 async def run_preflight(context: Context, body: PreflightRequest) -> Preflight:
     source = await database_of(context, "/source_id", body.source_id)
     destinations = await planned(context, body.destinations, body.parameters)
-    return (await preflight(context, source, destinations, body.rules, body.parameters)).preflight
+    applies: list[EngineRow] | Problem
+    try:
+        applies = (await place(context, body.capture_engine_id, body.destinations)).applies
+    except Problem as problem:
+        applies = problem
+    destinations = with_engines(destinations, applies)
+    result = await preflight(context, source, destinations, body.rules, body.parameters, body.accept)
+    return result.preflight
 
 
 @dataclass(frozen=True)
 class Planned:
-    """A destination to check. `own` are the tables that the stream replicates there already."""
+    """A destination to check. `engine` is the one that applies, or why it is not known; `own` are the tables that the
+    stream replicates there already."""
 
     database: DatabaseRow
     parameters: Parameters
     own: frozenset[tuple[str, str]] = frozenset()
+    engine: EngineRow | Problem | None = None
+
+
+def with_engines(destinations: list[Planned], applies: list[EngineRow] | Problem) -> list[Planned]:
+    if isinstance(applies, Problem):
+        return [replace(one, engine=applies) for one in destinations]
+    return [replace(one, engine=engine) for one, engine in zip(destinations, applies, strict=True)]
 
 
 async def planned(context: Context, destinations: list[DestinationCreate], parameters: Parameters) -> list[Planned]:
@@ -103,6 +122,7 @@ async def preflight(
     destinations: list[Planned],
     rules: TableRules,
     parameters: Parameters,
+    accept: list[str],
     of: StreamRow | None = None,
     chosen: frozenset[tuple[str, str]] | None = None,
 ) -> StreamPreflight:
@@ -127,9 +147,32 @@ async def preflight(
     )  # fmt: skip
     checks = list(result.preflight.checks)
     for one in destinations:
+        database_id = one.database.id if len(destinations) > 1 else None
+        if _may_rehearse(checks, database_id):
+            tables = [name for name in result.tables if name in result.replicable - one.own]
+            told = await _rehearse(context, one, source, tables)
+            checks += [check.model_copy(update={"database_id": database_id}) for check in told]
+    for one in destinations:
+        database_id = one.database.id if len(destinations) > 1 else None
         check = await _check_other_streams(context, one.database, result.tables, of)
-        checks.append(check.model_copy(update={"database_id": one.database.id if len(destinations) > 1 else None}))
-    return StreamPreflight(preflight_of(checks), result.tables)
+        checks.append(check.model_copy(update={"database_id": database_id}))
+    return StreamPreflight(preflight_of(with_consents(checks, accept)), result.replicable, result.tables)
+
+
+def _may_rehearse(checks: list[Check], database_id: str | None) -> bool:
+    """Without connections or rights every statement would fail, and say nothing new."""
+    return not any(
+        check.status is CheckStatus.FAILED
+        and (check.id == "connection" if check.side is CheckSide.SOURCE else check.database_id == database_id)
+        for check in checks
+    )
+
+
+async def _rehearse(context: Context, one: Planned, source: DatabaseRow, tables: list[tuple[str, str]]) -> list[Check]:
+    if not tables or one.engine is None:
+        return []
+    resources = context.resources
+    return await rehearse(context, one.engine, target_of(source, resources), target_of(one.database, resources), tables)
 
 
 def _copies(definitions: dict[str, StreamParameter], parameters: Parameters) -> bool:
@@ -139,12 +182,14 @@ def _copies(definitions: dict[str, StreamParameter], parameters: Parameters) -> 
 def not_ready(result: Preflight, consequence: str, pointers: dict[str, str] | None = None) -> Problem:
     """The problem that names each failed check; `consequence` says what was not done, `pointers` where the request has
     each of the destinations' databases."""
-    failed = [check for check in result.checks if check.status is CheckStatus.FAILED]
+    failed = [check for check in result.checks if stops(check)]
     told = "; ".join(f"{check.title} of the {check.side}" for check in failed)
+    asked = [check.consent for check in failed if check.consent]
+    consent = f"Or accept what needs consent: send accept with {', '.join(asked)}. " if asked else ""
     known = pointers or {}
     return Problem(
-        "preflight_failed", f"{len(failed)} of {len(result.checks)} checks failed: {told}.",
-        f"Do what each failed check says, then try again. {consequence}",
+        "preflight_failed", f"{len(failed)} of {len(result.checks)} checks stand in the way: {told}.",
+        f"Do what each of these checks says, then try again. {consent}{consequence}",
         sql="\n".join(check.sql for check in failed if check.sql) or None,
         errors=[
             FieldProblem(
@@ -154,6 +199,12 @@ def not_ready(result: Preflight, consequence: str, pointers: dict[str, str] | No
             for check in failed
         ],
     )  # fmt: skip
+
+
+def accepted_facts(result: Preflight) -> dict[str, list[str]]:
+    """For the audit log: what somebody knew, and wanted all the same."""
+    accepted = [" ".join([check.detail, *check.items]) for check in result.checks if check.accepted]
+    return {"accepted": accepted} if accepted else {}
 
 
 def _pointer(check: Check, pointers: dict[str, str]) -> str:

@@ -103,6 +103,10 @@ test("the wizard finds a table without a key, shows its cure, and creates the st
   await wizard.runPreflightAgain();
   await expect(keys).toContainText("Passed");
 
+  await expect(wizard.check("What the copy leaves out")).toContainText("values of sequences: sales.orders");
+  await expect(wizard.next).toBeDisabled();
+  await wizard.accept("What the copy leaves out");
+
   await wizard.goOnTo("Parameters");
   await expect(page.getByRole("textbox", { name: "parallelism" })).toHaveValue(/^4/);
   await page.getByRole("button", { name: /^Show \d+ advanced/ }).click();

@@ -152,7 +152,7 @@ class Stack:
                 self.call("POST", "/streams", {
                     "name": f"stream {one}", "source_id": ids[0], "capture_engine_id": enrolled["id"],
                     "destinations": [{"database_id": ids[1], "engine_id": enrolled["id"]}],
-                    "rules": {"include": [{"schema": "public", "table": f"t{one}"}]},
+                    "rules": {"include": [{"schema": "public", "table": f"t{one}"}]}, "accept": ["left_out"],
                     "parameters": {"parallelism": 1, "memory_budget_mb": 32, "queue_memory_mb": 1,
                                    "metadata_cache_mb": 1, "copy_workers": 1}})
         try:

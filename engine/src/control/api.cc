@@ -97,7 +97,10 @@ ApiAnswer failure_answer(ErrorCode code, std::string message) {
   return failure_answer(base::fail(code, std::move(message)).error());
 }
 
-size_t body_bytes_max(std::string_view path) { return path == "/v1/desired" ? kDesiredBytesMax : 4 * kPemBytesMax; }
+size_t body_bytes_max(std::string_view path) {
+  const bool names_tables = path == "/v1/desired" || path == "/v1/rehearsal";
+  return names_tables ? kDesiredBytesMax : 4 * kPemBytesMax;
+}
 
 ApiAnswer Api::answer(const ApiRequest& request) {
   std::string what = "unknown";
@@ -130,6 +133,7 @@ ApiAnswer Api::dispatch(const ApiRequest& request) {
   if (is("GET", "/v1/status")) return document_answer(status_document(streams_.engine(), streams_.status()));
   if (is("GET", "/v1/stats")) return document_answer(stats_document(streams_.stats()));
   if (is("GET", "/v1/stats/history")) return history(request);
+  if (is("POST", "/v1/rehearsal")) return rehearse(request);
   if (is("POST", "/v1/identity/request")) return request_identity(request);
   if (is("PUT", "/v1/identity")) return install_identity(request);
   return no_such_path(request);
@@ -222,6 +226,13 @@ ApiAnswer Api::history(const ApiRequest& request) {
     }
   }
   return {.body = stats_history_.answer({since})};
+}
+
+ApiAnswer Api::rehearse(const ApiRequest& request) {
+  auto body = parse_rehearsal(request.body);
+  if (!body) return failure_answer(body.error());
+  auto findings = streams_.rehearse(*body);
+  return findings ? document_answer(rehearsal_document(*findings)) : failure_answer(findings.error());
 }
 
 ApiAnswer Api::place_marker(const ApiRequest& request, const std::string& stream) {

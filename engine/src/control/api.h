@@ -47,6 +47,7 @@ class Api {
   ApiAnswer request_identity(const ApiRequest& request);
   ApiAnswer install_identity(const ApiRequest& request);
   ApiAnswer history(const ApiRequest& request);
+  ApiAnswer rehearse(const ApiRequest& request);
   ApiAnswer place_marker(const ApiRequest& request, const std::string& stream);
 
   ManagedStreams& streams_;

@@ -6,6 +6,7 @@
 #include <array>
 #include <set>
 
+#include "control/desired_parts.h"
 #include "control/strict_json.h"
 
 namespace thalweg::control {
@@ -18,7 +19,6 @@ constexpr size_t kTablesMax = 100'000;
 constexpr size_t kDestinationsMax = 64;
 constexpr size_t kDestinationIdBytesMax = 16;
 constexpr size_t kNameBytesMax = 1000;
-constexpr size_t kConninfoBytesMax = 512 * 1024;  // with certificates
 constexpr size_t kNetworksMax = 1000;
 constexpr size_t kIdentifierBytesMax = 256;  // NAMEDATALEN is 64 unless somebody built a server of their own
 
@@ -48,19 +48,6 @@ base::Result<void> read_database(ObjectReader& parent, std::string_view member, 
   out.name = reader.string("name", 1, kNameBytesMax);
   out.conninfo = reader.string("conninfo", 1, kConninfoBytesMax);
   return reader.finish();
-}
-
-base::Result<base::Networks> read_networks(ObjectReader& parent) {
-  const json* value = parent.member("database_networks", false);
-  if (!value) return base::Networks();
-  const std::string pointer = parent.pointer("database_networks");
-  const auto is_text = [](const json& one) { return one.is_string(); };
-  if (!value->is_array() || value->size() > kNetworksMax || !std::ranges::all_of(*value, is_text)) {
-    return std::unexpected(invalid_at(pointer, fmt::format("must be an array of at most {} ranges", kNetworksMax)));
-  }
-  auto networks = base::Networks::parse(value->get<std::vector<std::string>>());
-  if (!networks) return std::unexpected(invalid_at(pointer, networks.error().message));
-  return networks;
 }
 
 // What a conninfo may lead to goes with it.
@@ -93,25 +80,6 @@ base::Result<void> read_paths(ObjectReader& parent, StreamDefinition& out) {
     THALWEG_TRY(reader.finish());
   }
   if (out.send_to && out.receive_from) parent.refuse("receive_from", "cannot stand beside send_to");
-  return {};
-}
-
-base::Result<void> read_tables(ObjectReader& parent, std::vector<TableRef>& out) {
-  const json* value = parent.member("tables", true);
-  if (!value) return {};
-  if (!value->is_array() || value->empty() || value->size() > kTablesMax) {
-    return std::unexpected(
-        invalid_at(parent.pointer("tables"), fmt::format("must be an array of 1 to {} tables", kTablesMax)));
-  }
-  std::set<TableRef> seen;
-  for (size_t i = 0; i < value->size(); ++i) {
-    std::string pointer = fmt::format("{}/{}", parent.pointer("tables"), i);
-    ObjectReader reader((*value)[i], pointer);
-    TableRef table{reader.string("schema", 1, kIdentifierBytesMax), reader.string("table", 1, kIdentifierBytesMax)};
-    THALWEG_TRY(reader.finish());
-    if (!seen.insert(table).second) return std::unexpected(invalid_at(pointer, "names a table twice"));
-    out.push_back(std::move(table));
-  }
   return {};
 }
 
@@ -281,6 +249,38 @@ json to_json(const StreamDefinition& stream) {
 }
 
 }  // namespace
+
+base::Result<base::Networks> read_networks(ObjectReader& parent) {
+  const json* value = parent.member("database_networks", false);
+  if (!value) return base::Networks();
+  const std::string pointer = parent.pointer("database_networks");
+  const auto is_text = [](const json& one) { return one.is_string(); };
+  if (!value->is_array() || value->size() > kNetworksMax || !std::ranges::all_of(*value, is_text)) {
+    return std::unexpected(invalid_at(pointer, fmt::format("must be an array of at most {} ranges", kNetworksMax)));
+  }
+  auto networks = base::Networks::parse(value->get<std::vector<std::string>>());
+  if (!networks) return std::unexpected(invalid_at(pointer, networks.error().message));
+  return networks;
+}
+
+base::Result<void> read_tables(ObjectReader& parent, std::vector<TableRef>& out) {
+  const json* value = parent.member("tables", true);
+  if (!value) return {};
+  if (!value->is_array() || value->empty() || value->size() > kTablesMax) {
+    return std::unexpected(
+        invalid_at(parent.pointer("tables"), fmt::format("must be an array of 1 to {} tables", kTablesMax)));
+  }
+  std::set<TableRef> seen;
+  for (size_t i = 0; i < value->size(); ++i) {
+    std::string pointer = fmt::format("{}/{}", parent.pointer("tables"), i);
+    ObjectReader reader((*value)[i], pointer);
+    TableRef table{reader.string("schema", 1, kIdentifierBytesMax), reader.string("table", 1, kIdentifierBytesMax)};
+    THALWEG_TRY(reader.finish());
+    if (!seen.insert(table).second) return std::unexpected(invalid_at(pointer, "names a table twice"));
+    out.push_back(std::move(table));
+  }
+  return {};
+}
 
 std::string_view name_of(DesiredStatus status) { return kStatusNames[static_cast<size_t>(status)]; }
 

@@ -122,6 +122,27 @@ class ExampleStreams final : public ManagedStreams {
     return {};
   }
   base::Result<void> execute_error(const StreamTarget& target, int64_t) override { return known(target); }
+  base::Result<std::vector<RehearsalFinding>> rehearse(const RehearsalRequest& request) override {
+    EXPECT_EQ(request.source_conninfo.text, "host=a");
+    EXPECT_EQ(request.destination_conninfo.text, "host=b");
+    EXPECT_EQ(request.source_conninfo.within->text(), std::vector<std::string>{"10.0.0.0/8"});
+    EXPECT_EQ(request.destination_conninfo.within, request.source_conninfo.within);
+    EXPECT_EQ(request.tables, (std::vector<TableRef>{{"public", "orders"}}));
+    std::vector<RehearsalFinding> findings;
+    const json document = contract("rehearsal.example.json");
+    for (const json& one : document["findings"]) {
+      findings.push_back({.refused = one["outcome"] == "refused",
+                          .part = one["part"],
+                          .table = one["table"],
+                          .name = one["name"],
+                          .message = one["message"],
+                          .sqlstate = one["sqlstate"],
+                          .statement = one["statement"],
+                          .cure = one["cure"],
+                          .cure_sql = one["cure_sql"]});
+    }
+    return findings;
+  }
   base::Result<std::string> request_identity(const std::string& name) override { return "request for " + name; }
   base::Result<IdentityView> install_identity(const std::string& certificate, const std::string&) override {
     if (certificate == "bad") return base::fail(base::ErrorCode::identity_refused, "no certificate");
@@ -271,6 +292,16 @@ TEST_F(HttpServerTest, PlacesAndShowsMarkers) {
   EXPECT_EQ(client_->post(path, R"({"id":"m1","label":""})").status, 202);
   expect_failure(client_->post(path, R"({"id":"taken","label":"l"})"), 409, "marker_refused");
   expect_failure(client_->post(path, R"({"id":"","label":"l"})"), 400, "invalid_request");
+}
+
+TEST_F(HttpServerTest, RehearsesWhatTheContractSays) {
+  const std::string sides =
+      R"({"database_networks":["10.0.0.0/8"],"source":{"conninfo":"host=a"},"destination":{"conninfo":"host=b"},"tables":)";
+  auto told = client_->Post("/v1/rehearsal", sides + R"([{"schema":"public","table":"orders"}]})", "application/json");
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->status, 200);
+  EXPECT_EQ(json::parse(told->body), contract("rehearsal.example.json"));
+  expect_failure(client_->Post("/v1/rehearsal", sides + "[]}", "application/json"), 400, "invalid_request");
 }
 
 TEST_F(HttpServerTest, HistoryHasTheKeysOfTheContractsExample) {

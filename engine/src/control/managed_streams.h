@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "control/desired_state.h"
+#include "control/rehearsal.h"
 #include "telemetry/marker_log.h"
 #include "telemetry/sample.h"
 #include "telemetry/transaction_sample.h"
@@ -175,6 +176,9 @@ class ManagedStreams {
                                           const std::string& label) = 0;
   virtual base::Result<void> execute_error(const StreamTarget& target, int64_t error_id) = 0;
   virtual base::Result<void> drop_error(const StreamTarget& target, int64_t error_id) = 0;
+  // Tries the initial copy's statements without leaving anything behind; takes seconds. Fails with database_busy when
+  // too many are under way, and with what keeps it from a database.
+  virtual base::Result<std::vector<RehearsalFinding>> rehearse(const RehearsalRequest& request) = 0;
   // A certificate request, and its answer. Fail with invalid_request and identity_refused.
   virtual base::Result<std::string> request_identity(const std::string& name) = 0;
   virtual base::Result<IdentityView> install_identity(const std::string& certificate, const std::string& ca) = 0;

@@ -34,6 +34,10 @@ class NoStreams final : public ManagedStreams {
   }
   base::Result<void> execute_error(const StreamTarget&, int64_t) override { return reached(); }
   base::Result<void> drop_error(const StreamTarget&, int64_t) override { return reached(); }
+  base::Result<std::vector<RehearsalFinding>> rehearse(const RehearsalRequest&) override {
+    ++requests;
+    return std::vector<RehearsalFinding>{};
+  }
   base::Result<std::string> request_identity(const std::string&) override {
     ++requests;
     return "csr";

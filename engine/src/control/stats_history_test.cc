@@ -40,6 +40,9 @@ class Ticking final : public ManagedStreams {
   base::Result<void> place_marker(const std::string&, const std::string&, const std::string&) override { return {}; }
   base::Result<void> execute_error(const StreamTarget&, int64_t) override { return {}; }
   base::Result<void> drop_error(const StreamTarget&, int64_t) override { return {}; }
+  base::Result<std::vector<RehearsalFinding>> rehearse(const RehearsalRequest&) override {
+    return std::vector<RehearsalFinding>{};
+  }
   base::Result<std::string> request_identity(const std::string&) override { return ""; }
   base::Result<IdentityView> install_identity(const std::string&, const std::string&) override { return {}; }
 

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "instantiation/rehearsal.h"
 
 namespace thalweg::daemon {
 namespace {
@@ -234,6 +235,28 @@ control::EngineStats Engine::stats() const {
     out.disk_free_bytes = disk.available;
   }
   for (const auto& stream : all()) out.streams.push_back(stream->stats());
+  return out;
+}
+
+base::Result<std::vector<control::RehearsalFinding>> Engine::rehearse(const control::RehearsalRequest& request) {
+  if (!rehearsals_.try_acquire()) return base::fail(ErrorCode::database_busy, "Other rehearsals are under way");
+  instantiation::RehearsalOptions options{request.source_conninfo, request.destination_conninfo, {}};
+  for (const control::TableRef& table : request.tables) options.tables.push_back({table.schema, table.table});
+  const auto found = instantiation::rehearse(options);
+  rehearsals_.release();
+  if (!found) return std::unexpected(found.error());
+  std::vector<control::RehearsalFinding> out;
+  for (const instantiation::Finding& one : *found) {
+    out.push_back({.refused = one.outcome == instantiation::Outcome::refused,
+                   .part = one.part,
+                   .table = one.table,
+                   .name = one.name,
+                   .message = one.message,
+                   .sqlstate = one.sqlstate,
+                   .statement = one.statement,
+                   .cure = one.cure,
+                   .cure_sql = one.cure_sql});
+  }
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <semaphore>
 #include <string>
 
 #include "base/clock.h"
@@ -43,6 +44,7 @@ class Engine final : public control::ManagedStreams {
   base::Result<void> place_marker(const std::string& stream, const std::string& id, const std::string& label) override;
   base::Result<void> execute_error(const control::StreamTarget& target, int64_t error_id) override;
   base::Result<void> drop_error(const control::StreamTarget& target, int64_t error_id) override;
+  base::Result<std::vector<control::RehearsalFinding>> rehearse(const control::RehearsalRequest& request) override;
   base::Result<std::string> request_identity(const std::string& name) override;
   base::Result<control::IdentityView> install_identity(const std::string& certificate, const std::string& ca) override;
 
@@ -62,6 +64,8 @@ class Engine final : public control::ManagedStreams {
   std::optional<Seal> seal_;            // has a value once open; Immutable
   std::unique_ptr<Identity> identity_;  // neither is null once open; both outlive the streams
   std::unique_ptr<Peering> peering_;
+  // Rehearsals take seconds, and the control API's threads must answer others meanwhile.
+  std::counting_semaphore<3> rehearsals_{3};
   std::mutex put_mutex_;  // one desired document at a time
   mutable std::mutex mutex_;
   uint64_t revision_ = 0;

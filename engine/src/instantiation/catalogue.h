@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <set>
@@ -23,24 +24,32 @@ class Catalogue {
   base::Result<void> open();
   // nullopt when there is no relation of that name.
   base::Result<std::optional<TableShape>> table(const TableName& name);
+  // Those that are there; the same number of statements for one and for a thousand.
+  using Tables = std::map<TableName, TableShape>;
+  base::Result<Tables> tables(const std::vector<TableName>& names);
   // The user-defined types that the table's columns need, each after those it needs itself. Types that were
   // returned by an earlier call come again only if `seen` was emptied.
   base::Result<void> types_of(const TableShape& table, std::set<uint32_t>& seen, std::vector<TypeShape>& out);
-  base::Result<bool> exists(const TableName& relation);
+  // Those of the relations, tables or others, that are there.
+  base::Result<std::set<TableName>> existing(const std::vector<TableName>& relations);
+  base::Result<std::set<std::string>> schemas();
   // nullopt when there is no type of that name.
   base::Result<std::optional<TypeShape>> find_type(const TableName& name);
 
  private:
   struct Type;
+  struct Targets;
   base::Result<const Type*> type(uint32_t oid);
   base::Result<void> collect_type(uint32_t oid, std::set<uint32_t>& seen, std::vector<TypeShape>& out);
   base::Result<void> describe(const Type& type, TypeShape& out);
-  base::Result<std::optional<TableShape>> read_relation(const std::string& where, std::string_view parameter);
-  base::Result<void> read_columns(TableShape& table);
-  base::Result<void> read_constraints(TableShape& table, bool inherited_too);
-  base::Result<void> read_indexes(TableShape& table, bool inherited_too);
-  base::Result<void> read_sequences(TableShape& table);
-  base::Result<void> read_partitions(TableShape& table);
+  // `chosen`: what follows the query's joins.
+  base::Result<std::vector<TableShape>> read_relations(const std::string& chosen,
+                                                       std::initializer_list<std::string_view> parameters);
+  base::Result<void> read_columns(const Targets& targets);
+  base::Result<void> read_constraints(const Targets& targets, bool inherited_too);
+  base::Result<void> read_indexes(const Targets& targets, bool inherited_too);
+  base::Result<void> read_sequences(const Targets& targets);
+  base::Result<void> read_partitions(const Targets& roots);
 
   struct Type {
     uint32_t oid = 0;

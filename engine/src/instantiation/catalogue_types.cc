@@ -70,6 +70,7 @@ base::Result<void> Catalogue::collect_type(uint32_t oid, std::set<uint32_t>& see
                   .extension = type->extension,
                   .labels = {},
                   .parts = {},
+                  .rules = {},
                   .create_sql = {}};
   if (shape.extension.empty()) THALWEG_TRY(describe(*type, shape));
   out.push_back(std::move(shape));
@@ -89,6 +90,7 @@ base::Result<std::optional<TypeShape>> Catalogue::find_type(const TableName& nam
                   .extension = type->extension,
                   .labels = {},
                   .parts = {},
+                  .rules = {},
                   .create_sql = {}};
   THALWEG_TRY(describe(*type, shape));
   return shape;
@@ -126,11 +128,15 @@ base::Result<void> Catalogue::describe(const Type& type, TypeShape& out) {
     std::string sql = fmt::format("CREATE DOMAIN {} AS {}", name, rows.text(0, 0));
     if (!rows.is_null(0, 4)) sql += fmt::format(" COLLATE {}", rows.text(0, 4));
     if (rows.boolean(0, 2)) sql += fmt::format(" DEFAULT {}", rows.text(0, 3));
-    if (rows.boolean(0, 1)) sql += " NOT NULL";
+    if (rows.boolean(0, 1)) {
+      sql += " NOT NULL";
+      out.rules.emplace_back("NOT NULL");
+    }
     for (size_t i = 0; i < checks.size(); ++i) {
       std::string definition = text(checks, i, 1);
       // CREATE DOMAIN has no NOT VALID; the copied values passed, or will fail, at the source already.
       if (definition.ends_with(" NOT VALID")) continue;
+      out.rules.push_back(definition);
       sql += fmt::format(" CONSTRAINT {} {}", checks.text(i, 0), definition);
     }
     out.create_sql.push_back(std::move(sql));

@@ -122,6 +122,16 @@ base::Result<void> check_same_table(const TableShape& source, const TableShape& 
   return {};
 }
 
+base::Result<void> check_creatable(const TypeShape& type) {
+  if (!type.create_sql.empty()) return {};
+  return refuse(
+      ErrorCode::missing_type, type.name,
+      type.extension.empty()
+          ? fmt::format("The type {} cannot be created by the engine.", type.name.quoted())
+          : fmt::format("The type {} belongs to the extension {}: run CREATE EXTENSION {} at the destination.",
+                        type.name.quoted(), type.extension, pg::quote_identifier(type.extension)));
+}
+
 base::Result<void> check_same_type(const TypeShape& source, const TypeShape& destination) {
   if (source.kind != destination.kind) {
     return refuse(ErrorCode::destination_table_differs, source.name,
@@ -131,6 +141,13 @@ base::Result<void> check_same_type(const TypeShape& source, const TypeShape& des
     return refuse(ErrorCode::destination_table_differs, source.name,
                   fmt::format("The type {} is of ({}) at the source and of ({}) at the destination.",
                               source.name.quoted(), fmt::join(source.parts, ", "), fmt::join(destination.parts, ", ")));
+  }
+  for (const std::string& rule : destination.rules) {
+    if (std::ranges::find(source.rules, rule) == source.rules.end()) {
+      return refuse(ErrorCode::destination_table_differs, source.name,
+                    fmt::format("The domain {} has {} at the destination only, which could refuse the source's values.",
+                                source.name.quoted(), rule));
+    }
   }
   for (const std::string& label : source.labels) {
     if (std::ranges::find(destination.labels, label) == destination.labels.end()) {

@@ -13,9 +13,12 @@ base::Result<void> check_source_table(const TableShape& table);
 // Fails with destination_table_differs and says what differs.
 base::Result<void> check_same_table(const TableShape& source, const TableShape& destination);
 
+// Fails with missing_type where only somebody else can make the type: code in C, or an extension.
+base::Result<void> check_creatable(const TypeShape& type);
+
 // Fails with destination_table_differs: another kind of type, a composite of other fields, a domain or range over
-// another type, an enum that lacks labels which the source's values may have. What belongs to an extension is the
-// extension's.
+// another type, a domain with rules that the source's values may break, an enum that lacks labels which they may have.
+// What belongs to an extension is the extension's.
 base::Result<void> check_same_type(const TypeShape& source, const TypeShape& destination);
 
 }  // namespace thalweg::instantiation

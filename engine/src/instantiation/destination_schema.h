@@ -1,12 +1,12 @@
 #pragma once
 
 #include <functional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "instantiation/catalogue.h"
+#include "instantiation/schema_plan.h"
 #include "instantiation/shape.h"
 #include "pg/connection.h"
 
@@ -22,10 +22,15 @@ class DestinationSchema {
   DestinationSchema(pg::Connection& connection, Catalogue& catalogue)
       : connection_(connection), catalogue_(catalogue) {}
 
-  // Before the copy, within the caller's transaction: schemas, types, sequences, the table with its partitions,
-  // defaults, primary key. A default that the destination cannot have is left out with a warning.
-  base::Result<void> create_types(const std::vector<TypeShape>& types);
-  base::Result<void> create_table(const TableShape& table, const Warn& warn);
+  // Those of the types that are not there. Fails for one that is there and differs, and for one that nobody but a user
+  // can make.
+  base::Result<std::vector<TypeShape>> missing_types(const std::vector<TypeShape>& types);
+  base::Result<Present> look(const std::vector<const TableShape*>& tables);
+
+  // Before the copy, within the caller's transaction: schemas, types, sequences, the tables with their partitions,
+  // defaults, primary keys. A default that the destination cannot have is left out with a warning.
+  base::Result<void> create(const std::vector<TypeShape>& types, const std::vector<const TableShape*>& tables,
+                            const Warn& warn);
 
   // After the copy, each statement by itself: the table's other constraints but foreign keys, and its indexes; then,
   // once every table has its keys, foreign keys to tables that `exists` or that are there anyway. What the destination
@@ -34,11 +39,9 @@ class DestinationSchema {
   base::Result<void> add_foreign_keys(const TableShape& table, const Warn& warn);
 
  private:
-  base::Result<void> create_schema(const std::string& name);
-  base::Result<void> try_in_savepoint(const std::string& sql, const std::string& what, const Warn& warn);
+  base::Result<void> try_in_savepoint(const Statement& statement, const Warn& warn);
   base::Result<void> try_alone(const std::string& sql, const std::string& what, const Warn& warn);
-  base::Result<void> add_constraints_of(const TableShape& source, const TableShape& destination, bool foreign_keys,
-                                        const Warn& warn);
+  base::Result<Catalogue::Tables> with_partitions(const TableShape& table);
 
   pg::Connection& connection_;
   Catalogue& catalogue_;

@@ -60,7 +60,7 @@ struct Instantiation::State {
   base::Result<void> connect();
   base::Result<void> read_source();
   base::Result<void> read_records();
-  base::Result<void> check_destination(const TableShape& shape);
+  base::Result<void> check_destination(const TableShape& shape, const TableShape* there);
   base::Result<void> create_all(const Warn& warn);
   base::Result<void> rehearse();
   base::Result<void> show_progress();
@@ -83,18 +83,19 @@ base::Result<void> Instantiation::State::connect() {
 }
 
 base::Result<void> Instantiation::State::read_source() {
+  THALWEG_ASSIGN(Catalogue::Tables found, source->catalogue.tables(options.tables));
   std::set<uint32_t> seen;
   for (const TableName& name : options.tables) {
-    THALWEG_ASSIGN(std::optional<TableShape> shape, source->catalogue.table(name));
-    if (!shape) {
+    const auto shape = found.find(name);
+    if (shape == found.end()) {
       base::Error error =
           base::fail(ErrorCode::missing_table, fmt::format("{} does not exist at the source.", name.quoted())).error();
       error.table = name.quoted();
       return std::unexpected(std::move(error));
     }
-    THALWEG_TRY(check_source_table(*shape));
-    THALWEG_TRY(source->catalogue.types_of(*shape, seen, types));
-    shapes.push_back(std::move(*shape));
+    THALWEG_TRY(check_source_table(shape->second));
+    THALWEG_TRY(source->catalogue.types_of(shape->second, seen, types));
+    shapes.push_back(std::move(shape->second));
   }
   return {};
 }
@@ -108,8 +109,7 @@ base::Result<void> Instantiation::State::read_records() {
   return {};
 }
 
-base::Result<void> Instantiation::State::check_destination(const TableShape& shape) {
-  THALWEG_ASSIGN(std::optional<TableShape> there, destination->catalogue.table(shape.name));
+base::Result<void> Instantiation::State::check_destination(const TableShape& shape, const TableShape* there) {
   if (!there) {
     to_create.insert(shape.name);
     return {};
@@ -127,12 +127,11 @@ base::Result<void> Instantiation::State::check_destination(const TableShape& sha
 }
 
 base::Result<void> Instantiation::State::create_all(const Warn& warn) {
-  DestinationSchema schema(destination->connection, destination->catalogue);
-  THALWEG_TRY(schema.create_types(types));
+  std::vector<const TableShape*> missing;
   for (const TableShape& shape : shapes) {
-    if (to_create.contains(shape.name)) THALWEG_TRY(schema.create_table(shape, warn));
+    if (to_create.contains(shape.name)) missing.push_back(&shape);
   }
-  return {};
+  return DestinationSchema(destination->connection, destination->catalogue).create(types, missing, warn);
 }
 
 base::Result<void> Instantiation::State::rehearse() {
@@ -200,7 +199,11 @@ base::Result<Assessment> Instantiation::assess(bool fresh) {
   if (!s.destination) THALWEG_TRY(s.connect());
   THALWEG_TRY(s.read_source());
   THALWEG_TRY(s.read_records());
-  for (const TableShape& shape : s.shapes) THALWEG_TRY(s.check_destination(shape));
+  THALWEG_ASSIGN(const Catalogue::Tables there, s.destination->catalogue.tables(s.options.tables));
+  for (const TableShape& shape : s.shapes) {
+    const auto found = there.find(shape.name);
+    THALWEG_TRY(s.check_destination(shape, found == there.end() ? nullptr : &found->second));
+  }
   Assessment assessment;
   for (const TableShape& shape : s.shapes) {
     auto record = s.known.find(shape.name);

@@ -78,6 +78,7 @@ struct TypeShape {
   std::vector<std::string> labels;  // of an enum, in order
   // What it is made of, as SQL: a composite's "name type" by attribute, a domain's base type, a range's subtype.
   std::vector<std::string> parts;
+  std::vector<std::string> rules;       // of a domain: NOT NULL, and its checks as SQL
   std::vector<std::string> create_sql;  // statements; empty where the engine cannot create it
 };
 

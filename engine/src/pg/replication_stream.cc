@@ -25,6 +25,7 @@ constexpr size_t kKeepaliveBytes = 1 + 8 + 8 + 1;
 constexpr uint32_t kNearRoundTripMicros = 2'000;
 constexpr int kNearReceiveBufferBytes = 256 * 1024;
 constexpr int kOptionSyntaxVersion = 150'000;  // from here CREATE_REPLICATION_SLOT takes a list of options
+constexpr int kFailoverVersion = 170'000;
 
 uint64_t load_u64(const std::byte* bytes) {
   uint64_t value = 0;
@@ -165,11 +166,23 @@ base::Result<SystemIdentity> ReplicationStream::identify() {
                         .database = std::string{rows.text(0, 3)}};
 }
 
+std::string create_slot_sql(const std::string& slot, bool temporary, OutputPlugin plugin, const SlotPlace& place) {
+  // A failover slot goes on at the standby that is promoted, where the standby synchronises slots. A standby has none
+  // of its own, and a temporary slot ends with its session.
+  const bool failover = place.server_version >= kFailoverVersion && !temporary && !place.standby;
+  const bool options = place.server_version >= kOptionSyntaxVersion;
+  return fmt::format("CREATE_REPLICATION_SLOT {}{} LOGICAL {} {}", quote_identifier(slot),
+                     temporary ? " TEMPORARY" : "", name_of(plugin),
+                     !options   ? "EXPORT_SNAPSHOT"
+                     : failover ? "(SNAPSHOT 'export', FAILOVER true)"
+                                : "(SNAPSHOT 'export')");
+}
+
 base::Result<CreatedSlot> ReplicationStream::create_slot(const std::string& slot, bool temporary, OutputPlugin plugin) {
-  const bool options = impl_->connection.server_version() >= kOptionSyntaxVersion;
-  auto rows = impl_->connection.script(fmt::format("CREATE_REPLICATION_SLOT {}{} LOGICAL {} {}", quote_identifier(slot),
-                                                   temporary ? " TEMPORARY" : "", name_of(plugin),
-                                                   options ? "(SNAPSHOT 'export')" : "EXPORT_SNAPSHOT"));
+  const char* standby = PQparameterStatus(impl_->conn(), "in_hot_standby");
+  const SlotPlace place{.server_version = impl_->connection.server_version(),
+                        .standby = standby && std::string_view(standby) == "on"};
+  auto rows = impl_->connection.script(create_slot_sql(slot, temporary, plugin, place));
   if (!rows) return std::unexpected(impl_->named(std::move(rows).error()));
   const auto point = base::parse_lsn(rows->text(0, 1));
   if (rows->size() != 1 || !point || rows->text(0, 2).empty()) {

@@ -29,6 +29,13 @@ enum class OutputPlugin : uint8_t { pgoutput, thalweg_output };
 // As pg_replication_slots shows it.
 std::string_view name_of(OutputPlugin plugin);
 
+struct SlotPlace {
+  int server_version = 0;  // 150020
+  bool standby = false;
+};
+// From PostgreSQL 17 on a slot that outlives the session can follow a failover to a synchronised standby.
+std::string create_slot_sql(const std::string& slot, bool temporary, OutputPlugin plugin, const SlotPlace& place);
+
 struct CreatedSlot {
   base::Lsn consistent_point;
   std::string snapshot_name;  // importable until the next command on this connection

@@ -152,5 +152,16 @@ TEST(ReplicationLimits, AreNamed) {
   EXPECT_EQ(stream->create_slot("one", false).error().code, ErrorCode::wal_level_too_low);
 }
 
+TEST(CreateSlotSql, AsksForFailoverWhereTheServerHasIt) {
+  const auto sql = [](int version, bool temporary, bool standby) {
+    return create_slot_sql("s", temporary, OutputPlugin::pgoutput, {.server_version = version, .standby = standby});
+  };
+  EXPECT_EQ(sql(140'000, false, false), "CREATE_REPLICATION_SLOT \"s\" LOGICAL pgoutput EXPORT_SNAPSHOT");
+  EXPECT_EQ(sql(160'000, false, false), "CREATE_REPLICATION_SLOT \"s\" LOGICAL pgoutput (SNAPSHOT 'export')");
+  EXPECT_NE(sql(170'000, false, false).find("FAILOVER true"), std::string::npos);
+  EXPECT_EQ(sql(170'000, true, false).find("FAILOVER"), std::string::npos);
+  EXPECT_EQ(sql(170'000, false, true).find("FAILOVER"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace thalweg::pg

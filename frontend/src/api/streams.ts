@@ -96,6 +96,7 @@ export const previewQuery = (body: { source_id: string; rules: TableRules } | nu
 
 export interface PreflightBody {
   source_id: string;
+  capture_engine_id?: string;
   destinations: DestinationCreate[];
   rules: TableRules;
   parameters: Record<string, ParameterValue>;

@@ -159,9 +159,13 @@ def show_checks(result: Json) -> None:
     """One line for each check, its cure below; fails when a check did."""
     for check in result["checks"]:
         out.print(f"{SIGNS[check['status']]} {check['side']:<11} {check['title']}: {check['detail']}")
+        for item in check["items"]:
+            out.print(f"    - {item}", markup=False)
         if check["cure"]:
             out.print(f"    cure: {check['cure']}")
         for line in (check["sql"] or "").splitlines():
             out.print(f"    {line}", markup=False)
+        if check["consent"] and not check["accepted"]:
+            out.print(f"    or accept it: --accept {check['consent']}", markup=False)
     if not result["ready"]:
-        raise CommandError("Not ready.", "Do what the failed checks say.")
+        raise CommandError("Not ready.", "Do what the failed checks say, and accept what needs consent.")

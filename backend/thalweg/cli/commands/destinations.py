@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from thalweg.cli.client import Api, CommandError, Json, connect
-from thalweg.cli.commands.streams import Name, Set, Yes, destination_of, parameters_of, print_destinations
+from thalweg.cli.commands.streams import Accept, Name, Set, Yes, destination_of, parameters_of, print_destinations
 from thalweg.cli.following import TIMEOUT, Timeout, Wait, follow
 from thalweg.cli.output import AsJson, done, print_json, print_table
 
@@ -45,13 +45,14 @@ def add(
     name: Name,
     to: Annotated[str, typer.Argument(metavar="DATABASE[@ENGINE]", help="The database, and the engine that applies.")],
     settings: Set = None,
+    accept: Accept = None,
     wait: Wait = False,
     timeout: Timeout = TIMEOUT,
 ) -> None:
     """Give a stream one more destination. It is copied and caught up while the others go on."""
     api = connect()
     stream = api.find("/streams", "stream", name)
-    body = {**destination_of(api, to), "parameters": parameters_of(api, settings)}
+    body = {**destination_of(api, to), "parameters": parameters_of(api, settings), "accept": accept or []}
     accepted = api.create(f"/streams/{stream['id']}/destinations", body)
     follow(api, accepted, wait, f"Adding {to.rpartition('@')[0] or to} to {stream['name']}", timeout)
 

@@ -29,6 +29,14 @@ Include = Annotated[list[str], typer.Option(help="schema.table, with * and ? as 
 Exclude = Annotated[list[str] | None, typer.Option(help="Tables to leave out; may be repeated.")]
 Set = Annotated[list[str] | None, typer.Option("--set", help="parameter=value; may be repeated.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+Accept = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="CONSENT",
+        help="Accept what a check says: its consent as the preflight prints it, or the check's id alone for whatever "
+        "it says. May be repeated.",
+    ),
+]
 Database = Annotated[str, typer.Option(help="The database's name or id.")]
 To = Annotated[
     list[str],
@@ -166,13 +174,14 @@ def destination_of(api: Api, text: str) -> Json:
     }
 
 
-def preflight(source: Database, to: To, include: Include, exclude: Exclude = None) -> None:
+def preflight(source: Database, to: To, include: Include, exclude: Exclude = None, accept: Accept = None) -> None:
     """Check the databases for a stream that does not exist yet. Creates nothing."""
     api = connect()
     body = {
         "source_id": api.find("/databases", "database", source)["id"],
         "destinations": [destination_of(api, one) for one in to],
         "rules": rules_of(include, exclude),
+        "accept": accept or [],
     }
     result = api.post("/preflights", body)
     if json_wanted(False):
@@ -193,6 +202,7 @@ def create(
     engine: Annotated[
         str | None, typer.Option(help="The engine that captures, when there are several; best beside the source.")
     ] = None,
+    accept: Accept = None,
     start: Annotated[bool, typer.Option(help="Start it.")] = True,
     wait: Wait = False,
     timeout: Timeout = TIMEOUT,
@@ -205,6 +215,7 @@ def create(
         "destinations": [destination_of(api, one) for one in to],
         "rules": rules_of(include, exclude),
         "parameters": parameters_of(api, settings),
+        "accept": accept or [],
         "start": start,
     }
     if engine is not None:
@@ -272,12 +283,13 @@ def set_parameters(name: Name, settings: Annotated[list[str], typer.Argument(hel
 
 
 @app.command("rules")
-def set_rules(name: Name, include: Include, exclude: Exclude = None) -> None:
+def set_rules(name: Name, include: Include, exclude: Exclude = None, accept: Accept = None) -> None:
     """Choose a stream's tables anew. Tables that come in are copied; those that go out stay at the destination.
 
     The same rules again take in tables that were created since. Checked as at the creation.
     """
     api = connect()
     stream = api.find("/streams", "stream", name)
-    changed = api.patch(f"/streams/{stream['id']}", {"rules": rules_of(include, exclude)}, stream["etag"])
+    body = {"rules": rules_of(include, exclude), "accept": accept or []}
+    changed = api.patch(f"/streams/{stream['id']}", body, stream["etag"])
     done(f"The tables of {stream['name']} are chosen anew.", changed)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field, StrictBool
 
 from thalweg.features.streams.lifecycle import DesiredStatus
-from thalweg.inspection.schemas import SourceTable
+from thalweg.inspection.schemas import ACCEPT, Consents, SourceTable
 from thalweg.kernel.models import Body, Id, Name, Resource
 from thalweg.kernel.rules import TableRules
 from thalweg.live.schemas import Backlog, HalfRole, Health, LatencySample, SpilledBacklog
@@ -72,7 +72,12 @@ class StreamCreate(Body):
     )
     rules: TableRules
     parameters: Parameters = Field(default_factory=dict)
+    accept: Consents = Field(default_factory=list, description=ACCEPT)
     start: StrictBool = Field(default=True, description="False: create it stopped.")
+
+
+class DestinationAdd(DestinationCreate):
+    accept: Consents = Field(default_factory=list, description=ACCEPT)
 
 
 class DestinationUpdate(Body):
@@ -92,6 +97,7 @@ class StreamUpdate(Body):
         description="Which tables from now on. Tables that come in are copied, tables that go out stay as they are at "
         "the destination. The same rules again take in tables that were created since.",
     )
+    accept: Consents = Field(default_factory=list, description=ACCEPT)
 
 
 class TablePreviewRequest(Body):
@@ -109,9 +115,11 @@ class TablePreview(Resource):
 
 class PreflightRequest(Body):
     source_id: Id
+    capture_engine_id: Id | None = Field(default=None, description="As for the stream that shall be made.")
     destinations: Destinations
     rules: TableRules
     parameters: Parameters = Field(default_factory=dict)
+    accept: Consents = Field(default_factory=list, description=ACCEPT)
 
 
 class ObservedStatus(StrEnum):

@@ -2463,9 +2463,15 @@ export interface components {
             database_id: string | null;
             /** Title */
             title: string;
+            /** @description consent: nothing is made before somebody has accepted what it says. */
             status: components["schemas"]["CheckStatus"];
             /** Detail */
             detail: string;
+            /**
+             * Items
+             * @description What the detail is about, one by one.
+             */
+            items: string[];
             /** Cure */
             cure: string | null;
             /**
@@ -2473,6 +2479,17 @@ export interface components {
              * @description The cure as SQL, ready to run by a user who may.
              */
             sql: string | null;
+            /**
+             * Consent
+             * @description What to send in `accept` to accept it: the check's id and a digest of what it says, so that nothing else is accepted. Null where there is nothing to accept.
+             */
+            consent: string | null;
+            /**
+             * Accepted
+             * @description The request's `accept` has this consent.
+             * @default false
+             */
+            accepted: boolean;
         };
         /**
          * CheckSide
@@ -2483,7 +2500,7 @@ export interface components {
          * CheckStatus
          * @enum {string}
          */
-        CheckStatus: "ok" | "warning" | "failed";
+        CheckStatus: "ok" | "warning" | "consent" | "failed";
         /** ComparedBottleneck */
         ComparedBottleneck: {
             /** Path Id */
@@ -3063,6 +3080,28 @@ export interface components {
          * @enum {string}
          */
         DesiredStatus: "ENABLED" | "DISABLED" | "DROPPED";
+        /** DestinationAdd */
+        DestinationAdd: {
+            /** Database Id */
+            database_id: string;
+            /**
+             * Engine Id
+             * @description The engine that applies, best beside the destination. The capture engine when left out.
+             */
+            engine_id?: string | null;
+            /**
+             * Parameters
+             * @description Those that differ from the stream's. Its alone are the queue's size, the output plugin and heartbeats.
+             */
+            parameters?: {
+                [key: string]: boolean | number | string;
+            };
+            /**
+             * Accept
+             * @description The consents of checks that are accepted, as the preflight names them; or a check's id alone, to accept whatever that check says.
+             */
+            accept?: string[];
+        };
         /** DestinationCreate */
         DestinationCreate: {
             /** Database Id */
@@ -4285,7 +4324,7 @@ export interface components {
         Preflight: {
             /**
              * Ready
-             * @description No check failed.
+             * @description No check failed, and whatever needs consent is accepted.
              */
             ready: boolean;
             /** Checks */
@@ -4295,6 +4334,11 @@ export interface components {
         PreflightRequest: {
             /** Source Id */
             source_id: string;
+            /**
+             * Capture Engine Id
+             * @description As for the stream that shall be made.
+             */
+            capture_engine_id?: string | null;
             /** Destinations */
             destinations: components["schemas"]["DestinationCreate"][];
             rules: components["schemas"]["TableRules"];
@@ -4302,6 +4346,11 @@ export interface components {
             parameters?: {
                 [key: string]: boolean | number | string;
             };
+            /**
+             * Accept
+             * @description The consents of checks that are accepted, as the preflight names them; or a check's id alone, to accept whatever that check says.
+             */
+            accept?: string[];
         };
         /**
          * ProblemDetails
@@ -5079,6 +5128,11 @@ export interface components {
                 [key: string]: boolean | number | string;
             };
             /**
+             * Accept
+             * @description The consents of checks that are accepted, as the preflight names them; or a check's id alone, to accept whatever that check says.
+             */
+            accept?: string[];
+            /**
              * Start
              * @description False: create it stopped.
              * @default true
@@ -5458,6 +5512,11 @@ export interface components {
             } | null;
             /** @description Which tables from now on. Tables that come in are copied, tables that go out stay as they are at the destination. The same rules again take in tables that were created since. */
             rules?: components["schemas"]["TableRules"] | null;
+            /**
+             * Accept
+             * @description The consents of checks that are accepted, as the preflight names them; or a check's id alone, to accept whatever that check says.
+             */
+            accept?: string[];
         };
         /**
          * SubjectType
@@ -8923,7 +8982,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["DestinationCreate"];
+                "application/json": components["schemas"]["DestinationAdd"];
             };
         };
         responses: {

@@ -1,12 +1,29 @@
 import { screen, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { useState } from "react";
 import { describe, expect, it } from "vitest";
 import type { Check } from "@/api/types";
 import { expectNoAxeViolations, renderUi } from "@/test/render";
 import { CheckList } from "./check-list";
-import { summary } from "./checks";
+import { isReady, summary } from "./checks";
 
+const plain = { items: [], consent: null, accepted: false };
+const leftOut: Check = {
+  ...plain,
+  id: "left_out",
+  side: "destination",
+  database_id: null,
+  title: "What the copy leaves out",
+  status: "consent",
+  detail: "The source's tables have comments.",
+  items: ["comments: public.orders"],
+  cure: "Make it yourself.",
+  sql: null,
+  consent: "left_out:1234",
+};
 const checks: Check[] = [
   {
+    ...plain,
     id: "slots",
     side: "source",
     database_id: null,
@@ -17,6 +34,7 @@ const checks: Check[] = [
     sql: null,
   },
   {
+    ...plain,
     id: "wal_level",
     side: "source",
     database_id: null,
@@ -27,6 +45,7 @@ const checks: Check[] = [
     sql: "ALTER SYSTEM SET wal_level = 'logical';",
   },
   {
+    ...plain,
     id: "schema",
     side: "destination",
     database_id: null,
@@ -48,6 +67,31 @@ describe("CheckList", () => {
     expect(first).toHaveTextContent("ALTER SYSTEM SET wal_level = 'logical';");
     expect(second).toHaveTextContent("Passed: A slot is free");
     await expectNoAxeViolations();
+  });
+
+  it("lists what must be accepted, with a box that says so", async () => {
+    function Page() {
+      const [accepted, setAccepted] = useState<string[]>([]);
+      return (
+        <>
+          <CheckList checks={[leftOut]} consents={{ accepted, onChange: setAccepted }} />
+          <output>{isReady([leftOut], accepted) ? "ready" : "not ready"}</output>
+        </>
+      );
+    }
+    renderUi(<Page />);
+    expect(screen.getByText("comments: public.orders")).toBeVisible();
+    expect(screen.getByText("not ready")).toBeVisible();
+    await userEvent.click(screen.getByRole("checkbox", { name: /Accept: What the copy leaves out/ }));
+    expect(screen.getByText("ready")).toBeVisible();
+    expect(isReady(checks, [])).toBe(false);
+    await expectNoAxeViolations();
+  });
+
+  it("asks for no consent where nothing is made", () => {
+    renderUi(<CheckList checks={[leftOut]} />);
+    expect(screen.queryByRole("checkbox")).toBeNull();
+    expect(summary([leftOut])).toBe("0 of 1 checks passed, 1 needs your consent.");
   });
 
   it("sums up", () => {

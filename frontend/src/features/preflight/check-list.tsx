@@ -1,4 +1,4 @@
-import { Box, Stack, Text, Title, VisuallyHidden } from "@mantine/core";
+import { Box, Checkbox, Stack, Text, Title, VisuallyHidden } from "@mantine/core";
 import type { Check } from "@/api/types";
 import { sentenceCase, type Tone } from "@/lib/states";
 import { CopyBlock } from "@/ui/copy-block";
@@ -9,17 +9,19 @@ import { bySide, summary } from "./checks";
 const faces: Record<Check["status"], { tone: Tone; word: string }> = {
   ok: { tone: "good", word: "Passed" },
   warning: { tone: "warning", word: "Warning" },
+  consent: { tone: "warning", word: "Needs consent" },
   failed: { tone: "bad", word: "Failed" },
 };
 
-/** Checks of databases, what failed first, each with its cure. */
-export function CheckList({
-  checks,
-  databases = {},
-}: {
+interface CheckListProps {
   checks: Check[];
   databases?: Record<string, string>;
-}) {
+  /** The consents that are given. Left out where nothing is about to be made. */
+  consents?: { accepted: readonly string[]; onChange: (accepted: string[]) => void };
+}
+
+/** Checks of databases, what failed first, each with its cure; what must be accepted has a box. */
+export function CheckList({ checks, databases = {}, consents }: CheckListProps) {
   return (
     <Stack gap="md">
       <Text size="sm" role="status" fw={550}>
@@ -36,7 +38,11 @@ export function CheckList({
           </Title>
           <ul className={classes.list}>
             {group.map((check) => (
-              <CheckRow key={`${check.id} ${check.title} ${check.detail}`} check={check} />
+              <CheckRow
+                key={`${check.id} ${check.title} ${check.detail}`}
+                check={check}
+                consents={consents}
+              />
             ))}
           </ul>
         </Box>
@@ -45,7 +51,7 @@ export function CheckList({
   );
 }
 
-function CheckRow({ check }: { check: Check }) {
+function CheckRow({ check, consents }: { check: Check; consents: CheckListProps["consents"] }) {
   const { tone, word } = faces[check.status];
   const passed = check.status === "ok";
   return (
@@ -66,6 +72,13 @@ function CheckRow({ check }: { check: Check }) {
         <Text size="sm" c="dimmed">
           {check.detail}
         </Text>
+        {check.items.length > 0 && (
+          <ul className={classes.items}>
+            {check.items.map((item) => (
+              <li key={item}>{item}</li>
+            ))}
+          </ul>
+        )}
         {check.cure && (
           <Text size="sm" mt={2} c={passed ? "dimmed" : undefined}>
             {!passed && <strong>Cure: </strong>}
@@ -82,7 +95,30 @@ function CheckRow({ check }: { check: Check }) {
             />
           </Box>
         )}
+        {consents && check.consent && <Consent check={check} consent={check.consent} {...consents} />}
       </Box>
     </li>
+  );
+}
+
+interface ConsentProps extends NonNullable<CheckListProps["consents"]> {
+  check: Check;
+  consent: string;
+}
+
+function Consent({ check, consent, accepted, onChange }: ConsentProps) {
+  return (
+    <Checkbox
+      mt={8}
+      size="sm"
+      label="I accept this"
+      aria-label={`Accept: ${check.title}`}
+      checked={accepted.includes(consent)}
+      onChange={(event) =>
+        onChange(
+          event.currentTarget.checked ? [...accepted, consent] : accepted.filter((one) => one !== consent),
+        )
+      }
+    />
   );
 }

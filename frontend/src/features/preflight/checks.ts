@@ -1,12 +1,20 @@
 import type { Check } from "@/api/types";
 
-const rank: Record<Check["status"], number> = { failed: 0, warning: 1, ok: 2 };
+const rank: Record<Check["status"], number> = { failed: 0, consent: 1, warning: 2, ok: 3 };
 
 export interface SideChecks {
   side: Check["side"];
   /** Which one of several destinations. */
   databaseId: string | null;
   group: Check[];
+}
+
+/** Nothing failed, and what must be accepted is. */
+export function isReady(checks: Check[], accepted: readonly string[]): boolean {
+  return checks.every(
+    ({ status, consent }) =>
+      status !== "failed" && (status !== "consent" || (!!consent && accepted.includes(consent))),
+  );
 }
 
 /** Source before destinations; in each, what failed before what warns before what passed. */
@@ -24,9 +32,10 @@ export function bySide(checks: Check[]): SideChecks[] {
 
 export function summary(checks: Check[]): string {
   const count = (status: Check["status"]) => checks.filter((check) => check.status === status).length;
-  const [failed, warnings] = [count("failed"), count("warning")];
+  const [failed, consents, warnings] = [count("failed"), count("consent"), count("warning")];
   const parts = [`${count("ok")} of ${checks.length} checks passed`];
   if (warnings > 0) parts.push(`${warnings} ${warnings === 1 ? "warning" : "warnings"}`);
+  if (consents > 0) parts.push(`${consents} ${consents === 1 ? "needs" : "need"} your consent`);
   if (failed > 0) parts.push(`${failed} failed`);
   return `${parts.join(", ")}.`;
 }

@@ -7,6 +7,7 @@ import { enginesQuery } from "@/api/operations";
 import { problemInWords } from "@/api/problem-in-words";
 import { parametersQuery, preflightQuery, useCreateStream } from "@/api/streams";
 import type { Database, Engine, StreamParameter } from "@/api/types";
+import { isReady } from "@/features/preflight/checks";
 import { usePreview } from "@/features/table-rules/use-preview";
 import { PageHeader } from "@/ui/page-header";
 import { ProblemAlert } from "@/ui/problem-alert";
@@ -69,6 +70,7 @@ function Wizard({ databases, engines, definitions }: WizardProps) {
   const preflight = useQuery({
     ...preflightQuery({
       source_id: body.source_id,
+      ...(body.capture_engine_id ? { capture_engine_id: body.capture_engine_id } : {}),
       destinations: body.destinations,
       rules: body.rules,
       parameters: body.parameters ?? {},
@@ -76,7 +78,8 @@ function Wizard({ databases, engines, definitions }: WizardProps) {
     enabled: step === "preflight",
   });
   // The last answer counts after the step is left, until it is asked again with other answers.
-  const preflightReady = preflight.isFetching ? null : (preflight.data?.ready ?? null);
+  const preflightReady =
+    preflight.isFetching || !preflight.data ? null : isReady(preflight.data.checks, state.accepted);
   const facts: WizardFacts = {
     engines,
     replicable: preview.isSettled ? (preview.data?.replicable ?? null) : null,

@@ -24,6 +24,8 @@ export interface WizardState {
   /** By the destination's database; what is missing is the same engine. */
   applyEngineIds: Record<string, string>;
   rules: TableRules;
+  /** Consents of checks. One that the checks ask for no longer does nothing. */
+  accepted: string[];
   parameters: Record<string, ParameterValue>;
   name: string;
   start: boolean;
@@ -35,6 +37,7 @@ export const emptyWizard: WizardState = {
   engineId: null,
   applyEngineIds: {},
   rules: { include: [{ schema: "public", table: "*" }], exclude: [] },
+  accepted: [],
   parameters: {},
   name: "",
   start: true,
@@ -68,7 +71,9 @@ export function stepFault(step: Step, state: WizardState, facts: WizardFacts): s
       return facts.replicable > 0 ? null : "The rules match no table that can be replicated.";
     case "preflight":
       if (facts.preflightReady === null) return "Wait until the checks are done.";
-      return facts.preflightReady ? null : "Cure what failed, then run the checks again.";
+      return facts.preflightReady
+        ? null
+        : "Cure what failed and run the checks again, and accept what needs your consent.";
     case "parameters":
       return anyFault(facts.definitions, { ...defaults(facts.definitions), ...state.parameters })
         ? "A value does not fit its range."
@@ -130,6 +135,7 @@ export function toStreamCreate(state: WizardState, definitions: StreamParameter[
     destinations: destinations(state),
     rules: completeRules(state.rules),
     parameters: changedValues(defaults(definitions), state.parameters),
+    ...(state.accepted.length > 0 ? { accept: state.accepted } : {}),
     start: state.start,
   };
 }

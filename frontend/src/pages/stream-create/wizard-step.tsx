@@ -89,7 +89,16 @@ export function WizardStep(props: WizardStepProps) {
           }
         >
           <QueryFaces query={preflight} inWords={problemInWords} loadingLabel="Checking the databases">
-            {(known) => <CheckList checks={known.checks} databases={names} />}
+            {(known) => (
+              <CheckList
+                checks={known.checks}
+                databases={names}
+                consents={{
+                  accepted: state.accepted,
+                  onChange: (accepted) => onChange((now) => ({ ...now, accepted })),
+                }}
+              />
+            )}
           </QueryFaces>
         </Panel>
       );

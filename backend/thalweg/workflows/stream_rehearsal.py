@@ -1,0 +1,77 @@
+"""The engine tries what it would do at a destination. What it finds becomes two checks: what stops the stream, and what
+the destination would lack."""
+
+from thalweg.db.models import EngineRow
+from thalweg.engine_client.access import client_of
+from thalweg.engine_client.client import EngineFailure
+from thalweg.engine_client.documents import RehearsalFinding
+from thalweg.inspection.checks import Checklist
+from thalweg.inspection.schemas import Check, CheckSide
+from thalweg.inspection.target import Target
+from thalweg.kernel.context import Context
+from thalweg.kernel.problems import Problem
+
+TITLE = "Definitions"
+LEFT_OUT_TITLE = "What the destination cannot have"
+
+
+async def rehearse(
+    context: Context,
+    engine: EngineRow | Problem,
+    source: Target,
+    destination: Target,
+    tables: list[tuple[str, str]],
+) -> list[Check]:
+    """`engine` is the one that applies, or why it is not known."""
+    checklist = Checklist(CheckSide.DESTINATION)
+    if isinstance(engine, Problem):
+        checklist.fail("definitions", TITLE, engine.detail, engine.cure or "Choose an engine.")
+        return checklist.checks
+    resources = context.resources
+    client = client_of(engine, resources.http, resources.secrets, resources.settings.engine_timeout)
+    try:
+        networks = resources.settings.database_networks.text
+        findings = await client.rehearse(source.for_engine(), destination.for_engine(), networks, tables)
+    except EngineFailure as failure:
+        checklist.fail(
+            "definitions", TITLE, f"{engine.name} could not try the tables' definitions: {failure.message}",
+            failure.cure or "Start the engine in the control plane's version, and check again.",
+        )  # fmt: skip
+        return checklist.checks
+    _judge(checklist, findings, len(tables))
+    return checklist.checks
+
+
+def _judge(checklist: Checklist, findings: list[RehearsalFinding], tables: int) -> None:
+    refused = [one for one in findings if one.outcome == "refused"]
+    left_out = [one for one in findings if one.outcome == "left_out"]
+    if refused:
+        checklist.fail(
+            "definitions", TITLE, "The engine tried to make the tables, and the destination would refuse them.",
+            _cures(refused), _sql(refused), [_told(one) for one in refused],
+        )  # fmt: skip
+    else:
+        checklist.ok("definitions", TITLE, f"The engine has tried to make all that is missing of {tables} tables.")
+    if left_out:
+        checklist.ask(
+            "left_out_there", LEFT_OUT_TITLE,
+            "The stream would run, and its tables at the destination would lack this.",
+            _cures(left_out), [_told(one) for one in left_out], _sql(left_out),
+        )  # fmt: skip
+    else:
+        checklist.ok("left_out_there", LEFT_OUT_TITLE, "It can have every default, constraint and index of the source.")
+
+
+def _told(one: RehearsalFinding) -> str:
+    if one.part in ("extension", "function") or not one.sqlstate:
+        return one.message
+    what = one.table if one.part in ("table", "type", "schema") else f"{one.part} {one.name} of {one.table}"
+    return f"{what}: {one.message.rstrip('.')}."
+
+
+def _cures(findings: list[RehearsalFinding]) -> str:
+    return " ".join(dict.fromkeys(one.cure for one in findings if one.cure)) or "Do what each line says."
+
+
+def _sql(findings: list[RehearsalFinding]) -> str | None:
+    return "\n".join(dict.fromkeys(one.cure_sql for one in findings if one.cure_sql)) or None

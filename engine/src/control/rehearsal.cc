@@ -1,0 +1,52 @@
+#include "control/rehearsal.h"
+
+#include <memory>
+
+#include "control/desired_parts.h"
+#include "control/strict_json.h"
+
+namespace thalweg::control {
+namespace {
+
+base::Result<std::string> read_conninfo(ObjectReader& parent, std::string_view side) {
+  const nlohmann::json* value = parent.member(side, true);
+  if (!value) return std::string{};
+  ObjectReader reader(*value, parent.pointer(side));
+  std::string conninfo = reader.string("conninfo", 1, kConninfoBytesMax);
+  THALWEG_TRY(reader.finish());
+  return conninfo;
+}
+
+}  // namespace
+
+base::Result<RehearsalRequest> parse_rehearsal(std::string_view text) {
+  THALWEG_ASSIGN(const nlohmann::json body, parse_strict(text));
+  ObjectReader reader(body, "");
+  RehearsalRequest request;
+  THALWEG_ASSIGN(request.source_conninfo.text, read_conninfo(reader, "source"));
+  THALWEG_ASSIGN(request.destination_conninfo.text, read_conninfo(reader, "destination"));
+  THALWEG_ASSIGN(base::Networks networks, read_networks(reader));
+  request.source_conninfo.within = std::make_shared<const base::Networks>(std::move(networks));
+  request.destination_conninfo.within = request.source_conninfo.within;
+  THALWEG_TRY(read_tables(reader, request.tables));
+  THALWEG_TRY(reader.finish());
+  return request;
+}
+
+nlohmann::json rehearsal_document(std::span<const RehearsalFinding> findings) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const RehearsalFinding& finding : findings) {
+    list.push_back({{"outcome", finding.refused ? "refused" : "left_out"},
+                    {"part", finding.part},
+                    {"table", finding.table},
+                    {"name", finding.name},
+                    {"message", finding.message},
+                    {"sqlstate", finding.sqlstate},
+                    {"statement", finding.statement},
+                    {"cure", finding.cure},
+                    {"cure_sql", finding.cure_sql}});
+  }
+  return {{"findings", list}};
+}
+
+}  // namespace thalweg::control

@@ -1,0 +1,79 @@
+#include "instantiation/dry_run.h"
+
+#include <fmt/format.h>
+
+#include "pg/text_array.h"
+
+namespace thalweg::instantiation {
+namespace {
+
+// A DO block takes no parameters and gives no rows: statements go in as array literals, failures come out as settings,
+// which end with the transaction. A lock that a session of somebody else's holds for long ends the wait for it.
+constexpr const char* kBlock = R"sql(
+DECLARE
+  statements text[] := {};
+  tables text[] := {};
+  others text[] := {};
+  decisive bool[] := {};
+  broken text[] := '{{}}';
+  failed int[] := '{{}}';
+  states text[] := '{{}}';
+  messages text[] := '{{}}';
+  state text;
+  message text;
+BEGIN
+  FOR i IN 1 .. cardinality(statements) LOOP
+    CONTINUE WHEN tables[i] = ANY(broken) OR others[i] = ANY(broken);
+    BEGIN
+      EXECUTE statements[i];
+    EXCEPTION WHEN OTHERS THEN
+      GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT;
+      failed := failed || (i - 1);
+      states := states || state;
+      messages := messages || message;
+      IF decisive[i] THEN broken := broken || tables[i]; END IF;
+    END;
+  END LOOP;
+  PERFORM set_config('thalweg.failed', failed::text, true), set_config('thalweg.states', states::text, true),
+          set_config('thalweg.messages', messages::text, true);
+END
+)sql";
+
+constexpr const char* kFailures =
+    "SELECT * FROM unnest(current_setting('thalweg.failed')::int[], current_setting('thalweg.states')::text[], "
+    "current_setting('thalweg.messages')::text[])";
+
+// Without it, later statements about the same table or type make no sense.
+bool is_decisive(const Statement& statement) { return statement.is_essential() && statement.part != Part::primary_key; }
+
+}  // namespace
+
+base::Result<std::vector<Refusal>> dry_run(pg::Connection& connection, const std::vector<Statement>& statements) {
+  std::vector<std::string> sql;
+  std::vector<std::string> tables;
+  std::vector<std::string> others;
+  std::vector<std::string> decisive;
+  for (const Statement& statement : statements) {
+    sql.push_back(statement.sql);
+    tables.push_back(statement.table.quoted());
+    others.push_back(statement.references.value_or(statement.table).quoted());
+    decisive.emplace_back(is_decisive(statement) ? "t" : "f");
+  }
+  const auto literal = [&](const std::vector<std::string>& array) {
+    return connection.quote_literal(pg::text_array(array));
+  };
+  const std::string block =
+      fmt::format(fmt::runtime(kBlock), literal(sql), literal(tables), literal(others), literal(decisive));
+  THALWEG_TRY(connection.script("SET LOCAL lock_timeout = '3s'; SET LOCAL statement_timeout = '60s'; DO " +
+                                connection.quote_literal(block)));
+  THALWEG_ASSIGN(pg::Rows rows, connection.query(kFailures, {}));
+  std::vector<Refusal> refusals;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    refusals.push_back({.statement = static_cast<size_t>(rows.integer(i, 0)),
+                        .sqlstate = std::string(rows.text(i, 1)),
+                        .message = std::string(rows.text(i, 2))});
+  }
+  return refusals;
+}
+
+}  // namespace thalweg::instantiation

@@ -1,0 +1,250 @@
+#include "instantiation/rehearsal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <future>
+#include <iterator>
+#include <map>
+#include <set>
+
+#include "instantiation/bookkeeping.h"
+#include "instantiation/catalogue.h"
+#include "instantiation/comparison.h"
+#include "instantiation/destination_schema.h"
+#include "instantiation/dry_run.h"
+#include "instantiation/refusal_cure.h"
+#include "instantiation/requirement.h"
+#include "instantiation/schema_plan.h"
+#include "pg/connection.h"
+
+namespace thalweg::instantiation {
+namespace {
+
+constexpr size_t kDependantsShown = 10;
+
+base::Result<pg::Connection> open(const base::Conninfo& conninfo) {
+  pg::ConnectOptions options;
+  options.application_name = "thalweg rehearsal";
+  return pg::Connection::open(conninfo, options);
+}
+
+Finding finding_of(const base::Error& error, std::string part, const TableName& about) {
+  return {.outcome = Outcome::refused,
+          .part = std::move(part),
+          .table = about.quoted(),
+          .name = about.name,
+          .message = error.message,
+          .sqlstate = error.sqlstate,
+          .statement = {},
+          .cure = std::string(base::cure_of(error.code)),
+          .cure_sql = {}};
+}
+
+// Owner: one thread. Used once.
+class Rehearsal {
+ public:
+  Rehearsal(const RehearsalOptions& options, pg::Connection source, pg::Connection destination)
+      : options_(options),
+        source_(std::move(source)),
+        destination_(std::move(destination)),
+        source_catalogue_(source_),
+        destination_catalogue_(destination_) {}
+
+  base::Result<std::vector<Finding>> run();
+
+ private:
+  base::Result<void> read_source();
+  base::Result<void> compare_tables();
+  base::Result<void> compare_types();
+  base::Result<void> compare_requirements();
+  base::Result<void> try_statements();
+  base::Result<std::vector<Statement>> plan();
+  bool is_tried(const Statement& statement) const;
+
+  const RehearsalOptions& options_;
+  pg::Connection source_, destination_;
+  Catalogue source_catalogue_, destination_catalogue_;
+  std::vector<TableShape> shapes_;  // of tables that the destination lacks
+  std::vector<TypeShape> types_;    // that tables need
+  std::set<TableName> hopeless_;    // tables that cannot be made, whose reason is a finding already
+  std::set<std::pair<TableName, std::string>> hopeless_parts_;
+  std::vector<Finding> findings_;
+};
+
+base::Result<void> Rehearsal::read_source() {
+  THALWEG_ASSIGN(Catalogue::Tables found, source_catalogue_.tables(options_.tables));
+  std::set<uint32_t> seen;
+  for (const TableName& name : options_.tables) {
+    const auto table = found.find(name);
+    if (table == found.end()) {
+      const auto gone =
+          base::fail(base::ErrorCode::missing_table, fmt::format("{} does not exist at the source.", name.quoted()));
+      findings_.push_back(finding_of(gone.error(), "table", name));
+    } else if (const auto fit = check_source_table(table->second); !fit) {
+      findings_.push_back(finding_of(fit.error(), "table", name));
+    } else {
+      THALWEG_TRY(source_catalogue_.types_of(table->second, seen, types_));
+      shapes_.push_back(std::move(table->second));
+    }
+  }
+  return {};
+}
+
+base::Result<void> Rehearsal::compare_tables() {
+  THALWEG_ASSIGN(const Catalogue::Tables there, destination_catalogue_.tables(options_.tables));
+  std::erase_if(shapes_, [&](const TableShape& shape) {
+    const auto found = there.find(shape.name);
+    if (found == there.end()) return false;
+    if (const auto same = check_same_table(shape, found->second); !same)
+      findings_.push_back(finding_of(same.error(), "table", shape.name));
+    return true;
+  });
+  return {};
+}
+
+base::Result<void> Rehearsal::compare_types() {
+  std::vector<TypeShape> missing;
+  for (TypeShape& type : types_) {
+    THALWEG_ASSIGN(const std::optional<TypeShape> there, destination_catalogue_.find_type(type.name));
+    if (there) {
+      if (const auto same = check_same_type(type, *there); !same) {
+        Finding finding = finding_of(same.error(), "type", type.name);
+        finding.cure_sql = missing_labels_sql(type, *there, destination_);
+        if (!finding.cure_sql.empty()) finding.cure = "Add the labels at the destination.";
+        findings_.push_back(std::move(finding));
+      }
+    } else if (!type.create_sql.empty()) {
+      missing.push_back(std::move(type));
+    } else if (type.extension.empty()) {  // what an extension brings is missing with the extension
+      findings_.push_back(finding_of(check_creatable(type).error(), "type", type.name));
+    }
+  }
+  types_ = std::move(missing);
+  return {};
+}
+
+base::Result<void> Rehearsal::compare_requirements() {
+  THALWEG_ASSIGN(const std::vector<Requirement> requirements, read_requirements(source_, shapes_));
+  THALWEG_ASSIGN(const std::vector<Lack> lacks, find_lacks(destination_, requirements));
+  std::map<std::string, std::vector<const Lack*>> by_cure;
+  for (const Lack& lack : lacks) by_cure[lack.statement].push_back(&lack);
+  for (const auto& [statement, group] : by_cure) {
+    const Requirement& first = *group.front()->requirement;
+    Finding finding{.outcome = Outcome::left_out,
+                    .part = first.is_extension() ? "extension" : "function",
+                    .table = group.size() == 1 ? first.table.quoted() : "",
+                    .name = first.is_extension() ? first.extension : first.function,
+                    .message = {},
+                    .sqlstate = {},
+                    .statement = {},
+                    .cure = group.front()->cure,
+                    .cure_sql = statement};
+    std::string dependants;
+    for (size_t i = 0; i < group.size(); ++i) {
+      const TableName& table = group[i]->requirement->table;
+      const std::string& part = group[i]->requirement->part;
+      const auto shape = std::ranges::find(shapes_, table, &TableShape::name);
+      const ConstraintShape* key = shape == shapes_.end() ? nullptr : shape->primary_key();
+      if (part.empty() || (key && key->name == part)) {
+        finding.outcome = Outcome::refused;
+        hopeless_.insert(table);
+      } else {
+        hopeless_parts_.emplace(table, part);
+      }
+      if (i >= kDependantsShown) continue;
+      dependants += (i > 0 ? ", " : "") + table.quoted();
+      if (!part.empty()) dependants += fmt::format(" ({})", pg::quote_identifier(part));
+    }
+    if (group.size() > kDependantsShown) dependants += fmt::format(" and {} more", group.size() - kDependantsShown);
+    finding.message =
+        fmt::format("The destination lacks the {} {}. It is needed by {}.", finding.part, finding.name, dependants);
+    findings_.push_back(std::move(finding));
+  }
+  return {};
+}
+
+bool Rehearsal::is_tried(const Statement& statement) const {
+  if (statement.references && hopeless_.contains(*statement.references)) return false;
+  return !hopeless_.contains(statement.table) && !hopeless_parts_.contains({statement.table, statement.name});
+}
+
+base::Result<std::vector<Statement>> Rehearsal::plan() {
+  std::vector<const TableShape*> tables;
+  for (const TableShape& shape : shapes_) {
+    tables.push_back(&shape);
+    for (const TableShape& partition : shape.partitions) tables.push_back(&partition);
+  }
+  THALWEG_ASSIGN(Present present, DestinationSchema(destination_, destination_catalogue_).look(tables));
+  for (const TableShape* table : tables) {
+    for (const IndexShape& index : table->indexes) {
+      if (!present.relations.contains({table->name.schema, index.name})) continue;
+      findings_.push_back({.outcome = Outcome::left_out,
+                           .part = "index",
+                           .table = table->name.quoted(),
+                           .name = index.name,
+                           .message = fmt::format("The destination has something else of the name {}.",
+                                                  TableName{table->name.schema, index.name}.quoted()),
+                           .sqlstate = {},
+                           .statement = index.definition,
+                           .cure = "Rename what is there.",
+                           .cure_sql = {}});
+    }
+  }
+  std::vector<Statement> plan;
+  const auto add = [&](std::vector<Statement> more) {
+    std::ranges::copy_if(more, std::back_inserter(plan), [&](const Statement& one) { return is_tried(one); });
+  };
+  for (const TypeShape& type : types_) add(plan_type(type, present));
+  for (const TableShape& shape : shapes_) add(plan_table(shape, present));
+  for (const TableShape* table : tables) add(plan_constraints(*table, nullptr, present));
+  for (const TableShape* table : tables) add(plan_foreign_keys(*table, nullptr));
+  return plan;
+}
+
+base::Result<void> Rehearsal::try_statements() {
+  THALWEG_ASSIGN(const std::vector<Statement> statements, plan());
+  THALWEG_TRY(destination_.script("BEGIN; SET LOCAL session_replication_role = replica"));
+  THALWEG_TRY(Bookkeeping(destination_, "").create_tables());
+  const auto refusals = dry_run(destination_, statements);
+  if (!destination_.broken()) THALWEG_TRY(destination_.script("ROLLBACK"));
+  if (!refusals) return std::unexpected(refusals.error());
+  for (const Refusal& refusal : *refusals) {
+    const Statement& statement = statements[refusal.statement];
+    const Cure cure = cure_of_refusal(refusal, source_.server_version(), destination_.server_version());
+    findings_.push_back({.outcome = statement.is_essential() ? Outcome::refused : Outcome::left_out,
+                         .part = std::string(name_of(statement.part)),
+                         .table = statement.table.quoted(),
+                         .name = statement.name,
+                         .message = refusal.message,
+                         .sqlstate = refusal.sqlstate,
+                         .statement = statement.sql,
+                         .cure = cure.words,
+                         .cure_sql = cure.sql});
+    if (cure.ends_the_rehearsal) break;
+  }
+  return {};
+}
+
+base::Result<std::vector<Finding>> Rehearsal::run() {
+  THALWEG_TRY(source_catalogue_.open());
+  THALWEG_TRY(destination_catalogue_.open());
+  THALWEG_TRY(read_source());
+  THALWEG_TRY(compare_tables());
+  THALWEG_TRY(compare_types());
+  THALWEG_TRY(compare_requirements());
+  THALWEG_TRY(try_statements());
+  return std::move(findings_);
+}
+
+}  // namespace
+
+base::Result<std::vector<Finding>> rehearse(const RehearsalOptions& options) {
+  auto opening = std::async(std::launch::async, [&] { return open(options.source_conninfo); });
+  auto destination = open(options.destination_conninfo);
+  THALWEG_ASSIGN(pg::Connection source, opening.get());
+  if (!destination) return std::unexpected(destination.error());
+  return Rehearsal(options, std::move(source), std::move(*destination)).run();
+}
+
+}  // namespace thalweg::instantiation

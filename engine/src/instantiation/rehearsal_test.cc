@@ -1,0 +1,165 @@
+#include "instantiation/rehearsal.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "pg/connection.h"
+#include "support/test_cluster.h"
+
+// Rehearsals between two databases of a real cluster.
+
+namespace thalweg::instantiation {
+namespace {
+
+class RehearsalTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    static int number = 0;
+    ++number;
+    source_name_ = "rehearsal_source_" + std::to_string(number);
+    destination_name_ = "rehearsal_destination_" + std::to_string(number);
+    run("postgres", "CREATE DATABASE " + source_name_);
+    run("postgres", "CREATE DATABASE " + destination_name_);
+  }
+
+  static std::string run(const std::string& database, const std::string& sql) {
+    auto connection = pg::Connection::open(test::shared_cluster().conninfo(database), {});
+    if (!connection) throw std::runtime_error(connection.error().message);
+    auto rows = connection->script(sql);
+    if (!rows) throw std::runtime_error(sql + ": " + rows.error().message);
+    return rows->size() > 0 ? std::string(rows->text(0, 0)) : "";
+  }
+  void at_source(const std::string& sql) { run(source_name_, sql); }
+  void at_destination(const std::string& sql) { run(destination_name_, sql); }
+
+  std::vector<Finding> rehearse_tables(const std::vector<std::string>& names) {
+    RehearsalOptions options{
+        test::shared_cluster().conninfo(source_name_), test::shared_cluster().conninfo(destination_name_), {}};
+    for (const std::string& name : names) options.tables.push_back({"public", name});
+    const std::string count = "SELECT count(*) FROM pg_class";
+    const std::string before = run(destination_name_, count);
+    auto findings = rehearse(options);
+    if (!findings) throw std::runtime_error(findings.error().message);
+    EXPECT_EQ(run(destination_name_, count), before) << "something stayed behind";
+    return *findings;
+  }
+
+  // The only finding, or one that says what there was.
+  static Finding only(const std::vector<Finding>& findings) {
+    std::string all;
+    for (const Finding& one : findings) all += one.part + " " + one.name + ": " + one.message + "\n";
+    EXPECT_EQ(findings.size(), 1u) << all;
+    return findings.empty() ? Finding{} : findings.front();
+  }
+
+  std::string source_name_, destination_name_;
+};
+
+TEST_F(RehearsalTest, FindsNothingWhereEverythingCanBeMade) {
+  at_source(R"sql(
+    CREATE TYPE mood AS ENUM ('a', 'b'); CREATE DOMAIN small AS int CHECK (VALUE < 10);
+    CREATE TABLE parent (id serial PRIMARY KEY, m mood, s small, twice int GENERATED ALWAYS AS (id * 2) STORED);
+    CREATE TABLE child (id int PRIMARY KEY REFERENCES parent, at date UNIQUE); CREATE INDEX ON child (at);
+    CREATE TABLE parts (id int PRIMARY KEY) PARTITION BY RANGE (id);
+    CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (1) TO (9); CREATE INDEX ON parts_1 (id);
+    CREATE TABLE present (id int PRIMARY KEY);
+  )sql");
+  at_destination("CREATE TABLE present (id int PRIMARY KEY); INSERT INTO present VALUES (1)");
+  EXPECT_TRUE(rehearse_tables({"parent", "child", "parts", "present"}).empty());
+}
+
+TEST_F(RehearsalTest, AnEnumWithoutALabelIsRefusedAndTheCureWorks) {
+  at_source("CREATE TYPE mood AS ENUM ('zero', 'a', 'b''s', 'c'); CREATE TABLE t (id int PRIMARY KEY, m mood[])");
+  at_destination("CREATE TYPE mood AS ENUM ('a', 'c')");
+  const Finding found = only(rehearse_tables({"t"}));
+  EXPECT_EQ(found.outcome, Outcome::refused);
+  EXPECT_EQ(found.part, "type");
+  EXPECT_NE(found.message.find("'zero'"), std::string::npos) << found.message;
+  at_destination(found.cure_sql);
+  EXPECT_EQ(run(destination_name_, "SELECT enum_range(NULL::mood)"), "{zero,a,b's,c}");
+  EXPECT_TRUE(rehearse_tables({"t"}).empty());
+}
+
+TEST_F(RehearsalTest, DomainsAndCompositesThatDifferAreRefused) {
+  at_source(R"sql(
+    CREATE DOMAIN small AS int; CREATE TYPE pair AS (a int, b text);
+    CREATE TABLE t (id int PRIMARY KEY, s small, p pair); CREATE TABLE exists (id int PRIMARY KEY, s small);
+  )sql");
+  at_destination(R"sql(
+    CREATE DOMAIN small AS int CHECK (VALUE < 10); CREATE TYPE pair AS (a int, c text);
+    CREATE TABLE exists (id int PRIMARY KEY, s small);
+  )sql");
+  const std::vector<Finding> found = rehearse_tables({"t", "exists"});
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_NE(found[0].message.find("CHECK ((VALUE < 10))"), std::string::npos) << found[0].message;
+  EXPECT_NE(found[1].message.find("(a integer, c text)"), std::string::npos) << found[1].message;
+}
+
+TEST_F(RehearsalTest, AMissingExtensionIsOneFindingWithItsCure) {
+  at_source(R"sql(
+    CREATE EXTENSION pg_trgm; CREATE EXTENSION citext;
+    CREATE TABLE t (id int PRIMARY KEY, words text, mail citext, mails citext[]);
+    CREATE INDEX t_words ON t USING gin (words gin_trgm_ops); CREATE INDEX t_mail ON t (mail);
+    CREATE TABLE u (id int PRIMARY KEY, words text); CREATE INDEX u_words ON u USING gist (words gist_trgm_ops);
+    CREATE TABLE v (id int PRIMARY KEY REFERENCES t);
+  )sql");
+  std::vector<Finding> found = rehearse_tables({"t", "u", "v"});
+  ASSERT_EQ(found.size(), 2u);
+  std::ranges::sort(found, {}, &Finding::name);
+  EXPECT_EQ(found[0].name, "citext");
+  EXPECT_EQ(found[0].outcome, Outcome::refused);
+  EXPECT_EQ(found[1].name, "pg_trgm");
+  EXPECT_EQ(found[1].outcome, Outcome::left_out);
+  EXPECT_NE(found[1].message.find("\"u\" (\"u_words\")"), std::string::npos) << found[1].message;
+  for (const Finding& one : found) at_destination(one.cure_sql);
+  EXPECT_TRUE(rehearse_tables({"t", "u", "v"}).empty());
+}
+
+TEST_F(RehearsalTest, FunctionsAreNamedWithTheirDefinition) {
+  at_source(R"sql(
+    CREATE FUNCTION tag(text) RETURNS text LANGUAGE sql IMMUTABLE AS 'SELECT upper($1)';
+    CREATE FUNCTION later() RETURNS int LANGUAGE sql AS 'SELECT 1';
+    CREATE TABLE t (id int PRIMARY KEY, d int DEFAULT later(), w text CHECK (tag(w) <> ''));
+    CREATE INDEX t_tag ON t (tag(w));
+    CREATE TABLE g (id int PRIMARY KEY, w text, x text GENERATED ALWAYS AS (tag(w)) STORED);
+  )sql");
+  const std::vector<Finding> found = rehearse_tables({"t", "g"});
+  ASSERT_EQ(found.size(), 2u);
+  for (const Finding& one : found) {
+    EXPECT_EQ(one.part, "function");
+    EXPECT_EQ(one.outcome, one.name == "public.tag(text)" ? Outcome::refused : Outcome::left_out) << one.name;
+    at_destination(one.cure_sql);
+  }
+  EXPECT_TRUE(rehearse_tables({"t", "g"}).empty());
+}
+
+TEST_F(RehearsalTest, WhatTheServerRefusesIsToldWithItsStatement) {
+  at_source(R"sql(
+    CREATE COLLATION own (locale = 'C'); CREATE TABLE t (id int PRIMARY KEY, w text COLLATE own, v text);
+    CREATE INDEX t_v ON t (v COLLATE own); CREATE TABLE u (id int PRIMARY KEY, v text); CREATE INDEX u_v ON u (v);
+    CREATE TABLE x (id int PRIMARY KEY REFERENCES t, y int REFERENCES u);
+  )sql");
+  at_destination("CREATE TABLE u_v (id int)");
+  const std::vector<Finding> found = rehearse_tables({"t", "u", "x"});
+  ASSERT_EQ(found.size(), 2u);  // nothing about what only follows from these
+  EXPECT_EQ(found[0].outcome, Outcome::left_out);
+  EXPECT_EQ(found[0].name, "u_v");
+  EXPECT_EQ(found[1].outcome, Outcome::refused);
+  EXPECT_EQ(found[1].part, "table");
+  EXPECT_EQ(found[1].sqlstate, "42704");
+  EXPECT_NE(found[1].statement.find("COLLATE"), std::string::npos);
+}
+
+TEST_F(RehearsalTest, HundredsOfTablesAtOnce) {
+  at_source(
+      "DO $$ BEGIN FOR i IN 1 .. 300 LOOP EXECUTE format('CREATE TABLE t%s (id int PRIMARY KEY, v text UNIQUE, "
+      "p int REFERENCES t%s)', i, greatest(i - 1, 1)); EXECUTE format('CREATE INDEX ON t%s (p)', i); END LOOP; END $$");
+  std::vector<std::string> names;
+  for (int i = 1; i <= 300; ++i) names.push_back("t" + std::to_string(i));
+  EXPECT_TRUE(rehearse_tables(names).empty());
+}
+
+}  // namespace
+}  // namespace thalweg::instantiation

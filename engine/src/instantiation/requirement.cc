@@ -1,0 +1,132 @@
+#include "instantiation/requirement.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+
+#include "pg/text_array.h"
+
+namespace thalweg::instantiation {
+namespace {
+
+// What the catalogs record as needed by a table's columns, expressions, constraints and indexes. Built-in objects are
+// pinned: pg_depend does not have them, and every server of that version does. An array's dependency is its element's.
+constexpr const char* kRequirements = R"sql(
+WITH wanted AS (SELECT * FROM unnest($1::oid[], $2::oid[]) w(root, oid)),
+objects AS (
+  SELECT w.root, w.oid AS relation, 'pg_class'::regclass AS class, w.oid AS object, NULL::name AS part FROM wanted w
+  UNION ALL
+  SELECT w.root, w.oid, 'pg_attrdef'::regclass, d.oid, CASE WHEN a.attgenerated = '' THEN a.attname END
+    FROM wanted w JOIN pg_attrdef d ON d.adrelid = w.oid
+    JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+  UNION ALL
+  SELECT w.root, w.oid, 'pg_constraint'::regclass, k.oid, k.conname
+    FROM wanted w JOIN pg_constraint k ON k.conrelid = w.oid
+  UNION ALL
+  SELECT w.root, w.oid, 'pg_class'::regclass, i.indexrelid, c.relname
+    FROM wanted w JOIN pg_index i ON i.indrelid = w.oid JOIN pg_class c ON c.oid = i.indexrelid
+)
+SELECT DISTINCT n.nspname, r.relname, o.part, e.extname, en.nspname, f.oid::regprocedure::text,
+       CASE WHEN f.oid IS NOT NULL THEN pg_get_functiondef(f.oid) END
+  FROM objects o
+  JOIN pg_class r ON r.oid = o.root JOIN pg_namespace n ON n.oid = r.relnamespace
+  JOIN pg_depend d ON d.classid = o.class AND d.objid = o.object AND d.deptype IN ('n', 'a') AND d.refobjid >= 16384
+  LEFT JOIN pg_type t ON d.refclassid = 'pg_type'::regclass AND t.oid = d.refobjid AND t.typelem <> 0
+  LEFT JOIN pg_depend x ON x.classid = d.refclassid AND x.deptype = 'e'
+    AND x.objid IN (d.refobjid, t.typelem)
+  LEFT JOIN pg_extension e ON e.oid = x.refobjid LEFT JOIN pg_namespace en ON en.oid = e.extnamespace
+  LEFT JOIN pg_proc f ON e.oid IS NULL AND d.refclassid = 'pg_proc'::regclass AND f.oid = d.refobjid
+    AND f.prokind = 'f'
+ WHERE e.oid IS NOT NULL OR f.oid IS NOT NULL
+ ORDER BY 1, 2, 3 NULLS FIRST, 4, 6
+)sql";
+
+struct Extension {
+  std::string schema;  // empty: it is not installed
+  bool available = false;
+};
+
+base::Result<std::map<std::string, Extension>> read_extensions(pg::Connection& destination) {
+  THALWEG_ASSIGN(pg::Rows rows, destination.query("SELECT a.name, n.nspname FROM pg_available_extensions a "
+                                                  "LEFT JOIN pg_extension e ON e.extname = a.name "
+                                                  "LEFT JOIN pg_namespace n ON n.oid = e.extnamespace",
+                                                  {}));
+  std::map<std::string, Extension> found;
+  for (size_t i = 0; i < rows.size(); ++i)
+    found[std::string(rows.text(i, 0))] = {.schema = std::string(rows.text(i, 1)), .available = true};
+  return found;
+}
+
+base::Result<std::set<std::string>> missing_functions(pg::Connection& destination,
+                                                      const std::vector<Requirement>& requirements) {
+  std::vector<std::string> wanted;
+  for (const Requirement& requirement : requirements) {
+    if (!requirement.is_extension()) wanted.push_back(requirement.function);
+  }
+  THALWEG_ASSIGN(pg::Rows rows, destination.query("SELECT DISTINCT f FROM unnest($1::text[]) f "
+                                                  "WHERE to_regprocedure(f) IS NULL",
+                                                  {pg::text_array(wanted)}));
+  std::set<std::string> missing;
+  for (size_t i = 0; i < rows.size(); ++i) missing.emplace(rows.text(i, 0));
+  return missing;
+}
+
+Lack lack_of_extension(const Requirement& requirement, const Extension& there) {
+  const std::string extension = pg::quote_identifier(requirement.extension);
+  const std::string schema = pg::quote_identifier(requirement.schema);
+  if (!there.schema.empty()) {
+    return {
+        &requirement, fmt::format("The extension is in schema {}: move it to where the source has it.", there.schema),
+        fmt::format("CREATE SCHEMA IF NOT EXISTS {};\nALTER EXTENSION {} SET SCHEMA {};", schema, extension, schema)};
+  }
+  return {&requirement,
+          there.available ? "Create the extension at the destination."
+                          : "Install the extension's package on the destination's server, then create the extension.",
+          fmt::format("CREATE SCHEMA IF NOT EXISTS {};\nCREATE EXTENSION {} SCHEMA {};", schema, extension, schema)};
+}
+
+}  // namespace
+
+base::Result<std::vector<Requirement>> read_requirements(pg::Connection& source,
+                                                         const std::vector<TableShape>& tables) {
+  std::vector<std::string> roots;
+  std::vector<std::string> oids;
+  for (const TableShape& table : tables) {
+    roots.push_back(std::to_string(table.oid));
+    oids.push_back(roots.back());
+    for (const TableShape& partition : table.partitions) {
+      roots.push_back(std::to_string(table.oid));
+      oids.push_back(std::to_string(partition.oid));
+    }
+  }
+  THALWEG_ASSIGN(pg::Rows rows, source.query(kRequirements, {pg::text_array(roots), pg::text_array(oids)}));
+  std::vector<Requirement> found;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    found.push_back({.extension = std::string(rows.text(i, 3)),
+                     .function = std::string(rows.text(i, 5)),
+                     .schema = std::string(rows.text(i, 4)),
+                     .definition = std::string(rows.text(i, 6)),
+                     .table = {std::string(rows.text(i, 0)), std::string(rows.text(i, 1))},
+                     .part = std::string(rows.text(i, 2))});
+  }
+  return found;
+}
+
+base::Result<std::vector<Lack>> find_lacks(pg::Connection& destination, const std::vector<Requirement>& requirements) {
+  THALWEG_ASSIGN(const auto extensions, read_extensions(destination));
+  THALWEG_ASSIGN(const auto missing, missing_functions(destination, requirements));
+  std::vector<Lack> lacks;
+  for (const Requirement& requirement : requirements) {
+    if (requirement.is_extension()) {
+      const auto there = extensions.find(requirement.extension);
+      const Extension extension = there == extensions.end() ? Extension{} : there->second;
+      if (extension.schema != requirement.schema) lacks.push_back(lack_of_extension(requirement, extension));
+    } else if (missing.contains(requirement.function)) {
+      lacks.push_back({&requirement, "Create the function at the destination.", requirement.definition + ";"});
+    }
+  }
+  return lacks;
+}
+
+}  // namespace thalweg::instantiation

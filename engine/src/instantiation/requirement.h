@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "instantiation/shape.h"
+#include "pg/connection.h"
+
+// What tables need beside their types, and the engine does not bring: extensions, and functions that defaults,
+// generated columns, checks and indexes call.
+
+namespace thalweg::instantiation {
+
+struct Requirement {
+  std::string extension;   // empty: a function that belongs to none
+  std::string function;    // with its argument types, schema-qualified; empty: an extension
+  std::string schema;      // of the extension
+  std::string definition;  // of the function, as SQL
+
+  TableName table;   // that needs it
+  std::string part;  // its column, constraint or index; empty: its types or generated columns, which are the table
+
+  bool is_extension() const { return !extension.empty(); }
+};
+
+// Of the tables and their partitions; one entry for each part that needs it.
+base::Result<std::vector<Requirement>> read_requirements(pg::Connection& source, const std::vector<TableShape>& tables);
+
+struct Lack {
+  const Requirement* requirement;
+  std::string cure;       // in words
+  std::string statement;  // the cure as SQL
+};
+// The requirements that the destination does not meet.
+base::Result<std::vector<Lack>> find_lacks(pg::Connection& destination, const std::vector<Requirement>& requirements);
+
+}  // namespace thalweg::instantiation

@@ -1,0 +1,140 @@
+#include "instantiation/schema_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "instantiation/ddl.h"
+
+namespace thalweg::instantiation {
+namespace {
+
+using Plan = std::vector<Statement>;
+
+void plan_schema(const std::string& schema, Present& present, Plan& plan) {
+  if (!present.schemas.insert(schema).second) return;
+  plan.push_back({.part = Part::schema,
+                  .table = {schema, ""},
+                  .name = schema,
+                  .sql = "CREATE SCHEMA " + pg::quote_identifier(schema),
+                  .references = {}});
+}
+
+bool has_constraint(const TableShape* there, const std::string& name) {
+  return there && std::ranges::find(there->constraints, name, &ConstraintShape::name) != there->constraints.end();
+}
+
+}  // namespace
+
+std::string_view name_of(Part part) {
+  switch (part) {
+    case Part::schema:
+      return "schema";
+    case Part::type:
+      return "type";
+    case Part::sequence:
+      return "sequence";
+    case Part::table:
+      return "table";
+    case Part::partition:
+      return "partition";
+    case Part::column_default:
+      return "default of";
+    case Part::primary_key:
+      return "primary key";
+    case Part::constraint:
+      return "constraint";
+    case Part::index:
+      return "index";
+    case Part::foreign_key:
+      return "foreign key";
+  }
+  return "";
+}
+
+std::string Statement::what() const {
+  return fmt::format("{}: {} {}", table.quoted(), name_of(part), pg::quote_identifier(name));
+}
+
+std::vector<TableName> relations_of(const TableShape& table) {
+  std::vector<TableName> relations;
+  for (const SequenceShape& sequence : table.sequences) relations.push_back(sequence.name);
+  // An index's name is of its table's schema, whatever relation has it.
+  for (const IndexShape& index : table.indexes) relations.push_back({table.name.schema, index.name});
+  for (const ConstraintShape& constraint : table.constraints) {
+    if (constraint.references) relations.push_back(*constraint.references);
+  }
+  return relations;
+}
+
+Plan plan_type(const TypeShape& type, Present& present) {
+  Plan plan;
+  plan_schema(type.name.schema, present, plan);
+  for (const std::string& sql : type.create_sql)
+    plan.push_back({.part = Part::type, .table = type.name, .name = type.name.name, .sql = sql, .references = {}});
+  return plan;
+}
+
+Plan plan_table(const TableShape& table, Present& present) {
+  Plan plan;
+  const auto add = [&](Part part, const TableName& of, const std::string& name, std::string sql) {
+    plan.push_back({.part = part, .table = of, .name = name, .sql = std::move(sql), .references = {}});
+  };
+  plan_schema(table.name.schema, present, plan);
+  std::vector<const SequenceShape*> owned;
+  for (const SequenceShape& sequence : table.sequences) {
+    plan_schema(sequence.name.schema, present, plan);
+    if (!present.relations.insert(sequence.name).second) continue;
+    add(Part::sequence, sequence.name, sequence.name.name, create_sequence_sql(sequence));
+    if (!sequence.owner_column.empty()) owned.push_back(&sequence);
+  }
+  add(Part::table, table.name, table.name.name, create_table_sql(table));
+  present.relations.insert(table.name);
+  for (const TableShape& partition : table.partitions) {
+    plan_schema(partition.name.schema, present, plan);
+    add(Part::partition, table.name, partition.name.name, create_partition_sql(partition));
+    present.relations.insert(partition.name);
+  }
+  for (const ColumnShape& column : table.columns) {
+    if (column.default_expression.empty() || column.generated != 0) continue;
+    add(Part::column_default, table.name, column.name, set_default_sql(table, column));
+  }
+  for (const SequenceShape* sequence : owned)
+    add(Part::sequence, table.name, sequence->name.name, own_sequence_sql(table, *sequence));
+  if (const ConstraintShape* key = table.primary_key())
+    add(Part::primary_key, table.name, key->name, add_constraint_sql(table.name, *key));
+  return plan;
+}
+
+Plan plan_constraints(const TableShape& table, const TableShape* there, Present& present) {
+  Plan plan;
+  for (const ConstraintShape& constraint : table.constraints) {
+    if (constraint.kind == 'p' || constraint.kind == 'f' || has_constraint(there, constraint.name)) continue;
+    plan.push_back({.part = Part::constraint,
+                    .table = table.name,
+                    .name = constraint.name,
+                    .sql = add_constraint_sql(table.name, constraint),
+                    .references = {}});
+  }
+  for (const IndexShape& index : table.indexes) {
+    if (!present.relations.insert({table.name.schema, index.name}).second) continue;
+    plan.push_back(
+        {.part = Part::index, .table = table.name, .name = index.name, .sql = index.definition, .references = {}});
+  }
+  return plan;
+}
+
+Plan plan_foreign_keys(const TableShape& table, const TableShape* there) {
+  Plan plan;
+  for (const ConstraintShape& constraint : table.constraints) {
+    if (constraint.kind != 'f' || has_constraint(there, constraint.name)) continue;
+    plan.push_back({.part = Part::foreign_key,
+                    .table = table.name,
+                    .name = constraint.name,
+                    .sql = add_constraint_sql(table.name, constraint),
+                    .references = constraint.references});
+  }
+  return plan;
+}
+
+}  // namespace thalweg::instantiation

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "instantiation/shape.h"
+
+// The statements that make a stream's tables at the destination, in order. Pure functions: destination_schema runs
+// them, rehearsal tries them.
+
+namespace thalweg::instantiation {
+
+enum class Part {
+  schema,
+  type,
+  sequence,
+  table,
+  partition,
+  column_default,
+  primary_key,
+  constraint,
+  index,
+  foreign_key
+};
+std::string_view name_of(Part part);  // as a message says it: "foreign key"
+
+struct Statement {
+  Part part;
+  TableName table;   // that needs it; of a type or a sequence: itself
+  std::string name;  // of the column, constraint or index; empty where the part is the table
+  std::string sql;
+  std::optional<TableName> references;  // of a foreign key
+
+  // What a table can do without is left out with a warning where the destination refuses it.
+  bool is_essential() const { return part < Part::column_default || part == Part::primary_key; }
+  std::string what() const;  // `"public"."t": index "i"`
+};
+
+// What the destination has, of what the plan may name. The plan adds what it makes.
+struct Present {
+  std::set<std::string> schemas;
+  std::set<TableName> relations;
+};
+// The relations to look up for Present: sequences, indexes, and the tables that foreign keys name.
+std::vector<TableName> relations_of(const TableShape& table);
+
+// Before the copy. `type` must be missing, and have create_sql.
+std::vector<Statement> plan_type(const TypeShape& type, Present& present);
+// The table with its partitions, sequences, defaults and primary key. It must be missing.
+std::vector<Statement> plan_table(const TableShape& table, Present& present);
+
+// After the copy. `there`: the table as the destination has it, or nullptr when the plan makes it.
+std::vector<Statement> plan_constraints(const TableShape& table, const TableShape* there, Present& present);
+std::vector<Statement> plan_foreign_keys(const TableShape& table, const TableShape* there);
+
+}  // namespace thalweg::instantiation
