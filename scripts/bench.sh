@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Runs a benchmark, or all of them, one after another, and then renews the plots of docs/results.
-# usage: scripts/bench.sh all|results|queue|metadata|staged|staged1|bigtx|drain|latency|wan|fanout|spill|hotkeys|charts|console [ARGUMENT...]
+# usage: scripts/bench.sh all|results|queue|metadata|staged|staged1|bigtx|drain|latency|wan|fanout|spill|hotkeys|copy|charts|console [ARGUMENT...]
 set -euo pipefail
 source "$(dirname "$0")/settings.sh"
 for part in steps node builds; do
   # shellcheck source=/dev/null
   source "$THALWEG_ROOT/scripts/lib/$part.sh"
 done
-scenarios=(staged staged1 bigtx drain latency wan fanout spill hotkeys queue metadata charts)
+scenarios=(staged staged1 bigtx drain latency wan fanout spill hotkeys copy queue metadata charts)
 results=$THALWEG_ROOT/docs/results
 scenario=${1:-staged}
 shift || true
@@ -15,7 +15,10 @@ export THALWEG_LOCK=requirements-dev.lock
 export PYTHONPATH=$THALWEG_ROOT/engine/test/system:$THALWEG_ROOT/engine/bench:$THALWEG_ROOT/scripts
 export THALWEG_ENGINE=$THALWEG_BUILD/release/src/daemon/thalwegd
 packages=(build extension runtime)
-case $scenario in charts | console) packages+=(test) ;; esac # Chromium
+case $scenario in
+  charts | console) packages+=(test) ;; # Chromium
+  copy) packages+=(bench) ;;
+esac
 if [[ -z ${THALWEG_GUARDED:-} ]]; then
   step "install packages" "run apt-get by hand and read what it says" "$THALWEG_ROOT/scripts/install.sh" "${packages[@]}"
   step "build venv" "check that the package index answers" build_venv

@@ -42,6 +42,10 @@ def _drain(document: Document) -> str:
     return svg.bars("drain: time to catch up", "seconds", _by_method(document, "seconds"))
 
 
+def _copy(document: Document) -> str:
+    return svg.bars("copy: until all of it is there", "seconds", _by_method(document, "seconds"))
+
+
 def _bigtx(document: Document) -> str:
     drained = _by_method(document, "seconds", live=None)
     live = _by_method(document, "after_commit_seconds", live=True)
@@ -122,6 +126,8 @@ SCENARIOS = [
     Scenario("fanout", "Several destinations", "above 1: Thalweg's source CPU stays flat, native's walsenders multiply",
              "Seed 000, figure 4: one capture feeds many propagations and applies, so the source is decoded once.",
              _fanout, versus_native=True),
+    Scenario("copy", "The initial copy", "1.25 or more over the fastest of the others",
+             "Not in the paper, whose instantiation was an export and an import.", _copy),
     Scenario("queue", "The queue", "above 1",
              "Seed 000, figure 14: 5 500 LCR/s with the latch-based queue, 21 000 to 25 000 with the latch-free one.",
              _lines("consumers", ("wait-free", "spmc_per_second"), ("mutex", "mutex_per_second"))),
