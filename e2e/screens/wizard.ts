@@ -52,7 +52,9 @@ export class Wizard {
 
   /** What the copy leaves out of the tables is known to whoever makes the stream. */
   async accept(title: string): Promise<void> {
-    await this.step("Preflight").getByRole("checkbox", { name: `Accept: ${title}` }).check();
+    await this.step("Preflight")
+      .getByRole("checkbox", { name: `Accept: ${title}` })
+      .check();
   }
 
   async runPreflightAgain(): Promise<void> {
