@@ -21,6 +21,7 @@ from thalweg.features.health.router import router as health
 from thalweg.features.history.router import router as history
 from thalweg.features.identity.router import router as identity
 from thalweg.features.operations.router import router as operations
+from thalweg.features.slots.router import router as slots
 from thalweg.features.streams.router import router as streams
 from thalweg.features.topology.router import router as topology
 from thalweg.features.tracking.router import router as tracking
@@ -67,7 +68,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )  # fmt: skip
     app.state.settings = settings
     routers = (
-        identity, databases, engines, workflows, streams, history, tracking, operations, topology, advisor,
+        identity, databases, engines, workflows, streams, history, tracking, operations, topology, slots, advisor,
         advisor_cures, alerts, events, audit,
     )  # fmt: skip
     api = APIRouter(prefix=API_PREFIX)

@@ -45,6 +45,7 @@ const entries = [
   "Advisor",
   "Alerts",
   "Databases",
+  "Slots",
   "Engines",
   "Operations",
   "Audit",

@@ -23,6 +23,7 @@ export class Shell {
       | "Advisor"
       | "Alerts"
       | "Databases"
+      | "Slots"
       | "Engines"
       | "Operations"
       | "Audit"

@@ -20,6 +20,7 @@ from thalweg.cli.commands import (
     engines,
     monitoring,
     session,
+    slots,
     streams,
     tokens,
     users,
@@ -64,6 +65,7 @@ commands.add_typer(advisor.app, name="advisor")
 commands.add_typer(databases.app, name="databases")
 commands.add_typer(streams.app, name="streams")
 commands.add_typer(destinations.app, name="destinations")
+commands.add_typer(slots.app, name="slots")
 commands.add_typer(engines.app, name="engines")
 commands.add_typer(users.app, name="users")
 commands.add_typer(tokens.app, name="tokens")

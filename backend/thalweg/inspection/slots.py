@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from psycopg import errors
 from pydantic import BaseModel
 
 from thalweg.inspection.connection import Connection, connected, read_all, read_one, read_system_identifier
+from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.target import Target
 
 # On a standby there is no current WAL position of its own: what it has replayed is its end.
@@ -22,6 +24,7 @@ SELECT slot_name, plugin, slot_type, database, temporary, active, active_pid, wa
        to_jsonb(s) ->> 'invalidation_reason' AS invalidation_reason
   FROM pg_replication_slots s ORDER BY slot_name
 """
+DROP = "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %(name)s"
 
 
 class SlotState(BaseModel):
@@ -84,3 +87,25 @@ def _slot(row: dict[str, Any], end: int) -> SlotState:
         xmin_age=row["xmin_age"], catalog_xmin_age=row["catalog_xmin_age"],
         invalidation_reason=row["invalidation_reason"],
     )  # fmt: skip
+
+
+async def drop_slot_at(target: Target, name: str, timeout: int) -> bool:
+    """False: the server has no such slot. Raises ConnectionFailure; `timeout` is in seconds."""
+    async with connected(target, timeout, read_only=False) as connection:
+        try:
+            return bool(await read_all(connection, DROP, {"name": name}))
+        except errors.UndefinedObject:
+            return False  # Dropped between the look and the drop.
+        except errors.ObjectInUse as error:
+            raise ConnectionFailure("slot_in_use", str(error).strip(), "Stop whoever reads from it first.") from error
+        except errors.InsufficientPrivilege as error:
+            raise ConnectionFailure(
+                "insufficient_privilege", str(error).strip(),
+                f"Run the SQL as a user with REPLICATION: {target.user} has it not.",
+                f"SELECT pg_drop_replication_slot('{name}')",
+            ) from error  # fmt: skip
+
+
+def version_text(number: int) -> str | None:
+    """150012 is 15.12. None: unknown."""
+    return f"{number // 10000}.{number % 10000}" if number else None

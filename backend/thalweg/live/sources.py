@@ -10,9 +10,11 @@ from thalweg.db.readings import readings_of
 from thalweg.inspection.slots import SlotState, SourceState
 from thalweg.live.marks import Marks
 
+SLOT_PREFIX = "thalweg_"
+
 
 def slot_name(stream_id: str) -> str:
-    return f"thalweg_{stream_id}"
+    return SLOT_PREFIX + stream_id
 
 
 class SourceReading(BaseModel):

@@ -25,8 +25,8 @@ from thalweg.workers import repository
 
 AT_ONCE_MAX = 8
 CERTIFICATES_EVERY = timedelta(hours=1)
-OTHERS_EVERY = timedelta(seconds=60)
-"""Servers that are no stream's source are asked less often: only to show their slots."""
+OTHERS_EVERY = timedelta(seconds=20)
+"""Servers that are no stream's source are asked less often: only to show their slots. Often enough to know growth."""
 SLOT_FRESH = timedelta(seconds=60)
 HTTPS_PORT = 443
 log = structlog.get_logger(__name__)

@@ -14,6 +14,7 @@ export const keys = {
   databasePreflight: (id: string, role: string) => ["databases", id, "preflight", role] as const,
   preview: (body: unknown) => ["preview-tables", body] as const,
   preflight: (body: unknown) => ["preflight", body] as const,
+  slots: ["slots"] as const,
   engines: ["engines"] as const,
   operations: ["operations"] as const,
   users: ["users"] as const,

@@ -7,6 +7,7 @@ import {
   IconHistory,
   IconLayoutDashboard,
   IconListCheck,
+  IconPlugConnected,
   IconSettings,
   IconStethoscope,
 } from "@tabler/icons-react";
@@ -18,6 +19,7 @@ const entries = [
   { to: "/advisor", label: "Advisor", icon: IconStethoscope, under: [] },
   { to: "/alerts", label: "Alerts", icon: IconBell, under: [] },
   { to: "/databases", label: "Databases", icon: IconDatabase, under: [] },
+  { to: "/slots", label: "Slots", icon: IconPlugConnected, under: [] },
   { to: "/engines", label: "Engines", icon: IconCpu, under: [] },
   { to: "/operations", label: "Operations", icon: IconListCheck, under: [] },
   { to: "/audit", label: "Audit", icon: IconHistory, under: [] },

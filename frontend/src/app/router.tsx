@@ -79,6 +79,12 @@ const database = createRoute({
   }),
 });
 
+const slots = createRoute({
+  getParentRoute: () => shell,
+  path: "/slots",
+  component: lazyRouteComponent(() => import("@/pages/slots/slots-page"), "SlotsPage"),
+});
+
 const topology = createRoute({
   getParentRoute: () => shell,
   path: "/topology",
@@ -145,6 +151,7 @@ const routeTree = root.addChildren([
     alerts,
     databases,
     database,
+    slots,
     topology,
     advisor,
     advisorRun,

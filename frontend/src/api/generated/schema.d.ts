@@ -933,6 +933,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/slots": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Slots
+         * @description The replication slots of every server that has a registered database, also those that are not Thalweg's.
+         */
+        get: operations["slots_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/databases/{database_id}/slots/{slot_name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Drop Slot
+         * @description Drop an orphan: a slot that looks like a stream's and belongs to none. Refused while somebody reads from it.
+         *
+         *     Another Thalweg that captures from the same server makes slots of the same form: its streams are not known here.
+         */
+        delete: operations["slots_drop"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/advisor/analysis": {
         parameters: {
             query?: never;
@@ -4797,6 +4839,99 @@ export interface components {
             /** Enabled */
             enabled?: boolean | null;
         };
+        /** ServerSlot */
+        ServerSlot: {
+            /** Name */
+            name: string;
+            /**
+             * Slot Type
+             * @description logical or physical.
+             */
+            slot_type: string;
+            /** Plugin */
+            plugin: string | null;
+            /**
+             * Database
+             * @description The one that it decodes, by its name at the server.
+             */
+            database: string | null;
+            /** Temporary */
+            temporary: boolean;
+            /**
+             * Active
+             * @description Somebody reads from it now.
+             */
+            active: boolean;
+            /** Active Pid */
+            active_pid: number | null;
+            /**
+             * Wal Status
+             * @description reserved, extended, unreserved (about to be lost) or lost. Null: it reserves nothing yet.
+             */
+            wal_status: string | null;
+            /**
+             * Invalidation Reason
+             * @description Why it is lost, from PostgreSQL 17 on.
+             */
+            invalidation_reason: string | null;
+            /**
+             * Retained Bytes
+             * @description WAL that the server keeps for it: from its restart position on.
+             */
+            retained_bytes: number;
+            /**
+             * Retained Age Seconds
+             * @description How long ago the oldest of it was written. Null: before anybody looked.
+             */
+            retained_age_seconds: number | null;
+            /**
+             * Growth Bytes Per Second
+             * @description Of the retained WAL, over the last minute. Null: not observed long enough.
+             */
+            growth_bytes_per_second: number | null;
+            /**
+             * Safe Bytes
+             * @description WAL that may be written before the slot is lost. Null: max_slot_wal_keep_size sets no limit.
+             */
+            safe_bytes: number | null;
+            /**
+             * Seconds To Full
+             * @description Until the slot is lost, at the present growth. Null: no limit, or no growth.
+             */
+            seconds_to_full: number | null;
+            /** Restart Lsn */
+            restart_lsn: string | null;
+            /** Confirmed Lsn */
+            confirmed_lsn: string | null;
+            /**
+             * Xmin Age
+             * @description Transactions since the oldest whose rows it keeps vacuum from removing.
+             */
+            xmin_age: number | null;
+            /**
+             * Catalog Xmin Age
+             * @description The same of system catalogues.
+             */
+            catalog_xmin_age: number | null;
+            /**
+             * Read At
+             * Format: date-time
+             */
+            read_at: string;
+            owner: components["schemas"]["SlotOwner"];
+            /** @description Null where no stream here owns it. */
+            stream: components["schemas"]["SlotStream"] | null;
+            /**
+             * Why No Forecast
+             * @description Why `seconds_to_full` is not known, in a sentence. Null where it is.
+             */
+            why_no_forecast: string | null;
+            /**
+             * Drop Sql
+             * @description Of an orphan: what `slots_drop` runs at the server.
+             */
+            drop_sql: string | null;
+        };
         /**
          * Session
          * @description The session of the browser: the cookie is HttpOnly, so `csrf_token` is read from here.
@@ -4902,6 +5037,83 @@ export interface components {
              * Format: date-time
              */
             read_at: string;
+        };
+        /** SlotDatabase */
+        SlotDatabase: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Dbname */
+            dbname: string;
+        };
+        /**
+         * SlotOwner
+         * @description ORPHAN: it has the name of a stream's slot, and there is no such stream.
+         * @enum {string}
+         */
+        SlotOwner: "stream" | "orphan" | "other";
+        /**
+         * SlotServer
+         * @description One address. What it says comes through the connection of one of its registered databases.
+         */
+        SlotServer: {
+            /**
+             * Address
+             * @description host:port
+             */
+            address: string;
+            /**
+             * Databases
+             * @description The registered ones, sources of streams first.
+             */
+            databases: components["schemas"]["SlotDatabase"][];
+            /**
+             * Version
+             * @description Such as 15.12. Null: it has never been read.
+             */
+            version: string | null;
+            /** Asked At */
+            asked_at: string | null;
+            /**
+             * Read At
+             * @description When it last answered; what is shown is of then.
+             */
+            read_at: string | null;
+            /**
+             * Failure
+             * @description Why it did not answer when it was last asked.
+             */
+            failure: string | null;
+            /**
+             * Current Lsn
+             * @description The end of its write-ahead log.
+             */
+            current_lsn: string | null;
+            /**
+             * Slots Max
+             * @description max_replication_slots.
+             */
+            slots_max: number | null;
+            /**
+             * Keep Bytes
+             * @description max_slot_wal_keep_size. Null: no limit, or never read.
+             */
+            keep_bytes: number | null;
+            /** Slots */
+            slots: components["schemas"]["ServerSlot"][];
+        };
+        /** SlotServers */
+        SlotServers: {
+            /** Servers */
+            servers: components["schemas"]["SlotServer"][];
+        };
+        /** SlotStream */
+        SlotStream: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
         };
         /** SourceTable */
         SourceTable: {
@@ -11210,6 +11422,155 @@ export interface operations {
             };
             /** @description Not allowed */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    slots_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SlotServers"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    slots_drop: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                database_id: string;
+                slot_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -1,0 +1,249 @@
+"""Slots of whole servers: real ones, whose they are, what becomes of them, and the end of orphans."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncGenerator, Generator
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+from fastapi import FastAPI
+
+from tests.conftest import Sides, Users
+from tests.features.test_streams import created
+from tests.support.engine_double import EngineDouble
+from tests.support.servers import postgres_binaries
+from tests.support.serving import eventually
+from tests.test_collector import collector  # noqa: F401
+from tests.test_commands import Shell, shell, with_token  # noqa: F401
+from thalweg.features.slots.schemas import SlotOwner
+from thalweg.features.slots.service import owner_of, why_no_forecast
+from thalweg.inspection.slots import SlotState, SourceState
+from thalweg.kernel.clock import now
+from thalweg.kernel.principal import Role
+from thalweg.kernel.settings import Settings
+from thalweg.live import backlog as backlogs
+from thalweg.live.sources import SourceReading
+from thalweg.workers import sources
+
+ORPHAN, OTHERS = "thalweg_000orphan000", "somebody_elses"
+
+
+@pytest.fixture(autouse=True)
+def quick(app: FastAPI, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.sources_interval = 0.1
+    monkeypatch.setattr(sources, "OTHERS_EVERY", timedelta(seconds=0.1))
+    monkeypatch.setattr(backlogs, "GROWTH_SPAN_MIN", backlogs.GROWTH_WINDOW / 120)
+
+
+@pytest.fixture
+def slots(sides: Sides) -> Generator[Sides, None, None]:
+    make = "SELECT pg_create_logical_replication_slot('{}', 'test_decoding')"
+    sides.on_source(make.format(ORPHAN), "SELECT pg_create_physical_replication_slot('somebody_elses', true)")
+    yield sides
+    sides.on_source("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots")
+
+
+async def make_own(sides: Sides, name: str) -> None:
+    """In a thread: the server waits for open transactions, and the collector's are of this one."""
+    await asyncio.to_thread(sides.on_source, f"SELECT pg_create_logical_replication_slot('{name}', 'pgoutput')")
+
+
+async def shown(client: httpx.AsyncClient, *names: str) -> dict[str, dict[str, Any]]:
+    """The one server's slots by name, once it has these."""
+
+    async def there() -> dict[str, dict[str, Any]] | None:
+        (server,) = (await client.get("/api/v1/slots")).json()["servers"]
+        found = {slot["name"]: slot for slot in server["slots"]}
+        return found if found.keys() >= set(names) else None
+
+    return dict(await eventually(there))
+
+
+async def test_every_slot_of_a_server_with_whose_it_is(
+    operator: httpx.AsyncClient,
+    viewer: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    slots: Sides,
+    collector: Any,  # noqa: F811
+) -> None:
+    stream = await created(operator, registered)
+    own = f"thalweg_{stream['id']}"
+    await make_own(slots, own)
+    found = await shown(viewer, own, ORPHAN, OTHERS)
+    assert found[own]["owner"] == "stream"
+    assert found[own]["stream"] == {"id": stream["id"], "name": stream["name"]}
+    assert (found[own]["plugin"], found[own]["database"]) == ("pgoutput", slots.source["dbname"])
+    assert found[own]["drop_sql"] is None
+    assert (found[ORPHAN]["owner"], found[ORPHAN]["stream"]) == ("orphan", None)
+    assert found[ORPHAN]["drop_sql"] == f"SELECT pg_drop_replication_slot('{ORPHAN}')"
+    assert (found[OTHERS]["owner"], found[OTHERS]["slot_type"], found[OTHERS]["plugin"]) == ("other", "physical", None)
+    assert (found[OTHERS]["wal_status"], found[OTHERS]["active"]) == ("reserved", False)
+    assert found[ORPHAN]["catalog_xmin_age"] >= 0
+    (server,) = (await viewer.get("/api/v1/slots")).json()["servers"]
+    # Both databases are at the one server; that of the stream's source comes first.
+    assert [one["id"] for one in server["databases"]] == [registered["source"], registered["destination"]]
+    assert (server["failure"], server["keep_bytes"]) == (None, None)
+    assert re.fullmatch(r"[0-9]+\.[0-9]+", server["version"])
+
+
+async def test_a_slot_that_grows_without_a_limit_says_why_nobody_knows_when_the_disk_is_full(
+    viewer: httpx.AsyncClient,
+    registered: dict[str, str],
+    slots: Sides,
+    collector: Any,  # noqa: F811
+) -> None:
+    async def grows() -> str | None:
+        slots.on_source("SELECT pg_logical_emit_message(false, 'a test', repeat('x', 100000))")
+        slot = (await shown(viewer, OTHERS))[OTHERS]
+        return slot["why_no_forecast"] if (slot["growth_bytes_per_second"] or 0) > 0 else None
+
+    assert "max_slot_wal_keep_size sets no limit" in await eventually(grows)
+    slots.cluster.execute("ALTER SYSTEM SET max_slot_wal_keep_size = '1GB'", "SELECT pg_reload_conf()")
+    try:
+
+        async def ends() -> dict[str, Any] | None:
+            slots.on_source("SELECT pg_logical_emit_message(false, 'a test', repeat('x', 100000))")
+            slot = (await shown(viewer, OTHERS))[OTHERS]
+            return slot if slot["seconds_to_full"] is not None else None
+
+        slot = await eventually(ends)
+        assert slot["why_no_forecast"] is None
+        assert slot["seconds_to_full"] == pytest.approx(slot["safe_bytes"] / slot["growth_bytes_per_second"])
+    finally:
+        slots.cluster.execute("ALTER SYSTEM RESET max_slot_wal_keep_size", "SELECT pg_reload_conf()")
+
+
+async def test_an_orphan_is_dropped_and_the_audit_has_what_it_was(
+    operator: httpx.AsyncClient,
+    admin: httpx.AsyncClient,
+    viewer: httpx.AsyncClient,
+    registered: dict[str, str],
+    slots: Sides,
+    collector: Any,  # noqa: F811
+) -> None:
+    await shown(viewer, ORPHAN)
+    path = f"/api/v1/databases/{registered['source']}/slots/{ORPHAN}"
+    assert (await viewer.delete(path)).status_code == 403
+    assert (await operator.delete(path)).status_code == 204
+    left = await asyncio.to_thread(_names, slots)
+    assert left == {OTHERS}
+    entry = (await admin.get("/api/v1/audit")).json()["items"][0]
+    assert (entry["action"], entry["target_name"], entry["after"]) == ("slots_drop", "shop", {"slot": ORPHAN})
+    assert (entry["before"]["name"], entry["before"]["plugin"]) == (ORPHAN, "test_decoding")
+    again = await operator.delete(path)
+    assert (again.status_code, again.json()["code"]) == (404, "not_found")
+
+
+def _names(sides: Sides) -> set[str]:
+    with psycopg.connect(host="127.0.0.1", port=sides.cluster.port, user="postgres", dbname="postgres") as session:
+        return {str(row[0]) for row in session.execute("SELECT slot_name FROM pg_replication_slots").fetchall()}
+
+
+@pytest.fixture
+async def reader(slots: Sides) -> AsyncGenerator[None, None]:
+    """Somebody who reads from the orphan."""
+    given = slots.source
+    process = await asyncio.create_subprocess_exec(
+        str(postgres_binaries() / "pg_recvlogical"), "--start", "--slot", ORPHAN, "--file", "-", "--no-loop",
+        "--dbname", f"host={given['host']} port={given['port']} dbname={given['dbname']} user=postgres",
+        stdout=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+    yield
+    process.terminate()
+    await process.wait()
+
+
+async def test_what_is_read_or_owned_or_not_ours_stays(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    slots: Sides,
+    collector: Any,  # noqa: F811
+    reader: None,
+) -> None:
+    stream = await created(operator, registered)
+    own = f"thalweg_{stream['id']}"
+    await make_own(slots, own)
+
+    async def refused(name: str, side: str = "source") -> dict[str, Any]:
+        answer = await operator.delete(f"/api/v1/databases/{registered[side]}/slots/{name}")
+        assert not answer.is_success
+        return dict(answer.json())
+
+    async def is_read() -> bool:
+        return bool((await shown(operator, ORPHAN))[ORPHAN]["active"])
+
+    await eventually(is_read)
+    in_use = await refused(ORPHAN)
+    assert (in_use["status"], in_use["code"]) == (409, "slot_in_use")
+    owned = await refused(own)
+    assert (owned["status"], owned["code"]) == (409, "slot_owned")
+    assert stream["name"] in owned["detail"]
+    foreign = await refused(OTHERS)
+    assert (foreign["status"], foreign["code"]) == (409, "slot_not_ours")
+    assert OTHERS in foreign["sql"]
+    # The destination's user lacks REPLICATION.
+    denied = await refused(ORPHAN, "destination")
+    assert (denied["status"], denied["code"]) == (422, "insufficient_privilege")
+    assert f"pg_drop_replication_slot('{ORPHAN}')" in denied["sql"]
+    assert {own, ORPHAN, OTHERS} <= await asyncio.to_thread(_names, slots)
+
+
+async def test_list_and_drop_on_the_command_line(
+    shell: Shell,  # noqa: F811
+    users: Users,
+    viewer: httpx.AsyncClient,
+    registered: dict[str, str],
+    slots: Sides,
+    collector: Any,  # noqa: F811
+) -> None:
+    run = with_token(shell, users, Role.OPERATOR)
+    await shown(viewer, ORPHAN, OTHERS)
+    listed = await run("slots", "list")
+    assert listed.code == 0, listed.err
+    assert ORPHAN in listed.out and "orphan" in listed.out and OTHERS in listed.out
+    assert "No stream here owns 1 of them" in listed.out
+    (server,) = json.loads((await run("slots", "list", "--json")).out)
+    assert {slot["name"] for slot in server["slots"]} == {ORPHAN, OTHERS}
+    nowhere = await run("slots", "drop", "thalweg_nowhere")
+    assert nowhere.code == 1 and "--database" in nowhere.err
+    dropped = await run("slots", "drop", ORPHAN)
+    assert (dropped.code, dropped.out.strip()) == (0, f"Dropped {ORPHAN}.")
+    assert ORPHAN not in (await run("slots", "list")).out
+
+
+def test_whose_a_slot_is_by_its_name() -> None:
+    streams = {"0abc0abc": "shop"}
+    assert owner_of("thalweg_0abc0abc", streams)[0] is SlotOwner.STREAM
+    assert owner_of("thalweg_0abc0abc_d1_copy", streams)[0] is SlotOwner.STREAM
+    assert owner_of("thalweg_0abc0abd", streams)[0] is SlotOwner.ORPHAN
+    assert owner_of("thalwegs", streams)[0] is SlotOwner.OTHER
+
+
+@pytest.mark.parametrize(
+    ("slot", "growth", "why"),
+    [
+        ({"wal_status": "lost"}, 5.0, "lost"),
+        ({"restart_lsn": None}, None, "keeps no WAL"),
+        ({}, None, "not observed long enough"),
+        ({}, 0.0, "does not grow"),
+        ({"safe_bytes": None}, 5.0, "sets no limit"),
+        ({}, 5.0, None),
+    ],
+)
+def test_why_there_is_no_forecast(slot: dict[str, Any], growth: float | None, why: str | None) -> None:
+    known = {"name": "s", "active": False, "wal_status": "reserved", "restart_lsn": 1, "retained_bytes": 1}
+    state = SlotState.model_validate({**known, "safe_bytes": 100, **slot})
+    if state.wal_status == "lost":
+        state.safe_bytes = None
+    reading = SourceReading(
+        read_at=now(), state=SourceState(current_lsn=1, slots={"s": state}),
+        growth={"s": growth} if growth is not None else {},
+    )  # fmt: skip
+    said = why_no_forecast(reading, state)
+    assert said is None if why is None else said is not None and why in said

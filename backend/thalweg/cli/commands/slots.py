@@ -1,0 +1,87 @@
+"""slots list, drop."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from thalweg.cli.client import CommandError, Json, connect
+from thalweg.cli.commands.streams import Yes
+from thalweg.cli.output import AsJson, ago, done, number, out, print_json, print_table, size
+
+app = typer.Typer(no_args_is_help=True, help="Replication slots of the servers of registered databases.")
+
+
+@app.command("list")
+def list_slots(as_json: AsJson = False) -> None:
+    """All slots, whosever they are, with the WAL that they keep and how long that goes well."""
+    servers = connect().get("/slots")["servers"]
+    if as_json:
+        print_json(servers)
+        return
+    print_table(
+        ["SERVER", "SLOT", "OWNER", "PLUGIN", "DATABASE", ">READER", ">KEPT", "WAL", ">ROOM", ">XMIN AGE", "FORECAST"],
+        [
+            [
+                server["address"], slot["name"], _owner(slot), slot["plugin"] or slot["slot_type"],
+                slot["database"] or "–", str(slot["active_pid"] or "–"), size(slot["retained_bytes"]), _wal(slot),
+                size(slot["safe_bytes"]), number(_oldest(slot)), _forecast(slot),
+            ]
+            for server in servers
+            for slot in server["slots"]
+        ],
+    )  # fmt: skip
+    for server in servers:
+        if server["failure"] is not None:
+            out.print(f"{server['address']} did not answer: {server['failure']}", markup=False)
+        elif server["read_at"] is None:
+            out.print(f"{server['address']} has not been read yet.")
+    orphans = sum(slot["owner"] == "orphan" for server in servers for slot in server["slots"])
+    if orphans:
+        out.print(f"No stream here owns {orphans} of them. If no other Thalweg does: thalweg slots drop SLOT")
+
+
+def _owner(slot: Json) -> str:
+    if slot["stream"] is not None:
+        return str(slot["stream"]["name"])
+    return "[yellow]orphan[/]" if slot["owner"] == "orphan" else "–"
+
+
+def _wal(slot: Json) -> str:
+    reason = f": {slot['invalidation_reason']}" if slot["invalidation_reason"] else ""
+    return f"{slot['wal_status'] or '–'}{reason}"
+
+
+def _oldest(slot: Json) -> int | None:
+    return max((age for age in (slot["xmin_age"], slot["catalog_xmin_age"]) if age is not None), default=None)
+
+
+def _forecast(slot: Json) -> str:
+    seconds = slot["seconds_to_full"]
+    return str(slot["why_no_forecast"]) if seconds is None else f"lost in {ago(seconds)}"
+
+
+@app.command()
+def drop(
+    slot: Annotated[str, typer.Argument(help="The slot's name.")],
+    database: Annotated[
+        str | None, typer.Option(help="A registered database of its server, where several servers have such a slot.")
+    ] = None,
+    yes: Yes = False,
+) -> None:
+    """Drop a slot that looks like a stream's and belongs to none. Asks on a terminal.
+
+    A stream's slot goes with its stream; a slot of another Thalweg's stream is lost to that one for good."""
+    api = connect()
+    servers = [one for one in api.get("/slots")["servers"] if slot in (known["name"] for known in one["slots"])]
+    if database is not None:
+        database_id = api.find("/databases", "database", database)["id"]
+    elif len(servers) == 1:
+        database_id = servers[0]["databases"][0]["id"]
+    else:
+        where = ", ".join(one["address"] for one in servers) or "no server that is known here"
+        raise CommandError(f"{slot} is at {where}.", "Name the server by one of its databases: --database NAME.")
+    if not yes and sys.stdin.isatty():
+        typer.confirm(f"Drop {slot}? Who reads from it cannot go on, ever", abort=True)
+    api.delete(f"/databases/{database_id}/slots/{slot}")
+    done(f"Dropped {slot}.", {"slot": slot, "database_id": database_id})

@@ -1,0 +1,29 @@
+"""Replication slots of the registered databases' servers, over HTTP."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+
+from thalweg.features.slots import service
+from thalweg.features.slots.schemas import SlotServers
+from thalweg.kernel.context import Operator, TransactionalRoute, Viewer
+from thalweg.kernel.models import IdPath
+
+router = APIRouter(route_class=TransactionalRoute, tags=["slots"])
+
+SlotName = Annotated[str, Path(pattern=r"^[a-z0-9_]{1,63}$")]
+
+
+@router.get("/slots", operation_id="slots_list")
+async def list_slots(context: Viewer) -> SlotServers:
+    """The replication slots of every server that has a registered database, also those that are not Thalweg's."""
+    return await service.list_slots(context)
+
+
+@router.delete("/databases/{database_id}/slots/{slot_name}", status_code=204, operation_id="slots_drop")
+async def drop_slot(database_id: IdPath, slot_name: SlotName, context: Operator) -> None:
+    """Drop an orphan: a slot that looks like a stream's and belongs to none. Refused while somebody reads from it.
+
+    Another Thalweg that captures from the same server makes slots of the same form: its streams are not known here.
+    """
+    await service.drop_slot(context, database_id, slot_name)

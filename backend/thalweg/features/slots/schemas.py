@@ -1,0 +1,56 @@
+"""Servers with their replication slots, whosever they are."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from pydantic import Field
+
+from thalweg.kernel.models import Resource
+from thalweg.live.slots import Slot
+
+
+class SlotOwner(StrEnum):
+    """ORPHAN: it has the name of a stream's slot, and there is no such stream."""
+
+    STREAM = "stream"
+    ORPHAN = "orphan"
+    OTHER = "other"
+
+
+class SlotStream(Resource):
+    id: str
+    name: str
+
+
+class ServerSlot(Slot):
+    owner: SlotOwner
+    stream: SlotStream | None = Field(description="Null where no stream here owns it.")
+    why_no_forecast: str | None = Field(
+        description="Why `seconds_to_full` is not known, in a sentence. Null where it is."
+    )
+    drop_sql: str | None = Field(description="Of an orphan: what `slots_drop` runs at the server.")
+
+
+class SlotDatabase(Resource):
+    id: str
+    name: str
+    dbname: str
+
+
+class SlotServer(Resource):
+    """One address. What it says comes through the connection of one of its registered databases."""
+
+    address: str = Field(description="host:port")
+    databases: list[SlotDatabase] = Field(description="The registered ones, sources of streams first.")
+    version: str | None = Field(description="Such as 15.12. Null: it has never been read.")
+    asked_at: datetime | None
+    read_at: datetime | None = Field(description="When it last answered; what is shown is of then.")
+    failure: str | None = Field(description="Why it did not answer when it was last asked.")
+    current_lsn: str | None = Field(description="The end of its write-ahead log.")
+    slots_max: int | None = Field(description="max_replication_slots.")
+    keep_bytes: int | None = Field(description="max_slot_wal_keep_size. Null: no limit, or never read.")
+    slots: list[ServerSlot]
+
+
+class SlotServers(Resource):
+    servers: list[SlotServer]

@@ -1,0 +1,152 @@
+"""Whose each slot of a server is, and what becomes of it; the end of those that nobody owns."""
+
+from copy import deepcopy
+from datetime import datetime
+
+from psycopg import sql
+
+from thalweg.db.audit import record, snapshot
+from thalweg.db.models import DatabaseRow, SourceReadingRow
+from thalweg.db.readings import readings_of
+from thalweg.features.slots import repository
+from thalweg.features.slots.schemas import ServerSlot, SlotDatabase, SlotOwner, SlotServer, SlotServers, SlotStream
+from thalweg.inspection.failure import ConnectionFailure
+from thalweg.inspection.slots import SlotState, drop_slot_at, version_text
+from thalweg.inspection.target import target_of
+from thalweg.kernel.clock import now
+from thalweg.kernel.context import Context
+from thalweg.kernel.problems import Problem, not_found
+from thalweg.live.positions import lsn_text
+from thalweg.live.slots import slot_of
+from thalweg.live.sources import SLOT_PREFIX, SourceReading, reading_of
+
+Streams = dict[str, str]
+"""Names by id."""
+
+
+async def list_slots(context: Context) -> SlotServers:
+    databases = await repository.databases(context.session)
+    streams = await repository.streams(context.session)
+    readings = {row.database_id: row for row in await readings_of(context.session, [row.id for row in databases])}
+    sources = {row.source_id for row in streams}
+    servers: dict[str, list[DatabaseRow]] = {}
+    for row in sorted(databases, key=lambda row: row.id not in sources):
+        servers.setdefault(f"{row.host}:{row.port}", []).append(row)
+    names, at = {row.id: row.name for row in streams}, now()
+    return SlotServers(
+        servers=[
+            _server(address, rows, [readings[row.id] for row in rows if row.id in readings], names, at)
+            for address, rows in sorted(servers.items())
+        ]
+    )
+
+
+def _server(
+    address: str, databases: list[DatabaseRow], rows: list[SourceReadingRow], streams: Streams, at: datetime
+) -> SlotServer:
+    """Of several databases' readings the latest."""
+    asked = max(rows, key=lambda row: row.asked_at, default=None)
+    known = [reading for row in rows if (reading := reading_of(row)) is not None]
+    reading = max(known, key=lambda one: one.read_at, default=None)
+    state = reading.state if reading is not None else None
+    return SlotServer(
+        address=address, databases=[SlotDatabase(id=row.id, name=row.name, dbname=row.dbname) for row in databases],
+        version=version_text(state.version) if state is not None else None,
+        asked_at=asked.asked_at if asked is not None else None,
+        read_at=reading.read_at if reading is not None else None,
+        failure=asked.failure if asked is not None else None,
+        current_lsn=lsn_text(state.current_lsn) if state is not None else None,
+        slots_max=state.slots_max if state is not None else None,
+        keep_bytes=state.keep_bytes if state is not None else None,
+        slots=[_slot(reading, one, streams, at) for one in reading.state.slots.values()] if reading is not None else [],
+    )  # fmt: skip
+
+
+def _slot(reading: SourceReading, state: SlotState, streams: Streams, at: datetime) -> ServerSlot:
+    owner, stream = owner_of(state.name, streams)
+    return ServerSlot(
+        **slot_of(reading, state, at).model_dump(), owner=owner, stream=stream,
+        why_no_forecast=why_no_forecast(reading, state),
+        drop_sql=_drop_sql(state.name) if owner is SlotOwner.ORPHAN else None,
+    )  # fmt: skip
+
+
+def owner_of(name: str, streams: Streams) -> tuple[SlotOwner, SlotStream | None]:
+    """A stream's copies have temporary slots that begin as its own does."""
+    if not name.startswith(SLOT_PREFIX):
+        return SlotOwner.OTHER, None
+    identifier = name.removeprefix(SLOT_PREFIX).split("_")[0]
+    if identifier not in streams:
+        return SlotOwner.ORPHAN, None
+    return SlotOwner.STREAM, SlotStream(id=identifier, name=streams[identifier])
+
+
+def why_no_forecast(reading: SourceReading, state: SlotState) -> str | None:
+    growth = reading.growth.get(state.name)
+    if reading.seconds_to_full(state) is not None:
+        return None
+    if state.wal_status == "lost":
+        return "It is lost: the server has removed WAL that it needs."
+    if state.restart_lsn is None:
+        return "It keeps no WAL yet."
+    if growth is None:
+        return "It was not observed long enough to know whether it grows."
+    if growth <= 0:
+        return "It does not grow."
+    return (
+        "It grows until the disk is full: max_slot_wal_keep_size sets no limit, and PostgreSQL does not tell how much "
+        "room its disk has."
+    )
+
+
+def _drop_sql(name: str) -> str:
+    return sql.SQL("SELECT pg_drop_replication_slot({})").format(sql.Literal(name)).as_string()
+
+
+async def drop_slot(context: Context, database_id: str, name: str) -> None:
+    row = await context.session.get(DatabaseRow, database_id)
+    if row is None:
+        raise not_found("database", database_id)
+    owner, stream = owner_of(name, {one.id: one.name for one in await repository.streams(context.session)})
+    if owner is SlotOwner.OTHER:
+        raise Problem(
+            "slot_not_ours", f"{name} is not one that Thalweg makes.", "Drop it with the tool that made it, or by SQL.",
+            _drop_sql(name),
+        )  # fmt: skip
+    if stream is not None:
+        raise Problem(
+            "slot_owned", f"{name} belongs to the stream {stream.name}: without it, changes are lost.",
+            "Delete the stream: its slot goes with it.",
+        )  # fmt: skip
+    target, what = target_of(row, context.resources), ("database", row.id, row.name)
+    kept = await repository.lock_reading(context.session, database_id)
+    before = _as_read(kept, name)
+    # In the audit log before it is asked of the server; a refusal is written, too.
+    record(context, "slots_drop", what, before=before, after={"slot": name})
+    await context.release()
+    try:
+        there = await drop_slot_at(target, name, context.resources.settings.database_connect_timeout)
+    except ConnectionFailure as failure:
+        record(context, "slots_drop", what, after={"slot": name, "refused": failure.code})
+        await context.release()
+        raise Problem(failure.code, failure.message, failure.cure, failure.sql) from failure
+    if not there:
+        record(context, "slots_drop", what, after={"slot": name, "refused": "not_found"})
+        await context.release()
+        raise Problem("not_found", f"The server has no slot {name}.", "It may have been dropped meanwhile.")
+    await _forget(context, database_id, name)
+
+
+def _as_read(row: SourceReadingRow | None, name: str) -> dict[str, object]:
+    reading = reading_of(row) if row is not None else None
+    state = reading.state.slots.get(name) if reading is not None else None
+    return {"slot": name} if reading is None or state is None else snapshot(slot_of(reading, state, now())) or {}
+
+
+async def _forget(context: Context, database_id: str, name: str) -> None:
+    """So that it is not shown until the server is read again."""
+    row = await repository.lock_reading(context.session, database_id)
+    if row is not None and row.document is not None:
+        document = deepcopy(row.document)
+        document["state"]["slots"].pop(name, None)
+        row.document = document

@@ -1,0 +1,57 @@
+// What a server says of a slot, in words.
+import type { ServerSlot, SlotServer } from "@/api/types";
+import { asText, bytes, duration } from "@/lib/format";
+import type { StateInWords } from "@/lib/states";
+
+const walStatus: Record<string, StateInWords> = {
+  reserved: { label: "Reserved", tone: "good", definition: "The WAL that it needs is there." },
+  extended: {
+    label: "Extended",
+    tone: "good",
+    definition: "It needs more WAL than max_wal_size; the server keeps it all the same.",
+  },
+  unreserved: {
+    label: "About to be lost",
+    tone: "bad",
+    definition:
+      "It has passed max_slot_wal_keep_size: the server removes WAL that it needs at the next checkpoint.",
+  },
+  lost: {
+    label: "Lost",
+    tone: "bad",
+    definition: "The server has removed WAL that it needs: it can never be used again.",
+  },
+};
+
+export function walInWords({ wal_status, invalidation_reason }: ServerSlot): StateInWords {
+  const known = wal_status === null ? undefined : walStatus[wal_status];
+  if (!known) return { label: "None", tone: "quiet", definition: "It keeps no WAL yet." };
+  if (!invalidation_reason) return known;
+  return { ...known, label: `${known.label}: ${invalidation_reason.replaceAll("_", " ")}` };
+}
+
+export const orphan: StateInWords = {
+  label: "Orphan",
+  tone: "warning",
+  definition: "It has the name of a stream's slot, and there is no such stream here.",
+};
+
+/** When it is lost; else why nobody knows. */
+export function forecast({ seconds_to_full, why_no_forecast }: ServerSlot): string {
+  return seconds_to_full === null
+    ? (why_no_forecast ?? "")
+    : `Lost in ${asText(duration(seconds_to_full))} at this rate.`;
+}
+
+/** What vacuum must leave: the older of the two. */
+export function oldestXmin({ xmin_age, catalog_xmin_age }: ServerSlot): number | null {
+  const ages = [xmin_age, catalog_xmin_age].filter((age) => age !== null);
+  return ages.length > 0 ? Math.max(...ages) : null;
+}
+
+/** The server's own figures in a line. */
+export function serverInWords({ version, slots, slots_max, keep_bytes, read_at }: SlotServer): string {
+  if (read_at === null) return "Not read yet.";
+  const limit = keep_bytes === null ? "without a limit" : `up to ${asText(bytes(keep_bytes))}`;
+  return `PostgreSQL ${version ?? "of an unknown version"} · ${slots.length} of ${slots_max ?? "?"} slots · each keeps WAL ${limit}`;
+}

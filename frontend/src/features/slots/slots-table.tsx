@@ -1,0 +1,146 @@
+import { Box, Button, Stack, Text } from "@mantine/core";
+import type { ServerSlot } from "@/api/types";
+import { growth } from "@/lib/backlog";
+import { asText, bytes, compactCount, duration } from "@/lib/format";
+import { AnchorLink } from "@/ui/anchor-link";
+import { type Column, DataTable } from "@/ui/data-table";
+import { Quantity } from "@/ui/quantity";
+import { ToneBadge } from "@/ui/tone";
+import { forecast, oldestXmin, orphan, walInWords } from "./slot-words";
+
+interface SlotsTableProps {
+  label: string;
+  slots: ServerSlot[];
+  mayAct: boolean;
+  onDrop: (slot: ServerSlot) => void;
+}
+
+export function SlotsTable({ label, slots, mayAct, onDrop }: SlotsTableProps) {
+  return (
+    <DataTable
+      label={label}
+      columns={columns(mayAct, onDrop)}
+      rows={slots}
+      rowKey={(slot) => slot.name}
+      initialSort={{ key: "kept", descending: true }}
+    />
+  );
+}
+
+function columns(mayAct: boolean, onDrop: (slot: ServerSlot) => void): Column<ServerSlot>[] {
+  return [
+    {
+      key: "name",
+      header: "Slot",
+      sortBy: (slot) => slot.name,
+      cell: (slot) => (
+        <Stack gap={2} py={4} align="flex-start">
+          <Text size="xs" ff="monospace">
+            {slot.name}
+          </Text>
+          <Text size="xs" c="dimmed">
+            {[
+              slot.plugin ?? slot.slot_type,
+              slot.database && `database ${slot.database}`,
+              slot.temporary && "temporary",
+            ]
+              .filter(Boolean)
+              .join(", ")}
+          </Text>
+        </Stack>
+      ),
+    },
+    { key: "owner", header: "Owner", sortBy: ownerName, cell: (slot) => <Owner slot={slot} /> },
+    {
+      key: "reader",
+      header: "Reader",
+      definition: "The server's process that sends to whoever reads from the slot now.",
+      cell: (slot) =>
+        slot.active ? (slot.active_pid === null ? "yes" : `pid ${slot.active_pid}`) : "nobody",
+    },
+    {
+      key: "kept",
+      header: "WAL kept",
+      definition: "WAL that the server keeps on its disk for the slot, since when, and how fast it grows.",
+      sortBy: (slot) => slot.retained_bytes,
+      cell: (slot) => <Kept slot={slot} />,
+    },
+    { key: "wal", header: "State", cell: (slot) => <ToneBadge compact state={walInWords(slot)} /> },
+    {
+      key: "room",
+      header: "Room",
+      definition: "WAL that may still be written before the slot is lost (max_slot_wal_keep_size).",
+      align: "right",
+      sortBy: (slot) => slot.safe_bytes,
+      cell: (slot) => <Quantity quantity={bytes(slot.safe_bytes)} />,
+    },
+    {
+      key: "xmin",
+      header: "xmin age",
+      definition:
+        "Transactions since the oldest whose dead rows vacuum must leave for this slot, in tables or in system catalogues.",
+      align: "right",
+      sortBy: oldestXmin,
+      cell: (slot) => <Quantity quantity={compactCount(oldestXmin(slot))} />,
+    },
+    {
+      key: "forecast",
+      header: "Forecast",
+      sortBy: (slot) => slot.seconds_to_full,
+      cell: (slot) => (
+        <Text size="xs" miw={150} maw={280} py={4}>
+          {forecast(slot)}
+        </Text>
+      ),
+    },
+    {
+      key: "actions",
+      header: "Actions",
+      cell: (slot) =>
+        slot.owner === "orphan" && (
+          <Button
+            variant="default"
+            disabled={!mayAct || slot.active}
+            aria-label={`Drop ${slot.name}`}
+            onClick={() => onDrop(slot)}
+          >
+            Drop
+          </Button>
+        ),
+    },
+  ];
+}
+
+const ownerName = (slot: ServerSlot) => slot.stream?.name ?? slot.owner;
+
+function Owner({ slot }: { slot: ServerSlot }) {
+  if (slot.stream)
+    return (
+      <AnchorLink to="/streams/$streamId" params={{ streamId: slot.stream.id }} size="sm">
+        {slot.stream.name}
+      </AnchorLink>
+    );
+  if (slot.owner === "orphan") return <ToneBadge compact state={orphan} />;
+  return (
+    <Text size="sm" c="dimmed">
+      not Thalweg's
+    </Text>
+  );
+}
+
+function Kept({ slot }: { slot: ServerSlot }) {
+  const details = [
+    slot.retained_age_seconds !== null && slot.retained_bytes > 0
+      ? `since ${asText(duration(slot.retained_age_seconds))}`
+      : null,
+    slot.growth_bytes_per_second ? asText(growth(slot.growth_bytes_per_second)) : null,
+  ].filter(Boolean);
+  return (
+    <Box py={4} style={{ whiteSpace: "nowrap" }}>
+      <Quantity quantity={bytes(slot.retained_bytes)} />
+      <Text size="xs" c="dimmed">
+        {details.join(", ")}
+      </Text>
+    </Box>
+  );
+}

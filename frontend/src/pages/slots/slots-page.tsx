@@ -1,0 +1,118 @@
+import { Box, Stack, Text } from "@mantine/core";
+import { IconPlugConnected } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { problemInWords } from "@/api/problem-in-words";
+import { sessionQuery } from "@/api/session";
+import { slotsQuery } from "@/api/slots";
+import type { ServerSlot, SlotServer } from "@/api/types";
+import { DropSlot } from "@/features/slots/drop-slot";
+import { serverInWords } from "@/features/slots/slot-words";
+import { SlotsTable } from "@/features/slots/slots-table";
+import { formatAgo } from "@/lib/format";
+import { covers } from "@/lib/session-role";
+import { AnchorLink } from "@/ui/anchor-link";
+import { Empty } from "@/ui/faces";
+import { PageHeader } from "@/ui/page-header";
+import { Panel } from "@/ui/panel";
+import { ProblemAlert } from "@/ui/problem-alert";
+import { QueryFaces } from "@/ui/query-faces";
+import { RestCallButton } from "@/ui/rest-call";
+
+export function SlotsPage() {
+  const servers = useQuery(slotsQuery);
+  const mayAct = covers(useQuery(sessionQuery).data?.user.role, "operator");
+  const [dropping, setDropping] = useState<{ server: SlotServer; slot: ServerSlot } | null>(null);
+  return (
+    <>
+      <PageHeader
+        title="Slots"
+        description="Replication slots of the databases' servers, whosever they are: each keeps WAL until it is read."
+        actions={<RestCallButton calls={[{ method: "GET", path: "/api/v1/slots" }]} />}
+      />
+      <QueryFaces query={servers} inWords={problemInWords} loadingLabel="Loading slots">
+        {(known) =>
+          known.length === 0 ? (
+            <Panel>
+              <Empty icon={<IconPlugConnected size={40} stroke={1.5} />} title="No servers yet">
+                The slots of a server are shown as soon as one of its databases is registered, on the page
+                Databases.
+              </Empty>
+            </Panel>
+          ) : (
+            <Stack gap="md">
+              {known.map((server) => (
+                <Server
+                  key={server.address}
+                  server={server}
+                  mayAct={mayAct}
+                  onDrop={(slot) => setDropping({ server, slot })}
+                />
+              ))}
+            </Stack>
+          )
+        }
+      </QueryFaces>
+      {dropping && <DropSlot {...dropping} onClose={() => setDropping(null)} />}
+    </>
+  );
+}
+
+interface ServerProps {
+  server: SlotServer;
+  mayAct: boolean;
+  onDrop: (slot: ServerSlot) => void;
+}
+
+function Server({ server, mayAct, onDrop }: ServerProps) {
+  return (
+    <Panel
+      flush
+      title={server.address}
+      aside={
+        <Text size="xs" c="dimmed">
+          {server.read_at === null ? "never read" : `read ${formatAgo(server.read_at)}`}
+        </Text>
+      }
+    >
+      <Box px={14} pb={8}>
+        <Text size="sm">
+          {server.databases.map((database, number) => (
+            <span key={database.id}>
+              {number > 0 && ", "}
+              <AnchorLink to="/databases/$databaseId" params={{ databaseId: database.id }} size="sm">
+                {database.name}
+              </AnchorLink>
+            </span>
+          ))}
+        </Text>
+        <Text size="xs" c="dimmed">
+          {serverInWords(server)}
+        </Text>
+        {server.failure !== null && (
+          <ProblemAlert
+            tone="warning"
+            problem={{
+              title: "It did not answer when it was last asked",
+              message: server.failure,
+              cure: "Test the connection on the database's page; what is shown here is from before.",
+            }}
+          />
+        )}
+      </Box>
+      {server.read_at !== null && server.slots.length === 0 && (
+        <Text px={14} pb={14} size="sm" c="dimmed">
+          The server has no slots: nothing replicates from it.
+        </Text>
+      )}
+      {server.slots.length > 0 && (
+        <SlotsTable
+          label={`Slots of ${server.address}`}
+          slots={server.slots}
+          mayAct={mayAct}
+          onDrop={onDrop}
+        />
+      )}
+    </Panel>
+  );
+}
