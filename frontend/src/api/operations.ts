@@ -11,6 +11,19 @@ export const operationsQuery = infiniteQueryOptions({
   refetchInterval: 5000,
 });
 
+/** The latest of one stream, for those that have not finished. */
+export const streamOperationsQuery = (streamId: string) =>
+  queryOptions({
+    queryKey: [...keys.operations, streamId],
+    queryFn: async ({ signal }) =>
+      (
+        await unwrap(
+          client.GET("/api/v1/operations", { params: { query: { target_id: streamId, limit: 20 } }, signal }),
+        )
+      ).items,
+    refetchInterval: 5000,
+  });
+
 export const auditQuery = infiniteQueryOptions({
   queryKey: keys.audit,
   queryFn: ({ pageParam, signal }) =>

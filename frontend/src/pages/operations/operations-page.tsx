@@ -5,6 +5,7 @@ import { operationsQuery } from "@/api/operations";
 import { problemInWords } from "@/api/problem-in-words";
 import type { Operation } from "@/api/types";
 import { asText, compactCount, duration, formatTime, parseTime, percent } from "@/lib/format";
+import { operationKind } from "@/lib/operations";
 import { AnchorLink } from "@/ui/anchor-link";
 import { type Column, DataTable } from "@/ui/data-table";
 import { Empty } from "@/ui/faces";
@@ -17,27 +18,12 @@ import { RestCallButton } from "@/ui/rest-call";
 import { ShowOlder } from "@/ui/show-older";
 import { StateBadge } from "@/ui/tone";
 
-const kinds: Record<Operation["kind"], string> = {
-  "stream.create": "Create stream",
-  "stream.start": "Start stream",
-  "stream.stop": "Stop stream",
-  "stream.retry": "Retry stream",
-  "stream.delete": "Delete stream",
-  "destination.add": "Add destination",
-  "destination.start": "Start destination",
-  "destination.stop": "Stop destination",
-  "destination.retry": "Retry destination",
-  "destination.drop": "Drop destination",
-  "index.create": "Create index",
-  "index.drop": "Drop index",
-};
-
 const columns: Column<Operation>[] = [
   {
     key: "kind",
     header: "Operation",
     sortBy: (operation) => operation.kind,
-    cell: (operation) => kinds[operation.kind] ?? operation.kind,
+    cell: (operation) => operationKind(operation.kind),
   },
   {
     key: "target",
@@ -119,18 +105,21 @@ function Progress({ operation }: { operation: Operation }) {
     ? `${asText(compactCount(progress.done))} of ${asText(compactCount(progress.total, progress.unit))}`
     : asText(percent(share));
   return (
-    <Group gap={8} wrap="nowrap">
-      <Meter
-        role="progressbar"
-        label={`Progress of ${kinds[operation.kind]} ${operation.target.name}`}
-        share={share}
-        text={text}
-        tone={state === "succeeded" ? "good" : "busy"}
-      />
-      <Text size="xs" className="numeric" style={{ whiteSpace: "nowrap" }}>
-        {text}
-      </Text>
-    </Group>
+    <Box maw={420} py={4}>
+      <Group gap={8} wrap="nowrap">
+        <Meter
+          role="progressbar"
+          label={`Progress of ${operationKind(operation.kind)} ${operation.target.name}`}
+          share={share}
+          text={text}
+          tone={state === "succeeded" ? "good" : "busy"}
+        />
+        <Text size="xs" className="numeric" style={{ whiteSpace: "nowrap" }}>
+          {text}
+        </Text>
+      </Group>
+      {operation.waiting_for && <Text size="xs">Waits for: {operation.waiting_for}</Text>}
+    </Box>
   );
 }
 

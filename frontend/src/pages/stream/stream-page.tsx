@@ -13,6 +13,7 @@ import { StaleBanner } from "@/features/live-status/stale-banner";
 import { ParameterEditor } from "@/features/parameters/parameter-editor";
 import { StreamActions } from "@/features/stream-actions/stream-actions";
 import { StreamErrorPanel } from "@/features/stream-actions/stream-error";
+import { StreamOperations } from "@/features/stream-actions/stream-operations";
 import { StreamTables } from "@/features/stream-tables/stream-tables";
 import { StreamRules } from "@/features/table-rules/stream-rules";
 import { covers } from "@/lib/session-role";
@@ -79,6 +80,7 @@ function StreamView({ stream }: { stream: Stream }) {
       />
       <Stack gap="sm" mb="xs">
         <StreamErrorPanel stream={stream} />
+        <StreamOperations stream={stream} />
         <StreamAlerts streamId={stream.id} />
         <StaleBanner streams={[stream]} live />
       </Stack>
