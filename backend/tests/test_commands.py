@@ -18,7 +18,7 @@ from tests.conftest import PASSWORD, Sides, Users
 from tests.features.test_streams import created
 from tests.support.engine_double import TOKEN, EngineDouble, example
 from tests.support.servers import free_port
-from tests.support.serving import serve
+from tests.support.serving import serve, without_lifespan
 from tests.test_collector import collector  # noqa: F401
 from thalweg.cli import admin
 from thalweg.kernel.principal import Role
@@ -63,13 +63,9 @@ class Shell:
 async def shell(app: FastAPI, users: Users, settings: Settings, tmp_path: Path) -> AsyncGenerator[Shell, None]:
     """Not logged in; its configuration is in the test's own folder."""
 
-    async def without_lifespan(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "http":
-            await app(scope, receive, send)
-
     assert settings.secret_key is not None
     kept = {name: value for name, value in os.environ.items() if not name.startswith("THALWEG_")}
-    async with serve(without_lifespan) as url:
+    async with serve(without_lifespan(app)) as url:
         yield Shell(
             {
                 **kept, "XDG_CONFIG_HOME": str(tmp_path), "THALWEG_URL": url, "COLUMNS": "200",

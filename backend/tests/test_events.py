@@ -12,7 +12,7 @@ from fastapi import FastAPI
 
 from tests.conftest import PASSWORD, Users
 from tests.support.servers import RedisServer
-from tests.support.serving import serve
+from tests.support.serving import serve, without_lifespan
 from thalweg.api import create_app
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
@@ -26,11 +26,7 @@ from thalweg.live.schemas import EngineEvent
 async def address(app: FastAPI) -> AsyncGenerator[str, None]:
     """The application on a port: an in-process transport would wait for the stream's end."""
 
-    async def without_lifespan(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "http":
-            await app(scope, receive, send)
-
-    async with serve(without_lifespan) as url:
+    async with serve(without_lifespan(app)) as url:
         yield url
 
 

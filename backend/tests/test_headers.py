@@ -7,7 +7,7 @@ import pytest
 from fastapi import FastAPI
 
 from tests.conftest import Users
-from tests.support.serving import serve
+from tests.support.serving import serve, without_lifespan
 from thalweg.kernel.principal import Role
 
 ODD = {
@@ -98,11 +98,3 @@ async def test_an_odd_last_event_id_starts_afresh(app: FastAPI, users: Users) ->
             head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 20)
             writer.close()
             assert head.startswith(b"HTTP/1.1 200") and b"text/event-stream" in head, head
-
-
-def without_lifespan(app: FastAPI):  # type: ignore[no-untyped-def]
-    async def served(scope, receive, send):  # type: ignore[no-untyped-def]
-        if scope["type"] == "http":
-            await app(scope, receive, send)
-
-    return served

@@ -14,8 +14,7 @@ from pydantic import ValidationError
 from tests.conftest import PASSWORD, Users
 from tests.support.engine_double import TOKEN
 from tests.support.real_engine import make_certificate
-from tests.support.serving import serve
-from tests.test_headers import without_lifespan
+from tests.support.serving import serve, without_lifespan
 from thalweg.kernel.principal import Role
 from thalweg.kernel.settings import Settings
 from thalweg.serving import CertificateError, server_config

@@ -7,7 +7,7 @@ from pathlib import Path
 from fastapi import FastAPI
 
 from tests.conftest import Users
-from tests.support.serving import serve
+from tests.support.serving import serve, without_lifespan
 from thalweg.kernel.principal import Role
 
 SECONDS_MAX = 30
@@ -19,11 +19,7 @@ CHECKS = ["not_a_server_error", "status_code_conformance", "content_type_conform
 
 
 async def test_every_operation_keeps_its_promises(app: FastAPI, users: Users, tmp_path: Path) -> None:
-    async def without_lifespan(scope, receive, send):  # type: ignore[no-untyped-def]
-        if scope["type"] == "http":
-            await app(scope, receive, send)
-
-    async with serve(without_lifespan) as url:
+    async with serve(without_lifespan(app)) as url:
         process = await asyncio.create_subprocess_exec(
             str(Path(sys.executable).with_name("schemathesis")), "run", f"{url}/api/v1/openapi.json", "--url", url,
             "--header", f"Authorization: Bearer {users.tokens[Role.ADMIN]}", "--checks", ",".join(CHECKS),

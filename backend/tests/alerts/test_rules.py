@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from thalweg.alerting.catalogue import RULES, RuleId, Severity, SubjectType
+from thalweg.alerting.catalogue import RULES, AlertSeverity, RuleId, SubjectType
 from thalweg.alerting.conditions import CONDITIONS, Key
 from thalweg.alerting.evaluation import Change, evaluate
 from thalweg.alerting.facts import Branch, Disk, EngineFacts, Expiry, Facts, Slot, Spill, StreamFacts
@@ -166,14 +166,14 @@ def test_subject_that_goes_takes_its_alerts_with_it() -> None:
 def test_stream_settings_win_over_those_of_all() -> None:
     rule = RuleId.ERROR_QUEUE
     clock = Clock(Policy({
-        (rule, None): Override(thresholds={"transactions": 10}, severity=Severity.CRITICAL),
+        (rule, None): Override(thresholds={"transactions": 10}, severity=AlertSeverity.CRITICAL),
         (rule, "s"): Override(thresholds={"transactions": 1}),
         (RuleId.COMPONENT_ABORTED, "s"): Override(enabled=False),
     }))  # fmt: skip
     other = replace(parked(5), id="t", name="t", status="ABORTED")
     fired = [change for change in clock.at(0, replace(parked(5), status="ABORTED"), other) if change.step is Step.FIRE]
     assert [(change.key[0], change.key[2], change.settings.severity) for change in fired] == [
-        (RuleId.COMPONENT_ABORTED, "t", Severity.CRITICAL), (rule, "s", Severity.CRITICAL)
+        (RuleId.COMPONENT_ABORTED, "t", AlertSeverity.CRITICAL), (rule, "s", AlertSeverity.CRITICAL)
     ]  # fmt: skip
     assert effective(rule).thresholds == {"transactions": 0}
 

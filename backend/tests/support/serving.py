@@ -35,6 +35,16 @@ async def serve(app: Any, port: int = 0, settings: Settings | None = None) -> As
         listener.close()
 
 
+def without_lifespan(app: Any) -> Any:
+    """The application whose resources the test has already made."""
+
+    async def served(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            await app(scope, receive, send)
+
+    return served
+
+
 async def eventually(check: Any, seconds: float = 60.0) -> Any:
     """Awaits a condition that another task brings about; gives its first true value."""
     deadline = asyncio.get_running_loop().time() + seconds

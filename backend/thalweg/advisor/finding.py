@@ -8,7 +8,7 @@ from pydantic import Field
 from thalweg.kernel.models import Resource
 
 
-class Severity(StrEnum):
+class FindingSeverity(StrEnum):
     CRITICAL = "critical"
     WARNING = "warning"
     ADVICE = "advice"
@@ -80,7 +80,7 @@ class Finding(Resource):
     stream_id: str
     component_id: str | None
     code: str = Field(examples=["apply_missing_index", "apply_lock_contention", "network_limit"])
-    severity: Severity
+    severity: FindingSeverity
     is_cause: bool = Field(description="It is why the named bottleneck is one.")
     title: str
     explanation: str

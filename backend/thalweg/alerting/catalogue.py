@@ -20,13 +20,13 @@ class RuleId(StrEnum):
     HISTORY_UNWRITTEN = "history_unwritten"
 
 
-class Severity(StrEnum):
+class AlertSeverity(StrEnum):
     WARNING = "warning"
     CRITICAL = "critical"
 
     @property
     def rank(self) -> int:
-        return list(Severity).index(self)
+        return list(AlertSeverity).index(self)
 
 
 class SubjectType(StrEnum):
@@ -61,7 +61,7 @@ class Rule:
     meaning: str
     action: str
     subject: SubjectType
-    severity: Severity
+    severity: AlertSeverity
     hold_seconds: float
     resolve_seconds: float
     thresholds: tuple[Threshold, ...] = ()
@@ -88,7 +88,7 @@ RULES: dict[RuleId, Rule] = {
             "The source writes WAL, and the stream has not got any further: its destination falls behind.",
             "Look at the component that does not move on the stream's page: a lock at the destination, a destination "
             "or an engine that is away, or a transaction that waits. The source keeps its WAL meanwhile.",
-            SubjectType.STREAM, Severity.CRITICAL, 60, 10,
+            SubjectType.STREAM, AlertSeverity.CRITICAL, 60, 10,
             (Threshold("wal_bytes", "WAL written meanwhile, at least", "bytes", MIB, 1, 1 << 50),),
         ),
         Rule(
@@ -96,7 +96,7 @@ RULES: dict[RuleId, Rule] = {
             "Changes reach the destination later than they should: the slowest hundredth of the transactions needs "
             "longer than the threshold.",
             "See on the stream's page which component is busy all the time: that is the bottleneck.",
-            SubjectType.STREAM, Severity.WARNING, 60, 60,
+            SubjectType.STREAM, AlertSeverity.WARNING, 60, 60,
             (Threshold("latency_seconds", "Latency p99, above", "seconds", 30, 0.001, 86400),),
         ),
         Rule(
@@ -104,7 +104,7 @@ RULES: dict[RuleId, Rule] = {
             "The disk on which the engine keeps what does not fit into memory is nearly full. It leaves 256 MiB to "
             "others; when no more is free, it holds its sources back.",
             "Free space on the engine's disk, or speed up the destination whose backlog grows.",
-            SubjectType.ENGINE, Severity.CRITICAL, 30, 60,
+            SubjectType.ENGINE, AlertSeverity.CRITICAL, 30, 60,
             (Threshold("free_percent", "Free space, below", "percent", 10, 0, 100), TIME_TO_FULL),
         ),
         Rule(
@@ -112,7 +112,7 @@ RULES: dict[RuleId, Rule] = {
             "The changes that the stream has on the engine's disk come near the limit that its parameters set. At the "
             "limit the stream holds its source back.",
             "Raise queue_spill_limit_mb or spill_limit_mb if the disk has room, or speed up the destination.",
-            SubjectType.STREAM, Severity.WARNING, 30, 60,
+            SubjectType.STREAM, AlertSeverity.WARNING, 30, 60,
             (Threshold("used_percent", "Used of the limit, above", "percent", 80, 0, 100), TIME_TO_FULL),
             "parameters",
         ),
@@ -121,7 +121,7 @@ RULES: dict[RuleId, Rule] = {
             "The stream's replication slot holds back WAL at the source. It fills the source's disk, or the source "
             "drops the slot when max_slot_wal_keep_size is reached: then the stream needs a new copy.",
             "Let the stream catch up: start it, remove what holds it up, or delete it if it is not needed any more.",
-            SubjectType.STREAM, Severity.CRITICAL, 30, 60,
+            SubjectType.STREAM, AlertSeverity.CRITICAL, 30, 60,
             (Threshold("retained_bytes", "WAL kept, above", "bytes", 10 * GIB, 1, 1 << 60), TIME_TO_FULL),
         ),
         Rule(
@@ -129,7 +129,7 @@ RULES: dict[RuleId, Rule] = {
             "The stream is switched on, but nobody reads from its replication slot: no changes are captured and the "
             "source keeps all its WAL.",
             "Check that the engine runs and reaches the source; the stream's page says why it is not connected.",
-            SubjectType.STREAM, Severity.WARNING, 60, 10,
+            SubjectType.STREAM, AlertSeverity.WARNING, 60, 10,
         ),
         Rule(
             RuleId.SLOT_LOST, "The slot is lost",
@@ -137,13 +137,13 @@ RULES: dict[RuleId, Rule] = {
             "since cannot be captured any more.",
             "Delete the stream and create it again: it needs a new initial copy. Raise max_slot_wal_keep_size at the "
             "source if that dropped it.",
-            SubjectType.STREAM, Severity.CRITICAL, 0, 5,
+            SubjectType.STREAM, AlertSeverity.CRITICAL, 0, 5,
         ),
         Rule(
             RuleId.COMPONENT_ABORTED, "A component has stopped with an error",
             "The stream does not replicate until somebody acts: the error does not heal by itself.",
             "Remove the cause that the error names, then press Retry on the stream's page.",
-            SubjectType.STREAM, Severity.CRITICAL, 0, 5,
+            SubjectType.STREAM, AlertSeverity.CRITICAL, 0, 5,
         ),
         Rule(
             RuleId.ERROR_QUEUE, "The error queue is not empty",
@@ -151,7 +151,7 @@ RULES: dict[RuleId, Rule] = {
             "wait behind them. The destination differs from the source by them.",
             "Open the error queue, remove the cause (often a row that is in the way), then execute them again or "
             "discard them.",
-            SubjectType.STREAM, Severity.WARNING, 0, 5,
+            SubjectType.STREAM, AlertSeverity.WARNING, 0, 5,
             (Threshold("transactions", "Parked transactions, above", "transactions", 0, 0, 1e9),),
             "errors",
         ),
@@ -161,7 +161,7 @@ RULES: dict[RuleId, Rule] = {
             "the engine is down, and none of them runs.",
             "Look whether thalwegd runs on its host, what its log says, and whether the network lets the control plane "
             "through.",
-            SubjectType.ENGINE, Severity.CRITICAL, 0, 5,
+            SubjectType.ENGINE, AlertSeverity.CRITICAL, 0, 5,
             (Threshold("silent_seconds", "Without an answer for, above", "seconds", 30, 0, 86400),),
         ),
         Rule(
@@ -171,14 +171,14 @@ RULES: dict[RuleId, Rule] = {
             "that the renewal fails.",
             "For an engine's identity: see the engine's message on the engines page. For a certificate of your own: "
             "give thalwegd a new one with --tls-cert and --tls-key.",
-            SubjectType.ENGINE, Severity.WARNING, 0, 0,
+            SubjectType.ENGINE, AlertSeverity.WARNING, 0, 0,
             (Threshold("days", "Expires within", "days", 14, 0, 365),),
         ),
         Rule(
             RuleId.TOKEN_EXPIRING, "An API token expires",
             "Whatever uses the token is locked out when it has expired.",
             "Create a new token in the settings, give it to its user, then revoke the old one.",
-            SubjectType.TOKEN, Severity.WARNING, 0, 0,
+            SubjectType.TOKEN, AlertSeverity.WARNING, 0, 0,
             (Threshold("days", "Expires within", "days", 7, 0, 365),),
         ),
         Rule(
@@ -187,7 +187,7 @@ RULES: dict[RuleId, Rule] = {
             "go on. Engines keep their last minutes themselves, and history gets these once the store takes them; "
             "older ones are lost.",
             "Free space on the store's disk; its log, and the collector's, name the reason.",
-            SubjectType.STORE, Severity.CRITICAL, 0, 5,
+            SubjectType.STORE, AlertSeverity.CRITICAL, 0, 5,
             (Threshold("failing_seconds", "Without a write for, above", "seconds", 15, 0, 86400),),
         ),
     )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from thalweg.alerting.catalogue import RULES, RuleId, Severity
+from thalweg.alerting.catalogue import RULES, AlertSeverity, RuleId
 
 
 @dataclass(frozen=True)
@@ -11,7 +11,7 @@ class Override:
     """None, or a threshold that is not named: as in the next wider scope."""
 
     enabled: bool | None = None
-    severity: Severity | None = None
+    severity: AlertSeverity | None = None
     hold_seconds: float | None = None
     thresholds: dict[str, float] = field(default_factory=dict)
 
@@ -19,7 +19,7 @@ class Override:
 @dataclass(frozen=True)
 class RuleSettings:
     enabled: bool
-    severity: Severity
+    severity: AlertSeverity
     hold_seconds: float
     resolve_seconds: float
     thresholds: dict[str, float]

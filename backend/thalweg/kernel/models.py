@@ -1,6 +1,6 @@
 """Base classes and constrained types that every schema of the API is made of."""
 
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
@@ -41,6 +41,11 @@ class Page(Resource, Generic[Item]):
 
     items: list[Item]
     next_cursor: str | None
+
+    @classmethod
+    def model_parametrized_name(cls, params: tuple[Any, ...]) -> str:
+        """DatabasePage for Page[Database]: a name that every language can have."""
+        return f"{params[0].__name__}Page"
 
 
 class FieldProblem(Resource):

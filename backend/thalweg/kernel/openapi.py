@@ -1,5 +1,7 @@
 """Finishing touches to FastAPI's OpenAPI document: problem details for every failure, schemas of SSE events."""
 
+import json
+import re
 from typing import Any
 
 from fastapi import FastAPI
@@ -18,6 +20,7 @@ REASONS = {
     "429": "Too many failed logins", "502": "The engine refused", "503": "Not available now",
 }  # fmt: skip
 ASK_ENGINES = ("stream_errors_", "stream_transactions_", "stream_markers_", "streams_retry")
+SHOWS_PASSWORD = ("session_create", "users_change_password")
 PUBLIC = frozenset({"session_create", "engines_enrol", "health_live", "health_ready", "health_metrics"})
 
 
@@ -42,20 +45,29 @@ def build_openapi(app: FastAPI, events: list[type[BaseModel]]) -> dict[str, Any]
         for method, operation in item.items():
             _add_problems(path, method, operation)
     document["components"]["schemas"] = dict(sorted(schemas.items()))
-    app.openapi_schema = document
-    return document
+    app.openapi_schema = _with_plain_names(document)
+    return app.openapi_schema
+
+
+def _with_plain_names(document: dict[str, Any]) -> dict[str, Any]:
+    """Page[Database] is Page_Database_ to Pydantic; clients are generated with a name that every language can have."""
+    plain: dict[str, Any] = json.loads(re.sub(r"\bPage_([A-Za-z0-9]+)_(?=\")", r"\1Page", json.dumps(document)))
+    return plain
 
 
 def _add_problems(path: str, method: str, operation: dict[str, Any]) -> None:
     """Which failures an operation may answer with follows from its shape."""
-    if not path.startswith("/api/"):
-        return
-    statuses = {"400", "422", "503"}
+    statuses = {"400", "422"}
+    if path.startswith("/api/"):
+        statuses.add("503")
     if operation["operationId"] not in PUBLIC:
         statuses |= {"401", "403"}
     else:
         operation["security"] = []
-        statuses |= {"401", "429"} if operation["operationId"] == "session_create" else {"403"}
+        if operation["operationId"] == "session_create":
+            statuses.add("401")
+        elif method != "get":
+            statuses.add("403")
     if "{" in path or operation["operationId"] in NAMES_OTHERS:
         statuses.add("404")
     if method != "get":
@@ -64,6 +76,8 @@ def _add_problems(path: str, method: str, operation: dict[str, Any]) -> None:
         statuses |= {"404", "413"}
     if any(parameter["name"] == "If-Match" for parameter in operation.get("parameters", [])):
         statuses |= {"412", "428"}
+    if operation["operationId"] in SHOWS_PASSWORD:
+        statuses.add("429")
     if operation["operationId"].startswith(ASK_ENGINES):
         statuses.add("502")
     for status in sorted(statuses):

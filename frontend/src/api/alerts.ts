@@ -110,7 +110,7 @@ export function useSetRule() {
     }: {
       rule: Schemas["AlertRule"];
       streamId: string | null;
-      body: Schemas["AlertRuleSettings-Input"];
+      body: Schemas["AlertRuleSettings"];
     }) =>
       unwrap(
         streamId === null

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from psycopg import sql
 
-from thalweg.advisor.finding import Cure, Evidence, Finding, NewIndex, Severity
+from thalweg.advisor.finding import Cure, Evidence, Finding, FindingSeverity, NewIndex
 from thalweg.advisor.findings.clues import OWNER, SUPERUSER, Clues, action, fact
 from thalweg.advisor.stages import Stage
 from thalweg.inspection.performance import Activity, DestinationFacts, Name
@@ -93,7 +93,7 @@ def _locks(clues: Clues, stage: Stage) -> Iterator[Finding]:
                 "the same user as the session's, or a superuser",
             )
         ],
-        severity=Severity.CRITICAL, stage=stage, share=share,
+        severity=FindingSeverity.CRITICAL, stage=stage, share=share,
     )  # fmt: skip
 
 
@@ -135,7 +135,7 @@ def _missing_index(clues: Clues, stage: Stage, facts: DestinationFacts, name: Na
             fact("SEQUENTIAL SCANS", shown, float(table.seq_scan), "NUMBER"),
             fact("ROWS", shown, float(table.rows), "NUMBER", SMALL_TABLE_ROWS),
         ],
-        [cure], severity=Severity.CRITICAL, stage=stage, is_cause=table.rows >= SMALL_TABLE_ROWS or read > 0,
+        [cure], severity=FindingSeverity.CRITICAL, stage=stage, is_cause=table.rows >= SMALL_TABLE_ROWS or read > 0,
         share=_working(stage, _own(stage, "EXECUTE")), subject=shown,
     )  # fmt: skip
 
@@ -321,7 +321,7 @@ def _data_layer(clues: Clues, stage: Stage) -> Iterator[Finding]:
             "apply_data_layer_off", "The fast way into the destination is switched off",
             "The parameter data_layer is off: changes are written as SQL.", [fact("data_layer", "stream", "off")],
             [clues.parameters("Write through the extension thalweg_datalayer where it is there.", data_layer=True)],
-            severity=Severity.ADVICE, is_cause=False, stage=stage,
+            severity=FindingSeverity.ADVICE, is_cause=False, stage=stage,
         )  # fmt: skip
     elif facts is not None and facts.data_layer_available and not facts.data_layer_installed:
         yield clues.finding(
@@ -330,7 +330,7 @@ def _data_layer(clues: Clues, stage: Stage) -> Iterator[Finding]:
             [fact("pg_available_extensions", clues.view.path.path.destination_db, "thalweg_datalayer")],
             [clues.at_destination("Create the extension, then restart the stream.",
                                   "CREATE EXTENSION thalweg_datalayer;", SUPERUSER)],
-            severity=Severity.ADVICE, is_cause=False, stage=stage,
+            severity=FindingSeverity.ADVICE, is_cause=False, stage=stage,
         )  # fmt: skip
 
 
@@ -348,5 +348,5 @@ def _parallelism(clues: Clues, stage: Stage) -> Iterator[Finding]:
         [clues.share(stage, "EXECUTE", "execute"), fact("parallelism", "stream", float(now), "APPLIERS")],
         [clues.parameters("Use more appliers, as long as the destination has processors to spare.",
                           parallelism=proposed)],
-        severity=Severity.ADVICE, stage=stage, share=50.0,
+        severity=FindingSeverity.ADVICE, stage=stage, share=50.0,
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from thalweg.advisor.finding import Cure, Finding, Severity
+from thalweg.advisor.finding import Cure, Finding, FindingSeverity
 from thalweg.advisor.findings.clues import Clues, action, fact
 from thalweg.advisor.stages import Stage
 
@@ -58,7 +58,7 @@ def _spill(clues: Clues, stage: Stage) -> Iterator[Finding]:
             fact("txn_lcr_spill_threshold", "stream", float(threshold), "LCRS"),
         ],
         cures or [action("Use a faster disk for the engine's state directory.")],
-        severity=Severity.WARNING if limits else Severity.ADVICE, is_cause=limits, stage=stage,
+        severity=FindingSeverity.WARNING if limits else FindingSeverity.ADVICE, is_cause=limits, stage=stage,
         share=disk if limits else None,
     )  # fmt: skip
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from thalweg.advisor.analysis import PathView
-from thalweg.advisor.finding import Cure, CureKind, Evidence, Finding, NewIndex, ParameterChange, Severity
+from thalweg.advisor.finding import Cure, CureKind, Evidence, Finding, FindingSeverity, NewIndex, ParameterChange
 from thalweg.advisor.load import Load
 from thalweg.advisor.stages import Stage
 from thalweg.inspection.performance import DestinationFacts, SourceFacts
@@ -95,7 +95,7 @@ class Clues:
 
     def finding(
         self, code: str, title: str, explanation: str, evidence: list[Evidence], cures: list[Cure], *,
-        severity: Severity = Severity.WARNING, is_cause: bool = True, stage: Stage | None = None,
+        severity: FindingSeverity = FindingSeverity.WARNING, is_cause: bool = True, stage: Stage | None = None,
         share: float | None = None, subject: str = "",
     ) -> Finding:  # fmt: skip
         """`share`: how much of the limiting stage's working time goes with the cause, in percent."""

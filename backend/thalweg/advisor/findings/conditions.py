@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from thalweg.advisor.finding import Cure, Finding, Severity
+from thalweg.advisor.finding import Cure, Finding, FindingSeverity
 from thalweg.advisor.findings.clues import Clues, action, fact
 from thalweg.advisor.schemas import Verdict
 from thalweg.inspection.failure import ConnectionFailure
@@ -37,12 +37,12 @@ def conditions(clues: Clues) -> Iterator[Finding]:
         if failure is not None:
             evidence.append(fact("CONNECTION", database, failure.message))
         yield clues.finding(
-            code, title, told, evidence, [_cure(verdict, failure)], severity=Severity.CRITICAL
+            code, title, told, evidence, [_cure(verdict, failure)], severity=FindingSeverity.CRITICAL
         )  # fmt: skip
     elif verdict is Verdict.SOURCE_IDLE:
         yield clues.finding(
             "source_idle", "The source is idle", f"{told} Nothing needs to be done.",
-            [fact("CAPTURE RATE", "capture", 0.0, "MESSAGES PER SECOND")], [], severity=Severity.INFORMATION,
+            [fact("CAPTURE RATE", "capture", 0.0, "MESSAGES PER SECOND")], [], severity=FindingSeverity.INFORMATION,
         )  # fmt: skip
 
 

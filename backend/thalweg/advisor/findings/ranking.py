@@ -1,7 +1,7 @@
 """All findings of a run, the most important first."""
 
 from thalweg.advisor.analysis import PathView
-from thalweg.advisor.finding import Finding, Severity
+from thalweg.advisor.finding import Finding, FindingSeverity
 from thalweg.advisor.findings.applying import applying
 from thalweg.advisor.findings.assembling import assembling
 from thalweg.advisor.findings.capturing import capturing
@@ -9,7 +9,7 @@ from thalweg.advisor.findings.clues import Clues, StreamFacts
 from thalweg.advisor.findings.conditions import conditions
 
 RULES = (conditions, applying, assembling, capturing)
-SEVERITIES = list(Severity)
+SEVERITIES = list(FindingSeverity)
 
 
 def find(views: list[PathView], facts: dict[str, StreamFacts], event_threshold: float) -> list[Finding]:
@@ -28,7 +28,7 @@ def find(views: list[PathView], facts: dict[str, StreamFacts], event_threshold: 
 
 def _order(finding: Finding) -> tuple[int, int, float]:
     """Trouble first, and what is merely told last, whether it is a cause or not."""
-    informs = finding.severity is Severity.INFORMATION
+    informs = finding.severity is FindingSeverity.INFORMATION
     return (
         2 if informs else 0 if finding.is_cause else 1, SEVERITIES.index(finding.severity),
         -(finding.gain_percent or 0.0),

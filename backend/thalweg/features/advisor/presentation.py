@@ -3,7 +3,7 @@
 from typing import Any
 
 from thalweg.advisor.analysis import PathView
-from thalweg.advisor.finding import Finding, Severity
+from thalweg.advisor.finding import Finding, FindingSeverity
 from thalweg.advisor.schemas import Analysis
 from thalweg.db.models import AdvisorRunRow
 from thalweg.features.advisor.schemas import PathSeries, Run, RunPath, RunSummary
@@ -52,7 +52,7 @@ def series_of(views: list[PathView]) -> list[PathSeries]:
 def summary_document(analysis: Analysis, findings: list[Finding]) -> dict[str, Any]:
     """What lists show of a run."""
     severities = {finding.severity for finding in findings}
-    worst = next((severity for severity in Severity if severity in severities), None)
+    worst = next((severity for severity in FindingSeverity if severity in severities), None)
     paths = path_lines(analysis, findings)
     return {
         "begin_at": analysis.begin_at.isoformat() if analysis.begin_at else None,

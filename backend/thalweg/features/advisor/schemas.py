@@ -15,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from thalweg.advisor.finding import FactSheet, Finding, Severity
+from thalweg.advisor.finding import FactSheet, Finding, FindingSeverity
 from thalweg.advisor.schemas import Analysis, Thresholds, Verdict
 from thalweg.kernel.models import NO_CONTROL_CHARACTERS, Body, Id, Name, Resource
 from thalweg.live.schemas import ComponentType
@@ -120,7 +120,7 @@ class RunSummary(Resource):
     samples: int
     paths: list[RunPath]
     findings: int
-    worst: Severity | None = Field(description="Of its findings.")
+    worst: FindingSeverity | None = Field(description="Of its findings.")
 
 
 class PathSeries(Resource):

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from thalweg.alerting.catalogue import Severity
+from thalweg.alerting.catalogue import AlertSeverity
 from thalweg.alerting.notice import Delivered, NoticeEvent, notice_of_test
 from thalweg.alerting.senders.sending import send
 from thalweg.alerting.senders.settings import SETTINGS, ChannelKind
@@ -37,7 +37,7 @@ def _settings_for(principal: Principal, row: AlertChannelRow) -> dict[str, Any]:
 def _resource(context: Context, row: AlertChannelRow, last: AlertDeliveryRow | None) -> AlertChannel:
     return AlertChannel(
         id=row.id, name=row.name, kind=ChannelKind(row.kind), enabled=row.enabled,
-        min_severity=Severity(row.min_severity), send_resolved=row.send_resolved,
+        min_severity=AlertSeverity(row.min_severity), send_resolved=row.send_resolved,
         settings=_settings_for(context.principal, row), has_secret=row.secret_sealed is not None,
         last_delivery=delivery_of(last) if last else None,
         created_at=row.created_at, updated_at=row.updated_at, etag=etag_of(row.version),

@@ -1,6 +1,6 @@
 """The rules and what users have set about them: everywhere and for single streams."""
 
-from thalweg.alerting.catalogue import RULES, Rule, RuleId, Severity
+from thalweg.alerting.catalogue import RULES, AlertSeverity, Rule, RuleId
 from thalweg.alerting.policy import Override, RuleSettings, effective
 from thalweg.db.audit import record
 from thalweg.db.models import AlertRuleRow, StreamRow
@@ -33,7 +33,7 @@ def _values(settings: RuleSettings) -> AlertRuleValues:
 def _override(row: AlertRuleRow | None) -> Override | None:
     if row is None:
         return None
-    severity = Severity(row.severity) if row.severity else None
+    severity = AlertSeverity(row.severity) if row.severity else None
     return Override(row.enabled, severity, row.hold_seconds, row.thresholds)
 
 
@@ -41,7 +41,7 @@ def _settings(row: AlertRuleRow | None) -> AlertRuleSettings:
     if row is None:
         return AlertRuleSettings()
     return AlertRuleSettings(
-        enabled=row.enabled, severity=Severity(row.severity) if row.severity else None,
+        enabled=row.enabled, severity=AlertSeverity(row.severity) if row.severity else None,
         hold_seconds=row.hold_seconds, thresholds=row.thresholds,
     )  # fmt: skip
 

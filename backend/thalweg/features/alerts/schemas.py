@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt
 
-from thalweg.alerting.catalogue import RuleId, Severity, SubjectType
+from thalweg.alerting.catalogue import AlertSeverity, RuleId, SubjectType
 from thalweg.alerting.lifecycle import AlertState
 from thalweg.alerting.notice import NoticeEvent
 from thalweg.alerting.senders.settings import ChannelKind, EmailSettings, LogSettings, WebhookSettings
@@ -30,7 +30,7 @@ class Alert(Resource):
     id: str
     rule: RuleId
     title: str
-    severity: Severity
+    severity: AlertSeverity
     state: AlertState
     subject: AlertSubject
     stream_id: str | None
@@ -87,7 +87,7 @@ class AlertThreshold(Resource):
 
 class AlertRuleValues(Resource):
     enabled: bool
-    severity: Severity
+    severity: AlertSeverity
     hold_seconds: float = Field(description="The condition must hold for so long before the alert fires.")
     thresholds: dict[str, float]
 
@@ -96,7 +96,7 @@ class AlertRuleSettings(Body):
     """What differs from the defaults. What is left out, or null, is as in the next wider scope."""
 
     enabled: StrictBool | None = None
-    severity: Severity | None = None
+    severity: AlertSeverity | None = None
     hold_seconds: Annotated[StrictFloat, Field(ge=0, le=86400, allow_inf_nan=False)] | None = None
     thresholds: Annotated[dict[str, Annotated[StrictFloat, Field(allow_inf_nan=False)]], Field(max_length=10)] = Field(
         default_factory=dict
@@ -152,7 +152,7 @@ class AlertSilence(Resource):
 class _ChannelCreate(Body):
     name: Name
     enabled: StrictBool = True
-    min_severity: Severity = Field(default=Severity.WARNING, description="Less severe alerts are not sent.")
+    min_severity: AlertSeverity = Field(default=AlertSeverity.WARNING, description="Less severe alerts are not sent.")
     send_resolved: StrictBool = Field(default=True, description="Also tell when an alert is over.")
 
 
@@ -184,7 +184,7 @@ class AlertChannelUpdate(Body):
 
     name: Name | None = None
     enabled: StrictBool | None = None
-    min_severity: Severity | None = None
+    min_severity: AlertSeverity | None = None
     send_resolved: StrictBool | None = None
     settings: dict[str, Any] | None = None
     secret: Secret | None = Field(default=None, description="Left as it is when missing; empty: none.")
@@ -195,7 +195,7 @@ class AlertChannel(Resource):
     name: str
     kind: ChannelKind
     enabled: bool
-    min_severity: Severity
+    min_severity: AlertSeverity
     send_resolved: bool
     settings: dict[str, Any] = Field(description="Empty for viewers where it is a webhook's address.")
     has_secret: bool

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from thalweg.alerting.catalogue import RULES, RuleId, Severity, SubjectType
+from thalweg.alerting.catalogue import RULES, AlertSeverity, RuleId, SubjectType
 from thalweg.alerting.lifecycle import AlertState
 from thalweg.alerting.notice import page_of
 from thalweg.alerting.policy import Policy, Silence
@@ -36,8 +36,9 @@ def _resource(row: AlertRow, policy: Policy, at: datetime) -> Alert:
     rule, kind = RULES[RuleId(row.rule)], SubjectType(row.subject_type)
     firing = row.state != AlertState.RESOLVED
     return Alert(
-        id=str(row.id), rule=rule.id, title=rule.title, severity=Severity(row.severity), state=AlertState(row.state),
-        subject=AlertSubject(type=kind, id=row.subject_id, name=row.subject_name), stream_id=row.stream_id,
+        id=str(row.id), rule=rule.id, title=rule.title, severity=AlertSeverity(row.severity),
+        state=AlertState(row.state), subject=AlertSubject(type=kind, id=row.subject_id, name=row.subject_name),
+        stream_id=row.stream_id,
         message=row.message, meaning=rule.meaning, action=rule.action, page=page_of(rule.id, kind, row.subject_id),
         value=row.value, threshold=row.threshold, unit=row.unit, evidence=row.evidence, pending_at=row.pending_at,
         fired_at=row.fired_at, resolved_at=row.resolved_at,
@@ -69,7 +70,7 @@ async def count_alerts(context: Context) -> AlertCounts:
         if row.acknowledged_at is None and not policy.silenced(RuleId(row.rule), row.stream_id, at)
     ]
     return AlertCounts(
-        firing=len(firing), critical=sum(row.severity == Severity.CRITICAL for row in firing),
+        firing=len(firing), critical=sum(row.severity == AlertSeverity.CRITICAL for row in firing),
         unacknowledged=len(waiting), pending=len(rows) - len(firing),
     )  # fmt: skip
 

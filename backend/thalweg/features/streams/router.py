@@ -15,7 +15,7 @@ from thalweg.features.streams.schemas import (
     OverviewRates,
     ParkedTransactions,
     Stream,
-    StreamParameters,
+    StreamParameterList,
     StreamSummary,
 )
 from thalweg.kernel.context import Operator, TransactionalRoute, Viewer
@@ -28,7 +28,7 @@ router = APIRouter(route_class=TransactionalRoute, tags=["streams"])
 
 
 @router.get("/stream-parameters", operation_id="stream_parameters_list")
-async def list_parameters(context: Viewer) -> StreamParameters:
+async def list_parameters(context: Viewer) -> StreamParameterList:
     """What may be set for a stream: types, ranges, defaults, descriptions."""
     return service.list_parameters(context)
 

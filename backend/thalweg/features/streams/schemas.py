@@ -39,7 +39,7 @@ class StreamParameter(Resource):
     description: str
 
 
-class StreamParameters(Resource):
+class StreamParameterList(Resource):
     parameters: list[StreamParameter]
 
 

@@ -13,7 +13,7 @@ from thalweg.features.streams.schemas import (
     ObservedStatus,
     Stream,
     StreamParameter,
-    StreamParameters,
+    StreamParameterList,
     StreamSummary,
     StreamUpdate,
 )
@@ -29,8 +29,8 @@ def definitions_of(context: Context) -> dict[str, StreamParameter]:
     return load_parameters(context.resources.settings.contract_directory)
 
 
-def list_parameters(context: Context) -> StreamParameters:
-    return StreamParameters(parameters=list(definitions_of(context).values()))
+def list_parameters(context: Context) -> StreamParameterList:
+    return StreamParameterList(parameters=list(definitions_of(context).values()))
 
 
 def desired_facts(row: StreamRow) -> Json:

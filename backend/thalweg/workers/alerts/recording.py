@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from thalweg.alerting.catalogue import RuleId, Severity, SubjectType
+from thalweg.alerting.catalogue import AlertSeverity, RuleId, SubjectType
 from thalweg.alerting.conditions import Finding, Key
 from thalweg.alerting.evaluation import Change
 from thalweg.alerting.lifecycle import AlertState, OpenAlert, Step
@@ -30,7 +30,7 @@ def open_alert(row: AlertRow) -> OpenAlert:
 async def read_policy(session: AsyncSession, at: datetime) -> Policy:
     overrides = {
         (RuleId(row.rule), row.stream_id): Override(
-            row.enabled, Severity(row.severity) if row.severity else None, row.hold_seconds, row.thresholds
+            row.enabled, AlertSeverity(row.severity) if row.severity else None, row.hold_seconds, row.thresholds
         )
         for row in await repository.overrides(session)
     }
@@ -148,6 +148,6 @@ async def _queue_notices(
 
 
 def _wants(channel: AlertChannelRow, row: AlertRow, event: NoticeEvent) -> bool:
-    if Severity(row.severity).rank < Severity(channel.min_severity).rank:
+    if AlertSeverity(row.severity).rank < AlertSeverity(channel.min_severity).rank:
         return False
     return event is NoticeEvent.FIRING or channel.send_resolved

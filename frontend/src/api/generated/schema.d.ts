@@ -1925,7 +1925,7 @@ export interface components {
             rule: components["schemas"]["RuleId"];
             /** Title */
             title: string;
-            severity: components["schemas"]["thalweg__alerting__catalogue__Severity"];
+            severity: components["schemas"]["AlertSeverity"];
             state: components["schemas"]["AlertState"];
             subject: components["schemas"]["AlertSubject"];
             /** Stream Id */
@@ -2009,7 +2009,7 @@ export interface components {
             kind: components["schemas"]["ChannelKind"];
             /** Enabled */
             enabled: boolean;
-            min_severity: components["schemas"]["thalweg__alerting__catalogue__Severity"];
+            min_severity: components["schemas"]["AlertSeverity"];
             /** Send Resolved */
             send_resolved: boolean;
             /**
@@ -2044,7 +2044,7 @@ export interface components {
             name?: string | null;
             /** Enabled */
             enabled?: boolean | null;
-            min_severity?: components["schemas"]["Severity-Input"] | null;
+            min_severity?: components["schemas"]["AlertSeverity"] | null;
             /** Send Resolved */
             send_resolved?: boolean | null;
             /** Settings */
@@ -2153,7 +2153,7 @@ export interface components {
             /** Thresholds */
             thresholds: components["schemas"]["AlertThreshold"][];
             default: components["schemas"]["AlertRuleValues"];
-            settings: components["schemas"]["AlertRuleSettings-Output"];
+            settings: components["schemas"]["AlertRuleSettings"];
             effective: components["schemas"]["AlertRuleValues"];
             /** Streams */
             streams: components["schemas"]["AlertStreamRule"][];
@@ -2164,25 +2164,10 @@ export interface components {
          * AlertRuleSettings
          * @description What differs from the defaults. What is left out, or null, is as in the next wider scope.
          */
-        "AlertRuleSettings-Input": {
+        AlertRuleSettings: {
             /** Enabled */
             enabled?: boolean | null;
-            severity?: components["schemas"]["Severity-Input"] | null;
-            /** Hold Seconds */
-            hold_seconds?: number | null;
-            /** Thresholds */
-            thresholds?: {
-                [key: string]: number;
-            };
-        };
-        /**
-         * AlertRuleSettings
-         * @description What differs from the defaults. What is left out, or null, is as in the next wider scope.
-         */
-        "AlertRuleSettings-Output": {
-            /** Enabled */
-            enabled?: boolean | null;
-            severity?: components["schemas"]["thalweg__alerting__catalogue__Severity"] | null;
+            severity?: components["schemas"]["AlertSeverity"] | null;
             /** Hold Seconds */
             hold_seconds?: number | null;
             /** Thresholds */
@@ -2194,7 +2179,7 @@ export interface components {
         AlertRuleValues: {
             /** Enabled */
             enabled: boolean;
-            severity: components["schemas"]["thalweg__alerting__catalogue__Severity"];
+            severity: components["schemas"]["AlertSeverity"];
             /**
              * Hold Seconds
              * @description The condition must hold for so long before the alert fires.
@@ -2210,6 +2195,11 @@ export interface components {
             /** Rules */
             rules: components["schemas"]["AlertRule"][];
         };
+        /**
+         * AlertSeverity
+         * @enum {string}
+         */
+        AlertSeverity: "warning" | "critical";
         /** AlertSilence */
         AlertSilence: {
             /** Id */
@@ -2268,7 +2258,7 @@ export interface components {
             stream_id: string;
             /** Stream Name */
             stream_name: string;
-            settings: components["schemas"]["AlertRuleSettings-Output"];
+            settings: components["schemas"]["AlertRuleSettings"];
             effective: components["schemas"]["AlertRuleValues"];
         };
         /** AlertSubject */
@@ -3257,7 +3247,7 @@ export interface components {
              * @description Less severe alerts are not sent.
              * @default warning
              */
-            min_severity: components["schemas"]["Severity-Input"];
+            min_severity: components["schemas"]["AlertSeverity"];
             /**
              * Send Resolved
              * @description Also tell when an alert is over.
@@ -3568,7 +3558,7 @@ export interface components {
              * @example network_limit
              */
             code: string;
-            severity: components["schemas"]["thalweg__advisor__finding__Severity"];
+            severity: components["schemas"]["FindingSeverity"];
             /**
              * Is Cause
              * @description It is why the named bottleneck is one.
@@ -3596,6 +3586,11 @@ export interface components {
              */
             cures: components["schemas"]["Cure"][];
         };
+        /**
+         * FindingSeverity
+         * @enum {string}
+         */
+        FindingSeverity: "critical" | "warning" | "advice" | "information";
         /**
          * HalfRole
          * @enum {string}
@@ -3793,7 +3788,7 @@ export interface components {
              * @description Less severe alerts are not sent.
              * @default warning
              */
-            min_severity: components["schemas"]["Severity-Input"];
+            min_severity: components["schemas"]["AlertSeverity"];
             /**
              * Send Resolved
              * @description Also tell when an alert is over.
@@ -4074,106 +4069,106 @@ export interface components {
              */
             live: boolean;
         };
-        /** Page[AlertChannel] */
-        Page_AlertChannel_: {
+        /** AlertChannelPage */
+        AlertChannelPage: {
             /** Items */
             items: components["schemas"]["AlertChannel"][];
             /** Next Cursor */
             next_cursor: string | null;
         };
-        /** Page[AlertDelivery] */
-        Page_AlertDelivery_: {
+        /** AlertDeliveryPage */
+        AlertDeliveryPage: {
             /** Items */
             items: components["schemas"]["AlertDelivery"][];
             /** Next Cursor */
             next_cursor: string | null;
         };
-        /** Page[AlertSilence] */
-        Page_AlertSilence_: {
+        /** AlertSilencePage */
+        AlertSilencePage: {
             /** Items */
             items: components["schemas"]["AlertSilence"][];
             /** Next Cursor */
             next_cursor: string | null;
         };
-        /** Page[Alert] */
-        Page_Alert_: {
+        /** AlertPage */
+        AlertPage: {
             /** Items */
             items: components["schemas"]["Alert"][];
             /** Next Cursor */
             next_cursor: string | null;
         };
-        /** Page[AppliedCure] */
-        Page_AppliedCure_: {
+        /** AppliedCurePage */
+        AppliedCurePage: {
             /** Items */
             items: components["schemas"]["AppliedCure"][];
             /** Next Cursor */
             next_cursor: string | null;
         };
-        /** Page[AuditEntry] */
-        Page_AuditEntry_: {
+        /** AuditEntryPage */
+        AuditEntryPage: {
             /** Items */
             items: components["schemas"]["AuditEntry"][];
             /** Next Cursor */
             next_cursor: string | null;
         };
-        /** Page[Database] */
-        Page_Database_: {
+        /** DatabasePage */
+        DatabasePage: {
             /** Items */
             items: components["schemas"]["Database"][];
             /** Next Cursor */
             next_cursor: string | null;
         };
-        /** Page[Engine] */
-        Page_Engine_: {
+        /** EnginePage */
+        EnginePage: {
             /** Items */
             items: components["schemas"]["Engine"][];
             /** Next Cursor */
             next_cursor: string | null;
         };
-        /** Page[Operation] */
-        Page_Operation_: {
+        /** OperationPage */
+        OperationPage: {
             /** Items */
             items: components["schemas"]["Operation"][];
             /** Next Cursor */
             next_cursor: string | null;
         };
-        /** Page[RunSummary] */
-        Page_RunSummary_: {
+        /** RunSummaryPage */
+        RunSummaryPage: {
             /** Items */
             items: components["schemas"]["RunSummary"][];
             /** Next Cursor */
             next_cursor: string | null;
         };
-        /** Page[Schedule] */
-        Page_Schedule_: {
+        /** SchedulePage */
+        SchedulePage: {
             /** Items */
             items: components["schemas"]["Schedule"][];
             /** Next Cursor */
             next_cursor: string | null;
         };
-        /** Page[SourceTable] */
-        Page_SourceTable_: {
+        /** SourceTablePage */
+        SourceTablePage: {
             /** Items */
             items: components["schemas"]["SourceTable"][];
             /** Next Cursor */
             next_cursor: string | null;
         };
-        /** Page[StreamSummary] */
-        Page_StreamSummary_: {
+        /** StreamSummaryPage */
+        StreamSummaryPage: {
             /** Items */
             items: components["schemas"]["StreamSummary"][];
             /** Next Cursor */
             next_cursor: string | null;
         };
-        /** Page[Token] */
-        Page_Token_: {
+        /** TokenPage */
+        TokenPage: {
             /** Items */
             items: components["schemas"]["Token"][];
             /** Next Cursor */
             next_cursor: string | null;
         };
-        /** Page[User] */
-        Page_User_: {
+        /** UserPage */
+        UserPage: {
             /** Items */
             items: components["schemas"]["User"][];
             /** Next Cursor */
@@ -4558,7 +4553,7 @@ export interface components {
             /** Findings */
             findings: number;
             /** @description Of its findings. */
-            worst: components["schemas"]["thalweg__advisor__finding__Severity"] | null;
+            worst: components["schemas"]["FindingSeverity"] | null;
             analysis: components["schemas"]["Analysis"];
             /** Findings Ranked */
             findings_ranked: components["schemas"]["Finding"][];
@@ -4710,7 +4705,7 @@ export interface components {
             /** Findings */
             findings: number;
             /** @description Of its findings. */
-            worst: components["schemas"]["thalweg__advisor__finding__Severity"] | null;
+            worst: components["schemas"]["FindingSeverity"] | null;
         };
         /** RunUpdate */
         RunUpdate: {
@@ -4953,11 +4948,6 @@ export interface components {
             /** Password */
             password: string;
         };
-        /**
-         * Severity
-         * @enum {string}
-         */
-        "Severity-Input": "warning" | "critical";
         /** Slot */
         Slot: {
             /** Name */
@@ -5556,8 +5546,8 @@ export interface components {
             /** Description */
             description: string;
         };
-        /** StreamParameters */
-        StreamParameters: {
+        /** StreamParameterList */
+        StreamParameterList: {
             /** Parameters */
             parameters: components["schemas"]["StreamParameter"][];
         };
@@ -6129,7 +6119,7 @@ export interface components {
              * @description Less severe alerts are not sent.
              * @default warning
              */
-            min_severity: components["schemas"]["Severity-Input"];
+            min_severity: components["schemas"]["AlertSeverity"];
             /**
              * Send Resolved
              * @description Also tell when an alert is over.
@@ -6157,16 +6147,6 @@ export interface components {
              */
             url: string;
         };
-        /**
-         * Severity
-         * @enum {string}
-         */
-        thalweg__advisor__finding__Severity: "critical" | "warning" | "advice" | "information";
-        /**
-         * Severity
-         * @enum {string}
-         */
-        thalweg__alerting__catalogue__Severity: "warning" | "critical";
     };
     responses: never;
     parameters: never;
@@ -6438,7 +6418,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_User_"];
+                    "application/json": components["schemas"]["UserPage"];
                 };
             };
             /** @description Malformed request */
@@ -6950,6 +6930,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDetails"];
                 };
             };
+            /** @description Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
             /** @description Not available now */
             503: {
                 headers: {
@@ -6981,7 +6970,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_Token_"];
+                    "application/json": components["schemas"]["TokenPage"];
                 };
             };
             /** @description Malformed request */
@@ -7233,7 +7222,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_Database_"];
+                    "application/json": components["schemas"]["DatabasePage"];
                 };
             };
             /** @description Malformed request */
@@ -7865,7 +7854,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_SourceTable_"];
+                    "application/json": components["schemas"]["SourceTablePage"];
                 };
             };
             /** @description Malformed request */
@@ -8022,7 +8011,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_Engine_"];
+                    "application/json": components["schemas"]["EnginePage"];
                 };
             };
             /** @description Malformed request */
@@ -8748,7 +8737,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_StreamSummary_"];
+                    "application/json": components["schemas"]["StreamSummaryPage"];
                 };
             };
             /** @description Malformed request */
@@ -9296,7 +9285,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["StreamParameters"];
+                    "application/json": components["schemas"]["StreamParameterList"];
                 };
             };
             /** @description Malformed request */
@@ -11258,7 +11247,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_Operation_"];
+                    "application/json": components["schemas"]["OperationPage"];
                 };
             };
             /** @description Malformed request */
@@ -11700,7 +11689,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_RunSummary_"];
+                    "application/json": components["schemas"]["RunSummaryPage"];
                 };
             };
             /** @description Malformed request */
@@ -12840,7 +12829,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_Schedule_"];
+                    "application/json": components["schemas"]["SchedulePage"];
                 };
             };
             /** @description Malformed request */
@@ -13471,7 +13460,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_AppliedCure_"];
+                    "application/json": components["schemas"]["AppliedCurePage"];
                 };
             };
             /** @description Malformed request */
@@ -13805,7 +13794,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_Alert_"];
+                    "application/json": components["schemas"]["AlertPage"];
                 };
             };
             /** @description Malformed request */
@@ -13999,7 +13988,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["AlertRuleSettings-Input"];
+                "application/json": components["schemas"]["AlertRuleSettings"];
             };
         };
         responses: {
@@ -14116,7 +14105,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["AlertRuleSettings-Input"];
+                "application/json": components["schemas"]["AlertRuleSettings"];
             };
         };
         responses: {
@@ -14302,7 +14291,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_AlertSilence_"];
+                    "application/json": components["schemas"]["AlertSilencePage"];
                 };
             };
             /** @description Malformed request */
@@ -14554,7 +14543,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_AlertChannel_"];
+                    "application/json": components["schemas"]["AlertChannelPage"];
                 };
             };
             /** @description Malformed request */
@@ -15088,7 +15077,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_AlertDelivery_"];
+                    "application/json": components["schemas"]["AlertDeliveryPage"];
                 };
             };
             /** @description Malformed request */
@@ -15571,7 +15560,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_AuditEntry_"];
+                    "application/json": components["schemas"]["AuditEntryPage"];
                 };
             };
             /** @description Malformed request */
@@ -15639,6 +15628,24 @@ export interface operations {
                     "application/json": components["schemas"]["Healthz"];
                 };
             };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
         };
     };
     health_ready: {
@@ -15657,6 +15664,24 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Readiness"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
                 };
             };
             /** @description Service Unavailable */
@@ -15686,6 +15711,24 @@ export interface operations {
                 };
                 content: {
                     "text/plain": string;
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
                 };
             };
         };
