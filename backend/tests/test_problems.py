@@ -119,6 +119,11 @@ async def test_console_and_its_caching(app: FastAPI, anonymous: httpx.AsyncClien
     (root / "index.html").write_text("<html>")
     (root / "assets" / "a.js").write_text("1")
     (root.parent / "secret").write_text("s")
+    check_problem(await anonymous.get("/api/docs"), 404, "not_found")
+    (root / "api-docs.html").write_text("<html>reference")
+    reference = await anonymous.get("/api/docs")
+    assert (reference.text, reference.headers["cache-control"]) == ("<html>reference", "no-cache")
+    assert reference.headers["content-security-policy"].startswith("default-src 'self';")
     page = await anonymous.get("/streams/abc/parameters")
     assert (page.text, page.headers["cache-control"]) == ("<html>", "no-cache")
     assert "immutable" in (await anonymous.get("/assets/a.js")).headers["cache-control"]

@@ -8,8 +8,9 @@ from markdown import cell, code, head, table
 
 SOURCE = "backend/openapi.json"
 TEXT = """
-Everything that the console and the command line do. A running control plane serves the machine-readable document at
-`/api/v1/openapi.json`; this page is its summary.
+Everything that the console and the command line do. A running control plane shows it at `/api/docs`, with examples, and
+serves the machine-readable document at `/api/v1/openapi.json`; this page is its summary. Clients can be generated from
+the document: `make test` does so with openapi-python-client, and drives the product with what comes out.
 
 * **Who.** Send an API token as `Authorization: Bearer TOKEN`. (The console uses a session cookie and sends its
   `X-CSRF-Token` with each change.) Tokens are made under *Settings* or with `POST /api/v1/tokens`.

@@ -1,4 +1,5 @@
-"""Serves the built console: hashed assets for ever, index.html always fresh and for every page's address.
+"""Serves the built console: hashed assets for ever, index.html always fresh and for every page's address. The reference
+of the REST API, at /api/docs, is a page of the same build.
 
 The build lays compressed copies beside its files (`index.js.br`, `index.js.gz`); a browser gets the smallest one that
 it accepts (RFC 9110, 12.5.3).
@@ -17,6 +18,8 @@ from thalweg.kernel.problems import Problem
 
 FOREVER = "public, max-age=31536000, immutable"
 FRESH = "no-cache"
+REFERENCE = "/api/docs"
+REFERENCE_FILE = "api-docs.html"
 # The smaller one first.
 ENCODINGS = {"br": ".br", "gzip": ".gz"}
 
@@ -35,6 +38,8 @@ class Console:
 
     def _respond(self, request: Request) -> Response:
         path = request.url.path
+        if path == REFERENCE and request.method in ("GET", "HEAD") and (self._root / REFERENCE_FILE).is_file():
+            return _answer(request, self._root / REFERENCE_FILE, FRESH)
         if path.startswith("/api/") or path == "/api":
             return respond(request, Problem("not_found", f"There is nothing at {path}.", "GET /api/v1/openapi.json."))
         if request.method not in ("GET", "HEAD"):

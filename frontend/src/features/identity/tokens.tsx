@@ -1,4 +1,4 @@
-import { Button, Code, Group, Modal, NumberInput, Select, Stack, Text, TextInput } from "@mantine/core";
+import { Anchor, Button, Code, Group, Modal, NumberInput, Select, Stack, Text, TextInput } from "@mantine/core";
 import { IconKey, IconPlus } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
@@ -74,9 +74,14 @@ export function Tokens({ role }: { role: Role }) {
       flush
       title="API tokens"
       aside={
-        <Button leftSection={<IconPlus size={14} aria-hidden />} onClick={() => setCreating(true)}>
-          Create token
-        </Button>
+        <Group gap="md">
+          <Anchor href="/api/docs" target="_blank" size="sm">
+            Reference of the REST API
+          </Anchor>
+          <Button leftSection={<IconPlus size={14} aria-hidden />} onClick={() => setCreating(true)}>
+            Create token
+          </Button>
+        </Group>
       }
     >
       {revoke.isError && <ProblemAlert problem={problemInWords(revoke.error)} />}

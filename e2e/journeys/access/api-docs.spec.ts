@@ -1,0 +1,31 @@
+import { expect, test } from "@playwright/test";
+import { stack } from "../../environment/stack.ts";
+
+test.use({ storageState: { cookies: [], origins: [] } });
+
+test("the API's reference is drawn without internet, under the console's own policy", async ({ page }) => {
+  const troubles: string[] = [];
+  page.on("console", (message) => message.type() === "error" && troubles.push(message.text()));
+  page.on("pageerror", (error) => troubles.push(String(error)));
+  page.on("requestfailed", (request) => troubles.push(`${request.url()} failed`));
+  page.on(
+    "response",
+    (answer) => answer.status() >= 400 && troubles.push(`${answer.url()} ${answer.status()}`),
+  );
+  // What is not on our own server does not exist.
+  await page.route(
+    (url) => url.origin !== new URL(stack.consoleUrl).origin && url.protocol.startsWith("http"),
+    (route) => route.abort(),
+  );
+
+  const answer = await page.goto("/api/docs");
+  expect(answer?.headers()["content-security-policy"]).toContain("default-src 'self'");
+  const known = await (await page.request.get("/api/v1/openapi.json")).json();
+  const operations = Object.values<object>(known.paths).flatMap((item) => Object.keys(item));
+  await expect(page.locator(".opblock")).toHaveCount(operations.length);
+
+  await page.getByText("databases_create", { exact: true }).click();
+  await expect(page.getByText("Request body").first()).toBeVisible();
+  await expect(page.getByText("db1.example.com").first()).toBeVisible();
+  expect(troubles).toEqual([]);
+});
