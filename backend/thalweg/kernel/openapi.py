@@ -1,4 +1,5 @@
-"""Finishing touches to FastAPI's OpenAPI document: problem details for every failure, schemas of SSE events."""
+"""Finishing touches to FastAPI's OpenAPI document: problem details for every failure, schemas of SSE events,
+examples."""
 
 import json
 import re
@@ -9,6 +10,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from thalweg.kernel.examples import add_examples
 from thalweg.kernel.models import ProblemDetails
 from thalweg.kernel.problems import MEDIA_TYPE
 
@@ -45,8 +47,10 @@ def build_openapi(app: FastAPI, events: list[type[BaseModel]]) -> dict[str, Any]
         for method, operation in item.items():
             _add_problems(path, method, operation)
     document["components"]["schemas"] = dict(sorted(schemas.items()))
-    app.openapi_schema = _with_plain_names(document)
-    return app.openapi_schema
+    document = _with_plain_names(document)
+    add_examples(document)
+    app.openapi_schema = document
+    return document
 
 
 def _with_plain_names(document: dict[str, Any]) -> dict[str, Any]:
