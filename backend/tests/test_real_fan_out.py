@@ -57,7 +57,7 @@ async def test_a_dead_destination_holds_up_nobody_and_is_dropped(
     collector: Running,  # noqa: F811
 ) -> None:
     assert (await enrol(admin, thalwegd)).status_code == 201
-    change = {"port": relay.port}
+    change = {"port": relay.port, "password": sides.destination["password"]}
     assert (await admin.patch(f"/api/v1/databases/{reports}", json=change, headers={"If-Match": "*"})).is_success
     stream = await created(operator, registered, **two(registered, reports))
     path = f"{STREAMS}/{stream['id']}"

@@ -165,7 +165,7 @@ async def test_backlog_of_a_dead_destination_nears_its_limit_and_fills_the_disk(
     collector: Any,  # noqa: F811
 ) -> None:
     assert (await enrol(admin, on_small_disk)).status_code == 201
-    change = {"port": relay.port}
+    change = {"port": relay.port, "password": sides.destination["password"]}
     assert (await admin.patch(f"/api/v1/databases/{reports}", json=change, headers={"If-Match": "*"})).is_success
     made = await created(admin, registered, **two(registered, reports, parameters={"queue_spill_limit_mb": 16}))
     path = f"{STREAMS}/{made['id']}"
