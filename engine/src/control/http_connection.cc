@@ -102,10 +102,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
     read_body();
   }
 
-  bool is_open_path() const {
-    if (request_.method != "GET") return false;
-    return request_.path == "/healthz" || (request_.path == "/metrics" && environment_.has_open_metrics);
-  }
+  bool is_open_path() const { return request_.method == "GET" && request_.path == "/healthz"; }
 
   void refuse_head() {
     ApiAnswer answer = failure_answer(

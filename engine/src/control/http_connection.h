@@ -18,7 +18,6 @@ namespace thalweg::control {
 // What a connection needs of its server. Immutable but for the two callbacks, which belong to the network thread.
 struct ConnectionEnvironment {
   const ServerOptions& options;
-  bool has_open_metrics;  // no token for them
   Api& api;
   boost::asio::io_context& network;
   boost::asio::thread_pool& workers;

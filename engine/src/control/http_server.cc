@@ -76,7 +76,6 @@ struct HttpServer::Impl {
         api(streams, options.history),
         strangers(options.limits.strangers),
         environment{.options = options,
-                    .has_open_metrics = is_loopback(options.host),
                     .api = api,
                     .network = network,
                     .workers = workers,

@@ -321,7 +321,7 @@ TEST_F(HttpServerTest, HistoryHasTheKeysOfTheContractsExample) {
 TEST_F(HttpServerTest, NeedsTheToken) {
   TestClient stranger(server_->port());
   EXPECT_EQ(stranger.get("/healthz").status, 200);
-  EXPECT_EQ(stranger.get("/metrics").status, 200);  // loopback
+  expect_failure(stranger.get("/metrics"), 401, "unauthorized");
   expect_failure(stranger.get("/v1/status"), 401, "unauthorized");
   expect_failure(stranger.put("/v1/desired", "{}"), 401, "unauthorized");
   expect_failure(TestClient(server_->port(), token_ + "0").get("/v1/stats"), 401, "unauthorized");
