@@ -1,4 +1,15 @@
-import { Anchor, Button, Code, Group, Modal, NumberInput, Select, Stack, Text, TextInput } from "@mantine/core";
+import {
+  Anchor,
+  Button,
+  Code,
+  Group,
+  Modal,
+  NumberInput,
+  Select,
+  Stack,
+  Text,
+  TextInput,
+} from "@mantine/core";
 import { IconKey, IconPlus } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
