@@ -28,7 +28,7 @@ namespace {
 constexpr int kLockTries = 50;
 constexpr std::chrono::milliseconds kLockPause{100};
 // So long the agents' last statements may take.
-constexpr std::chrono::seconds kEndPatience{3};
+constexpr std::chrono::seconds kEndPatience{1};
 constexpr std::chrono::milliseconds kEndLook{5};
 
 base::Result<void> take_lock(pg::Connection& connection, const std::string& stream_id) {

@@ -14,8 +14,9 @@ using base::Lsn;
 using std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kLook{50};
-constexpr std::chrono::milliseconds kDrainPatience{30'000};        // when it is stopped
-constexpr std::chrono::milliseconds kSessionDrainPatience{3'000};  // between two sessions
+constexpr std::chrono::milliseconds kDrainPatience{30'000};  // when it is stopped
+// Between two sessions. All destinations stand still meanwhile: what a slow one has not got by then comes again.
+constexpr std::chrono::milliseconds kSessionDrainPatience{300};
 // So long after another one a destination may still have something to commit; then its backlog is to be durable.
 constexpr std::chrono::seconds kBehindPatience{15};
 constexpr std::chrono::seconds kMarkInterval{1};
@@ -56,8 +57,8 @@ base::Result<void> FanOut::run_session(const SourceSlot& slot) {
     options_.on_capture();
     ran = watch();
   }
-  const bool stopped = *options_.stop;
-  end(ran.has_value(), stopped ? kDrainPatience : kSessionDrainPatience);
+  const bool for_good = *options_.stop && !options_.goes_on();
+  end(ran.has_value(), for_good ? kDrainPatience : kSessionDrainPatience);
   return ran;
 }
 

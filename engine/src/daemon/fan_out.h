@@ -30,6 +30,9 @@ struct FanOutOptions {
   const base::Clock* clock = nullptr;  // these three outlive it
   Peering* peering = nullptr;
   const std::atomic<bool>* stop = nullptr;  // ends run()
+  // Whether what stops it is but another definition of a stream that goes on, a paused destination say: then nobody
+  // waits for the slowest, whose changes come again.
+  std::function<bool()> goes_on = [] { return false; };
   std::function<void(std::string_view)> set_phase;
   std::function<void()> on_capture;  // a session's capture runs
   uint64_t backlog_segment_bytes = queue::kBacklogSegmentBytes;

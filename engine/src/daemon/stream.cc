@@ -228,6 +228,10 @@ base::Result<void> Stream::run_fan_out(const StreamDefinition& definition) {
     set_phase(phase);
     take_up_live_parameters(in_effect);
   };
+  const auto goes_on = [this] {
+    std::lock_guard lock(mutex_);
+    return !stopping_ && desired_.status == DesiredStatus::enabled;
+  };
   {
     std::unique_lock lock(pipeline_lock_);
     fan_out_ = std::make_unique<FanOut>(FanOutOptions{.definition = definition,
@@ -235,6 +239,7 @@ base::Result<void> Stream::run_fan_out(const StreamDefinition& definition) {
                                                       .clock = &clock_,
                                                       .peering = &peering_,
                                                       .stop = &interrupt_,
+                                                      .goes_on = goes_on,
                                                       .set_phase = set_phase_and_parameters,
                                                       .on_capture = on_capture});
   }

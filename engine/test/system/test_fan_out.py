@@ -1,11 +1,14 @@
 """One capture, several destinations: what happens to one of them is never the others', nor the source's, affair."""
 
 import random
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
 
 from harness.cluster import wait_for
@@ -13,7 +16,7 @@ from harness.engine import SECONDS, RefusedError
 from harness.fan_out import FanOut
 from harness.paths import EnginePair
 from harness.scene import Scene
-from harness.workload import PgBench, make_pgbench_tables
+from harness.workload import PgBench, Writers, make_pgbench_tables
 
 TABLE = "CREATE TABLE t (id bigint PRIMARY KEY, v text NOT NULL);"
 
@@ -221,6 +224,63 @@ def test_a_parked_transaction_that_waits_for_a_lock_holds_up_nobody(fan: FanOut)
         executed.result()
     assert fan.engine.request("GET", errors)["errors"] == []
     fan.assert_same()
+
+
+class Pulse:
+    """Rows that keep coming at a destination: the longest time in which none did."""
+
+    def __init__(self, fan: FanOut, name: str) -> None:
+        self.stopping = threading.Event()
+        self.longest = 0.0
+        self.thread = threading.Thread(target=self._watch, args=(fan.scene, fan.made[name].database))
+
+    def __enter__(self) -> "Pulse":
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stopping.set()
+        self.thread.join()
+
+    def _watch(self, scene: Scene, database: str) -> None:
+        with scene.destination.connect(database) as connection:
+            rows, since = -1, time.monotonic()
+            while not self.stopping.is_set():
+                found = connection.execute("SELECT count(*) FROM t").fetchone()
+                now = time.monotonic()
+                self.longest = max(self.longest, now - since)
+                if found and found[0] != rows:
+                    rows, since = found[0], now
+                self.stopping.wait(0.05)
+
+
+def test_pausing_one_that_stands_still_holds_up_nobody(fan: FanOut, random_: random.Random) -> None:
+    """Once the others stood still until what the slow one had begun was done, for half a minute."""
+    fan.scene.run_at_source(TABLE)
+    fan.start_stream("a", "b")
+
+    def write(connection: psycopg.Connection[Any], _: random.Random, __: int) -> None:
+        connection.execute("INSERT INTO t SELECT coalesce(max(id), 0) + 1, 'more' FROM t")
+        time.sleep(0.02)
+
+    with fan.scene.destination.connect(fan.made["b"].database) as blocker:
+        blocker.execute("BEGIN")
+        blocker.execute("LOCK TABLE t")
+        with Writers(fan.scene.source, fan.scene.database, 1, random_, write) as writers:
+            wait_for(lambda: writers.rounds[0] > 20, SECONDS, "rows come")
+            with Pulse(fan, "a") as pulse:
+                for status in ("DISABLED", "ENABLED"):
+                    fan.change("b", status=status)
+                    fan.wait("b", lambda found, wanted=status: found["status"] == wanted, status)
+                    rounds = writers.rounds[0]
+                    wait_for(lambda at=rounds: writers.rounds[0] > at + 50, SECONDS, "more rows come")
+                    fan.wait_applied("a")
+        blocker.execute("ROLLBACK")
+    fan.wait_applied()
+    fan.assert_same()
+    # A new session takes about a second where the machine is free.
+    assert pulse.longest < 10, f"nothing came to a for {pulse.longest:.1f} s"
+    print(f"the longest pause of a: {pulse.longest:.2f} s")
 
 
 def test_one_destination_is_another_engines(fan: FanOut, scene: Scene, tmp_path: Path) -> None:
