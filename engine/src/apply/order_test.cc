@@ -40,6 +40,12 @@ Changes insert(const char* table, Row row) {
   return [=](ApplyHarness& h) { h.insert(table, row); };
 }
 
+// Microseconds, days, months.
+std::string interval(char days, char months) { return std::string(11, '\0') + days + std::string(3, '\0') + months; }
+const std::string kThirtyDays = interval(30, 0);
+const std::string kOneMonth = interval(0, 1);
+const std::string kTwoMonths = interval(0, 2);
+
 const OrderCase kCases[] = {
     {"OtherRowsRunBeside",
      kItem,
@@ -85,14 +91,58 @@ const OrderCase kCases[] = {
      insert("item", {2, 2, "WORD"}),
      true,
      "2"},
-    {"AnExpressionIndexOrdersNothingForNone",
+    {"AnExpressionIndexOrdersForNoneToo",
      std::string(kItem) + "CREATE UNIQUE INDEX ON item (lower(b))",
      {"item"},
      'd',
-     insert("item", {1, 1, "word"}),
-     insert("item", {2, 2, "other"}),
+     [](ApplyHarness& h) {
+       h.insert("item", {1, 1, "word"});
+       h.remove("item", {1, nullptr, nullptr});
+     },
+     insert("item", {2, 2, "WORD"}),
+     true,
+     "2",
+     CommitSerialization::none},
+    {"EqualKeysOfOtherBytesOrderForNone",
+     "CREATE TABLE item (id int, span interval PRIMARY KEY)",
+     {"item"},
+     'd',
+     [](ApplyHarness& h) {
+       h.insert("item", {1, kThirtyDays});
+       h.remove("item", {nullptr, kThirtyDays});
+     },
+     insert("item", {2, kOneMonth}),
+     true,
+     "2",
+     CommitSerialization::none},
+    {"OtherIntervalsRunBeside",
+     "CREATE TABLE item (id int, span interval PRIMARY KEY)",
+     {"item"},
+     'd',
+     insert("item", {1, kThirtyDays}),
+     insert("item", {2, kTwoMonths}),
      false,
-     "1,2",
+     "1,2"},
+    {"AnIndexOfAnotherCollationOrdersWhatItMayHoldEqual",
+     std::string("CREATE COLLATION caseless (provider = icu, locale = 'und-u-ks-level2', deterministic = false);") +
+         kItem + "CREATE UNIQUE INDEX ON item (b COLLATE caseless)",
+     {"item"},
+     'd',
+     [](ApplyHarness& h) {
+       h.insert("item", {1, 1, "word"});
+       h.remove("item", {1, nullptr, nullptr});
+     },
+     insert("item", {2, 2, "WORD"}),
+     true,
+     "2"},
+    {"WithoutAKeyNothingWaitsForNone",
+     "CREATE TABLE item (id int, a int); INSERT INTO item VALUES (9, 9)",
+     {"item"},
+     'f',
+     insert("item", {1, 1}),
+     [](ApplyHarness& h) { h.remove_full("item", {9, 9}); },
+     false,
+     "1",
      CommitSerialization::none},
     {"AnExpressionIndexTellsRowsApartByItsOtherColumns",
      std::string(kItem) + "CREATE UNIQUE INDEX ON item (a, lower(b))",

@@ -17,8 +17,20 @@ std::optional<uint64_t> hash_key(uint64_t seed, const metadata::TableMetadata& t
       hash = metadata::mix_hash(hash, 1);
       continue;
     }
-    // A value came as text because its type has no binary form: such a type's form is bytes or unknown.
-    hash = metadata::mix_hash(hash, metadata::hash_key_value(value.bytes, table.columns[column].key_form));
+    const metadata::KeyForm form = table.columns[column].key_form;
+    hash = metadata::mix_hash(hash, value.mark == ValueMark::text ? metadata::hash_key_text(value.bytes, form)
+                                                                  : metadata::hash_key_value(value.bytes, form));
+  }
+  return hash;
+}
+
+std::optional<uint64_t> hash_key_bytes(uint64_t seed, std::span<const uint16_t> columns,
+                                       const std::vector<lcr::Value>& values) {
+  uint64_t hash = metadata::mix_hash(1, seed);
+  for (const uint16_t column : columns) {
+    const lcr::Value& value = values[column];
+    if (value.mark == ValueMark::unchanged || value.mark == ValueMark::null) return std::nullopt;
+    hash = metadata::mix_hash(hash, metadata::hash_bytes(value.bytes, 0));
   }
   return hash;
 }

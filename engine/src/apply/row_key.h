@@ -17,4 +17,8 @@ namespace thalweg::apply {
 std::optional<uint64_t> hash_key(uint64_t seed, const metadata::TableMetadata& table, std::span<const uint16_t> columns,
                                  const std::vector<lcr::Value>& values, bool with_nulls);
 
+// The same by the values' bytes, whatever their types hold equal: of one row, as long as its key is not written.
+std::optional<uint64_t> hash_key_bytes(uint64_t seed, std::span<const uint16_t> columns,
+                                       const std::vector<lcr::Value>& values);
+
 }  // namespace thalweg::apply

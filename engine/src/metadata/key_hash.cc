@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <charconv>
 #include <cmath>
+#include <string_view>
 
 #include "lcr/bytes.h"
 
@@ -49,6 +51,8 @@ KeyForm key_form(uint32_t type) {
       return KeyForm::floating;
     case 1042:
       return KeyForm::padded;
+    case 1186:
+      return KeyForm::interval;
     case 1700:
       return KeyForm::numeric;
     default:
@@ -71,6 +75,11 @@ uint64_t hash_integer(std::span<const std::byte> binary) {
   }
 }
 
+uint64_t hash_double(double value) {
+  if (std::isnan(value)) return mix_hash(2, 1);
+  return mix_hash(3, std::bit_cast<uint64_t>(value == 0 ? 0.0 : value));
+}
+
 uint64_t hash_floating(std::span<const std::byte> binary) {
   double value = 0;
   if (binary.size() == 4) {
@@ -80,8 +89,45 @@ uint64_t hash_floating(std::span<const std::byte> binary) {
   } else {
     return hash_bytes(binary, 0);
   }
-  if (std::isnan(value)) return mix_hash(2, 1);
-  return mix_hash(3, std::bit_cast<uint64_t>(value == 0 ? 0.0 : value));
+  return hash_double(value);
+}
+
+// Microseconds, days, months.
+uint64_t hash_interval(std::span<const std::byte> binary) {
+  if (binary.size() != 16) return hash_bytes(binary, 0);
+  constexpr int64_t kMicrosOfDay = int64_t{24} * 60 * 60 * 1'000'000;
+  constexpr int64_t kDaysOfMonth = 30;
+  const auto micros = lcr::load_network<int64_t>(binary.data());
+  const int64_t days = lcr::load_network<int32_t>(&binary[8]) + kDaysOfMonth * lcr::load_network<int32_t>(&binary[12]);
+  // One form of each span: less than a day of microseconds, none negative.
+  int64_t rest = micros % kMicrosOfDay;
+  int64_t whole = days + micros / kMicrosOfDay;
+  if (rest < 0) {
+    rest += kMicrosOfDay;
+    --whole;
+  }
+  return mix_hash(mix_hash(4, static_cast<uint64_t>(whole)), static_cast<uint64_t>(rest));
+}
+
+std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+uint64_t hash_floating_text(std::span<const std::byte> text) {
+  const std::string_view digits = as_text(text);
+  double value = 0;
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return read.ec == std::errc{} ? hash_double(value) : hash_bytes(text, 0);
+}
+
+// Without the zeros at the end of its fraction.
+uint64_t hash_numeric_text(std::span<const std::byte> text) {
+  std::string_view digits = as_text(text);
+  if (digits.contains('.')) {
+    digits = digits.substr(0, digits.find_last_not_of('0') + 1);
+    if (digits.ends_with('.')) digits.remove_suffix(1);
+  }
+  return hash_bytes(std::as_bytes(std::span{digits}), 0);
 }
 
 // Number of digits, weight, sign, display scale, digits; without zeros at either end.
@@ -102,6 +148,8 @@ uint64_t hash_key_value(std::span<const std::byte> binary, KeyForm form) {
       return hash_floating(binary);
     case KeyForm::numeric:
       return hash_numeric(binary);
+    case KeyForm::interval:
+      return hash_interval(binary);
     case KeyForm::padded:
       while (!binary.empty() && binary.back() == std::byte{' '}) binary = binary.first(binary.size() - 1);
       return hash_bytes(binary, 0);
@@ -109,6 +157,24 @@ uint64_t hash_key_value(std::span<const std::byte> binary, KeyForm form) {
       return hash_bytes(binary, 0);
     case KeyForm::unknown:
       return 0;
+  }
+  return 0;
+}
+
+uint64_t hash_key_text(std::span<const std::byte> text, KeyForm form) {
+  switch (form) {
+    case KeyForm::floating:
+      return hash_floating_text(text);
+    case KeyForm::numeric:
+      return hash_numeric_text(text);
+    case KeyForm::integer:
+      return hash_bytes(text, 0);
+    case KeyForm::interval:
+      return 0;
+    case KeyForm::padded:
+    case KeyForm::bytes:
+    case KeyForm::unknown:
+      return hash_key_value(text, form);
   }
   return 0;
 }

@@ -18,12 +18,17 @@ enum class KeyForm : uint8_t {
   numeric,   // but for the display scale: 1.0 = 1.00
   floating,  // -0 = 0, NaN = NaN; of any width
   padded,    // trailing blanks do not count
+  interval,  // a month is 30 days, a day 24 hours; of its binary form only, a text says nothing
   unknown,   // nothing: equal values may have any bytes
 };
 // By pg_type.oid, of built-in types.
 KeyForm key_form(uint32_t type);
-// The same for equal values in their binary form.
+// Whether values of one form and another hash are other values, however they come.
+constexpr bool tells_apart(KeyForm form) { return form != KeyForm::unknown && form != KeyForm::interval; }
+// The same for equal values in their binary form,
 uint64_t hash_key_value(std::span<const std::byte> binary, KeyForm form);
+// and in their text form, which is how all values of a source come where one of its types has no binary form.
+uint64_t hash_key_text(std::span<const std::byte> text, KeyForm form);
 // Mixes the hash of one more column in; order matters.
 constexpr uint64_t mix_hash(uint64_t hash, uint64_t more) {
   hash ^= more + 0x9E3779B97F4A7C15ULL + (hash << 6) + (hash >> 2);

@@ -58,9 +58,46 @@ TEST(KeyHash, EqualValuesHaveEqualHashesWhateverTheirBytes) {
   EXPECT_TRUE(are_equal(KeyForm::unknown, text("a"), text("b")));
 }
 
+TEST(KeyHash, AnIntervalsMonthIsThirtyDays) {
+  EXPECT_EQ(key_form(1186), KeyForm::interval);
+  const auto interval = [](int64_t micros, int32_t days, int32_t months) {
+    std::vector<std::byte> out;
+    for (int i = 7; i >= 0; --i) out.push_back(static_cast<std::byte>(micros >> (8 * i)));
+    for (const int32_t value : {days, months}) {
+      for (int i = 3; i >= 0; --i) out.push_back(static_cast<std::byte>(value >> (8 * i)));
+    }
+    return out;
+  };
+  constexpr int64_t kDay = 86'400'000'000;
+  EXPECT_TRUE(are_equal(KeyForm::interval, interval(0, 30, 0), interval(0, 0, 1)));
+  EXPECT_TRUE(are_equal(KeyForm::interval, interval(kDay, 0, 0), interval(0, 1, 0)));
+  EXPECT_TRUE(are_equal(KeyForm::interval, interval(-1, 1, 0), interval(kDay - 1, 0, 0)));
+  EXPECT_FALSE(are_equal(KeyForm::interval, interval(1, 30, 0), interval(0, 0, 1)));
+  EXPECT_FALSE(tells_apart(KeyForm::interval));  // its text has no form
+  EXPECT_EQ(hash_key_text(text("30 days"), KeyForm::interval), hash_key_text(text("1 mon"), KeyForm::interval));
+}
+
+TEST(KeyHash, EqualValuesThatCameAsTextHaveEqualHashes) {
+  const auto are_same = [](KeyForm form, std::string_view one, std::string_view other) {
+    return hash_key_text(text(one), form) == hash_key_text(text(other), form);
+  };
+  EXPECT_TRUE(are_same(KeyForm::numeric, "1.0", "1.00"));
+  EXPECT_TRUE(are_same(KeyForm::numeric, "100", "100.0"));
+  EXPECT_FALSE(are_same(KeyForm::numeric, "100", "1"));
+  EXPECT_FALSE(are_same(KeyForm::numeric, "1.1", "1.01"));
+  EXPECT_TRUE(are_same(KeyForm::numeric, "NaN", "NaN"));
+  EXPECT_TRUE(are_same(KeyForm::floating, "-0", "0"));
+  EXPECT_TRUE(are_same(KeyForm::floating, "1e+06", "1000000"));
+  EXPECT_FALSE(are_same(KeyForm::floating, "Infinity", "-Infinity"));
+  EXPECT_TRUE(are_same(KeyForm::padded, "a ", "a"));
+  EXPECT_FALSE(are_same(KeyForm::integer, "12", "21"));
+  EXPECT_TRUE(are_same(KeyForm::unknown, "a", "A"));
+}
+
 // Bytes of a database are never trusted: another length than the type's has a hash, too.
 TEST(KeyHash, AnyBytesHaveAHash) {
-  for (const auto form : {KeyForm::bytes, KeyForm::integer, KeyForm::numeric, KeyForm::floating, KeyForm::padded}) {
+  for (const auto form :
+       {KeyForm::bytes, KeyForm::integer, KeyForm::numeric, KeyForm::floating, KeyForm::padded, KeyForm::interval}) {
     EXPECT_TRUE(are_equal(form, {}, {}));
     EXPECT_FALSE(are_equal(form, bytes({1, 2, 3}), bytes({1, 2, 4})));
   }

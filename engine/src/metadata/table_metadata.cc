@@ -68,14 +68,23 @@ bool has_exact_equality(base::TypeId type) {
   return std::ranges::find(kTypes, type.value) != kTypes.end();
 }
 
-base::Result<void> check_type(const TableMetadata& table, const Column& column) {
+// Built-in types have their oid everywhere; of others the source tells no name.
+std::string name_of_source_type(pg::Connection& connection, TypeCatalog& types, base::TypeId type) {
+  if (type.value >= kFirstDatabaseOid) return "a type of its own database";
+  const auto known = types.find(connection, type);
+  return known ? (*known)->name : "a type that the destination's release does not have";
+}
+
+base::Result<void> check_type(pg::Connection& connection, TypeCatalog& types, const TableMetadata& table,
+                              const Column& column) {
   const bool source_is_builtin = column.source_type.value < kFirstDatabaseOid;
   const bool fits =
       source_is_builtin ? column.type->value_type == column.source_type : column.type->oid.value >= kFirstDatabaseOid;
   // A domain of the source over a built-in type may stand as that type here; its values are the base type's.
   if (fits || (!source_is_builtin && column.type->kind == TypeKind::base)) return {};
-  return differs(table, fmt::format("column {} has type {} at the destination, which is not the source's (oid {})",
-                                    column.quoted_name, column.type->name, column.source_type.value));
+  return differs(table, fmt::format("column {} of {} has type {} at the destination; at the source it has {}",
+                                    column.quoted_name, table.quoted_name, column.type->name,
+                                    name_of_source_type(connection, types, column.source_type)));
 }
 
 base::Result<void> load_columns(pg::Connection& connection, TypeCatalog& types, TableMetadata& table) {
@@ -108,7 +117,7 @@ base::Result<void> load_columns(pg::Connection& connection, TypeCatalog& types, 
       const bool is_enumeration = column.type->kind == TypeKind::enumeration;
       column.key_form = is_enumeration ? KeyForm::bytes : key_form(column.type->value_type.value);
     }
-    THALWEG_TRY(check_type(table, column));
+    THALWEG_TRY(check_type(connection, types, table, column));
     table.columns.push_back(std::move(column));
   }
   return {};
@@ -144,11 +153,11 @@ std::optional<UniqueKey> unique_key(const TableMetadata& table, const pg::Rows& 
                 .is_exact = !indexes.boolean(row, 8)};
   const bool is_exclusion = indexes.boolean(row, 9);  // its operators need not be equality
   bool has_unknown = is_exclusion;
-  for (const int16_t attribute : is_exclusion ? std::vector<int16_t>{} : parse_numbers(indexes.text(row, 3))) {
+  for (const int16_t attribute : is_exclusion ? std::vector<int16_t>{} : parse_numbers(indexes.text(row, 11))) {
     const auto found = std::ranges::find(table.columns, attribute, &Column::attribute);
     if (attribute > 0 && found != table.columns.end() && found->written) {
       key.columns.push_back(static_cast<uint16_t>(found - table.columns.begin()));
-      key.is_exact = key.is_exact && found->key_form != KeyForm::unknown;
+      key.is_exact = key.is_exact && tells_apart(found->key_form);
     } else {
       key.is_exact = false;
       has_unknown = has_unknown || attribute == 0 || indexes.boolean(row, 10);
@@ -168,28 +177,39 @@ base::Result<void> load_keys(pg::Connection& connection, TableMetadata& table) {
   THALWEG_ASSIGN(
       const pg::Rows indexes,
       connection.query(
-          fmt::format("SELECT i.indexrelid, i.indisprimary, i.indimmediate, "
-                      "(SELECT string_agg(k.attnum::text, ' ' ORDER BY k.place) FROM "
-                      "unnest(i.indkey::int2[]) WITH ORDINALITY AS k(attnum, place) WHERE k.place <= i.indnkeyatts), "
-                      "NOT EXISTS (SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = i.indrelid "
-                      "AND a.attnum = ANY (i.indkey::int2[]) AND NOT a.attnotnull), {}, "
-                      "EXISTS (SELECT FROM pg_catalog.pg_constraint f WHERE f.contype = 'f' "
-                      "AND f.conindid = i.indexrelid AND f.confrelid = i.indrelid), "
-                      "i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL, "
-                      "i.indpred IS NOT NULL OR i.indexprs IS NOT NULL OR i.indisexclusion "
-                      "OR EXISTS (SELECT FROM pg_catalog.pg_collation c WHERE c.oid = ANY (i.indcollation::oid[]) "
-                      "AND NOT c.collisdeterministic), i.indisexclusion, "
-                      "EXISTS (SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = i.indrelid "
-                      "AND a.attnum = ANY (i.indkey::int2[]) AND a.attgenerated <> '') "
-                      "FROM pg_catalog.pg_index i WHERE i.indrelid = $1::oid AND (i.indisunique OR i.indisexclusion) "
-                      "AND i.indisready ORDER BY i.indisprimary DESC, i.indexrelid",
-                      knows_nulls_not_distinct ? "i.indnullsnotdistinct" : "false"),
+          fmt::format(
+              "SELECT i.indexrelid, i.indisprimary, i.indimmediate, "
+              "(SELECT string_agg(k.attnum::text, ' ' ORDER BY k.place) FROM "
+              "unnest(i.indkey::int2[]) WITH ORDINALITY AS k(attnum, place) WHERE k.place <= i.indnkeyatts), "
+              "NOT EXISTS (SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = i.indrelid "
+              "AND a.attnum = ANY (i.indkey::int2[]) AND NOT a.attnotnull), {}, "
+              "EXISTS (SELECT FROM pg_catalog.pg_constraint f WHERE f.contype = 'f' "
+              "AND f.conindid = i.indexrelid AND f.confrelid = i.indrelid), "
+              "i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL, "
+              "i.indpred IS NOT NULL OR i.indexprs IS NOT NULL OR i.indisexclusion "
+              "OR EXISTS (SELECT FROM pg_catalog.pg_collation c WHERE c.oid = ANY (i.indcollation::oid[]) "
+              "AND NOT c.collisdeterministic), i.indisexclusion, "
+              "EXISTS (SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = i.indrelid "
+              "AND a.attnum = ANY (i.indkey::int2[]) AND a.attgenerated <> ''), "
+              // Another equality than the type's: a collation that is not bytewise, an operator class of its own.
+              "(SELECT string_agg(CASE WHEN c.collisdeterministic IS FALSE OR NOT (o.opcdefault OR "
+              "o.opcname ~ '_pattern_ops$') THEN '0' ELSE k.attnum::text END, ' ' ORDER BY k.place) FROM "
+              "unnest(i.indkey::int2[], i.indcollation::oid[], i.indclass::oid[]) WITH ORDINALITY "
+              "AS k(attnum, coll, class, place) LEFT JOIN pg_catalog.pg_collation c ON c.oid = k.coll "
+              "JOIN pg_catalog.pg_opclass o ON o.oid = k.class) "
+              "FROM pg_catalog.pg_index i WHERE i.indrelid = $1::oid AND (i.indisunique OR i.indisexclusion) "
+              "AND i.indisready ORDER BY i.indisprimary DESC, i.indexrelid",
+              knows_nulls_not_distinct ? "i.indnullsnotdistinct" : "false"),
           {oid}));
   for (size_t row = 0; row < indexes.size(); ++row) {
     table.is_referenced = table.is_referenced || indexes.boolean(row, 6);
     if (auto key = unique_key(table, indexes, row)) table.unique_keys.push_back(std::move(*key));
   }
   choose_identity(table, indexes);
+  table.identity_is_possible =
+      table.identity_index != 0 && std::ranges::none_of(table.unique_keys, [&](const auto& key) {
+        return key.index == table.identity_index && key.is_exact;
+      });
 
   THALWEG_ASSIGN(const pg::Rows foreign,
                  connection.query("SELECT f.conindid, f.conkey::text, f.confkey::text, i.indkey::text, f.confrelid "

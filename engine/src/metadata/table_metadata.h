@@ -45,7 +45,7 @@ struct UniqueKey {
   bool is_referenced = false;     // some foreign key points at it
   // Two rows collide where `columns` are equal, and their bytes decide whether they are. Otherwise rows that collide
   // agree in `columns` (none at all, perhaps), and others may: partial and expression indexes, exclusion constraints,
-  // columns of the destination's own, types of an unknown form.
+  // columns of the destination's own, types of an unknown form, an equality that is not the type's usual one.
   bool is_exact = true;
 };
 
@@ -72,6 +72,8 @@ struct TableMetadata {
   // How a row is found: columns of a key, empty for tables without one.
   std::vector<uint16_t> identity;
   uint32_t identity_index = 0;  // the destination's index over `identity`, 0 where it has none
+  // Equal values of `identity` may have other bytes: the key's hashes order its rows, but do not tell one from another.
+  bool identity_is_possible = false;
   std::vector<UniqueKey> unique_keys;
   std::vector<ForeignKey> foreign_keys;
   uint64_t table_hash = 0;  // stands for the whole table

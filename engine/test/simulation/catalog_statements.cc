@@ -38,12 +38,14 @@ bool is_referenced(const TableShape& shape) {
 Outcome indexes_of(const TableShape& shape) {
   std::vector<Row> found;
   if (shape.key >= 0) {
-    found.push_back({std::to_string(shape.key_index()), "t", "t", std::to_string(shape.key + 1), "t", "f",
-                     is_referenced(shape) ? "t" : "f", "t", "f", "f", "f"});
+    const std::string column = std::to_string(shape.key + 1);
+    found.push_back({std::to_string(shape.key_index()), "t", "t", column, "t", "f", is_referenced(shape) ? "t" : "f",
+                     "t", "f", "f", "f", column});
   }
   if (shape.unique >= 0) {
-    found.push_back({std::to_string(shape.unique_index()), "f", "t", std::to_string(shape.unique + 1), "f", "f", "f",
-                     "t", "f", "f", "f"});
+    const std::string column = std::to_string(shape.unique + 1);
+    found.push_back(
+        {std::to_string(shape.unique_index()), "f", "t", column, "f", "f", "f", "t", "f", "f", "f", column});
   }
   return rows(std::move(found));
 }

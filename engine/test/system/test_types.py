@@ -206,3 +206,24 @@ def test_wide_and_large_values(scene: Scene) -> None:
                         "UPDATE large SET id = 3 WHERE id = 1;")
     scene.wait_applied()
     scene.assert_same()
+
+
+@pytest.mark.parametrize("serialization", ["none", "dependent_transactions"])
+def test_equal_keys_of_other_bytes_keep_their_order(scene: Scene, serialization: str) -> None:
+    """One key by its index, several by its bytes: a row that goes makes way for the next one."""
+    kinds = {"interval": ("30 days", "1 mon", "720:00:00"), "numeric": ("1.0", "1.00", "1"),
+             "float8": ("-0", "0", "0.0"), "character(4)": ("a", "a ", "a"),
+             "interval[]": ("{30 days}", "{1 mon}", "{}")}
+    tables = [f"t{number}" for number in range(len(kinds))]
+    scene.run_at_source("".join(f"CREATE TABLE {table} (k {kind} PRIMARY KEY, n integer NOT NULL);"
+                                for table, kind in zip(tables, kinds, strict=True)))
+    scene.start_stream(commit_serialization=serialization, parallelism=4, group_size=1)
+    with scene.source.connect(scene.database, "thalweg") as connection:
+        for n in range(60):
+            for table, values in zip(tables, kinds.values(), strict=True):
+                connection.execute(f"INSERT INTO {table} VALUES ('{values[n % 3]}', {n})")
+                connection.execute(f"UPDATE {table} SET n = n + 1000")
+                if n < 59:
+                    connection.execute(f"DELETE FROM {table}")
+    scene.wait_applied()
+    scene.assert_same()

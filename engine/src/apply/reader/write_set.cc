@@ -73,7 +73,6 @@ void WriteSetBuilder::add_keys(Transaction& transaction, const TableMetadata& ta
     // An old tuple that holds the replica identity only says nothing of other columns.
     if (is_partial && !std::ranges::all_of(key.columns, [&](uint16_t c) { return table.columns[c].source_key; }))
       continue;
-    if (!key.is_exact && !order_unknown_) continue;
     const auto hash = hash_key(key.index, table, key.columns, values, key.nulls_collide);
     if (!hash) continue;
     const bool same = other != nullptr && are_same(key.columns, values, *other);
@@ -85,6 +84,12 @@ void WriteSetBuilder::add_keys(Transaction& transaction, const TableMetadata& ta
     const auto hash = hash_key(table.table_hash, table, table.identity, values, true);
     if (hash) transaction.writes.push_back(*hash);
   }
+  // Hashes that all rows may share order them; that two are one row their bytes say, for what is parked.
+  if (table.identity_is_possible) {
+    if (const auto hash = hash_key_bytes(table.identity_index, table.identity, values)) {
+      transaction.writes.push_back(*hash);
+    }
+  }
   for (const metadata::ForeignKey& key : table.foreign_keys) {
     if (is_partial && !std::ranges::all_of(key.columns, [&](uint16_t c) { return table.columns[c].source_key; }))
       continue;
@@ -95,7 +100,7 @@ void WriteSetBuilder::add_keys(Transaction& transaction, const TableMetadata& ta
 }
 
 void WriteSetBuilder::add_row(Transaction& transaction, const TableMetadata& table, FrameKind kind) {
-  if (table.keyless() && order_unknown_) {
+  if (table.keyless() && orders_keyless_) {
     // Inserts commute with each other; whatever looks for a row must see all of them.
     (kind == FrameKind::insert ? transaction.reads : transaction.writes).push_back(table.table_hash);
   }
@@ -134,8 +139,8 @@ base::Result<void> WriteSetBuilder::add(Transaction& transaction, const lcr::Fra
   return {};
 }
 
-base::Result<void> WriteSetBuilder::build(Transaction& transaction, bool order_unknown) {
-  order_unknown_ = order_unknown;
+base::Result<void> WriteSetBuilder::build(Transaction& transaction, bool orders_keyless) {
+  orders_keyless_ = orders_keyless;
   tables_.look_again();
   if (transaction.spilled) {
     transaction.barrier = true;

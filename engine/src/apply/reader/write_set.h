@@ -18,10 +18,9 @@ class WriteSetBuilder {
 
   // Fills tables, writes, reads, possible_writes, the hashes of tables and lcrs, and barrier where the transaction
   // holds a TRUNCATE. A spilled transaction gets its tables only and is a barrier. Fails as TableWriter::find.
-  // `order_unknown`: tables without a key count as one key each, which orders all their changes, and rows that may
-  // collide are ordered like rows that do; without it neither has an order among transactions (commit_serialization
-  // none).
-  base::Result<void> build(Transaction& transaction, bool order_unknown);
+  // `orders_keyless`: tables without a key count as one key each, which orders all their changes; without it they have
+  // no order among transactions (commit_serialization none).
+  base::Result<void> build(Transaction& transaction, bool orders_keyless);
   // The same for one frame of a spilled transaction, whose `spilled` file cannot be read yet.
   base::Result<void> note_table(Transaction& transaction, const lcr::FrameView& frame);
 
@@ -34,7 +33,7 @@ class WriteSetBuilder {
                 const std::vector<lcr::Value>* other, bool is_partial);
 
   TableWriter& tables_;
-  bool order_unknown_ = true;
+  bool orders_keyless_ = true;
   std::vector<lcr::Value> old_;
   std::vector<lcr::Value> new_;
 };
