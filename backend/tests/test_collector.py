@@ -150,7 +150,8 @@ async def test_requests_and_collector_do_not_deadlock(
 
     async def change(number: int) -> int:
         if number % 3 == 0:
-            answer = await operator.patch(database, json={"port": 5000 + number}, headers={"If-Match": "*"})
+            options = {"options": {"connect_timeout": str(1 + number)}}
+            answer = await operator.patch(database, json=options, headers={"If-Match": "*"})
         else:
             parameters = {"parameters": {"parallelism": number + 1}}
             answer = await operator.patch(path, json=parameters, headers={"If-Match": "*"})

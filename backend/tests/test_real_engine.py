@@ -381,7 +381,8 @@ async def test_forced_delete_without_engine_and_destination_says_what_is_left(
     settings.engine_lost_after = 0.3
     thalwegd.stop()
     database = stream["destinations"][0]["database"]["id"]
-    moved = await admin.patch(f"/api/v1/databases/{database}", json={"port": 1}, headers={"If-Match": "*"})
+    elsewhere = {"port": 1, "password": sides.destination["password"]}
+    moved = await admin.patch(f"/api/v1/databases/{database}", json=elsewhere, headers={"If-Match": "*"})
     assert moved.status_code == 200
     forced = (await admin.delete(path, params={"force": True})).json()["operation_id"]
     done = await wait_for(admin, f"/api/v1/operations/{forced}", state="succeeded")
