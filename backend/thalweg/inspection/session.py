@@ -19,8 +19,9 @@ POOLER_CURE = (
 
 
 def session_options(*, read_only: bool) -> str:
-    settings = {
-        "default_transaction_read_only": "on" if read_only else "off",
+    """Without `read_only` whatever the server or the role says of writing holds."""
+    settings = {"default_transaction_read_only": "on"} if read_only else {}
+    settings |= {
         "default_transaction_isolation": r"read\ committed",
         "statement_timeout": f"{STATEMENT_TIMEOUT_SECONDS}s",
         "lock_timeout": "0",
