@@ -271,6 +271,29 @@ async def test_bookkeeping_of_another_role(
     sides.on_destination("DROP SCHEMA thalweg", f"DROP ROLE {first}")
 
 
+async def test_a_role_of_the_bookkeepings_name(
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides
+) -> None:
+    """By PostgreSQL's default search_path what it creates lands among the engine's tables."""
+    password = sides.destination["password"]
+    sides.on_destination(
+        f"CREATE ROLE thalweg LOGIN PASSWORD '{password}' IN ROLE {sides.destination['user']}",
+        "GRANT SET ON PARAMETER session_replication_role TO thalweg",
+    )
+    try:
+        changed = await admin.patch(
+            f"/api/v1/databases/{registered['destination']}", json={"user": "thalweg", "password": password},
+            headers={"If-Match": "*"},
+        )  # fmt: skip
+        assert changed.status_code == 200, changed.text
+        check = (await checks_of(operator, registered))["destination:search_path"]
+        assert check["status"] == "warning"
+        sides.on_destination(check["sql"])
+        assert "destination:search_path" not in await checks_of(operator, registered)
+    finally:
+        sides.on_destination("DROP OWNED BY thalweg CASCADE", "DROP ROLE thalweg")
+
+
 async def test_existing_tables_that_do_not_fit(
     operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides
 ) -> None:

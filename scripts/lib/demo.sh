@@ -27,6 +27,8 @@ make_demo_destination() {
   make_database destination demo thalweg
   sql destination demo <<'SQL'
 GRANT SET ON PARAMETER session_replication_role TO thalweg;
+-- By default what it makes without naming a schema would land in the schema of its name, which is the engine's.
+ALTER ROLE thalweg SET search_path = public;
 SELECT 'CREATE EXTENSION IF NOT EXISTS thalweg_datalayer'
  WHERE EXISTS (SELECT FROM pg_available_extensions WHERE name = 'thalweg_datalayer') \gexec
 SQL

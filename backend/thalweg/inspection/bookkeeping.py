@@ -1,12 +1,19 @@
 """The schema in which engines keep a destination's progress: streams share it, perhaps under several roles."""
 
 from thalweg.inspection.checks import Checklist, quoted
-from thalweg.inspection.connection import Connection, read_all
+from thalweg.inspection.connection import Connection, read_all, read_one
 from thalweg.inspection.schemas import RoleFacts
 
 OWNER = """
 SELECT pg_get_userbyid(nspowner) AS name, pg_has_role(nspowner, 'USAGE') AS is_member
   FROM pg_namespace WHERE nspname = 'thalweg'
+"""
+
+
+# "$user" names the schema of the role's own name.
+OWN_PATH = """
+SELECT current_user = 'thalweg'
+       AND '"$user"' = ANY (string_to_array(replace(current_setting('search_path'), ' ', ''), ',')) AS leads_there
 """
 
 
@@ -24,4 +31,11 @@ async def check_bookkeeping(checklist: Checklist, connection: Connection, role: 
             f"The schema thalweg belongs to {owner}, whose stream came first; {role.name} may not use it.",
             f"Make {role.name} a member of {owner}, as a superuser.",
             f"GRANT {quoted(owner)} TO {quoted(role.name)}",
+        )  # fmt: skip
+    if (await read_one(connection, OWN_PATH))["leads_there"]:
+        checklist.warn(
+            "search_path", "Schema of the user's name",
+            "What the user thalweg creates without naming a schema lands in the schema thalweg, which is the engine's.",
+            "Use a user of another name, or give this one a search_path of its own.",
+            "ALTER ROLE thalweg SET search_path = public",
         )  # fmt: skip

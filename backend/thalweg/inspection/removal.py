@@ -47,7 +47,7 @@ def source_sql(stream_id: str) -> str:
 
 def destination_sql(stream_id: str) -> str:
     deletes = " ".join(f"DELETE FROM thalweg.{table} WHERE stream_id = '{stream_id}';" for table in TABLES)  # noqa: S608
-    return f"{deletes} With the last stream: DROP SCHEMA thalweg CASCADE;"
+    return f"{deletes} With the last stream, unless others use it: DROP SCHEMA thalweg CASCADE;"
 
 
 def _left(side: str, target: Target, failure: ConnectionFailure, sql: str) -> str:
@@ -119,9 +119,8 @@ async def _drop_unused(connection: Connection, there: set[str]) -> None:
             await connection.execute(f"DROP TABLE IF EXISTS {listed}".encode())
     left = await read_one(
         connection,
-        "SELECT to_regnamespace('thalweg') IS NULL OR EXISTS (SELECT FROM pg_class "
-        "WHERE relnamespace = to_regnamespace('thalweg')) OR EXISTS (SELECT FROM pg_proc "
-        "WHERE pronamespace = to_regnamespace('thalweg')) AS keep",
+        "SELECT to_regnamespace('thalweg') IS NULL OR EXISTS (SELECT FROM pg_depend "
+        "WHERE refclassid = 'pg_namespace'::regclass AND refobjid = to_regnamespace('thalweg')) AS keep",
     )
     if not left["keep"]:
         await connection.execute("DROP SCHEMA thalweg")

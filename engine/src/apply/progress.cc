@@ -117,10 +117,11 @@ base::Result<void> drop_schema_if_unused(pg::Connection& connection) {
   THALWEG_TRY(connection.script(
       "DROP TABLE thalweg.error_queue_chunk, thalweg.error_queue, thalweg.apply_progress, thalweg.stream, "
       "thalweg.schema_version"));
-  THALWEG_ASSIGN(
-      const pg::Rows others,
-      connection.query("SELECT count(*) FROM pg_catalog.pg_class WHERE relnamespace = 'thalweg'::regnamespace"));
-  if (others.integer(0, 0) > 0) return {};
+  // Relations, functions, types: a role named thalweg may have made some here without wanting to.
+  THALWEG_ASSIGN(const pg::Rows others,
+                 connection.query("SELECT EXISTS (SELECT FROM pg_catalog.pg_depend WHERE refclassid = "
+                                  "'pg_namespace'::regclass AND refobjid = 'thalweg'::regnamespace)"));
+  if (others.boolean(0, 0)) return {};
   THALWEG_TRY(connection.script("DROP SCHEMA thalweg"));
   return {};
 }

@@ -7,7 +7,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from harness.cluster import wait_for
+from harness.cluster import PASSWORD, wait_for
+from harness.engine import SECONDS
 from harness.scene import Scene
 from harness.workload import PgBench, Writers, make_pgbench_tables
 
@@ -225,6 +226,40 @@ def test_two_streams_of_one_source(scene: Scene) -> None:
     assert scene.at_destination("SELECT count(*) FROM b") == [(101,)]
     scene.engine.drop_stream(scene.stream)
     scene.assert_nothing_left()
+
+
+def test_two_roles_share_a_destinations_bookkeeping(scene: Scene) -> None:
+    """The second role is refused with the cure, which works; what that role made in the schema stays with it."""
+    scene.run_at_source("CREATE TABLE a (id integer PRIMARY KEY); CREATE TABLE b (id integer PRIMARY KEY);")
+    scene.start_stream([("public", "a")])
+    first = scene.stream
+    role = f"other_{scene.database}"
+    scene.destination.sql("postgres", f"CREATE ROLE {role} LOGIN PASSWORD '{PASSWORD}'",
+                          f"GRANT SET ON PARAMETER session_replication_role TO {role}")
+    scene.at_destination(f"GRANT CREATE ON DATABASE {scene.database} TO {role}",
+                         f"GRANT CREATE ON SCHEMA public TO {role}")
+    try:
+        scene.stream = "second00" + first[:4]
+        scene.engine.add_stream(scene.stream, scene.source_conninfo, scene.destination.conninfo(scene.database, role),
+                                [("public", "b")], source_plugin="thalweg")
+        refused = scene.engine.wait_status(scene.stream, lambda found: bool(found["error"]), SECONDS, "a refusal")
+        assert refused["error"]["sqlstate"] == "42501", refused["error"]
+        scene.destination.sql("postgres", f"GRANT thalweg TO {role}")
+        scene.engine.retry(scene.stream)
+        scene.wait_replicating()
+        scene.at_source("INSERT INTO a VALUES (1)", "INSERT INTO b VALUES (1)")
+        scene.wait_applied()
+        scene.engine.wait_applied(first, scene.source, scene.database)
+        scene.assert_same()
+        scene.at_destination("CREATE TYPE thalweg.mine AS ENUM ('kept')")
+        for stream in (first, scene.stream):
+            scene.engine.drop_stream(stream)
+        kept = scene.at_destination("SELECT typname FROM pg_type WHERE typnamespace = 'thalweg'::regnamespace")
+        assert kept == [("mine",)]
+    finally:
+        scene.engine.stop()
+        scene.at_destination(f"DROP OWNED BY {role} CASCADE")
+        scene.destination.sql("postgres", f"DROP OWNED BY {role} CASCADE", f"DROP ROLE {role}")
 
 
 def test_statistics_count_what_flowed(scene: Scene) -> None:
