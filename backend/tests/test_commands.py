@@ -15,7 +15,8 @@ from fastapi import FastAPI
 from typer.testing import CliRunner
 
 from tests.conftest import PASSWORD, Sides, Users
-from tests.features.test_streams import created
+from tests.features.test_streams import STREAMS, created
+from tests.features.test_table_troubles import trouble, until
 from tests.support.engine_double import TOKEN, EngineDouble, example
 from tests.support.servers import free_port
 from tests.support.serving import serve, without_lifespan
@@ -208,3 +209,27 @@ async def test_delete_follows_the_operation_that_runs(
     assert waited.code == 1
     assert first["operation_id"] in waited.err
     assert "waiting for: Engine local, which has not taken the request yet." in waited.err
+
+
+async def test_troubles_of_tables_are_listed_and_resolved(
+    shell: Shell,
+    users: Users,
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Any,  # noqa: F811
+) -> None:
+    engine.troubles["orders"] = {"state": "STOPPED", "trouble": trouble("REPLACED", "copy")}
+    stream = await created(operator, registered)
+    await until(operator, f"{STREAMS}/{stream['id']}", "REPLACED")
+    run = with_token(shell, users)
+    listed = (await run("streams", "tables", "list", stream["name"])).out
+    assert "STOPPED" in listed and "cure (copy): Mend it." in listed
+    refused = await run("streams", "tables", "follow", stream["name"], "public.orders")
+    assert (refused.code, "choose one of the trouble's resolutions" in refused.err) == (1, True)
+    assert (await run("streams", "tables", "copy", stream["name"], "orders")).code == 1
+    copied = await run("streams", "tables", "copy", stream["name"], "public.orders")
+    assert copied.out.strip() == "public.orders is copied again.", copied.err
+    assert engine.resolved == [("copy", {"schema": "public", "table": "orders"})]
+    accepted = await run("streams", "tables", "accept", stream["name"], "public.orders")
+    assert (accepted.code, "no changed partitions" in accepted.err) == (1, True)

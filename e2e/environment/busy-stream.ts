@@ -18,6 +18,7 @@ const tables = Array.from({ length: TABLES }, (_, number) => ({
   updates: 10 * number,
   deletes: number,
   truncates: 0,
+  trouble: null,
 }));
 
 const busy = stream({

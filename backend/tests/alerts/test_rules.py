@@ -356,6 +356,17 @@ def test_one_destination_of_several_that_stops() -> None:
     assert clock.alerts == {}
 
 
+def test_a_table_that_misses_changes() -> None:
+    clock = Clock()
+    reason = '"public"."orders" was dropped at the source.'
+    (_, fired) = clock.at(0, replace(SOUND, troubles=(reason,)))
+    assert clock.firing() == {RuleId.TABLE_TROUBLE}
+    assert fired.finding is not None and fired.finding.message.endswith(reason)
+    for second in (1, 6):
+        clock.at(second, SOUND)
+    assert clock.alerts == {}
+
+
 def test_silent_engine_is_one_alert_and_its_streams_keep_theirs() -> None:
     clock = Clock()
     clock.at(0, parked(1))

@@ -69,6 +69,9 @@ class EngineDouble:
         self.findings: list[dict[str, Any]] = []
         self.rehearsed: dict[str, Any] = {}
         self.placed_markers: list[dict[str, Any]] = []
+        self.troubles: dict[str, dict[str, Any]] = {}
+        """What differs in the status of a table, by its name."""
+        self.resolved: list[tuple[str, dict[str, Any]]] = []
 
     def app(self) -> Starlette:
         routes = [
@@ -84,6 +87,8 @@ class EngineDouble:
             Route("/v1/streams/{id}/markers", self._place_marker, methods=["POST"]),
             Route("/v1/streams/{id}/retry", self._retry, methods=["POST"]),
             Route("/v1/streams/{id}/destinations/{destination}/retry", self._retry, methods=["POST"]),
+            Route("/v1/streams/{id}/tables/{how}", self._resolve, methods=["POST"]),
+            Route("/v1/streams/{id}/destinations/{destination}/tables/{how}", self._resolve, methods=["POST"]),
             Route("/v1/streams/{id}/errors", self._errors),
             Route("/v1/streams/{id}/destinations/{destination}/errors", self._errors),
             Route("/v1/streams/{id}/errors/{error}/execute", self._execute, methods=["POST"]),
@@ -157,7 +162,8 @@ class EngineDouble:
     def _stream_status(self, stream: dict[str, Any]) -> dict[str, Any]:
         shown = copy.deepcopy(example("status")["streams"][0])
         shown["id"] = stream["id"]
-        shown["tables"] = [{**shown["tables"][0], **table} for table in stream["tables"]]
+        pattern = shown["tables"][0]
+        shown["tables"] = [{**pattern, **table, **self.troubles.get(table["table"], {})} for table in stream["tables"]]
         shown["instantiation"]["finished_at"] = shown["instantiation"]["started_at"] if self.copy_finished else None
         shown["positions"] |= self.positions
         if "send_to" in stream:
@@ -281,6 +287,14 @@ class EngineDouble:
         self.retried.append("/".join(part for part in parts if part is not None))
         self.branches.pop(request.path_params.get("destination", ""), None)
         self.status, self.phase, self.error = "ENABLED", "REPLICATING", None
+        return JSONResponse({}, 202)
+
+    async def _resolve(self, request: Request) -> Response:
+        table = await request.json()
+        if table["table"] not in self.troubles:
+            return self._refuse(409, "resolution_refused", "It has no changed partitions.")
+        del self.troubles[table["table"]]
+        self.resolved.append((request.path_params["how"], table))
         return JSONResponse({}, 202)
 
     async def _errors(self, request: Request) -> Response:

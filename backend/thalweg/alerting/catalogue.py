@@ -13,6 +13,7 @@ class RuleId(StrEnum):
     SLOT_INACTIVE = "slot_inactive"
     SLOT_LOST = "slot_lost"
     COMPONENT_ABORTED = "component_aborted"
+    TABLE_TROUBLE = "table_trouble"
     ERROR_QUEUE = "error_queue"
     ENGINE_SILENT = "engine_silent"
     CERTIFICATE_EXPIRING = "certificate_expiring"
@@ -144,6 +145,13 @@ RULES: dict[RuleId, Rule] = {
             "The stream does not replicate until somebody acts: the error does not heal by itself.",
             "Remove the cause that the error names, then press Retry on the stream's page.",
             SubjectType.STREAM, AlertSeverity.CRITICAL, 0, 5,
+        ),
+        Rule(
+            RuleId.TABLE_TROUBLE, "A table is not what it was at the source",
+            "It was dropped, replaced, taken out of the publication, or its partitions changed in ways that no WAL "
+            "tells: the destination's table misses changes. The stream's other tables go on.",
+            "Open the stream's tables: the table's alert has the cure as a button.",
+            SubjectType.STREAM, AlertSeverity.CRITICAL, 0, 5, tab="tables",
         ),
         Rule(
             RuleId.ERROR_QUEUE, "The error queue is not empty",

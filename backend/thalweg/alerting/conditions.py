@@ -267,6 +267,21 @@ def _aborted_branches(stream: StreamFacts, subject: Subject) -> Iterator[Finding
         )  # fmt: skip
 
 
+def table_trouble(view: View) -> Iterator[Finding]:
+    rule = RuleId.TABLE_TROUBLE
+    for stream, _, subject in view.streams(rule):
+        if not stream.seen:
+            yield Finding(rule, subject, None)
+            continue
+        count = len(stream.troubles)
+        tables = "A table" if count == 1 else f"{count} tables"
+        told = " ".join(stream.troubles[:3])
+        yield Finding(
+            rule, subject, count > 0, f"{tables} of {stream.name} cannot go on without somebody. {told}",
+            evidence={"troubles": list(stream.troubles)},
+        )  # fmt: skip
+
+
 def error_queue(view: View) -> Iterator[Finding]:
     rule = RuleId.ERROR_QUEUE
     for stream, settings, subject in view.streams(rule):
@@ -343,6 +358,7 @@ CONDITIONS: dict[RuleId, Callable[[View], Iterator[Finding]]] = {
     RuleId.SLOT_INACTIVE: slot_inactive,
     RuleId.SLOT_LOST: slot_lost,
     RuleId.COMPONENT_ABORTED: component_aborted,
+    RuleId.TABLE_TROUBLE: table_trouble,
     RuleId.ERROR_QUEUE: error_queue,
     RuleId.ENGINE_SILENT: engine_silent,
     RuleId.CERTIFICATE_EXPIRING: certificate_expiring,

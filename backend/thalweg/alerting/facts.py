@@ -63,6 +63,8 @@ class StreamFacts:
     spills: tuple[Spill, ...] = ()
     slot: Slot | None = None
     branches: tuple[Branch, ...] = ()
+    troubles: tuple[str, ...] = ()
+    """What has become of tables that miss changes while the others go on."""
 
 
 @dataclass(frozen=True)

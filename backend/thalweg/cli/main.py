@@ -22,6 +22,7 @@ from thalweg.cli.commands import (
     session,
     slots,
     streams,
+    tables,
     tokens,
     users,
     watching,
@@ -63,6 +64,7 @@ commands.command()(destinations.errors)
 commands.add_typer(alerts.app, name="alerts")
 commands.add_typer(advisor.app, name="advisor")
 commands.add_typer(databases.app, name="databases")
+streams.app.add_typer(tables.app, name="tables")
 commands.add_typer(streams.app, name="streams")
 commands.add_typer(destinations.app, name="destinations")
 commands.add_typer(slots.app, name="slots")

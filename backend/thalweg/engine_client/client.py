@@ -105,6 +105,11 @@ class EngineClient:
     async def delete_error(self, stream_id: str, destination: str | None, error_id: int) -> None:
         await self._request("DELETE", f"{_path(stream_id, destination)}/errors/{error_id}")
 
+    async def resolve_table(self, stream_id: str, destination: str | None, how: str, schema: str, table: str) -> None:
+        """`how`: copy or accept. Raises EngineFailure with status 409 where that does not resolve its trouble."""
+        path = f"{_path(stream_id, destination)}/tables/{how}"
+        await self._request("POST", path, {"schema": schema, "table": table})
+
     async def _read(self, kind: type[Answer], method: str, path: str, body: dict[str, Any] | None = None) -> Answer:
         response = await self._request(method, path, body)
         try:

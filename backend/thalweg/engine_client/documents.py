@@ -78,10 +78,27 @@ class EngineInstantiation(Document):
     tables: list[CopiedTable]
 
 
+class TableName(Document):
+    schema_name: str = Field(alias="schema")
+    table: str
+
+
+class TableTrouble(Document):
+    """What has become of a table at the source. `resolutions`: remove, follow, copy, accept."""
+
+    kind: str
+    reason: str
+    cure: str
+    since: datetime
+    renamed_to: TableName | None
+    resolutions: list[str]
+
+
 class StatusTable(Document):
     schema_name: str = Field(alias="schema")
     table: str
     state: str
+    trouble: TableTrouble | None = None
     inserts: int
     updates: int
     deletes: int

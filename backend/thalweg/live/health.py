@@ -88,7 +88,7 @@ def health_of(facts: Facts, at: datetime) -> Health:
         return _health(HealthLevel.WARNING, f"Trying again. {error['title']}: {error['message']}")
     if facts.desired_status == "DISABLED":
         return _stopped(facts)
-    return _troubled_destination(facts) or _running(facts)
+    return _troubled_destination(facts) or _troubled_table(facts) or _running(facts)
 
 
 def _troubled_destination(facts: Facts) -> Health | None:
@@ -110,8 +110,25 @@ def _troubled_destination(facts: Facts) -> Health | None:
     return min(found, key=lambda item: item[0])[1] if found else None
 
 
+def _troubled_table(facts: Facts) -> Health | None:
+    """The worst of the tables that are not at the source what they were; the others go on."""
+    told: dict[str, tuple[bool, str]] = {}
+    for one in (facts.observed or {}).get("destinations", []):
+        for table in one.get("tables", []):
+            if trouble := table.get("trouble"):
+                is_lossless = trouble["kind"] == "RENAMED"
+                told[f"{table['schema']}.{table['table']}"] = (is_lossless, f"{trouble['reason']} {trouble['cure']}")
+    if not told:
+        return None
+    is_lossless, worst = min(told.values())
+    others = f" And {len(told) - 1} more of its tables." if len(told) > 1 else ""
+    return _health(HealthLevel.WARNING if is_lossless else HealthLevel.ERROR, worst + others)
+
+
 def _stopped(facts: Facts) -> Health:
     """On purpose, and not well either: its backlog grows."""
+    if facts.observed_status == "DISABLED" and (troubled := _troubled_table(facts)):
+        return _health(troubled.level, f"Stopped. {troubled.reason}{_held(facts)}")
     if facts.observed_status != "DISABLED":
         return _health(HealthLevel.STOPPED, "It is draining its queue and stopping.")
     level = HealthLevel.STOPPED

@@ -35,10 +35,12 @@ namespace thalweg::apply {
 // copied_from: the slot's consistent point, or the oldest snapshot's position. copied_to: pg_current_wal_insert_lsn()
 // read after the youngest snapshot of the table's ranges was taken. Equal where one exported snapshot copied all.
 struct CatchUpSpan {
-  std::string schema_name;
+  std::string schema_name;  // at the destination
   std::string table_name;
   base::Lsn copied_from;
   base::Lsn copied_to;
+  base::RelationId relation = {};  // at the source, whatever it is called there; zero: the one of the same name
+  bool stopped = false;            // its changes are left out
 };
 
 struct ApplyOptions {
@@ -50,8 +52,8 @@ struct ApplyOptions {
   size_t consumer = 0;
   ApplyParameters parameters;
   std::filesystem::path spill_directory;  // exists; this apply owns what it finds there
-  std::vector<CatchUpSpan> catch_up;
-  const base::Clock* clock = nullptr;  // outlives the apply
+  std::vector<CatchUpSpan> catch_up;      // of the stream's tables; empty: all that come, by their names
+  const base::Clock* clock = nullptr;     // outlives the apply
 };
 
 struct ApplyStatus {

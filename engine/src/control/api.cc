@@ -20,6 +20,7 @@ using base::Error;
 using base::ErrorCode;
 
 constexpr size_t kIdentityNameBytesMax = 63;  // a DNS label
+constexpr size_t kNameBytesMax = 63;          // NAMEDATALEN - 1
 constexpr size_t kMarkerIdBytesMax = 64;
 constexpr size_t kMarkerLabelBytesMax = 400;
 constexpr size_t kPemBytesMax = 64 * 1024;
@@ -34,6 +35,7 @@ int http_status(ErrorCode code) {
       return 401;
     case ErrorCode::unknown_destination:
     case ErrorCode::unknown_stream:
+    case ErrorCode::unknown_table:
     case ErrorCode::unknown_error_transaction:
     case ErrorCode::not_found:
       return 404;
@@ -161,6 +163,9 @@ ApiAnswer Api::dispatch_stream(const ApiRequest& request, std::string_view path)
     if (!is_id(target.destination, kDestinationIdBytesMax)) return no_such_path(request);
   }
   if (path == "/retry" && request.method == "POST") return done_answer(streams_.retry(target), 202);
+  if (path == "/tables/copy" && request.method == "POST") return resolve(request, target, &ManagedStreams::copy_table);
+  if (path == "/tables/accept" && request.method == "POST")
+    return resolve(request, target, &ManagedStreams::accept_table);
   constexpr std::string_view kErrors = "/errors";
   if (!path.starts_with(kErrors)) return no_such_path(request);
   return dispatch_errors(request, target, path.substr(kErrors.size()));
@@ -233,6 +238,16 @@ ApiAnswer Api::rehearse(const ApiRequest& request) {
   if (!body) return failure_answer(body.error());
   auto findings = streams_.rehearse(*body);
   return findings ? document_answer(rehearsal_document(*findings)) : failure_answer(findings.error());
+}
+
+ApiAnswer Api::resolve(const ApiRequest& request, const StreamTarget& target, Resolution resolution) {
+  auto body = parse_strict(request.body);
+  if (!body) return failure_answer(body.error());
+  ObjectReader reader(*body, "");
+  const TableRef table{.schema = reader.string("schema", 1, kNameBytesMax),
+                       .table = reader.string("table", 1, kNameBytesMax)};
+  if (auto read = reader.finish(); !read) return failure_answer(read.error());
+  return done_answer((streams_.*resolution)(target, table), 202);
 }
 
 ApiAnswer Api::place_marker(const ApiRequest& request, const std::string& stream) {

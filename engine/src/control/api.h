@@ -50,6 +50,9 @@ class Api {
   ApiAnswer rehearse(const ApiRequest& request);
   ApiAnswer place_marker(const ApiRequest& request, const std::string& stream);
 
+  using Resolution = base::Result<void> (ManagedStreams::*)(const StreamTarget&, const TableRef&);
+  ApiAnswer resolve(const ApiRequest& request, const StreamTarget& target, Resolution resolution);
+
   ManagedStreams& streams_;
   StatsHistory stats_history_;
 };

@@ -38,11 +38,23 @@ json to_json(const InstantiationStatus& instantiation) {
           {"warnings", instantiation.warnings}};
 }
 
+json to_json(const TableTrouble& trouble) {
+  json renamed_to = nullptr;
+  if (trouble.renamed_to) renamed_to = {{"schema", trouble.renamed_to->schema}, {"table", trouble.renamed_to->table}};
+  return {{"kind", trouble.kind},
+          {"reason", trouble.reason},
+          {"cure", trouble.cure},
+          {"since", rfc3339(trouble.since)},
+          {"renamed_to", std::move(renamed_to)},
+          {"resolutions", trouble.resolutions}};
+}
+
 json to_json(std::span<const TableStatus> tables) {
   json out = json::array();
   for (const TableStatus& table : tables) {
     json one = table_json(table.changes);
     one["state"] = table.state;
+    one["trouble"] = table.trouble ? to_json(*table.trouble) : json(nullptr);
     out.push_back(std::move(one));
   }
   return out;

@@ -51,7 +51,15 @@ class ExampleStreams final : public ManagedStreams {
     copying.instantiation = InstantiationStatus{.started_at = {1}, .finished_at = {}, .tables = {}, .warnings = {"w"}};
     copying.instantiation->tables.push_back({.table = {"public", "pgbench_accounts"}, .state = "COPYING"});
     copying.tables.push_back(
-        {.state = "COPYING", .changes = {.schema_name = "public", .table_name = "pgbench_accounts"}});
+        {.state = "COPYING", .changes = {.schema_name = "public", .table_name = "pgbench_accounts"}, .trouble = {}});
+    copying.tables.push_back({.state = "STOPPED",
+                              .changes = {.schema_name = "public", .table_name = "pgbench_history"},
+                              .trouble = TableTrouble{.kind = "PARTITIONS CHANGED",
+                                                      .reason = "r",
+                                                      .cure = "c",
+                                                      .since = {1},
+                                                      .renamed_to = {},
+                                                      .resolutions = {"copy"}}});
     StreamStatus aborted;
     aborted.id = "m5n6p7q8";
     aborted.status = "ABORTED";
@@ -63,11 +71,11 @@ class ExampleStreams final : public ManagedStreams {
     fanned.status = "ENABLED";
     fanned.phase = "REPLICATING";
     fanned.mode = "FAN-OUT";
-    fanned.tables.push_back({.state = "WAITING", .changes = {}});
+    fanned.tables.push_back({.state = "WAITING", .changes = {}, .trouble = {}});
     DestinationStatus& reports = fanned.destinations.emplace_back();
     reports.id = "reports";
     reports.error = aborted.error;
-    reports.tables.push_back({.state = "WAITING", .changes = {}});
+    reports.tables.push_back({.state = "WAITING", .changes = {}, .trouble = {}});
     return {copying, aborted, fanned};
   }
   EngineStats stats() const override {
@@ -147,6 +155,14 @@ class ExampleStreams final : public ManagedStreams {
   base::Result<IdentityView> install_identity(const std::string& certificate, const std::string&) override {
     if (certificate == "bad") return base::fail(base::ErrorCode::identity_refused, "no certificate");
     return IdentityView{.name = "alpha", .fingerprint = "9f86", .not_after = {1}};
+  }
+  base::Result<void> copy_table(const StreamTarget& target, const TableRef& table) override {
+    if (table.table == "none") return base::fail(base::ErrorCode::unknown_table, "none");
+    return known(target);
+  }
+  base::Result<void> accept_table(const StreamTarget& target, const TableRef& table) override {
+    if (table.table == "stopped") return base::fail(base::ErrorCode::resolution_refused, "copy it");
+    return known(target);
   }
   base::Result<void> drop_error(const StreamTarget& target, int64_t error_id) override {
     if (error_id == 404) return base::fail(base::ErrorCode::unknown_error_transaction, "none");
@@ -339,6 +355,19 @@ TEST_F(HttpServerTest, StreamActions) {
   EXPECT_EQ(client_->drop("/v1/streams/k3j2h1g4/errors/1").status, 204);
   expect_failure(client_->drop("/v1/streams/k3j2h1g4/errors/404"), 404, "unknown_error_transaction");
   expect_failure(client_->drop("/v1/streams/k3j2h1g4/errors/99999999999999999999"), 400, "invalid_request");
+}
+
+TEST_F(HttpServerTest, TroublesOfTablesAreResolved) {
+  const auto post = [this](const std::string& path, const std::string& body) {
+    return client_->post("/v1/streams/" + path, body);
+  };
+  const std::string table = R"({"schema":"public","table":"t"})";
+  EXPECT_EQ(post("k3j2h1g4/tables/copy", table).status, 202);
+  EXPECT_EQ(post("f4n0u7aa/destinations/reports/tables/accept", table).status, 202);
+  expect_failure(post("f4n0u7aa/tables/copy", table), 409, "destination_required");
+  expect_failure(post("k3j2h1g4/tables/copy", R"({"schema":"public","table":"none"})"), 404, "unknown_table");
+  expect_failure(post("k3j2h1g4/tables/accept", R"({"schema":"public","table":"stopped"})"), 409, "resolution_refused");
+  expect_failure(post("k3j2h1g4/tables/copy", R"({"table":"t"})"), 400, "invalid_request");
 }
 
 TEST_F(HttpServerTest, IdentityIsRequestedAndInstalled) {

@@ -61,9 +61,20 @@ struct InstantiationStatus {
   std::vector<std::string> warnings;  // constraints left out, with the reason
 };
 
+// What has become of a table at the source, and what can be done about it.
+struct TableTrouble {
+  std::string_view kind;  // DROPPED, REPLACED, RENAMED, UNPUBLISHED, PARTITIONS CHANGED
+  std::string reason;
+  std::string cure;
+  base::UnixMicros since;
+  std::optional<TableRef> renamed_to;
+  std::vector<std::string_view> resolutions;  // remove, follow, copy, accept
+};
+
 struct TableStatus {
-  std::string_view state;  // WAITING, COPYING, COPIED, REPLICATING
+  std::string_view state;  // WAITING, COPYING, COPIED, REPLICATING, STOPPED
   telemetry::TableSample changes;
+  std::optional<TableTrouble> trouble;
 };
 
 // What a destination of several has not taken from the queue.
@@ -179,6 +190,10 @@ class ManagedStreams {
   // Tries the initial copy's statements without leaving anything behind; takes seconds. Fails with database_busy when
   // too many are under way, and with what keeps it from a database.
   virtual base::Result<std::vector<RehearsalFinding>> rehearse(const RehearsalRequest& request) = 0;
+  // Has a table copied again, or its partitions taken as they are now. Fail with unknown_table, resolution_refused and
+  // what keeps the table from being copied.
+  virtual base::Result<void> copy_table(const StreamTarget& target, const TableRef& table) = 0;
+  virtual base::Result<void> accept_table(const StreamTarget& target, const TableRef& table) = 0;
   // A certificate request, and its answer. Fail with invalid_request and identity_refused.
   virtual base::Result<std::string> request_identity(const std::string& name) = 0;
   virtual base::Result<IdentityView> install_identity(const std::string& certificate, const std::string& ca) = 0;

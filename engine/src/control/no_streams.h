@@ -34,6 +34,8 @@ class NoStreams final : public ManagedStreams {
   }
   base::Result<void> execute_error(const StreamTarget&, int64_t) override { return reached(); }
   base::Result<void> drop_error(const StreamTarget&, int64_t) override { return reached(); }
+  base::Result<void> copy_table(const StreamTarget&, const TableRef&) override { return reached(); }
+  base::Result<void> accept_table(const StreamTarget&, const TableRef&) override { return reached(); }
   base::Result<std::vector<RehearsalFinding>> rehearse(const RehearsalRequest&) override {
     ++requests;
     return std::vector<RehearsalFinding>{};

@@ -8,6 +8,8 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kCommitSerializations = {"full", "dependent_transactions", "none"};
 
+constexpr std::array<std::string_view, 2> kTableTroubles = {"stop_stream", "stop_table"};
+
 constexpr std::array<std::string_view, 3> kSourcePlugins = {"auto", "pgoutput", "thalweg"};
 
 constexpr std::array<std::string_view, 3> kCompressions = {"none", "lz4", "zstd"};
@@ -17,6 +19,7 @@ const std::array kSpecs = {
     ParameterSpec{"parallelism", true, &P::parallelism, 1, 64},
     ParameterSpec{"commit_serialization", true, &P::commit_serialization, 0, 0, kCommitSerializations},
     ParameterSpec{"disable_on_error", true, &P::disable_on_error},
+    ParameterSpec{"on_table_trouble", false, &P::on_table_trouble, 0, 0, kTableTroubles},
     ParameterSpec{"data_layer", true, &P::data_layer},
     ParameterSpec{"group_size", true, &P::group_size, 1, 100'000},
     ParameterSpec{"txn_lcr_spill_threshold", true, &P::txn_lcr_spill_threshold, 100, 100'000'000},

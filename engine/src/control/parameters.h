@@ -16,6 +16,7 @@ struct StreamParameters {
   int64_t parallelism = 4;
   std::string commit_serialization = "dependent_transactions";
   bool disable_on_error = true;
+  std::string on_table_trouble = "stop_stream";
   bool data_layer = true;
   int64_t group_size = 20'000;               // LCRs
   int64_t txn_lcr_spill_threshold = 10'000;  // LCRs

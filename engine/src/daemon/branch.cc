@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::minutes kOnDiskFirst{1};  // of one that fell behind; doubling
 constexpr std::chrono::minutes kOnDiskLast{30};
+constexpr std::chrono::seconds kLookPatience{5};
 constexpr std::chrono::minutes kSessionPauseLast{2};  // every session interrupts all destinations
 
 uint64_t limit_bytes(const control::StreamParameters& parameters) {
@@ -221,7 +222,14 @@ void Branch::run() {
     bool again = true;
     if (is_live_.exchange(false)) again = backlog_->leave();
     if (stopping() || (ran && drain_)) return;
-    if (!ran) give_up_or_wait(ran.error());
+    if (!ran && !heals_by_itself(ran.error()) && options_.tables != nullptr) {
+      // A table's trouble shows in many ways; the next start stops the table, if that is what is wanted.
+      options_.tables->look_now(kLookPatience);
+      const auto trouble = unresolved_trouble();
+      if (!trouble || !stops_tables()) give_up_or_wait(trouble.value_or(ran.error()));
+    } else if (!ran) {
+      give_up_or_wait(ran.error());
+    }
     if (!again) {
       needs_session_ = true;
       std::unique_lock lock(mutex_);

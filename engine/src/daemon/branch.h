@@ -19,6 +19,7 @@
 #include "daemon/peering.h"
 #include "daemon/queue_consumer.h"
 #include "daemon/stream_start.h"
+#include "daemon/table_watch.h"
 #include "instantiation/progress.h"
 #include "queue/backlog_consumer.h"
 #include "spill/durable_log.h"
@@ -40,6 +41,7 @@ struct BranchOptions {
   std::filesystem::path directory;       // of its spilled LCRs
   const base::Clock* clock = nullptr;    // outlive the branch
   Peering* peering = nullptr;
+  TableWatch* tables = nullptr;  // may be none
   uint64_t backlog_segment_bytes = queue::kBacklogSegmentBytes;
 };
 
@@ -79,6 +81,7 @@ class Branch {
 
   // --- the operator
   void retry();
+  void start_over();  // from its destination's start on, within the session where that can be
   void set_parameters(const control::StreamParameters& parameters);
   void note_errors_changed();  // Apply's
 
@@ -96,6 +99,8 @@ class Branch {
   base::Result<void> go_live(const StartedDestination& started);
   base::Result<void> watch(base::Lsn until);
   base::Result<void> check_reach(base::Lsn low_watermark) const;
+  bool stops_tables() const { return options_.definition.parameters.on_table_trouble == "stop_table"; }
+  std::optional<base::Error> unresolved_trouble() const;
   base::Result<void> open_logs(base::Lsn from);
   base::Result<void> find_logs();
   base::Result<base::Lsn> start_consumer(const StartedDestination& started, queue::FrameSource& frames);
@@ -143,6 +148,7 @@ class Branch {
   // Writers: the supervisor (stop_, drain_), the branch's thread (the others). Readers: both, relaxed is enough: what
   // they announce is read under a lock.
   std::atomic<bool> stop_{false}, drain_{false};
+  std::atomic<bool> start_over_{false};     // Writer: anybody; the thread clears it. Readers: both
   std::atomic<uint64_t> error_changes_{0};  // Writer: anybody. Reader: the thread
   std::atomic<bool> ended_{true}, needs_session_{false}, caught_up_{false};
   std::atomic<bool> is_live_{false};   // the consumer reads this session's backlog

@@ -26,7 +26,9 @@ base::Result<void> Branch::run_once() {
   }
   StartedDestination started;
   if (!options_.definition.send_to) {
+    start_over_ = false;
     THALWEG_ASSIGN(started, start_destination(options_.definition, start_context()));
+    if (options_.tables != nullptr) options_.tables->refresh();
     THALWEG_TRY(check_reach(started.low_watermark));
     note_confirmed(started.low_watermark);
   }
@@ -126,20 +128,29 @@ base::Result<void> Branch::go_live(const StartedDestination& started) {
   in_use_since_.reset();
   observe("ENABLED", "CATCHING UP");
   THALWEG_TRY(watch(started.constraints_from));
-  if (stopping() || drain_ || !started.constraints_from) return {};
+  if (stopping() || drain_ || start_over_ || !started.constraints_from) return {};
   const Lsn applied = consumer_->applied();
   stop_consumer();
   return add_late_constraints(options_.definition, start_context(), applied);
 }
 
-// Returns when stopped, drained, or once everything below `until` (zero: never) is durable; fails when the consumer
-// does.
+std::optional<base::Error> Branch::unresolved_trouble() const {
+  return options_.tables == nullptr ? std::nullopt : options_.tables->unresolved();
+}
+
+// Returns when stopped, drained, when it has to start over, or once everything below `until` (zero: never) is durable;
+// fails when the consumer does.
 base::Result<void> Branch::watch(Lsn until) {
   Lsn target;  // the source's end when this began
   std::optional<std::chrono::steady_clock::time_point> link_broken_at;
   bool draining = false;
   while (!stopping()) {
     if (auto failed = consumer_->failure()) return std::unexpected(*failed);
+    if (start_over_) return {};
+    if (auto trouble = unresolved_trouble()) {
+      if (stops_tables()) return {};  // the next start does it
+      return std::unexpected(std::move(*trouble));
+    }
     const Lsn confirmed{consumer_->confirmed().load(std::memory_order_acquire)};
     note_confirmed(confirmed);
     if (is_live_) backlog_->confirm(Lsn{durable_});

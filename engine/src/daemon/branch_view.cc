@@ -42,6 +42,11 @@ void Branch::retry() {
   changed_.notify_all();
 }
 
+void Branch::start_over() {
+  start_over_ = true;
+  retry();
+}
+
 void Branch::set_parameters(const control::StreamParameters& parameters) {
   {
     std::lock_guard lock(mutex_);
@@ -116,6 +121,7 @@ control::DestinationStatus Branch::status() const {
   }
   add_tables(out, options_.definition.tables, changes, progress_.report(), running,
              options_.definition.parameters.initial_copy);
+  if (options_.tables != nullptr) options_.tables->add_to(out.tables);
   return out;
 }
 

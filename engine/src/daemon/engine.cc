@@ -304,4 +304,14 @@ base::Result<void> Engine::drop_error(const control::StreamTarget& target, int64
   return stream->drop_error(target.destination, error_id);
 }
 
+base::Result<void> Engine::copy_table(const control::StreamTarget& target, const control::TableRef& table) {
+  THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));
+  return stream->copy_table(target.destination, table);
+}
+
+base::Result<void> Engine::accept_table(const control::StreamTarget& target, const control::TableRef& table) {
+  THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));
+  return stream->accept_table(target.destination, table);
+}
+
 }  // namespace thalweg::daemon

@@ -45,6 +45,8 @@ class Engine final : public control::ManagedStreams {
   base::Result<void> execute_error(const control::StreamTarget& target, int64_t error_id) override;
   base::Result<void> drop_error(const control::StreamTarget& target, int64_t error_id) override;
   base::Result<std::vector<control::RehearsalFinding>> rehearse(const control::RehearsalRequest& request) override;
+  base::Result<void> copy_table(const control::StreamTarget& target, const control::TableRef& table) override;
+  base::Result<void> accept_table(const control::StreamTarget& target, const control::TableRef& table) override;
   base::Result<std::string> request_identity(const std::string& name) override;
   base::Result<control::IdentityView> install_identity(const std::string& certificate, const std::string& ca) override;
 

@@ -37,6 +37,7 @@ FanOut::FanOut(FanOutOptions options) : options_(std::move(options)) {
                                                .directory = options_.spill_directory / one.id,
                                                .clock = options_.clock,
                                                .peering = options_.peering,
+                                               .tables = options_.watch_of ? options_.watch_of(one.id) : nullptr,
                                                .backlog_segment_bytes = options_.backlog_segment_bytes}));
   }
 }

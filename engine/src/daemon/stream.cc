@@ -20,6 +20,7 @@ using control::StreamDefinition;
 
 constexpr std::chrono::milliseconds kLook{100};  // between two looks at a running pipeline
 constexpr std::chrono::milliseconds kDrainPatience{30'000};
+constexpr std::chrono::seconds kLookPatience{5};
 
 bool is_same_branch(const control::DestinationDefinition& from, const control::DestinationDefinition& to) {
   return from.id == to.id && from.status == to.status && from.force == to.force && from.conninfo == to.conninfo &&
@@ -54,6 +55,7 @@ Stream::Stream(StreamDefinition definition, const std::filesystem::path& state_d
     status_ = "ENABLED";
     phase_ = desired_.status == DesiredStatus::dropped ? "DROPPING" : "INITIALIZING";
   }
+  watch_tables(desired_);
   supervisor_ = std::jthread([this] { supervise(); });
 }
 
@@ -71,8 +73,26 @@ void Stream::desire(StreamDefinition definition) {
     interrupt_ = true;
   }
   desired_ = std::move(definition);
+  watch_tables(desired_);
   has_news_ = true;
   changed_.notify_all();
+}
+
+// A stream that does not run has its tables watched just the same.
+void Stream::watch_tables(const StreamDefinition& definition) {
+  watch_of("").watch(definition);
+  for (const control::DestinationDefinition& one : definition.destinations) {
+    StreamDefinition branch = control::branch_of(definition, one);
+    if (definition.status != DesiredStatus::enabled) branch.status = definition.status;
+    watch_of(one.id).watch(branch);
+  }
+}
+
+TableWatch& Stream::watch_of(const std::string& destination) const {
+  std::lock_guard lock(watches_lock_);
+  std::unique_ptr<TableWatch>& watch = watches_[destination];
+  if (!watch) watch = std::make_unique<TableWatch>(clock_);
+  return *watch;
 }
 
 base::Result<void> Stream::retry(const std::string& destination) {
@@ -182,8 +202,15 @@ void Stream::be_enabled() {
     if (!has_error()) set_phase("INITIALIZING");  // a try after an error stays RETRYING until it works
     auto ran = run_once(definition);
     if (ran || is_interrupted()) break;
-    if (!heals_by_itself(definition, ran.error())) return abort_with(definition, ran.error());
-    wait_to_retry(ran.error());
+    base::Error error = std::move(ran).error();
+    if (!heals_by_itself(definition, error)) {
+      // A table's trouble shows in many ways; the next start stops the table, if that is what is wanted.
+      watch_of("").look_now(kLookPatience);
+      const auto trouble = watch_of("").unresolved();
+      if (trouble && definition.parameters.on_table_trouble == "stop_table") continue;
+      return abort_with(definition, trouble.value_or(error));
+    }
+    wait_to_retry(error);
   }
   // Interrupted: by the engine's stop, or by news that the supervisor takes up next.
   std::lock_guard lock(mutex_);
@@ -194,6 +221,7 @@ base::Result<void> Stream::run_once(const StreamDefinition& definition) {
   if (definition.fans_out()) return run_fan_out(definition);
   const uint64_t error_changes = error_changes_;
   THALWEG_ASSIGN(StartedStream started, start_stream(definition, start_context(definition)));
+  watch_of("").refresh();
   {
     std::unique_lock lock(pipeline_lock_);
     pipeline_ = std::move(started.pipeline);
@@ -234,14 +262,16 @@ base::Result<void> Stream::run_fan_out(const StreamDefinition& definition) {
   };
   {
     std::unique_lock lock(pipeline_lock_);
-    fan_out_ = std::make_unique<FanOut>(FanOutOptions{.definition = definition,
-                                                      .spill_directory = spill_directory_,
-                                                      .clock = &clock_,
-                                                      .peering = &peering_,
-                                                      .stop = &interrupt_,
-                                                      .goes_on = goes_on,
-                                                      .set_phase = set_phase_and_parameters,
-                                                      .on_capture = on_capture});
+    fan_out_ =
+        std::make_unique<FanOut>(FanOutOptions{.definition = definition,
+                                               .spill_directory = spill_directory_,
+                                               .clock = &clock_,
+                                               .peering = &peering_,
+                                               .stop = &interrupt_,
+                                               .goes_on = goes_on,
+                                               .set_phase = set_phase_and_parameters,
+                                               .on_capture = on_capture,
+                                               .watch_of = [this](const std::string& id) { return &watch_of(id); }});
   }
   const auto begun = std::chrono::steady_clock::now();
   auto ran = fan_out_->run();
@@ -262,12 +292,17 @@ void Stream::take_up_live_parameters(StreamDefinition& in_effect) {
   fan_out_->set_parameters(in_effect);
 }
 
-// Returns when interrupted or when late constraints can be added; fails when the pipeline does.
+// Returns when interrupted, when late constraints can be added, or when a table has to be stopped; fails when the
+// pipeline does, or with a table's trouble.
 base::Result<void> Stream::watch(const StreamDefinition& definition, base::Lsn constraints_from) {
   control::StreamParameters in_effect = definition.parameters;
   while (!is_interrupted()) {
     if (auto failed = pipeline_->failure()) return std::unexpected(*failed);
     observe_pipeline();
+    if (auto trouble = watch_of("").unresolved()) {
+      if (definition.parameters.on_table_trouble == "stop_table") return {};  // the next start does it
+      return std::unexpected(std::move(*trouble));
+    }
     const base::Lsn applied = pipeline_->positions().applied;
     if (constraints_from && applied >= constraints_from) return {};
 

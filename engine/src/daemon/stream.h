@@ -3,6 +3,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -20,6 +21,7 @@
 #include "daemon/pipeline.h"
 #include "daemon/stream_memory.h"
 #include "daemon/stream_start.h"
+#include "daemon/table_watch.h"
 #include "instantiation/progress.h"
 
 namespace thalweg::daemon {
@@ -56,6 +58,8 @@ class Stream {
   base::Result<std::vector<control::ParkedTransactionView>> errors(const std::string& destination) const;
   base::Result<void> execute_error(const std::string& destination, int64_t error_id);
   base::Result<void> drop_error(const std::string& destination, int64_t error_id);
+  base::Result<void> copy_table(const std::string& destination, const control::TableRef& table);
+  base::Result<void> accept_table(const std::string& destination, const control::TableRef& table);
 
  private:
   void supervise();
@@ -77,6 +81,9 @@ class Stream {
   void set_phase(std::string_view phase);
   void clear_error();
   bool has_error() const;
+  void watch_tables(const control::StreamDefinition& definition);
+  TableWatch& watch_of(const std::string& destination) const;
+  void start_over(const std::string& destination);
   control::StreamDefinition desired() const;
   // Whether the supervisor should leave what it does: the engine stops, or something that needs it is desired.
   bool is_interrupted() const { return interrupt_; }
@@ -115,6 +122,10 @@ class Stream {
   std::unique_ptr<Pipeline> pipeline_;
   std::unique_ptr<FanOut> fan_out_;         // instead, where there are several destinations
   std::atomic<uint64_t> error_changes_{0};  // of the error queue, by an operator. Writer: anybody. Reader: supervisor
+
+  // By destination, empty for the only one; they stay until the stream goes. `watches_lock_` guards the map.
+  mutable std::mutex watches_lock_;
+  mutable std::map<std::string, std::unique_ptr<TableWatch>> watches_;
 
   Backoff backoff_;
   std::optional<std::chrono::steady_clock::time_point> in_use_since_;

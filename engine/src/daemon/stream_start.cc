@@ -24,7 +24,9 @@ instantiation::InstantiationOptions instantiation_options(const StreamDefinition
   options.stream_id = definition.id;
   options.source_conninfo = definition.source.conninfo;
   options.destination_conninfo = definition.destination.conninfo;
+  options.publication = publication_name(definition.id);
   for (const control::TableRef& table : definition.tables) options.tables.push_back({table.schema, table.table});
+  options.stops_tables = definition.parameters.on_table_trouble == "stop_table";
   options.copy_workers = static_cast<int>(definition.parameters.copy_workers);
   options.copy_range_rows = definition.parameters.copy_range_rows;
   options.initial_copy = definition.parameters.initial_copy;
@@ -49,10 +51,18 @@ base::Result<T> on_side(std::string_view side, const control::DatabaseRef& datab
   return result;
 }
 
-base::Result<void> publish(pg::Connection& source, const StreamDefinition& definition) {
-  std::vector<capture::PublishedTable> tables;
-  for (const control::TableRef& table : definition.tables) tables.push_back({table.schema, table.table});
-  return capture::ensure_publication(source, publication_name(definition.id), tables);
+// Before the destinations have said which relations their tables are. What is published besides stays while a table is
+// missing: it may be that one under another name. Appliers leave out what is none of theirs.
+base::Result<void> publish_for_all(pg::Connection& source, const StreamDefinition& definition) {
+  std::vector<capture::PublishedTable> wanted;
+  for (const control::TableRef& table : definition.tables) wanted.push_back({table.schema, table.table});
+  const std::string publication = publication_name(definition.id);
+  THALWEG_ASSIGN(std::vector<capture::PublishedTable> tables, capture::existing_tables(source, wanted));
+  if (tables.size() < wanted.size()) {
+    THALWEG_ASSIGN(const auto present, capture::published_tables(source, publication));
+    tables.insert(tables.end(), present.begin(), present.end());
+  }
+  return capture::ensure_publication(source, publication, tables);
 }
 
 class Starter {
@@ -102,7 +112,15 @@ base::Result<void> Starter::look() {
   return instantiation.get();
 }
 
-base::Result<void> Starter::publish() { return thalweg::daemon::publish(*source_, definition_); }
+// Then which relations they are is noted, before a snapshot is taken.
+base::Result<void> Starter::publish() {
+  if (!context_.shares_capture) {
+    std::vector<capture::PublishedTable> tables;
+    for (const auto& table : instantiation_.published_tables()) tables.push_back({table.schema, table.name});
+    THALWEG_TRY(capture::ensure_publication(*source_, publication_name(definition_.id), tables));
+  }
+  return instantiation_.identify();
+}
 
 void Starter::undo_creation() {
   // Best effort on top of a failure that is already the answer; dropping the stream does it again.
@@ -156,6 +174,7 @@ base::Result<void> Starter::create() {
 
 // Joins a capture that runs: what commits from the snapshot's position on comes through its queue.
 base::Result<void> Starter::attach() {
+  THALWEG_TRY(publish());
   THALWEG_ASSIGN(
       pg::ReplicationStream replication,
       pg::ReplicationStream::open(definition_.source.conninfo, capture::capture_application_name(definition_.id)));
@@ -207,7 +226,7 @@ base::Result<StartedDestination> Starter::run() {
   if (!record_) {
     THALWEG_TRY(context_.shares_capture ? attach() : create());
   } else {
-    if (!context_.shares_capture) THALWEG_TRY(publish());
+    THALWEG_TRY(publish());
     if (assessment.needs_snapshot) THALWEG_TRY(resume());
   }
   StartedDestination started;
@@ -218,7 +237,12 @@ base::Result<StartedDestination> Starter::run() {
   started.low_watermark = record_->low_watermark;
   THALWEG_ASSIGN(std::vector<instantiation::CopiedTable> copied, instantiation_.copied_tables());
   for (const auto& table : copied) {
-    started.catch_up.push_back({table.table.schema, table.table.name, table.copied_from, table.copied_to});
+    started.catch_up.push_back({.schema_name = table.table.schema,
+                                .table_name = table.table.name,
+                                .copied_from = table.copied_from,
+                                .copied_to = table.copied_to,
+                                .relation = {table.relation},
+                                .stopped = table.stopped});
   }
   return started;
 }
@@ -246,7 +270,7 @@ base::Result<SourceSlot> start_source(const StreamDefinition& definition) {
                  at_source(pg::ReplicationStream::open(definition.source.conninfo, application)));
   THALWEG_ASSIGN(const pg::SystemIdentity identity, replication.identify());
   // The publication first: decoding looks it up as of each change.
-  THALWEG_TRY(publish(source, definition));
+  THALWEG_TRY(publish_for_all(source, definition));
   THALWEG_ASSIGN(const pg::Rows found,
                  source.query("SELECT 1 FROM pg_catalog.pg_replication_slots WHERE slot_name = $1", {slot}));
   if (found.size() == 0) {

@@ -60,4 +60,12 @@ std::vector<control::TableStatus> table_statuses(std::span<const control::TableR
   return out;
 }
 
+void add_troubles(std::vector<control::TableStatus>& to, std::span<const control::TableStatus> from) {
+  for (size_t i = 0; i < std::min(to.size(), from.size()); ++i) {
+    if (to[i].trouble || !from[i].trouble) continue;
+    to[i].trouble = from[i].trouble;
+    to[i].state = from[i].state;
+  }
+}
+
 }  // namespace thalweg::daemon

@@ -22,6 +22,9 @@ std::vector<control::TableStatus> table_statuses(std::span<const control::TableR
                                                  std::span<const telemetry::TableSample> changes,
                                                  const instantiation::ProgressReport& copied, bool running);
 
+// Of a destination's tables, to those that have none yet.
+void add_troubles(std::vector<control::TableStatus>& to, std::span<const control::TableStatus> from);
+
 // `Status`: control::StreamStatus or control::DestinationStatus.
 template <typename Status>
 void add_tables(Status& out, std::span<const control::TableRef> tables, std::span<const telemetry::TableSample> changes,

@@ -5,6 +5,7 @@
 #include "daemon/destination_errors.h"
 #include "daemon/stream.h"
 #include "daemon/stream_status.h"
+#include "daemon/table_actions.h"
 
 // What the control API sees of a Stream, and what it does to its error queue.
 
@@ -47,6 +48,8 @@ control::StreamStatus Stream::status() const {
     }
   }
   add_tables(out, definition.tables, changes, progress_.report(), running, definition.parameters.initial_copy);
+  if (!definition.fans_out()) watch_of("").add_to(out.tables);
+  for (const control::DestinationStatus& one : out.destinations) add_troubles(out.tables, one.tables);
   return out;
 }
 
@@ -73,6 +76,7 @@ void Stream::add_destinations(control::StreamStatus& out, const control::StreamD
     idle.mode = mode_of(control::branch_of(definition, one));
     idle.backlog.limit_bytes = static_cast<uint64_t>(one.parameters.queue_spill_limit_mb) << 20;
     idle.tables = table_statuses(definition.tables, {}, {}, false);
+    watch_of(one.id).add_to(idle.tables);
   }
   bool first = true;
   for (const control::DestinationStatus& one : out.destinations) {
@@ -152,6 +156,36 @@ base::Result<void> Stream::drop_error(const std::string& destination, int64_t er
   auto removed = remove_parked_error(desired_of(destination), error_id);
   note_errors_changed(destination);
   return removed;
+}
+
+// Recorded at the destination first: a crash from here on loses nothing of it.
+base::Result<void> Stream::copy_table(const std::string& destination, const control::TableRef& table) {
+  THALWEG_TRY(check_destination(destination));
+  THALWEG_TRY(ask_for_copy(desired_of(destination), table));
+  watch_of(destination).refresh();
+  start_over(destination);
+  return {};
+}
+
+base::Result<void> Stream::accept_table(const std::string& destination, const control::TableRef& table) {
+  THALWEG_TRY(check_destination(destination));
+  THALWEG_TRY(accept_partitions(desired_of(destination), table));
+  watch_of(destination).refresh();
+  return retry(destination);
+}
+
+void Stream::start_over(const std::string& destination) {
+  if (!destination.empty()) {
+    std::shared_lock lock(pipeline_lock_);
+    if (Branch* const branch = fan_out_ ? fan_out_->find(destination) : nullptr) branch->start_over();
+    return;
+  }
+  std::lock_guard lock(mutex_);
+  if (desired_.status != control::DesiredStatus::enabled) return;
+  interrupt_ = true;
+  has_news_ = true;
+  retry_asked_ = true;
+  changed_.notify_all();
 }
 
 void Stream::note_errors_changed(const std::string& destination) {

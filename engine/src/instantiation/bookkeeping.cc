@@ -18,6 +18,9 @@ BEGIN
   IF NOT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'thalweg') THEN
     CREATE SCHEMA thalweg;
   END IF;
+  -- One owner for all of it, whoever's stream comes first: the others are members of that role.
+  EXECUTE coalesce((SELECT format('SET LOCAL ROLE %I', pg_get_userbyid(nspowner)) FROM pg_catalog.pg_namespace
+                    WHERE nspname = 'thalweg' AND pg_has_role(nspowner, 'MEMBER')), 'SET LOCAL ROLE NONE');
 END
 $do$;
 CREATE TABLE IF NOT EXISTS thalweg.instantiation (
@@ -37,6 +40,10 @@ CREATE TABLE IF NOT EXISTS thalweg.stream_table (
   copied_to pg_lsn,
   seconds double precision NOT NULL DEFAULT 0,
   constraints_done boolean NOT NULL DEFAULT false,
+  identity jsonb,
+  trouble jsonb,
+  stopped boolean NOT NULL DEFAULT false,
+  copy_again boolean NOT NULL DEFAULT false,
   PRIMARY KEY (stream_id, schema_name, table_name)
 );
 CREATE TABLE IF NOT EXISTS thalweg.copy_range (
@@ -52,7 +59,27 @@ CREATE TABLE IF NOT EXISTS thalweg.copy_range (
   copied_at timestamptz,
   PRIMARY KEY (stream_id, schema_name, table_name, range)
 );
+SET LOCAL ROLE NONE;
 )sql";
+
+constexpr const char* kUpgrade = R"sql(
+ALTER TABLE thalweg.stream_table ADD COLUMN IF NOT EXISTS identity jsonb,
+  ADD COLUMN IF NOT EXISTS trouble jsonb, ADD COLUMN IF NOT EXISTS stopped boolean NOT NULL DEFAULT false,
+  ADD COLUMN IF NOT EXISTS copy_again boolean NOT NULL DEFAULT false
+)sql";
+
+std::string to_json(const TableTrouble& trouble) {
+  return json{{"kind", name_of(trouble.kind)}, {"reason", trouble.reason}, {"since", trouble.since.value}}.dump();
+}
+
+std::optional<TableTrouble> trouble_from_json(std::string_view text) {
+  const json document = json::parse(text, nullptr, false);
+  if (!document.is_object()) return std::nullopt;
+  const auto kind = trouble_kind(document.value("kind", ""));
+  if (!kind) return std::nullopt;
+  return TableTrouble{
+      .kind = *kind, .reason = document.value("reason", ""), .since = {document.value("since", int64_t{0})}, .now = {}};
+}
 
 std::optional<KeyValues> key_values(const pg::Rows& rows, size_t row, size_t column) {
   if (rows.is_null(row, column)) return std::nullopt;
@@ -85,6 +112,14 @@ base::Result<void> Bookkeeping::create_tables() {
   return {};
 }
 
+base::Result<void> Bookkeeping::upgrade() {
+  THALWEG_ASSIGN(const pg::Rows rows,
+                 connection_.query("SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = "
+                                   "'thalweg.stream_table'::regclass AND attname = 'copy_again')"));
+  if (rows.boolean(0, 0)) return {};
+  return done(connection_.script(kUpgrade));
+}
+
 base::Result<void> Bookkeeping::begin() {
   return done(
       connection_.query("INSERT INTO thalweg.instantiation (stream_id) VALUES ($1) ON CONFLICT (stream_id) DO UPDATE "
@@ -110,7 +145,8 @@ base::Result<std::vector<TableRecord>> Bookkeeping::tables() {
       pg::Rows rows,
       connection_.query(
           "SELECT schema_name, table_name, created, planned, copied_from, copied_to, rows_estimated, seconds, "
-          "constraints_done FROM thalweg.stream_table WHERE stream_id = $1 ORDER BY 1, 2",
+          "constraints_done, identity, trouble, stopped, copy_again FROM thalweg.stream_table WHERE stream_id = $1 "
+          "ORDER BY 1, 2",
           {stream_id_}));
   std::vector<TableRecord> records;
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -122,7 +158,11 @@ base::Result<std::vector<TableRecord>> Bookkeeping::tables() {
                        .copied_from = lsn_at(rows, i, 4),
                        .copied_to = lsn_at(rows, i, 5),
                        .rows_estimated = rows.integer(i, 6),
-                       .seconds = std::stod(std::string(rows.text(i, 7)))});
+                       .seconds = std::stod(std::string(rows.text(i, 7))),
+                       .identity = identity_from_json(rows.text(i, 9)),
+                       .trouble = trouble_from_json(rows.text(i, 10)),
+                       .stopped = rows.boolean(i, 11),
+                       .copy_again = rows.boolean(i, 12)});
   }
   return records;
 }
@@ -144,10 +184,63 @@ base::Result<std::vector<RangeRecord>> Bookkeeping::ranges() {
   return records;
 }
 
-base::Result<void> Bookkeeping::add_table(const TableName& table, bool created) {
+base::Result<void> Bookkeeping::add_table(const TableName& table, bool created, const TableIdentity& identity) {
   return done(connection_.query(
-      "INSERT INTO thalweg.stream_table (stream_id, schema_name, table_name, created) VALUES ($1, $2, $3, $4::boolean)",
-      {stream_id_, table.schema, table.name, created ? "true" : "false"}));
+      "INSERT INTO thalweg.stream_table (stream_id, schema_name, table_name, created, identity) "
+      "VALUES ($1, $2, $3, $4::boolean, $5::jsonb)",
+      {stream_id_, table.schema, table.name, created ? "true" : "false", instantiation::to_json(identity)}));
+}
+
+base::Result<void> Bookkeeping::update(const TableName& table, std::string_view set, std::string_view value) {
+  return done(connection_.query(fmt::format("UPDATE thalweg.stream_table SET {} WHERE stream_id = $1 AND schema_name = "
+                                            "$2 AND table_name = $3",
+                                            set),
+                                {stream_id_, table.schema, table.name, value}));
+}
+
+base::Result<void> Bookkeeping::set_identity(const TableName& table, const TableIdentity& identity) {
+  return done(connection_.query(
+      "UPDATE thalweg.stream_table SET identity = $4::jsonb WHERE stream_id = $1 AND schema_name = $2 AND table_name = "
+      "$3 AND NOT copy_again AND (identity IS NULL OR identity->'relation' IN ('0', $5::jsonb))",
+      {stream_id_, table.schema, table.name, instantiation::to_json(identity), std::to_string(identity.relation)}));
+}
+
+base::Result<void> Bookkeeping::set_trouble(const TableName& table, const TableIdentity& was,
+                                            const TableTrouble& trouble, bool stopped) {
+  return done(connection_.query(
+      "UPDATE thalweg.stream_table SET trouble = $4::jsonb, stopped = $5::boolean WHERE stream_id = $1 AND schema_name "
+      "= $2 AND table_name = $3 AND NOT copy_again AND (identity IS NULL OR identity = $6::jsonb)",
+      {stream_id_, table.schema, table.name, to_json(trouble), stopped ? "true" : "false",
+       instantiation::to_json(was)}));
+}
+
+base::Result<void> Bookkeeping::accept(const TableName& table, const TableIdentity& identity) {
+  return update(table, "identity = $4::jsonb, trouble = NULL", instantiation::to_json(identity));
+}
+
+base::Result<void> Bookkeeping::rename_table(const TableName& table, const TableName& to) {
+  for (const char* in : {"thalweg.copy_range", "thalweg.stream_table"}) {
+    THALWEG_TRY(connection_.query(fmt::format("UPDATE {} SET schema_name = $4, table_name = $5 WHERE stream_id = $1 "
+                                              "AND schema_name = $2 AND table_name = $3",
+                                              in),
+                                  {stream_id_, table.schema, table.name, to.schema, to.name}));
+  }
+  return {};
+}
+
+base::Result<void> Bookkeeping::ask_for_copy(const TableName& table) {
+  return done(connection_.query(
+      "WITH forgotten AS (DELETE FROM thalweg.copy_range WHERE stream_id = $1 AND schema_name = $2 AND table_name = "
+      "$3) "
+      "UPDATE thalweg.stream_table SET copy_again = true, planned = false, copied_from = NULL, copied_to = NULL, "
+      "constraints_done = false, trouble = NULL, stopped = false, seconds = 0 "
+      "WHERE stream_id = $1 AND schema_name = $2 AND table_name = $3",
+      {stream_id_, table.schema, table.name}));
+}
+
+base::Result<void> Bookkeeping::begin_copy_again(const TableName& table, bool created, const TableIdentity& identity) {
+  return update(table, fmt::format("identity = $4::jsonb, created = created OR {}", created),
+                instantiation::to_json(identity));
 }
 
 base::Result<void> Bookkeeping::remove_table(const TableName& table) {
@@ -194,7 +287,8 @@ base::Result<void> Bookkeeping::range_copied(const TableName& table, int number,
 
 base::Result<void> Bookkeeping::finish_table(const TableName& table, base::Lsn snapshot, double seconds) {
   return done(
-      connection_.query("UPDATE thalweg.stream_table t SET seconds = seconds + $5::double precision, "
+      connection_.query("UPDATE thalweg.stream_table t SET copy_again = false, "
+                        "seconds = seconds + $5::double precision, "
                         "copied_from = coalesce((SELECT min(snapshot_lsn) FROM thalweg.copy_range r WHERE "
                         "(r.stream_id, r.schema_name, r.table_name) = ($1, $2, $3)), $4::pg_lsn), "
                         "copied_to = coalesce((SELECT max(snapshot_lsn) FROM thalweg.copy_range r WHERE (r.stream_id, "

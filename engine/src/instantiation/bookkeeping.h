@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "instantiation/ranges.h"
+#include "instantiation/table_identity.h"
 #include "pg/connection.h"
 
 // Instantiation's rows in schema `thalweg` of the destination: what has been copied, from which snapshot. A range is
@@ -25,6 +26,10 @@ struct TableRecord {
   base::Lsn copied_to;    // highest
   int64_t rows_estimated = 0;
   double seconds = 0;
+  TableIdentity identity;
+  std::optional<TableTrouble> trouble;  // until somebody has it resolved, whatever the source shows meanwhile
+  bool stopped = false;                 // changes have been left out since: only another copy brings it back
+  bool copy_again = false;              // asked for; until the copy is finished
 };
 
 struct RangeRecord {
@@ -51,12 +56,24 @@ class Bookkeeping {
   base::Result<bool> exists();  // the tables
   // Creates what is missing. Belongs into the caller's transaction: it may be rolled back.
   base::Result<void> create_tables();
+  // Gives tables of an older engine the columns that they lack.
+  base::Result<void> upgrade();
   base::Result<void> begin();  // the stream's row, if missing
   base::Result<std::optional<InstantiationRecord>> read();
   base::Result<std::vector<TableRecord>> tables();
   base::Result<std::vector<RangeRecord>> ranges();
 
-  base::Result<void> add_table(const TableName& table, bool created);
+  base::Result<void> add_table(const TableName& table, bool created, const TableIdentity& identity);
+  // Both leave a table as it is of which somebody has recorded another identity since, or that is to be copied again.
+  base::Result<void> set_identity(const TableName& table, const TableIdentity& identity);
+  base::Result<void> set_trouble(const TableName& table, const TableIdentity& was, const TableTrouble& trouble,
+                                 bool stopped);
+  // An operator's decision: what it is now is what it has been all along.
+  base::Result<void> accept(const TableName& table, const TableIdentity& identity);
+  base::Result<void> rename_table(const TableName& table, const TableName& to);
+  // What was copied counts no more; then, its rows being gone, what is to be copied.
+  base::Result<void> ask_for_copy(const TableName& table);
+  base::Result<void> begin_copy_again(const TableName& table, bool created, const TableIdentity& identity);
   base::Result<void> remove_table(const TableName& table);
   // In a transaction of its own: all of the table's ranges.
   base::Result<void> plan_table(const TableName& table, int64_t rows_estimated, const std::vector<KeyRange>& ranges);
@@ -71,6 +88,8 @@ class Bookkeeping {
   base::Result<void> forget();
 
  private:
+  base::Result<void> update(const TableName& table, std::string_view set, std::string_view value);
+
   pg::Connection& connection_;
   std::string stream_id_;
 };

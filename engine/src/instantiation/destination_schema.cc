@@ -87,6 +87,56 @@ base::Result<Catalogue::Tables> DestinationSchema::with_partitions(const TableSh
   return there;
 }
 
+base::Result<void> DestinationSchema::add_partitions(const TableShape& table, const Warn& warn) {
+  THALWEG_ASSIGN(const Catalogue::Tables there, with_partitions(table));
+  if (there.at(table.name).kind != 'p') return {};
+  std::set<TableName> existing;
+  for (const auto& [name, shape] : there) existing.insert(name);
+  THALWEG_ASSIGN(Present present, look({}));
+  for (const Statement& statement : plan_partitions(table, existing, present))
+    THALWEG_TRY(try_in_savepoint(statement, warn));
+  return {};
+}
+
+base::Result<void> DestinationSchema::empty_table(const TableName& table) {
+  THALWEG_ASSIGN(const pg::Rows referenced,
+                 connection_.query("SELECT EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.contype = 'f' "
+                                   "AND k.confrelid = to_regclass($1) AND k.conrelid <> k.confrelid)",
+                                   {table.quoted()}));
+  // TRUNCATE refuses a table that others reference, whatever their rows.
+  THALWEG_TRY(connection_.script(referenced.boolean(0, 0)
+                                     ? "SET LOCAL session_replication_role = replica; DELETE FROM " + table.quoted()
+                                     : "TRUNCATE " + table.quoted()));
+  return {};
+}
+
+base::Result<void> DestinationSchema::rename_table(const TableName& from, const TableName& to) {
+  THALWEG_ASSIGN(const std::set<TableName> existing, catalogue_.existing({from, to}));
+  if (!existing.contains(from)) return {};  // somebody has done it, or dropped it: then the copy's checks say so
+  if (existing.contains(to)) {
+    base::Error both = base::fail(ErrorCode::destination_table_differs,
+                                  fmt::format("{} was renamed to {} at the source; the destination has both. Rename or "
+                                              "drop its {}.",
+                                              from.quoted(), to.quoted(), to.quoted()))
+                           .error();
+    both.table = to.quoted();
+    return std::unexpected(std::move(both));
+  }
+  TableName at = from;
+  if (from.schema != to.schema) {
+    THALWEG_ASSIGN(const std::set<std::string> schemas, catalogue_.schemas());
+    if (!schemas.contains(to.schema))
+      THALWEG_TRY(connection_.script("CREATE SCHEMA " + pg::quote_identifier(to.schema)));
+    THALWEG_TRY(
+        connection_.script(fmt::format("ALTER TABLE {} SET SCHEMA {}", at.quoted(), pg::quote_identifier(to.schema))));
+    at.schema = to.schema;
+  }
+  if (from.name == to.name) return {};
+  THALWEG_TRY(
+      connection_.script(fmt::format("ALTER TABLE {} RENAME TO {}", at.quoted(), pg::quote_identifier(to.name))));
+  return {};
+}
+
 base::Result<void> DestinationSchema::add_constraints(const TableShape& table, const Warn& warn) {
   THALWEG_ASSIGN(const Catalogue::Tables there, with_partitions(table));
   std::vector<const TableShape*> tables{&table};

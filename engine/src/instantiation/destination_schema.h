@@ -32,6 +32,12 @@ class DestinationSchema {
   base::Result<void> create(const std::vector<TypeShape>& types, const std::vector<const TableShape*>& tables,
                             const Warn& warn);
 
+  // For a table that is there, within the caller's transaction, too: partitions that only the source has; no rows; its
+  // other name, unless it bears that already.
+  base::Result<void> add_partitions(const TableShape& table, const Warn& warn);
+  base::Result<void> empty_table(const TableName& table);
+  base::Result<void> rename_table(const TableName& from, const TableName& to);
+
   // After the copy, each statement by itself: the table's other constraints but foreign keys, and its indexes; then,
   // once every table has its keys, foreign keys to tables that `exists` or that are there anyway. What the destination
   // refuses is left out with a warning; a lost connection is an error.

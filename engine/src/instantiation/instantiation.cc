@@ -8,7 +8,9 @@
 #include <optional>
 #include <set>
 
+#include "base/log.h"
 #include "instantiation/bookkeeping.h"
+#include "instantiation/captured_tables.h"
 #include "instantiation/catalogue.h"
 #include "instantiation/comparison.h"
 #include "instantiation/copier.h"
@@ -49,8 +51,9 @@ struct Instantiation::State {
   std::unique_ptr<Side> destination;
   std::optional<Bookkeeping> bookkeeping;
   bool fresh = false;
-  std::vector<TableShape> shapes;          // of the source, in the options' order
-  std::map<TableName, TableRecord> known;  // tables with a history
+  std::vector<TableShape> shapes;                 // of the source, in the options' order
+  TableRecords known;                             // tables with a history
+  std::map<TableName, TableIdentity> identities;  // of tables that are about to be copied
   std::set<TableName> to_create;
   std::vector<TypeShape> types;
 
@@ -61,6 +64,17 @@ struct Instantiation::State {
   base::Result<void> read_source();
   base::Result<void> read_records();
   base::Result<void> check_destination(const TableShape& shape, const TableShape* there);
+  base::Result<void> look_at_tables();
+  base::Result<void> follow_renames(const SourceTables& now);
+  base::Result<void> forget_others();
+  base::Result<void> stop_or_refuse(const TableName& name);
+  base::Result<void> make_room();
+  bool is_copied(const TableRecord& record) const { return options.initial_copy || record.copy_again; }
+  // Whether it is to be checked, and copied perhaps; the changes of others come, or are left out, whatever it is now.
+  bool is_examined(const TableName& name) const {
+    const auto record = known.find(name);
+    return record == known.end() || !record->second.trouble;
+  }
   base::Result<void> create_all(const Warn& warn);
   base::Result<void> rehearse();
   base::Result<void> show_progress();
@@ -86,6 +100,7 @@ base::Result<void> Instantiation::State::read_source() {
   THALWEG_ASSIGN(Catalogue::Tables found, source->catalogue.tables(options.tables));
   std::set<uint32_t> seen;
   for (const TableName& name : options.tables) {
+    if (!is_examined(name)) continue;
     const auto shape = found.find(name);
     if (shape == found.end()) {
       base::Error error =
@@ -101,11 +116,87 @@ base::Result<void> Instantiation::State::read_source() {
 }
 
 base::Result<void> Instantiation::State::read_records() {
-  known.clear();
+  const TableRecords before = std::exchange(known, {});
   THALWEG_ASSIGN(bool exists, bookkeeping->exists());
   if (!exists || fresh) return {};
+  THALWEG_TRY(bookkeeping->upgrade());
   THALWEG_ASSIGN(std::vector<TableRecord> records, bookkeeping->tables());
-  for (TableRecord& record : records) known.emplace(record.table, std::move(record));
+  for (TableRecord& record : records) {
+    // A rename is not recorded: it can be seen at the source for as long as it lasts.
+    const auto seen = before.find(record.table);
+    if (!record.trouble && seen != before.end()) record.trouble = seen->second.trouble;
+    known.emplace(record.table, std::move(record));
+  }
+  return {};
+}
+
+base::Result<void> Instantiation::State::look_at_tables() {
+  std::vector<WatchedTable> watched = to_watch(known);
+  for (const TableName& name : options.tables) {
+    if (!known.contains(name)) watched.push_back({.name = name, .was = {}});
+  }
+  if (known.empty()) return {};
+  THALWEG_ASSIGN(const SourceTables now, look_at_source(source->connection, options.publication, watched));
+  THALWEG_TRY(follow_renames(now));
+  THALWEG_TRY(forget_others());
+  const RecordChanges changes = compare(known, now, progress.clock().unix_now());
+  THALWEG_TRY(store(*bookkeeping, known, changes));
+  for (const TableName& name : options.tables) THALWEG_TRY(stop_or_refuse(name));
+  return {};
+}
+
+// The stream has a table under the name that one of its others bears at the source now: that one it is.
+base::Result<void> Instantiation::State::follow_renames(const SourceTables& now) {
+  for (const TableName& to : options.tables) {
+    const SourceTable* const named = now.find(to);
+    if (known.contains(to) || named == nullptr) continue;
+    const auto record = std::ranges::find_if(known, [&](const auto& one) {
+      return one.second.identity.relation == named->now.relation &&
+             std::ranges::find(options.tables, one.first) == options.tables.end();
+    });
+    if (record == known.end()) continue;
+    DestinationSchema schema(destination->connection, destination->catalogue);
+    const TableName from = record->first;
+    THALWEG_TRY(destination->connection.script("BEGIN"));
+    auto renamed = schema.rename_table(from, to);
+    if (renamed) renamed = bookkeeping->rename_table(from, to);
+    THALWEG_TRY(destination->connection.script(renamed ? "COMMIT" : "ROLLBACK"));
+    THALWEG_TRY(renamed);
+    base::log_event(base::LogLevel::info, "table_renamed",
+                    {{"stream", options.stream_id}, {"from", from.quoted()}, {"to", to.quoted()}});
+    auto moved = known.extract(record);
+    moved.key() = to;
+    moved.mapped().table = to;
+    known.insert(std::move(moved));
+  }
+  return {};
+}
+
+// Tables that the stream has no longer: should they come back, they are copied.
+base::Result<void> Instantiation::State::forget_others() {
+  for (auto record = known.begin(); record != known.end();) {
+    if (std::ranges::find(options.tables, record->first) != options.tables.end()) {
+      ++record;
+      continue;
+    }
+    THALWEG_TRY(bookkeeping->remove_table(record->first));
+    record = known.erase(record);
+  }
+  return {};
+}
+
+base::Result<void> Instantiation::State::stop_or_refuse(const TableName& name) {
+  const auto found = known.find(name);
+  if (found == known.end() || !found->second.trouble) return {};
+  TableRecord& record = found->second;
+  if (record.stopped || (record.trouble->loses_nothing() && record.constraints_done)) return {};
+  if (!options.stops_tables || record.trouble->loses_nothing()) {
+    return std::unexpected(trouble_error(name, *record.trouble));
+  }
+  record.stopped = true;
+  THALWEG_TRY(bookkeeping->set_trouble(name, record.identity, *record.trouble, true));
+  base::log_event(base::LogLevel::warning, "table_stopped",
+                  {{"stream", options.stream_id}, {"table", name.quoted()}, {"reason", record.trouble->reason}});
   return {};
 }
 
@@ -197,8 +288,9 @@ base::Result<Assessment> Instantiation::assess(bool fresh) {
   State& s = *state_;
   s.fresh = fresh;
   if (!s.destination) THALWEG_TRY(s.connect());
-  THALWEG_TRY(s.read_source());
   THALWEG_TRY(s.read_records());
+  THALWEG_TRY(s.look_at_tables());
+  THALWEG_TRY(s.read_source());
   THALWEG_ASSIGN(const Catalogue::Tables there, s.destination->catalogue.tables(s.options.tables));
   for (const TableShape& shape : s.shapes) {
     const auto found = there.find(shape.name);
@@ -216,6 +308,52 @@ base::Result<Assessment> Instantiation::assess(bool fresh) {
   return assessment;
 }
 
+std::vector<TableName> Instantiation::published_tables() const {
+  std::vector<TableName> out;
+  for (const TableName& name : state_->options.tables) {
+    const auto record = state_->known.find(name);
+    if (record == state_->known.end() || !record->second.trouble) {
+      out.push_back(name);
+    } else if (record->second.trouble->loses_nothing()) {
+      out.push_back(record->second.trouble->now);
+    }
+  }
+  return out;
+}
+
+base::Result<void> Instantiation::identify() {
+  State& s = *state_;
+  std::vector<WatchedTable> watched;
+  for (const TableShape& shape : s.shapes) {
+    const auto record = s.known.find(shape.name);
+    if (record == s.known.end() || (record->second.copy_again && !record->second.planned)) {
+      watched.push_back({.name = shape.name, .was = {}});
+    }
+  }
+  if (watched.empty()) return {};
+  THALWEG_ASSIGN(const SourceTables now, look_at_source(s.source->connection, s.options.publication, watched));
+  for (const WatchedTable& one : watched) {
+    if (const SourceTable* const found = now.find(one.name)) s.identities[one.name] = found->now;
+  }
+  return {};
+}
+
+// The rows of tables that are to be copied again go, and what is recorded of them.
+base::Result<void> Instantiation::State::make_room() {
+  DestinationSchema schema(destination->connection, destination->catalogue);
+  for (const TableShape& shape : shapes) {
+    const auto record = known.find(shape.name);
+    if (record == known.end() || !record->second.copy_again || record->second.planned) continue;
+    const bool create = to_create.contains(shape.name);
+    if (!create) {
+      THALWEG_TRY(schema.add_partitions(shape, [&](std::string warning) { return bookkeeping->warn(warning); }));
+      THALWEG_TRY(schema.empty_table(shape.name));
+    }
+    THALWEG_TRY(bookkeeping->begin_copy_again(shape.name, create, identities[shape.name]));
+  }
+  return {};
+}
+
 base::Result<void> Instantiation::prepare() {
   State& s = *state_;
   pg::Connection& connection = s.destination->connection;
@@ -228,12 +366,9 @@ base::Result<void> Instantiation::prepare() {
     THALWEG_TRY(s.create_all([&](std::string warning) { return s.bookkeeping->warn(warning); }));
     for (const TableShape& shape : s.shapes) {
       if (s.known.contains(shape.name)) continue;
-      THALWEG_TRY(s.bookkeeping->add_table(shape.name, s.to_create.contains(shape.name)));
+      THALWEG_TRY(s.bookkeeping->add_table(shape.name, s.to_create.contains(shape.name), s.identities[shape.name]));
     }
-    for (const auto& [name, record] : s.known) {
-      if (std::ranges::find(s.options.tables, name) == s.options.tables.end())
-        THALWEG_TRY(s.bookkeeping->remove_table(name));
-    }
+    THALWEG_TRY(s.make_room());
     THALWEG_TRY(connection.script("COMMIT"));
     return {};
   }();
@@ -266,7 +401,7 @@ base::Result<void> Instantiation::State::copy_tables(const Snapshot& snapshot) {
   std::vector<CopyTask> tasks;
   for (const TableShape& shape : shapes) {
     const TableRecord& record = known.at(shape.name);
-    if (record.finished) continue;
+    if (record.finished || !is_copied(record)) continue;
     auto& table = *tables.emplace_back(std::make_unique<CopyTable>());
     table.shape = shape;
     table.counters = &progress.table(shape.name);
@@ -305,14 +440,15 @@ base::Result<void> Instantiation::State::copy_tables(const Snapshot& snapshot) {
 
 base::Result<void> Instantiation::copy(const std::string& snapshot_name, base::Lsn consistent_point) {
   State& s = *state_;
-  if (s.options.initial_copy) {
-    THALWEG_TRY(s.copy_tables({snapshot_name, consistent_point}));
-  } else {
-    for (const TableShape& shape : s.shapes) {
-      if (s.known.at(shape.name).finished) continue;
-      THALWEG_TRY(s.bookkeeping->finish_table(shape.name, consistent_point, 0));
-      s.progress.table(shape.name).state = CopyState::copied;
-    }
+  const auto waits = [&](const TableShape& shape) {
+    const TableRecord& record = s.known.at(shape.name);
+    return !record.finished && s.is_copied(record);
+  };
+  if (std::ranges::any_of(s.shapes, waits)) THALWEG_TRY(s.copy_tables({snapshot_name, consistent_point}));
+  for (const TableShape& shape : s.shapes) {
+    if (s.known.at(shape.name).finished || waits(shape)) continue;
+    THALWEG_TRY(s.bookkeeping->finish_table(shape.name, consistent_point, 0));
+    s.progress.table(shape.name).state = CopyState::copied;
   }
   return s.read_records();
 }
@@ -359,7 +495,15 @@ base::Result<base::Lsn> Instantiation::add_constraints(base::Lsn applied) {
 
 base::Result<std::vector<CopiedTable>> Instantiation::copied_tables() {
   std::vector<CopiedTable> out;
-  for (const auto& [name, record] : state_->known) out.push_back({name, record.copied_from, record.copied_to});
+  for (const auto& [name, record] : state_->known) {
+    TableName there = name;
+    if (record.trouble && record.trouble->loses_nothing()) {
+      // Somebody may have renamed the destination's, too.
+      THALWEG_ASSIGN(const auto existing, state_->destination->catalogue.existing({name}));
+      if (existing.empty()) there = record.trouble->now;
+    }
+    out.push_back({there, record.identity.relation, record.copied_from, record.copied_to, record.stopped});
+  }
   return out;
 }
 

@@ -22,7 +22,9 @@ struct InstantiationOptions {
   std::string stream_id;
   base::Conninfo source_conninfo;
   base::Conninfo destination_conninfo;
+  std::string publication;  // of the stream; empty: whether a table is published is not looked at
   std::vector<TableName> tables;
+  bool stops_tables = false;  // a table's trouble stops the table; else assess() fails with table_trouble
   int copy_workers = 2;
   int64_t copy_range_rows = 500'000;
   bool initial_copy = true;
@@ -30,9 +32,11 @@ struct InstantiationOptions {
 
 // Between copied_from and copied_to a change may or may not be in the copy already; equal where one snapshot had all.
 struct CopiedTable {
-  TableName table;
+  TableName table;        // at the destination
+  uint32_t relation = 0;  // pg_class.oid at the source; 0: not known
   base::Lsn copied_from;
   base::Lsn copied_to;
+  bool stopped = false;  // its changes are left out
 };
 
 struct Assessment {
@@ -42,7 +46,8 @@ struct Assessment {
 
 // Owner: one thread. progress() may be read by anybody through the Progress given.
 //
-// Order of calls:  assess();  [slot and snapshot]  prepare();  copy(snapshot);  add_constraints(applied);  spans().
+// Order of calls:  assess();  [publication]  identify();  [slot and snapshot]  prepare();  copy(snapshot);
+// add_constraints(applied);  copied_tables().
 class Instantiation {
  public:
   // `progress` and `stop` outlive it. Setting `stop` ends copy() early with engine_stopping.
@@ -56,9 +61,14 @@ class Instantiation {
   // Reads both sides, checks every table and rehearses the destination's DDL in a transaction that it rolls
   // back: whatever can be refused is refused here, before anything exists. `fresh`: the stream has no history; what an
   // earlier stream of the same id left in the bookkeeping does not count.
+  // Tables that are not what they were at the source (table_identity.h) are stopped, or fail it; those that bear a new
+  // name in the stream, too, get it at the destination.
   base::Result<Assessment> assess(bool fresh);
-  // Creates what is missing at the destination and records the tables, in one transaction. Tables that the stream no
-  // longer has are forgotten; their rows stay.
+  // What the publication has to publish, as it is called at the source now.
+  std::vector<TableName> published_tables() const;
+  // Notes which relations are about to be copied: after they were published, before the snapshot.
+  base::Result<void> identify();
+  // Creates what is missing at the destination and records the tables, in one transaction.
   base::Result<void> prepare();
   // Copies what has not been copied. Without initial_copy it records the snapshot's position only.
   base::Result<void> copy(const std::string& snapshot_name, base::Lsn consistent_point);

@@ -71,6 +71,7 @@ class Progress {
   void end_table(TableCounters& counters);
 
   ProgressReport report() const;
+  const base::Clock& clock() const { return clock_; }
 
  private:
   int64_t nanos() const;

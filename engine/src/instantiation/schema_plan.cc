@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "instantiation/ddl.h"
 
@@ -90,11 +91,7 @@ Plan plan_table(const TableShape& table, Present& present) {
   }
   add(Part::table, table.name, table.name.name, create_table_sql(table));
   present.relations.insert(table.name);
-  for (const TableShape& partition : table.partitions) {
-    plan_schema(partition.name.schema, present, plan);
-    add(Part::partition, table.name, partition.name.name, create_partition_sql(partition));
-    present.relations.insert(partition.name);
-  }
+  std::ranges::move(plan_partitions(table, {}, present), std::back_inserter(plan));
   for (const ColumnShape& column : table.columns) {
     if (column.default_expression.empty() || column.generated != 0) continue;
     add(Part::column_default, table.name, column.name, set_default_sql(table, column));
@@ -103,6 +100,21 @@ Plan plan_table(const TableShape& table, Present& present) {
     add(Part::sequence, table.name, sequence->name.name, own_sequence_sql(table, *sequence));
   if (const ConstraintShape* key = table.primary_key())
     add(Part::primary_key, table.name, key->name, add_constraint_sql(table.name, *key));
+  return plan;
+}
+
+Plan plan_partitions(const TableShape& table, const std::set<TableName>& existing, Present& present) {
+  Plan plan;
+  for (const TableShape& partition : table.partitions) {
+    if (existing.contains(partition.name)) continue;
+    plan_schema(partition.name.schema, present, plan);
+    plan.push_back({.part = Part::partition,
+                    .table = table.name,
+                    .name = partition.name.name,
+                    .sql = create_partition_sql(partition),
+                    .references = {}});
+    present.relations.insert(partition.name);
+  }
   return plan;
 }
 

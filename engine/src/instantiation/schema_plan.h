@@ -50,6 +50,9 @@ std::vector<Statement> plan_type(const TypeShape& type, Present& present);
 // The table with its partitions, sequences, defaults and primary key. It must be missing.
 std::vector<Statement> plan_table(const TableShape& table, Present& present);
 
+// Those partitions of a table that is there which `existing` lacks.
+std::vector<Statement> plan_partitions(const TableShape& table, const std::set<TableName>& existing, Present& present);
+
 // After the copy. `there`: the table as the destination has it, or nullptr when the plan makes it.
 std::vector<Statement> plan_constraints(const TableShape& table, const TableShape* there, Present& present);
 std::vector<Statement> plan_foreign_keys(const TableShape& table, const TableShape* there);

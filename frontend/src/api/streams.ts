@@ -2,7 +2,7 @@ import { keepPreviousData, queryOptions, useMutation, useQueryClient } from "@ta
 import { client, idempotencyKey, unwrap } from "./client";
 import { keys } from "./keys";
 import type { Rates } from "./live-cache";
-import type { DestinationCreate, ParameterValue, StreamCreate, TableRules } from "./types";
+import type { DestinationCreate, ParameterValue, StreamCreate, TableRules, TroubleResolution } from "./types";
 
 /**
  * When to read again, counted from the last read: each event that changes the cached data starts the timer of a fixed
@@ -205,6 +205,34 @@ export function useParkedAction(id: string, destinationId: string) {
         );
     },
     onSettled: () => cache.invalidateQueries({ queryKey: keys.parked(id, destinationId) }),
+  });
+}
+
+export interface TableResolution {
+  resolution: TroubleResolution;
+  destinationId: string;
+  schema: string;
+  table: string;
+}
+
+/** What is done about a table that is not what it was at the source. */
+export function useTableResolution(id: string) {
+  const changed = useStreamsChanged();
+  const of = "/api/v1/streams/{stream_id}";
+  return useMutation({
+    mutationFn: async ({ resolution, destinationId, schema, table }: TableResolution) => {
+      const body = { schema, table };
+      const stream = { path: { stream_id: id } };
+      const destination = { path: { stream_id: id, destination_id: destinationId } };
+      const at = `${of}/destinations/{destination_id}` as const;
+      if (resolution === "follow") await unwrap(client.POST(`${of}/tables:follow`, { params: stream, body }));
+      else if (resolution === "remove")
+        await unwrap(client.POST(`${of}/tables:remove`, { params: stream, body }));
+      else if (resolution === "accept")
+        await unwrap(client.POST(`${at}/tables:accept`, { params: destination, body }));
+      else await unwrap(client.POST(`${at}/tables:copy`, { params: destination, body }));
+    },
+    onSettled: changed,
   });
 }
 

@@ -32,6 +32,7 @@ export type DestinationCreate = Schemas["DestinationCreate"];
 export type DestinationSample = Schemas["DestinationSample"];
 export type StreamHalf = Schemas["StreamHalf"];
 export type StreamTable = Schemas["StreamTable"];
+export type TroubleResolution = Schemas["TroubleResolution"];
 export type StreamError = Schemas["StreamError"];
 export type StreamCreate = Schemas["StreamCreate"];
 export type StreamParameter = Schemas["StreamParameter"];

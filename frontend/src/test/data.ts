@@ -236,6 +236,7 @@ export function stream(values: Partial<Stream> = {}): Stream {
         schema: "public",
         table: "orders",
         state: "REPLICATING",
+        trouble: null,
         inserts: 12,
         updates: 3,
         deletes: 1,

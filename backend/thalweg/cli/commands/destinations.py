@@ -14,11 +14,11 @@ One = Annotated[str, typer.Argument(metavar="DESTINATION", help="The destination
 Force = Annotated[bool, typer.Option(help="Give up on what cannot be reached. The operation says what is left behind.")]
 
 
-def _stream(api: Api, name: str) -> Json:
+def whole_stream(api: Api, name: str) -> Json:
     return api.get(f"/streams/{api.find('/streams', 'stream', name)['id']}")
 
 
-def _one_of(stream: Json, name: str | None) -> Json:
+def one_of(stream: Json, name: str | None) -> Json:
     """None is enough where there is only one."""
     known: list[Json] = stream["destinations"]
     for one in known:
@@ -33,7 +33,7 @@ def _one_of(stream: Json, name: str | None) -> Json:
 @app.command("list")
 def list_destinations(name: Name, as_json: AsJson = False) -> None:
     """Each destination's state, rate, latency and backlog."""
-    stream = _stream(connect(), name)
+    stream = whole_stream(connect(), name)
     if as_json:
         print_json(stream["destinations"])
         return
@@ -59,8 +59,8 @@ def add(
 
 def _act(name: str, destination: str, action: str, what: str, wait: bool, timeout: float) -> None:
     api = connect()
-    stream = _stream(api, name)
-    one = _one_of(stream, destination)
+    stream = whole_stream(api, name)
+    one = one_of(stream, destination)
     accepted = api.post(f"/streams/{stream['id']}/destinations/{one['id']}:{action}")
     follow(api, accepted, wait, f"{what} {one['database']['name']} of {stream['name']}", timeout)
 
@@ -90,8 +90,8 @@ def drop(
 ) -> None:  # fmt: skip
     """Drop a destination: its backlog is discarded for good. Tables and rows that are there stay."""
     api = connect()
-    stream = _stream(api, name)
-    one = _one_of(stream, destination)
+    stream = whole_stream(api, name)
+    one = one_of(stream, destination)
     shown = one["database"]["name"]
     if not yes:
         typer.confirm(f"Drop {shown} from {stream['name']}, and discard what it has not got yet?", abort=True)
@@ -105,10 +105,10 @@ def set_parameters(
 ) -> None:
     """Let a destination differ from the stream's parameters. What is not named is the stream's again."""
     api = connect()
-    stream = _stream(api, name)
-    one = _one_of(stream, destination)
+    stream = whole_stream(api, name)
+    one = one_of(stream, destination)
     path = f"/streams/{stream['id']}/destinations/{one['id']}"
-    changed = _one_of(api.patch(path, {"parameters": parameters_of(api, settings)}, stream["etag"]), one["id"])
+    changed = one_of(api.patch(path, {"parameters": parameters_of(api, settings)}, stream["etag"]), one["id"])
     done("\n".join(f"{key} = {value}" for key, value in changed["parameters"].items()), changed)
 
 
@@ -132,8 +132,8 @@ def errors(
     if discard is not None and not reason:
         raise CommandError("What is discarded is lost for the destination.", "Say why: --reason '...'.")
     api = connect()
-    stream = _stream(api, name)
-    path = f"/streams/{stream['id']}/destinations/{_one_of(stream, destination)['id']}/errors"
+    stream = whole_stream(api, name)
+    path = f"/streams/{stream['id']}/destinations/{one_of(stream, destination)['id']}/errors"
     if execute is not None:
         api.post(f"{path}/{execute}/execute")
         done(f"Transaction {execute} is applied.", {"id": execute, "done": "applied"})

@@ -13,7 +13,7 @@ from thalweg.features.streams.service import existing_destination, existing_stre
 from thalweg.kernel.context import Context
 
 
-async def _engine_of(
+async def engine_of(
     context: Context, stream_id: str, destination_id: str
 ) -> tuple[StreamRow, EngineClient, str | None]:
     """Also the destination's id as that engine knows it: None where it has the stream's only one."""
@@ -30,7 +30,7 @@ def name_at_engine(row: StreamRow, one: DestinationRow) -> str | None:
 
 
 async def list_errors(context: Context, stream_id: str, destination_id: str) -> ParkedTransactions:
-    _, client, name = await _engine_of(context, stream_id, destination_id)
+    _, client, name = await engine_of(context, stream_id, destination_id)
     try:
         parked = await client.errors(stream_id, name)
     except EngineFailure as failure:
@@ -43,27 +43,27 @@ async def list_errors(context: Context, stream_id: str, destination_id: str) -> 
 
 
 async def execute(context: Context, stream_id: str, destination_id: str, error_id: int) -> None:
-    row, client, name = await _engine_of(context, stream_id, destination_id)
+    row, client, name = await engine_of(context, stream_id, destination_id)
     facts = {"destination_id": destination_id, "error_id": error_id}
     record(context, "stream_errors_execute", ("stream", row.id, row.name), after=facts)
-    async with _asked(context, row, "stream_errors_execute", facts):
+    async with asked(context, row, "stream_errors_execute", facts):
         await client.execute_error(stream_id, name, error_id)
 
 
 async def discard(context: Context, stream_id: str, destination_id: str, error_id: int, reason: str) -> None:
     """What is discarded stays in the audit log, with the reason."""
-    row, client, name = await _engine_of(context, stream_id, destination_id)
+    row, client, name = await engine_of(context, stream_id, destination_id)
     why = {"destination_id": destination_id, "reason": reason}
-    async with _asked(context, row, "stream_errors_delete", why):
+    async with asked(context, row, "stream_errors_delete", why):
         parked = (await client.errors(stream_id, name)).errors
     kept = next((one.model_dump(mode="json") for one in parked if one.id == error_id), {"id": error_id})
     record(context, "stream_errors_delete", ("stream", row.id, row.name), before=kept, after=why)
-    async with _asked(context, row, "stream_errors_delete", why):
+    async with asked(context, row, "stream_errors_delete", why):
         await client.delete_error(stream_id, name, error_id)
 
 
 @asynccontextmanager
-async def _asked(context: Context, row: StreamRow, action: str, facts: dict[str, Any]) -> AsyncGenerator[None, None]:
+async def asked(context: Context, row: StreamRow, action: str, facts: dict[str, Any]) -> AsyncGenerator[None, None]:
     """What is asked of the engine is in the audit log before; where the engine refuses, that is written, too."""
     await context.release()
     try:

@@ -62,6 +62,11 @@ def stream_of(row: StreamRow, live: Live, definitions: Definitions, at: datetime
     )  # fmt: skip
 
 
+def tables_of(row: StreamRow) -> list[StreamTable]:
+    """Each with what it is at all destinations together."""
+    return _sum_of([_tables(row, _observed(row, one)) for one in row.destinations])
+
+
 def may_fan_out(row: StreamRow) -> bool:
     """A path over two engines without a list stays one: its receiving half holds slot and publication."""
     return row.desired_status != DesiredStatus.DROPPED and (row.fans_out or not row.receivers)
@@ -232,6 +237,7 @@ def _tables(row: StreamRow, observed: dict[str, Any]) -> list[StreamTable]:
         shown.append(
             StreamTable(
                 schema_name=table["schema"], table=table["table"], state=counts["state"] if counts else "UNKNOWN",
+                trouble=counts.get("trouble") if counts else None,
                 **{name: counts[name] if counts else None for name in CHANGES},
             )
         )  # fmt: skip
@@ -239,11 +245,11 @@ def _tables(row: StreamRow, observed: dict[str, Any]) -> list[StreamTable]:
 
 
 def _sum_of(destinations: list[list[StreamTable]]) -> list[StreamTable]:
-    """Table by table; its state is that of the destination that is least far."""
+    """Table by table; its state is that of the destination that is in trouble or least far."""
     summed = []
     for same in zip(*destinations, strict=True):
         counts = {name: [value for one in same if (value := getattr(one, name)) is not None] for name in CHANGES}
-        least = min(same, key=lambda one: STATES.index(one.state) if one.state in STATES else -1)
+        least = min(same, key=lambda one: (one.trouble is None, STATES.index(one.state) if one.state in STATES else -1))
         update: dict[str, Any] = {name: sum(known) if known else None for name, known in counts.items()}
         summed.append(least.model_copy(update=update))
     return summed

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Response
 
 from thalweg.db.operations import OperationAccepted
-from thalweg.features.streams import actions, destination_actions, error_queue, live, service
+from thalweg.features.streams import actions, destination_actions, error_queue, live, service, table_troubles
 from thalweg.features.streams.destination_lifecycle import DestinationAction
 from thalweg.features.streams.lifecycle import Action
 from thalweg.features.streams.schemas import (
@@ -17,6 +17,8 @@ from thalweg.features.streams.schemas import (
     Stream,
     StreamParameterList,
     StreamSummary,
+    TableRef,
+    TroubleResolution,
 )
 from thalweg.kernel.context import Operator, TransactionalRoute, Viewer
 from thalweg.kernel.etags import IfMatch
@@ -187,3 +189,36 @@ async def delete_error(
 ) -> None:
     """Discard a parked transaction: its changes are never applied. What it was stays in the audit log."""
     await error_queue.discard(context, stream_id, destination_id, error_id, reason)
+
+
+@router.post(f"{ONE}/tables:copy", status_code=202, operation_id="stream_tables_copy")
+async def copy_table(stream_id: IdPath, destination_id: DestinationPath, body: TableRef, context: Operator) -> Accepted:
+    """Delete a table's rows at the destination and copy the source's again; changes go on from the copy's position. The
+    stream, or the one destination of several, waits meanwhile."""
+    await table_troubles.resolve(context, stream_id, destination_id, body, TroubleResolution.COPY)
+    return Accepted(accepted=True)
+
+
+@router.post(f"{ONE}/tables:accept", status_code=202, operation_id="stream_tables_accept")
+async def accept_table(
+    stream_id: IdPath, destination_id: DestinationPath, body: TableRef, context: Operator
+) -> Accepted:
+    """Take a table's changed partitions as they are: the destination's rows have been mended, or are right."""
+    await table_troubles.resolve(context, stream_id, destination_id, body, TroubleResolution.ACCEPT)
+    return Accepted(accepted=True)
+
+
+@router.post("/streams/{stream_id}/tables:follow", operation_id="stream_tables_follow")
+async def follow_table(stream_id: IdPath, body: TableRef, context: Operator, response: Response) -> Stream:
+    """Follow a table's rename at the source: in the stream's rules, and with the destinations' tables."""
+    stream = await table_troubles.follow(context, stream_id, body)
+    response.headers["ETag"] = stream.etag
+    return stream
+
+
+@router.post("/streams/{stream_id}/tables:remove", operation_id="stream_tables_remove")
+async def remove_table(stream_id: IdPath, body: TableRef, context: Operator, response: Response) -> Stream:
+    """Take a table that was dropped at the source out of the stream. The destinations' tables stay."""
+    stream = await table_troubles.remove(context, stream_id, body)
+    response.headers["ETag"] = stream.etag
+    return stream

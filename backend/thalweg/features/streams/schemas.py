@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import Field, StrictBool
+from pydantic import Field, StrictBool, StringConstraints
 
 from thalweg.features.streams.lifecycle import DesiredStatus
 from thalweg.inspection.schemas import ACCEPT, Consents, SourceTable
@@ -171,6 +171,49 @@ class TableState(StrEnum):
     COPYING = "COPYING"
     COPIED = "COPIED"
     REPLICATING = "REPLICATING"
+    STOPPED = "STOPPED"
+
+
+class TroubleKind(StrEnum):
+    """What has become of a captured table at the source."""
+
+    DROPPED = "DROPPED"
+    REPLACED = "REPLACED"
+    RENAMED = "RENAMED"
+    UNPUBLISHED = "UNPUBLISHED"
+    PARTITIONS_CHANGED = "PARTITIONS CHANGED"
+
+
+class TroubleResolution(StrEnum):
+    """`copy`: delete the destination's rows and copy the source's again. `follow`: a rename, in the rules and at the
+    destination. `remove`: take the table out of the stream. `accept`: the partitions are right as they are."""
+
+    COPY = "copy"
+    FOLLOW = "follow"
+    REMOVE = "remove"
+    ACCEPT = "accept"
+
+
+Identifier = Annotated[str, StringConstraints(min_length=1, max_length=63)]
+
+
+class TableRef(Body):
+    schema_name: Identifier = Field(alias="schema", examples=["public"])
+    table: Identifier = Field(examples=["orders"])
+
+
+class RenamedTable(Resource):
+    schema_name: str = Field(alias="schema")
+    table: str
+
+
+class TableTrouble(Resource):
+    kind: TroubleKind
+    reason: str
+    cure: str
+    since: datetime
+    renamed_to: RenamedTable | None = Field(description="Its name at the source now.")
+    resolutions: list[TroubleResolution]
 
 
 class TableProgress(Resource):
@@ -203,7 +246,8 @@ class Instantiation(Resource):
 class StreamTable(Resource):
     schema_name: str = Field(alias="schema")
     table: str
-    state: str
+    state: str = Field(description="STOPPED: its changes are left out until it is copied again.")
+    trouble: TableTrouble | None = Field(description="Null while it is at the source what it was when it was copied.")
     inserts: int | None
     updates: int | None
     deletes: int | None

@@ -110,7 +110,7 @@ def _stream(
         behind_bytes=sample.backlog.bytes if sample else None, latency_seconds=p99 / 1000 if p99 is not None else None,
         parked=sample.error_queue_transactions if sample else None,
         spills=_spills(row, sample, settings), slot=seen.slot(row.id, at),
-        branches=_branches(row, observed),
+        branches=_branches(row, observed), troubles=_troubles(observed),
     )  # fmt: skip
 
 
@@ -119,6 +119,18 @@ def _branches(row: StreamRow, observed: dict[str, Any]) -> tuple[Branch, ...]:
         Branch(one["id"], one["status"], one["error"]["message"] if one["error"] else None)
         for one in (observed.get("destinations") or [] if row.fans_out else [])
     )
+
+
+def _troubles(observed: dict[str, Any]) -> tuple[str, ...]:
+    """A rename loses nothing: it can wait for somebody who looks. What has stopped a whole destination is told so."""
+    found = {
+        table["trouble"]["reason"]: None
+        for one in observed.get("destinations") or []
+        if one["status"] != "ABORTED"
+        for table in one.get("tables") or []
+        if table.get("trouble") and table["trouble"]["kind"] != "RENAMED"
+    }
+    return tuple(found)
 
 
 def _spills(row: StreamRow, sample: Sample | None, settings: Settings) -> tuple[Spill, ...]:

@@ -158,8 +158,12 @@ base::Result<std::unique_ptr<Transaction>> Reader::handle(const lcr::FrameView& 
     return nullptr;
   }
   if (frame.kind() == FrameKind::progress) return passed(frame.lsn());
-  THALWEG_ASSIGN(auto transaction,
-                 assembler_.add(frame, shared_.parameters.txn_lcr_spill_threshold.load(std::memory_order_relaxed)));
+  const size_t spill_above = shared_.parameters.txn_lcr_spill_threshold.load(std::memory_order_relaxed);
+  if (lcr::is_change(frame.kind()) && tables_.leaves_out_any()) {
+    if (frame.kind() == FrameKind::truncate) return handle_truncate(frame, spill_above);
+    if (tables_.leaves_out(frame.relation())) return nullptr;
+  }
+  THALWEG_ASSIGN(auto transaction, assembler_.add(frame, spill_above));
   if (!transaction) {
     state_.set(assembler_.is_spilling() ? "SPILLING" : "DEQUEUE MESSAGES");
     return nullptr;
@@ -175,6 +179,15 @@ base::Result<std::unique_ptr<Transaction>> Reader::handle(const lcr::FrameView& 
   transaction->barrier = tables_.take_keys_changed() || transaction->barrier;
   tables_.hand_over(transaction->commit_lsn);
   return transaction;
+}
+
+// One TRUNCATE may name several tables: those that are left out are not to be found in what goes on.
+base::Result<std::unique_ptr<Transaction>> Reader::handle_truncate(const lcr::FrameView& frame, size_t spill_above) {
+  std::vector<base::RelationId> relations = frame.truncated_relations();
+  std::erase_if(relations, [this](base::RelationId relation) { return tables_.leaves_out(relation); });
+  if (relations.empty()) return nullptr;
+  const auto rest = lcr::make_truncate_frame(frame.xid(), frame.subxid(), frame.lsn(), frame.header().flags, relations);
+  return assembler_.add(lcr::FrameView::trusted(rest.data()), spill_above);
 }
 
 bool Reader::is_duplicate(base::Lsn commit_lsn) const {

@@ -53,6 +53,7 @@ class Reader {
   bool is_little(const lcr::FrameView& frame) const;
   // COMMIT and PROGRESS give what is to be handed over.
   base::Result<std::unique_ptr<Transaction>> handle(const lcr::FrameView& frame);
+  base::Result<std::unique_ptr<Transaction>> handle_truncate(const lcr::FrameView& frame, size_t spill_above);
   base::Result<void> hand_over(std::unique_ptr<Transaction> transaction);
   base::Result<void> keep_within_budget();
   base::Result<void> spill_old();

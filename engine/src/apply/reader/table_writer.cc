@@ -32,18 +32,24 @@ TableWriter::TableWriter(metadata::MetadataCache& cache, pg::Connection connecti
 
 base::Result<void> TableWriter::describe(const lcr::FrameView& frame) {
   THALWEG_ASSIGN(lcr::TableDescription description, frame.table());
+  const CatchUpSpan* const span = span_of(description);
+  if (span != nullptr ? span->stopped : !catch_up_.empty()) {
+    left_out_.insert(description.relation);
+    return {};
+  }
   SourcePointer& latest = latest_[description.relation];
   // An older one that comes again is of another run of capture, whose numbers begin anew: it is news.
   if (latest && std::ranges::equal(latest->frame, frame.bytes())) return {};
   auto source = std::make_shared<SourceTable>();
   source->id = ++descriptions_;
   source->frame.assign(frame.bytes().begin(), frame.bytes().end());
-  source->quoted_name = pg::quote_table(description.schema_name, description.table_name);
-  for (const CatchUpSpan& span : catch_up_) {
-    if (span.schema_name != description.schema_name || span.table_name != description.table_name) continue;
-    source->copied_from = span.copied_from;
-    source->copied_to = span.copied_to;
+  if (span != nullptr) {
+    source->copied_from = span->copied_from;
+    source->copied_to = span->copied_to;
+    description.schema_name = span->schema_name;
+    description.table_name = span->table_name;
   }
+  source->quoted_name = pg::quote_table(description.schema_name, description.table_name);
   source->description = std::move(description);
   look_again();
   if (latest) {
@@ -55,6 +61,17 @@ base::Result<void> TableWriter::describe(const lcr::FrameView& frame) {
   sources_[place(source->description.relation, source->description.version)] = source;
   THALWEG_TRY(load(source));
   return {};
+}
+
+const CatchUpSpan* TableWriter::span_of(const lcr::TableDescription& description) const {
+  for (const CatchUpSpan& span : catch_up_) {
+    if (span.relation.value != 0
+            ? span.relation == description.relation
+            : span.schema_name == description.schema_name && span.table_name == description.table_name) {
+      return &span;
+    }
+  }
+  return nullptr;
 }
 
 std::string TableWriter::name_of(base::RelationId relation) const {

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,10 @@ class TableWriter {
 
   // A TABLE frame. Fails as TableLoader::load.
   base::Result<void> describe(const lcr::FrameView& frame);
+  // A table that is stopped, or none of the stream's (another one that came to bear its name): its changes are
+  // nobody's.
+  bool leaves_out(base::RelationId relation) const { return left_out_.contains(relation); }
+  bool leaves_out_any() const { return !left_out_.empty(); }
   // Both are valid until the next call of any method. Fail with corrupt_frame where no TABLE frame came before, or as
   // TableLoader::load.
   base::Result<Table> find(base::RelationId relation, uint32_t version);
@@ -62,6 +67,7 @@ class TableWriter {
 
   base::Result<const metadata::TableMetadata*> load(const SourcePointer& source);
   base::Result<Table> use(const SourcePointer& source);
+  const CatchUpSpan* span_of(const lcr::TableDescription& description) const;
   void reload(const metadata::TableMetadata& changed);
   static uint64_t place(base::RelationId relation, uint32_t version) {
     return static_cast<uint64_t>(relation.value) << 32 | version;
@@ -74,6 +80,7 @@ class TableWriter {
   const std::string stream_id_;
   telemetry::TimeAccount& time_;
   uint64_t descriptions_ = 0;
+  std::unordered_set<base::RelationId> left_out_;
   std::unordered_map<uint64_t, SourcePointer> sources_;  // by place()
   std::unordered_map<base::RelationId, SourcePointer> latest_;
   std::unordered_map<uint64_t, int64_t> destination_versions_;  // of each source's last load, by SourceTable::id

@@ -19,13 +19,7 @@ std::string table_list(const std::vector<PublishedTable>& tables) {
   return list;
 }
 
-base::Result<std::vector<PublishedTable>> published_tables(pg::Connection& connection, const std::string& name) {
-  THALWEG_ASSIGN(const pg::Rows rows,
-                 connection.query("SELECT n.nspname, c.relname FROM pg_publication p "
-                                  "JOIN pg_publication_rel r ON r.prpubid = p.oid "
-                                  "JOIN pg_class c ON c.oid = r.prrelid "
-                                  "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE p.pubname = $1",
-                                  {name}));
+std::vector<PublishedTable> read_tables(const pg::Rows& rows) {
   std::vector<PublishedTable> tables;
   for (size_t row = 0; row < rows.size(); ++row) {
     tables.push_back({.schema_name = std::string{rows.text(row, 0)}, .table_name = std::string{rows.text(row, 1)}});
@@ -44,6 +38,32 @@ base::Result<void> change(pg::Connection& source, const std::string& sql) {
 }
 
 }  // namespace
+
+base::Result<std::vector<PublishedTable>> published_tables(pg::Connection& connection, const std::string& name) {
+  THALWEG_ASSIGN(const pg::Rows rows,
+                 connection.query("SELECT n.nspname, c.relname FROM pg_publication p "
+                                  "JOIN pg_publication_rel r ON r.prpubid = p.oid "
+                                  "JOIN pg_class c ON c.oid = r.prrelid "
+                                  "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE p.pubname = $1",
+                                  {name}));
+  return read_tables(rows);
+}
+
+base::Result<std::vector<PublishedTable>> existing_tables(pg::Connection& connection,
+                                                          const std::vector<PublishedTable>& tables) {
+  std::string names;
+  for (const auto& table : tables) {
+    names += fmt::format("{}({}, {})", names.empty() ? "" : ", ", connection.quote_literal(table.schema_name),
+                         connection.quote_literal(table.table_name));
+  }
+  if (names.empty()) return std::vector<PublishedTable>{};
+  THALWEG_ASSIGN(const pg::Rows rows,
+                 connection.query(fmt::format(
+                     "SELECT n.nspname, c.relname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n "
+                     "ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p') AND (n.nspname, c.relname) IN ({})",
+                     names)));
+  return read_tables(rows);
+}
 
 base::Result<void> ensure_publication(pg::Connection& connection, const std::string& name,
                                       const std::vector<PublishedTable>& tables) {

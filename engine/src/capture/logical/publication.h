@@ -21,6 +21,11 @@ struct PublishedTable {
 // Fails with missing_table, insufficient_privilege or what the connection fails with.
 base::Result<void> ensure_publication(pg::Connection& connection, const std::string& name,
                                       const std::vector<PublishedTable>& tables);
+// What it publishes, under the names of now; none where there is none.
+base::Result<std::vector<PublishedTable>> published_tables(pg::Connection& connection, const std::string& name);
+// Those that there are.
+base::Result<std::vector<PublishedTable>> existing_tables(pg::Connection& connection,
+                                                          const std::vector<PublishedTable>& tables);
 // None is fine.
 base::Result<void> drop_publication(pg::Connection& connection, const std::string& name);
 

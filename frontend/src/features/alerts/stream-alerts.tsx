@@ -7,10 +7,13 @@ import classes from "./alert-card.module.css";
 import { byUrgency } from "./open-alerts";
 import { severityInWords } from "./words";
 
-/** On a stream's page: what fires about it. That it has aborted the page says itself, with the error. */
+/** On a stream's page: what fires about it. What the page says itself, with its cure, is left out. */
+const toldByThePage = ["component_aborted", "table_trouble"];
+
 export function StreamAlerts({ streamId }: { streamId: string }) {
   const alerts = (useQuery(openAlertsQuery).data ?? []).filter(
-    (alert) => alert.stream_id === streamId && alert.state === "firing" && alert.rule !== "component_aborted",
+    (alert) =>
+      alert.stream_id === streamId && alert.state === "firing" && !toldByThePage.includes(alert.rule),
   );
   if (alerts.length === 0) return null;
   return (

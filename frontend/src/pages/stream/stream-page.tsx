@@ -15,6 +15,7 @@ import { StreamActions } from "@/features/stream-actions/stream-actions";
 import { StreamErrorPanel } from "@/features/stream-actions/stream-error";
 import { StreamOperations } from "@/features/stream-actions/stream-operations";
 import { StreamTables } from "@/features/stream-tables/stream-tables";
+import { TableTroubles } from "@/features/stream-tables/table-troubles";
 import { StreamRules } from "@/features/table-rules/stream-rules";
 import { covers } from "@/lib/session-role";
 import { AnchorLink } from "@/ui/anchor-link";
@@ -65,6 +66,9 @@ function StreamView({ stream }: { stream: Stream }) {
     navigate({ search: (now) => ({ ...now, tab: "errors", destination: id }), replace: true });
   const mayAct = covers(useQuery(sessionQuery).data?.user.role, "operator");
   const parked = stream.error_queue_transactions ?? 0;
+  // The table's own trouble says the same, with its cures.
+  const tellsTroubles =
+    stream.error?.code === "table_trouble" && stream.tables.some(({ trouble }) => trouble !== null);
   return (
     <>
       <PageHeader
@@ -79,7 +83,8 @@ function StreamView({ stream }: { stream: Stream }) {
         actions={<StreamActions stream={stream} mayAct={mayAct} onDeleted={() => navigate({ to: "/" })} />}
       />
       <Stack gap="sm" mb="xs">
-        <StreamErrorPanel stream={stream} />
+        {!tellsTroubles && <StreamErrorPanel stream={stream} />}
+        {tab !== "tables" && <TableTroubles stream={stream} mayAct={mayAct} most={3} />}
         <StreamOperations stream={stream} />
         <StreamAlerts streamId={stream.id} />
         <StaleBanner streams={[stream]} live />
@@ -129,6 +134,7 @@ function StreamView({ stream }: { stream: Stream }) {
         </Tabs.Panel>
         <Tabs.Panel value="tables">
           <Stack gap="sm">
+            <TableTroubles stream={stream} mayAct={mayAct} />
             <Panel flush>
               <StreamTables
                 tables={stream.tables}

@@ -1,0 +1,126 @@
+"""What has become of a stream's tables at the source: shown, never called healthy, and resolved."""
+
+from typing import Any
+
+import httpx
+
+from tests.features.test_streams import STREAMS, created
+from tests.support.engine_double import EngineDouble
+from tests.support.serving import eventually
+from tests.test_collector import collector  # noqa: F401
+
+ORDERS = {"schema": "public", "table": "orders"}
+NAMED = {"include": [{"schema": "public", "table": "customers"}, ORDERS], "exclude": []}
+
+
+def trouble(kind: str, *resolutions: str, **changes: Any) -> dict[str, Any]:
+    return {
+        "kind": kind, "reason": f"It is {kind.lower()}.", "cure": "Mend it.", "since": "2026-11-21T00:00:00Z",
+        "renamed_to": None, "resolutions": list(resolutions), **changes,
+    }  # fmt: skip
+
+
+async def until(client: httpx.AsyncClient, path: str, kind: str | None) -> dict[str, Any]:
+    """Until the table of orders has that trouble."""
+
+    async def check() -> dict[str, Any] | None:
+        stream = dict((await client.get(path)).json())
+        found = next((table["trouble"] for table in stream["tables"] if table["table"] == "orders"), None)
+        return stream if (found["kind"] if found else None) == kind and stream["status"] == "ENABLED" else None
+
+    return dict(await eventually(check))
+
+
+async def test_a_stopped_table_is_never_healthy_until_it_is_copied(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Any,  # noqa: F811
+) -> None:
+    engine.troubles["orders"] = {"state": "STOPPED", "trouble": trouble("REPLACED", "copy")}
+    path = f"{STREAMS}/{(await created(operator, registered))['id']}"
+    stream = await until(operator, path, "REPLACED")
+    assert stream["health"] == {"level": "error", "reason": "It is replaced. Mend it."}
+    assert [table["state"] for table in stream["tables"]] == ["COPYING", "STOPPED"]
+
+    async def alerted() -> str | None:
+        items = (await operator.get("/api/v1/alerts", params={"rule": "table_trouble", "state": "firing"})).json()[
+            "items"
+        ]
+        return str(items[0]["message"]) if items else None
+
+    assert (await eventually(alerted)).endswith("It is replaced.")
+    at = f"{path}/destinations/{stream['destinations'][0]['id']}"
+    assert (await operator.post(f"{at}/tables:copy", json=ORDERS)).status_code == 202
+    assert engine.resolved == [("copy", ORDERS)]
+    assert (await until(operator, path, None))["health"]["level"] == "ok"
+
+
+async def test_partitions_are_accepted_or_refused_by_the_engine(
+    operator: httpx.AsyncClient, admin: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    stream = await created(operator, registered)
+    at = f"{STREAMS}/{stream['id']}/destinations/{stream['destinations'][0]['id']}/tables:accept"
+    refused = await operator.post(at, json=ORDERS)
+    assert (refused.status_code, refused.json()["detail"]) == (409, "It has no changed partitions.")
+    engine.troubles["orders"] = {"trouble": trouble("PARTITIONS CHANGED", "copy", "accept")}
+    assert (await operator.post(at, json=ORDERS)).status_code == 202
+    entries = (await admin.get("/api/v1/audit", params={"target_id": stream["id"]})).json()["items"]
+    told = [entry["after"].get("refused") for entry in entries if entry["action"] == "stream_tables_accept"]
+    assert told == [None, "resolution_refused", None]
+
+
+async def test_a_rename_is_followed_in_rules_and_tables(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Any,  # noqa: F811
+) -> None:
+    called = {"schema": "sales", "table": "purchases"}
+    engine.troubles["orders"] = {"trouble": trouble("RENAMED", "follow", renamed_to=called)}
+    path = f"{STREAMS}/{(await created(operator, registered, rules=NAMED))['id']}"
+    assert (await until(operator, path, "RENAMED"))["health"]["level"] == "warning"
+    refused = await operator.post(f"{path}/tables:remove", json=ORDERS)
+    assert (refused.status_code, "can be resolved so" in refused.json()["detail"]) == (409, True)
+    followed = (await operator.post(f"{path}/tables:follow", json=ORDERS)).json()
+    assert followed["rules"]["include"] == [{"schema": "public", "table": "customers"}, called]
+    assert [table["table"] for table in followed["tables"]] == ["customers", "purchases"]
+
+    async def sent() -> bool:
+        return called in engine.desired["streams"][0]["tables"]
+
+    await eventually(sent)
+    assert (await operator.post(f"{path}/tables:follow", json=ORDERS)).status_code == 409  # it has been done
+
+
+async def test_a_dropped_table_is_taken_out_unless_it_is_the_last(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Any,  # noqa: F811
+) -> None:
+    engine.troubles["orders"] = {"trouble": trouble("DROPPED", "remove")}
+    path = f"{STREAMS}/{(await created(operator, registered, rules=NAMED))['id']}"
+    await until(operator, path, "DROPPED")
+    changed = (await operator.post(f"{path}/tables:remove", json=ORDERS)).json()
+    assert [table["table"] for table in changed["tables"]] == ["customers"]
+    assert changed["rules"]["include"] == [{"schema": "public", "table": "customers"}]
+    engine.troubles["customers"] = {"trouble": trouble("DROPPED", "remove")}
+    customers = {"schema": "public", "table": "customers"}
+
+    async def refused() -> str | None:
+        detail = str((await operator.post(f"{path}/tables:remove", json=customers)).json()["detail"])
+        return detail if "only table" in detail else None
+
+    assert await eventually(refused)
+
+
+async def test_viewers_resolve_nothing(
+    operator: httpx.AsyncClient, viewer: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    stream = await created(operator, registered)
+    path = f"{STREAMS}/{stream['id']}"
+    at = f"{path}/destinations/{stream['destinations'][0]['id']}"
+    for url in (f"{path}/tables:follow", f"{path}/tables:remove", f"{at}/tables:copy", f"{at}/tables:accept"):
+        assert (await viewer.post(url, json=ORDERS)).status_code == 403
+        assert (await operator.post(url, json={"table": "orders"})).status_code == 422

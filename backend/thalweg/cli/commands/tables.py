@@ -1,0 +1,88 @@
+"""streams tables list, copy, accept, follow, remove: what has become of a stream's tables, and its cure."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from thalweg.cli.client import CommandError, Json, connect
+from thalweg.cli.commands.destinations import one_of, whole_stream
+from thalweg.cli.commands.streams import Name, Yes
+from thalweg.cli.output import AsJson, done, number, out, print_json, print_table
+
+app = typer.Typer(no_args_is_help=True, help="The tables of a stream, and the cures of their troubles.")
+Table = Annotated[str, typer.Argument(metavar="SCHEMA.TABLE", help="The table as the stream names it.")]
+Destination = Annotated[str | None, typer.Option(help="Which one, when the stream has several.")]
+
+
+def _ref(text: str) -> Json:
+    schema, dot, table = text.partition(".")
+    if not (dot and schema and table):
+        raise CommandError(f"“{text}” is not schema.table.", "Write public.orders.")
+    return {"schema": schema, "table": table}
+
+
+@app.command("list")
+def list_tables(name: Name, destination: Destination = None, as_json: AsJson = False) -> None:
+    """Each table's state, what has become of it at the source, and the cure."""
+    stream = whole_stream(connect(), name)
+    tables = stream["tables"] if destination is None else one_of(stream, destination)["tables"]
+    if as_json:
+        print_json(tables)
+        return
+    print_table(
+        ["TABLE", "STATE", "TROUBLE", ">INSERTS", ">UPDATES", ">DELETES"],
+        [
+            [
+                f"{table['schema']}.{table['table']}", table["state"],
+                table["trouble"]["kind"] if table["trouble"] else "–", number(table["inserts"]),
+                number(table["updates"]), number(table["deletes"]),
+            ]
+            for table in tables
+        ],
+    )  # fmt: skip
+    for table in tables:
+        if trouble := table["trouble"]:
+            out.print(f"{table['schema']}.{table['table']}: {trouble['reason']}")
+            out.print(f"  cure ({', '.join(trouble['resolutions'])}): {trouble['cure']}")
+
+
+@app.command()
+def copy(name: Name, table: Table, destination: Destination = None, yes: Yes = False) -> None:
+    """Delete a table's rows at the destination and copy the source's again. Asks on a terminal."""
+    if not yes and sys.stdin.isatty():
+        typer.confirm(f"Delete the rows of {table} at the destination and copy them again?", abort=True)
+    _resolve(name, table, "copy", destination)
+    done(f"{table} is copied again.", {"table": table, "done": "copy"})
+
+
+@app.command()
+def accept(name: Name, table: Table, destination: Destination = None) -> None:
+    """Take a table's changed partitions as they are: the destination's rows have been mended, or are right."""
+    _resolve(name, table, "accept", destination)
+    done(f"The partitions of {table} are accepted.", {"table": table, "done": "accept"})
+
+
+def _resolve(name: str, table: str, how: str, destination: str | None) -> None:
+    api = connect()
+    stream = whole_stream(api, name)
+    one = one_of(stream, destination)
+    api.post(f"/streams/{stream['id']}/destinations/{one['id']}/tables:{how}", _ref(table))
+
+
+@app.command()
+def follow(name: Name, table: Table) -> None:
+    """Follow a table's rename at the source: in the stream's rules, and with the destinations' tables."""
+    api = connect()
+    stream = whole_stream(api, name)
+    changed = api.post(f"/streams/{stream['id']}/tables:follow", _ref(table))
+    done(f"{stream['name']} follows the rename of {table}.", changed)
+
+
+@app.command()
+def remove(name: Name, table: Table) -> None:
+    """Take a table that was dropped at the source out of the stream. The destinations' tables stay."""
+    api = connect()
+    stream = whole_stream(api, name)
+    changed = api.post(f"/streams/{stream['id']}/tables:remove", _ref(table))
+    done(f"{table} is taken out of {stream['name']}.", changed)

@@ -1,0 +1,88 @@
+"""What an operator does about a table that is not what it was at the source."""
+
+from thalweg.db.audit import record
+from thalweg.db.models import StreamRow
+from thalweg.features.streams import repository
+from thalweg.features.streams.error_queue import asked, engine_of
+from thalweg.features.streams.lifecycle import DesiredStatus
+from thalweg.features.streams.presentation import tables_of
+from thalweg.features.streams.schemas import Json, Stream, TableRef, TableTrouble, TroubleResolution
+from thalweg.features.streams.service import (
+    being_deleted,
+    desired_facts,
+    existing_destination,
+    existing_stream,
+    shown,
+)
+from thalweg.kernel.clock import now
+from thalweg.kernel.context import Context
+from thalweg.kernel.problems import Problem
+
+
+async def resolve(
+    context: Context, stream_id: str, destination_id: str, body: TableRef, how: TroubleResolution
+) -> None:
+    """Straight to the engine, which records it at the destination: an event, not a state that could be desired."""
+    row, client, name = await engine_of(context, stream_id, destination_id)
+    one = existing_destination(row, destination_id)
+    if DesiredStatus.DROPPED in (row.desired_status, one.desired_status):
+        raise being_deleted()
+    action = f"stream_tables_{how}"
+    facts = {"destination_id": destination_id, "schema": body.schema_name, "table": body.table}
+    record(context, action, ("stream", row.id, row.name), after=facts)
+    async with asked(context, row, action, facts):
+        await client.resolve_table(row.id, name, how, body.schema_name, body.table)
+
+
+async def follow(context: Context, stream_id: str, body: TableRef) -> Stream:
+    """The engine knows the table by its relation id: named anew in the stream, it is renamed at the destinations."""
+    row, trouble = await _troubled(context, stream_id, body, TroubleResolution.FOLLOW)
+    now_called = trouble.renamed_to.model_dump(by_alias=True) if trouble.renamed_to else None
+    return await _replace(context, row, body, now_called)
+
+
+async def remove(context: Context, stream_id: str, body: TableRef) -> Stream:
+    row, _ = await _troubled(context, stream_id, body, TroubleResolution.REMOVE)
+    return await _replace(context, row, body, None)
+
+
+async def _troubled(
+    context: Context, stream_id: str, body: TableRef, how: TroubleResolution
+) -> tuple[StreamRow, TableTrouble]:
+    row = await existing_stream(context, stream_id, lock=True)
+    if row.desired_status == DesiredStatus.DROPPED:
+        raise being_deleted()
+    for table in tables_of(row):
+        if (table.schema_name, table.table) == (body.schema_name, body.table):
+            if table.trouble is not None and how in table.trouble.resolutions:
+                return row, table.trouble
+            break
+    raise Problem(
+        "conflict", f"{body.schema_name}.{body.table} is no table of the stream that can be resolved so.",
+        "Read the stream's tables again, and choose one of the trouble's resolutions.",
+    )  # fmt: skip
+
+
+async def _replace(context: Context, row: StreamRow, body: TableRef, by: Json | None) -> Stream:
+    """In the rules that name the table itself, and among the stream's tables. A pattern stays as it is."""
+    before = desired_facts(row)
+    if by is not None and by in row.tables:
+        raise Problem(
+            "conflict", f"The stream has a table {by['schema']}.{by['table']} already.",
+            "Resolve what has become of that one first.",
+        )  # fmt: skip
+    own = {"schema": body.schema_name, "table": body.table}
+    tables = [by if table == own else table for table in row.tables]
+    include = [by if rule == own else rule for rule in row.rules["include"]]
+    if by is not None and by not in include:
+        include.append(by)
+    row.tables = [table for table in tables if table is not None]
+    row.rules = {**row.rules, "include": [rule for rule in include if rule is not None]}
+    if not row.tables or not row.rules["include"]:
+        raise Problem("conflict", "It is the stream's only table.", "Delete the stream instead.")
+    await repository.next_revisions(context.session, row)
+    row.version += 1
+    row.updated_at = now()
+    await context.session.flush()
+    record(context, "streams_update", ("stream", row.id, row.name), before, desired_facts(row))
+    return await shown(context, row)

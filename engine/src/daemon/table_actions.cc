@@ -1,0 +1,99 @@
+#include "daemon/table_actions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "daemon/source_objects.h"
+#include "instantiation/bookkeeping.h"
+#include "instantiation/catalogue.h"
+#include "instantiation/comparison.h"
+#include "instantiation/source_look.h"
+#include "pg/connection.h"
+
+namespace thalweg::daemon {
+namespace {
+
+using base::ErrorCode;
+using control::StreamDefinition;
+using instantiation::Bookkeeping;
+using instantiation::TableName;
+using instantiation::TableRecord;
+
+struct Sides {
+  pg::Connection source;
+  pg::Connection destination;
+};
+
+base::Result<Sides> connect(const StreamDefinition& definition) {
+  if (definition.send_to) {
+    return base::fail(ErrorCode::resolution_refused,
+                      "The tables are resolved at the engine that applies: " + definition.send_to->engine);
+  }
+  const pg::ConnectOptions options{.application_name = "thalweg tables " + definition.id};
+  THALWEG_ASSIGN(pg::Connection source, pg::Connection::open(definition.source.conninfo, options));
+  THALWEG_ASSIGN(pg::Connection destination, pg::Connection::open(definition.destination.conninfo, options));
+  return Sides{std::move(source), std::move(destination)};
+}
+
+base::Result<TableRecord> find_record(Bookkeeping& bookkeeping, const TableName& name) {
+  THALWEG_ASSIGN(const bool exists, bookkeeping.exists());
+  if (exists) {
+    THALWEG_TRY(bookkeeping.upgrade());
+    THALWEG_ASSIGN(const auto records, bookkeeping.tables());
+    const auto found = std::ranges::find(records, name, &TableRecord::table);
+    if (found != records.end()) return *found;
+  }
+  return base::fail(ErrorCode::unknown_table, fmt::format("The stream has not copied {}.", name.quoted()));
+}
+
+}  // namespace
+
+base::Result<void> ask_for_copy(const StreamDefinition& definition, const control::TableRef& table) {
+  const TableName name{table.schema, table.table};
+  THALWEG_ASSIGN(Sides sides, connect(definition));
+  Bookkeeping bookkeeping(sides.destination, definition.id);
+  THALWEG_ASSIGN(const TableRecord record, find_record(bookkeeping, name));
+  instantiation::Catalogue source(sides.source);
+  instantiation::Catalogue destination(sides.destination);
+  THALWEG_TRY(source.open());
+  THALWEG_TRY(destination.open());
+  THALWEG_ASSIGN(const auto at_source, source.table(name));
+  if (!at_source) {
+    base::Error missing =
+        base::fail(ErrorCode::missing_table, fmt::format("{} does not exist at the source.", name.quoted())).error();
+    missing.table = name.quoted();
+    return std::unexpected(std::move(missing));
+  }
+  THALWEG_TRY(instantiation::check_source_table(*at_source));
+  THALWEG_ASSIGN(const auto at_destination, destination.table(name));
+  if (at_destination) THALWEG_TRY(instantiation::check_same_table(*at_source, *at_destination));
+  THALWEG_TRY(bookkeeping.ask_for_copy(name));
+  base::log_event(base::LogLevel::info, "copy_again", {{"stream", definition.id}, {"table", name.quoted()}});
+  return {};
+}
+
+base::Result<void> accept_partitions(const StreamDefinition& definition, const control::TableRef& table) {
+  const TableName name{table.schema, table.table};
+  THALWEG_ASSIGN(Sides sides, connect(definition));
+  Bookkeeping bookkeeping(sides.destination, definition.id);
+  THALWEG_ASSIGN(const TableRecord record, find_record(bookkeeping, name));
+  if (!record.trouble || record.trouble->kind != instantiation::TroubleKind::partitions_changed || record.stopped) {
+    return base::fail(ErrorCode::resolution_refused,
+                      record.stopped
+                          ? fmt::format("Changes of {} have been left out since: copy it again.", name.quoted())
+                          : fmt::format("{} has no changed partitions.", name.quoted()));
+  }
+  const std::vector<instantiation::WatchedTable> watched = {{.name = name, .was = {}}};
+  THALWEG_ASSIGN(const auto now, instantiation::look_at_source(sides.source, publication_name(definition.id), watched));
+  const instantiation::SourceTable* const found = now.find(name);
+  if (found == nullptr || found->now.relation != record.identity.relation) {
+    return base::fail(ErrorCode::resolution_refused,
+                      fmt::format("{} is not the table that was captured any more.", name.quoted()));
+  }
+  base::log_event(base::LogLevel::info, "partitions_accepted", {{"stream", definition.id}, {"table", name.quoted()}});
+  return bookkeeping.accept(name, found->now);
+}
+
+}  // namespace thalweg::daemon

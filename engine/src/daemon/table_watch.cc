@@ -1,0 +1,196 @@
+#include "daemon/table_watch.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "daemon/source_objects.h"
+
+namespace thalweg::daemon {
+namespace {
+
+using control::DesiredStatus;
+using control::StreamDefinition;
+using instantiation::Bookkeeping;
+using instantiation::TableName;
+using instantiation::TableRecord;
+using instantiation::TroubleKind;
+
+constexpr std::chrono::seconds kPause{2};
+constexpr std::chrono::seconds kPauseStopped{5};  // then without a connection in between
+
+bool is_watched(const StreamDefinition& definition) {
+  return definition.status != DesiredStatus::dropped && !definition.send_to && !definition.fans_out();
+}
+
+std::vector<std::string_view> resolutions_of(const TableRecord& record) {
+  switch (record.trouble->kind) {
+    case TroubleKind::dropped:
+      return {"remove"};
+    case TroubleKind::renamed:
+      return {"follow"};
+    case TroubleKind::replaced:
+    case TroubleKind::unpublished:
+      return {"copy"};
+    case TroubleKind::partitions_changed:
+      break;
+  }
+  if (record.stopped) return {"copy"};
+  return {"copy", "accept"};
+}
+
+control::TableTrouble view_of(const TableRecord& record) {
+  const instantiation::TableTrouble& trouble = *record.trouble;
+  control::TableTrouble view{.kind = instantiation::name_of(trouble.kind),
+                             .reason = trouble.reason,
+                             .cure = instantiation::cure_of(trouble, record.stopped),
+                             .since = trouble.since,
+                             .renamed_to = {},
+                             .resolutions = resolutions_of(record)};
+  if (trouble.kind == TroubleKind::renamed) view.renamed_to = {trouble.now.schema, trouble.now.name};
+  return view;
+}
+
+}  // namespace
+
+TableWatch::TableWatch(const base::Clock& clock)
+    : clock_(clock), thread_([this](const std::stop_token& stop) { run(stop); }) {}
+
+TableWatch::~TableWatch() = default;  // jthread asks its thread to stop, which ends the wait
+
+void TableWatch::watch(const StreamDefinition& definition) {
+  std::lock_guard lock(mutex_);
+  definition_ = definition;
+  if (!is_watched(definition)) {
+    definition_.reset();
+    shown_.clear();
+  }
+  read_again_ = true;
+  ++asked_;
+  changed_.notify_all();
+}
+
+void TableWatch::refresh() {
+  std::lock_guard lock(mutex_);
+  read_again_ = true;
+  ++asked_;
+  changed_.notify_all();
+}
+
+void TableWatch::look_now(std::chrono::milliseconds patience) {
+  std::unique_lock lock(mutex_);
+  read_again_ = true;
+  const uint64_t mine = ++asked_;
+  changed_.notify_all();
+  changed_.wait_for(lock, patience, [&] { return looked_ >= mine || !definition_; });
+}
+
+std::optional<base::Error> TableWatch::unresolved() const {
+  std::lock_guard lock(mutex_);
+  if (!is_known_ || looked_ < asked_) return std::nullopt;
+  for (const auto& [name, record] : shown_) {
+    if (instantiation::waits_for_resolution(record)) return instantiation::trouble_error(name, *record.trouble);
+  }
+  return std::nullopt;
+}
+
+void TableWatch::add_to(std::vector<control::TableStatus>& tables) const {
+  std::lock_guard lock(mutex_);
+  for (control::TableStatus& table : tables) {
+    const auto record = shown_.find({table.changes.schema_name, table.changes.table_name});
+    if (record == shown_.end() || !record->second.trouble) continue;
+    table.trouble = view_of(record->second);
+    if (record->second.stopped) table.state = "STOPPED";
+  }
+}
+
+// --- its thread
+
+void TableWatch::run(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    std::optional<StreamDefinition> definition;
+    uint64_t asked = 0;
+    bool read_again = false;
+    {
+      std::unique_lock lock(mutex_);
+      const auto pause = definition_ && definition_->status == DesiredStatus::disabled ? kPauseStopped : kPause;
+      changed_.wait_for(lock, stop, pause, [&] { return asked_ > looked_; });
+      if (stop.stop_requested()) return;
+      definition = definition_;
+      asked = asked_;
+      read_again = std::exchange(read_again_, false);
+    }
+    if (!definition) {
+      source_.reset();
+      records_.reset();
+    }
+    const bool is_known = definition && look(*definition, read_again);
+    std::lock_guard lock(mutex_);
+    is_known_ = is_known;
+    looked_ = asked;
+    changed_.notify_all();
+  }
+}
+
+bool TableWatch::look(const StreamDefinition& definition, bool read_again) {
+  auto done = compare(definition, read_again);
+  if (!done) {
+    spdlog::debug("tables of {} are not known: {}", definition.id, done.error().message);
+    if (done.error().code != base::ErrorCode::database_busy) source_.reset();
+    records_.reset();  // what could not be stored is found, and stored, again
+    return false;
+  }
+  if (definition.status == DesiredStatus::disabled) source_.reset();
+  return true;
+}
+
+base::Result<pg::Connection> TableWatch::connect(const base::Conninfo& conninfo, const std::string& stream_id) const {
+  return pg::Connection::open(conninfo, {.application_name = "thalweg tables " + stream_id});
+}
+
+base::Result<void> TableWatch::read_records(const StreamDefinition& definition) {
+  THALWEG_ASSIGN(pg::Connection destination, connect(definition.destination.conninfo, definition.id));
+  Bookkeeping bookkeeping(destination, definition.id);
+  instantiation::TableRecords records;
+  THALWEG_ASSIGN(const bool exists, bookkeeping.exists());
+  if (exists) {
+    THALWEG_TRY(bookkeeping.upgrade());
+    THALWEG_ASSIGN(const auto recorded, bookkeeping.tables());
+    for (const TableRecord& record : recorded) {
+      const control::TableRef ref{record.table.schema, record.table.name};
+      if (std::ranges::find(definition.tables, ref) != definition.tables.end()) records.emplace(record.table, record);
+    }
+  }
+  records_ = std::move(records);
+  return {};
+}
+
+base::Result<void> TableWatch::compare(const StreamDefinition& definition, bool read_again) {
+  if (read_again || !records_) THALWEG_TRY(read_records(definition));
+  if (!records_->empty()) {
+    if (!source_) {
+      THALWEG_ASSIGN(source_, connect(definition.source.conninfo, definition.id));
+      THALWEG_TRY(source_->script("SET lock_timeout = '1s'"));
+    }
+    THALWEG_ASSIGN(
+        const instantiation::SourceTables now,
+        instantiation::look_at_source(*source_, publication_name(definition.id), instantiation::to_watch(*records_)));
+    const instantiation::RecordChanges changes = instantiation::compare(*records_, now, clock_.unix_now());
+    if (changes.any()) {
+      THALWEG_ASSIGN(pg::Connection destination, connect(definition.destination.conninfo, definition.id));
+      Bookkeeping bookkeeping(destination, definition.id);
+      THALWEG_TRY(instantiation::store(bookkeeping, *records_, changes));
+    }
+    for (const TableName& name : changes.troubles) {
+      base::log_event(
+          base::LogLevel::warning, "table_trouble",
+          {{"stream", definition.id}, {"table", name.quoted()}, {"reason", records_->at(name).trouble->reason}});
+    }
+  }
+  std::lock_guard lock(mutex_);
+  if (definition_) shown_ = *records_;
+  return {};
+}
+
+}  // namespace thalweg::daemon

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "control/desired_state.h"
+#include "control/managed_streams.h"
+#include "instantiation/captured_tables.h"
+#include "pg/connection.h"
+
+// Watches what becomes of a stream's tables at the source, also while the stream is stopped
+// (docs/decisions/table-identity.md).
+
+namespace thalweg::daemon {
+
+// Thread-safe. A thread of its own asks both databases; what they do not answer is asked again, and said by nobody: the
+// stream's own connections report trouble with a database.
+class TableWatch {
+ public:
+  // `clock` outlives it.
+  explicit TableWatch(const base::Clock& clock);
+  ~TableWatch();
+  TableWatch(const TableWatch&) = delete;
+  TableWatch& operator=(const TableWatch&) = delete;
+
+  // From now on these tables; a definition without a destination of this engine: none.
+  void watch(const control::StreamDefinition& definition);
+  // Somebody else has recorded something: it is read again, and looked at as soon as possible.
+  void refresh();
+  // The same, and waits for that look; for `patience` at most.
+  void look_now(std::chrono::milliseconds patience);
+
+  // A table's trouble that loses changes and that nobody has done anything about. None while it is not known.
+  std::optional<base::Error> unresolved() const;
+  // Marks those tables that have one.
+  void add_to(std::vector<control::TableStatus>& tables) const;
+
+ private:
+  void run(const std::stop_token& stop);
+  bool look(const control::StreamDefinition& definition, bool read_again);
+  base::Result<void> compare(const control::StreamDefinition& definition, bool read_again);
+  base::Result<pg::Connection> connect(const base::Conninfo& conninfo, const std::string& stream_id) const;
+  base::Result<void> read_records(const control::StreamDefinition& definition);
+
+  const base::Clock& clock_;
+  // The thread's.
+  std::optional<pg::Connection> source_;
+  std::optional<instantiation::TableRecords> records_;
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable_any changed_;
+  std::optional<control::StreamDefinition> definition_;
+  bool read_again_ = true;
+  uint64_t asked_ = 0;  // looks that somebody wanted
+  uint64_t looked_ = 0;
+  bool is_known_ = false;  // the last look had its answers
+  instantiation::TableRecords shown_;
+
+  std::jthread thread_;  // last: it uses everything above
+};
+
+}  // namespace thalweg::daemon

@@ -1,0 +1,81 @@
+#include "instantiation/captured_tables.h"
+
+#include <fmt/format.h>
+
+namespace thalweg::instantiation {
+namespace {
+
+// An older engine did not record which relation it had copied: the one that is published under the name, then.
+std::optional<TableTrouble> adopt(TableRecord& record, const SourceTables& now) {
+  const SourceTable* const named = now.find(record.table);
+  if (named != nullptr && named->is_published) {
+    record.identity = named->now;
+    return std::nullopt;
+  }
+  TableTrouble trouble;
+  if (named == nullptr) {
+    trouble.reason = fmt::format("{} does not exist at the source.", record.table.quoted());
+  } else {
+    trouble.kind = TroubleKind::unpublished;
+    trouble.reason = fmt::format(
+        "{} is not in the stream's publication: another table had its name, or somebody took "
+        "it out.",
+        record.table.quoted());
+  }
+  return trouble;
+}
+
+}  // namespace
+
+bool waits_for_resolution(const TableRecord& record) {
+  return record.trouble && !record.trouble->loses_nothing() && !record.stopped && !record.copy_again;
+}
+
+std::vector<WatchedTable> to_watch(const TableRecords& records) {
+  std::vector<WatchedTable> out;
+  for (const auto& [name, record] : records) out.push_back({.name = name, .was = record.identity});
+  return out;
+}
+
+RecordChanges compare(TableRecords& records, const SourceTables& now, base::UnixMicros at) {
+  RecordChanges changes;
+  for (auto& [name, record] : records) {
+    if (record.copy_again) continue;
+    if (record.trouble && record.trouble->loses_nothing()) record.trouble.reset();
+    const TableIdentity was = record.identity;
+    auto trouble = was.relation == 0 ? adopt(record, now) : examine(name, was, now);
+    if (!trouble && !record.trouble) {
+      if (const SourceTable* const captured = now.find(record.identity.relation)) record.identity = captured->now;
+    }
+    if (record.identity != was) changes.identities.push_back(name);
+    if (!trouble || (record.trouble && trouble->loses_nothing())) continue;
+    trouble->since = at;
+    if (record.trouble && record.trouble->kind == trouble->kind) {
+      trouble->since = record.trouble->since;
+      if (record.trouble->reason == trouble->reason) continue;
+    }
+    record.trouble = std::move(trouble);
+    if (!record.trouble->loses_nothing()) changes.troubles.push_back(name);
+  }
+  return changes;
+}
+
+base::Result<void> store(Bookkeeping& bookkeeping, const TableRecords& records, const RecordChanges& changes) {
+  for (const TableName& name : changes.identities) {
+    THALWEG_TRY(bookkeeping.set_identity(name, records.at(name).identity));
+  }
+  for (const TableName& name : changes.troubles) {
+    const TableRecord& record = records.at(name);
+    THALWEG_TRY(bookkeeping.set_trouble(name, record.identity, *record.trouble, record.stopped));
+  }
+  return {};
+}
+
+base::Error trouble_error(const TableName& table, const TableTrouble& trouble) {
+  base::Error error =
+      base::fail(base::ErrorCode::table_trouble, fmt::format("{} {}", trouble.reason, cure_of(trouble, false))).error();
+  error.table = table.quoted();
+  return error;
+}
+
+}  // namespace thalweg::instantiation

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/ids.h"
+#include "instantiation/bookkeeping.h"
+#include "instantiation/source_look.h"
+#include "instantiation/table_identity.h"
+
+// What is recorded of a stream's tables, brought up to date with what the source shows.
+
+namespace thalweg::instantiation {
+
+using TableRecords = std::map<TableName, TableRecord>;
+
+std::vector<WatchedTable> to_watch(const TableRecords& records);
+
+// Names of records that are not what the destination has stored.
+struct RecordChanges {
+  std::vector<TableName> identities;
+  std::vector<TableName> troubles;
+  bool any() const { return !identities.empty() || !troubles.empty(); }
+};
+// Sets each record's trouble, which stays although the source may look well again; a rename passes. Partitions that
+// came without rows become part of the identity, and so does all of one that was not known.
+RecordChanges compare(TableRecords& records, const SourceTables& now, base::UnixMicros at);
+base::Result<void> store(Bookkeeping& bookkeeping, const TableRecords& records, const RecordChanges& changes);
+
+// It loses changes, and nothing has been done about that.
+bool waits_for_resolution(const TableRecord& record);
+
+// table_trouble, of that table.
+base::Error trouble_error(const TableName& table, const TableTrouble& trouble);
+
+}  // namespace thalweg::instantiation

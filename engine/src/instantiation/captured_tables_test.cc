@@ -1,0 +1,101 @@
+#include "instantiation/captured_tables.h"
+
+#include <gtest/gtest.h>
+
+namespace thalweg::instantiation {
+namespace {
+
+const TableName kOrders{"public", "orders"};
+const TableName kCalled{"sales", "purchases"};
+constexpr base::UnixMicros kFirst{1'000'000};
+constexpr base::UnixMicros kLater{2'000'000};
+
+TableRecords recorded(TableIdentity identity) {
+  TableRecord record;
+  record.table = kOrders;
+  record.identity = std::move(identity);
+  TableRecords records;
+  records.emplace(kOrders, std::move(record));
+  return records;
+}
+
+SourceTables source(TableName name, TableIdentity now, bool is_published = true) {
+  SourceTables tables;
+  tables.tables.push_back({.name = std::move(name),
+                           .now = std::move(now),
+                           .is_published = is_published,
+                           .with_rows = {},
+                           .outside_wal = {}});
+  return tables;
+}
+
+TEST(CapturedTablesTest, AnOlderEnginesTableIsTheOneThatIsPublishedUnderItsName) {
+  TableRecords records = recorded({});
+  const TableIdentity now{.relation = 10, .publication_entry = 20, .leaves = {}};
+  const RecordChanges changes = compare(records, source(kOrders, now), kFirst);
+  EXPECT_EQ(changes.identities, std::vector{kOrders});
+  EXPECT_TRUE(changes.troubles.empty());
+  EXPECT_EQ(records.at(kOrders).identity, now);
+
+  records = recorded({});
+  EXPECT_EQ(compare(records, source(kOrders, now, false), kFirst).troubles, std::vector{kOrders});
+  EXPECT_EQ(records.at(kOrders).trouble->kind, TroubleKind::unpublished);
+  records = recorded({});
+  EXPECT_EQ(compare(records, {}, kFirst).troubles, std::vector{kOrders});
+  EXPECT_EQ(records.at(kOrders).trouble->kind, TroubleKind::dropped);
+}
+
+TEST(CapturedTablesTest, ATroubleStaysWhenTheSourceLooksWellAgain) {
+  const TableIdentity was{.relation = 10, .publication_entry = 20, .leaves = {}};
+  TableRecords records = recorded(was);
+  EXPECT_TRUE(compare(records, source(kOrders, {.relation = 11, .publication_entry = 0, .leaves = {}}), kFirst).any());
+  EXPECT_FALSE(compare(records, source(kOrders, was), kLater).any());
+  ASSERT_TRUE(records.at(kOrders).trouble);
+  EXPECT_EQ(records.at(kOrders).trouble->kind, TroubleKind::replaced);
+  EXPECT_EQ(records.at(kOrders).trouble->since.value, kFirst.value);
+  EXPECT_EQ(records.at(kOrders).identity, was);
+  EXPECT_TRUE(waits_for_resolution(records.at(kOrders)));
+}
+
+TEST(CapturedTablesTest, ARenameIsShownForAsLongAsItLasts) {
+  const TableIdentity was{.relation = 10, .publication_entry = 20, .leaves = {}};
+  TableRecords records = recorded(was);
+  EXPECT_TRUE(compare(records, source(kCalled, was), kFirst).troubles.empty());  // nothing to be stored
+  ASSERT_TRUE(records.at(kOrders).trouble);
+  EXPECT_EQ(records.at(kOrders).trouble->now, kCalled);
+  EXPECT_FALSE(waits_for_resolution(records.at(kOrders)));
+  EXPECT_FALSE(compare(records, source(kOrders, was), kLater).any());
+  EXPECT_FALSE(records.at(kOrders).trouble);
+}
+
+TEST(CapturedTablesTest, NothingBefallsATableThatIsToBeCopiedAgain) {
+  TableRecords records = recorded({.relation = 10, .publication_entry = 20, .leaves = {}});
+  records.at(kOrders).copy_again = true;
+  EXPECT_FALSE(compare(records, {}, kFirst).any());
+  EXPECT_FALSE(records.at(kOrders).trouble);
+}
+
+TEST(CapturedTablesTest, PartitionsThatCameWithoutRowsBelongToTheTable) {
+  TableRecords records = recorded({.relation = 10, .publication_entry = 20, .leaves = {}});
+  const TableIdentity grown{
+      .relation = 10,
+      .publication_entry = 20,
+      .leaves = {{.relation = 30, .file = 31, .name = {"public", "orders_1"}}},
+  };
+  EXPECT_EQ(compare(records, source(kOrders, grown), kFirst).identities, std::vector{kOrders});
+  EXPECT_EQ(records.at(kOrders).identity, grown);
+  // From now on its rows are the table's.
+  EXPECT_TRUE(compare(records, source(kOrders, {.relation = 10, .publication_entry = 20, .leaves = {}}), kLater).any());
+  EXPECT_EQ(records.at(kOrders).trouble->kind, TroubleKind::partitions_changed);
+}
+
+TEST(CapturedTablesTest, TheErrorNamesTableReasonAndCure) {
+  const base::Error error =
+      trouble_error(kOrders, {.kind = TroubleKind::dropped, .reason = "It is gone.", .since = kFirst, .now = {}});
+  EXPECT_EQ(error.code, base::ErrorCode::table_trouble);
+  EXPECT_EQ(error.table, kOrders.quoted());
+  EXPECT_TRUE(error.message.starts_with("It is gone. Take the table out of the stream"));
+}
+
+}  // namespace
+}  // namespace thalweg::instantiation

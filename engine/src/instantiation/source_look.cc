@@ -1,0 +1,103 @@
+#include "instantiation/source_look.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace thalweg::instantiation {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kPublication =
+    "SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate AND pubviaroot FROM pg_catalog.pg_publication "
+    "WHERE pubname = $1";
+
+constexpr const char* kTables =
+    "SELECT c.oid, n.nspname, c.relname, c.relkind = 'p', r.oid "
+    "FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+    "LEFT JOIN pg_catalog.pg_publication_rel r ON r.prrelid = c.oid "
+    "AND r.prpubid = (SELECT p.oid FROM pg_catalog.pg_publication p WHERE p.pubname = $1) "
+    "WHERE c.relkind IN ('r', 'p') AND (c.oid = ANY ($2::oid[]) "
+    "OR (n.nspname, c.relname) IN (SELECT e->>0, e->>1 FROM jsonb_array_elements($3::jsonb) e))";
+
+// Not pg_partition_tree, which waits for whoever changes the tree.
+constexpr const char* kLeaves =
+    "WITH RECURSIVE tree (root, relation) AS (SELECT o, o FROM unnest($1::oid[]) o UNION ALL "
+    "SELECT t.root, i.inhrelid FROM tree t JOIN pg_catalog.pg_inherits i ON i.inhparent = t.relation "
+    "AND NOT i.inhdetachpending) "
+    "SELECT t.root, c.oid, c.relfilenode, n.nspname, c.relname, c.relkind <> 'r' OR c.relpersistence <> 'p' "
+    "FROM tree t JOIN pg_catalog.pg_class c ON c.oid = t.relation AND c.relkind <> 'p' "
+    "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace ORDER BY c.oid";
+
+uint32_t oid_at(const pg::Rows& rows, size_t row, size_t column) {
+  return rows.is_null(row, column) ? 0 : static_cast<uint32_t>(rows.integer(row, column));
+}
+
+TableName name_at(const pg::Rows& rows, size_t row, size_t column) {
+  return {std::string(rows.text(row, column)), std::string(rows.text(row, column + 1))};
+}
+
+std::string array_of(const std::set<uint32_t>& oids) { return fmt::format("{{{}}}", fmt::join(oids, ",")); }
+
+// A partition that was created as one has had all its rows through its root; its transaction says which it is. One that
+// was a table before is given the benefit of no doubt.
+base::Result<bool> came_with_rows(pg::Connection& source, const Leaf& leaf) {
+  auto rows = source.query(
+      fmt::format("SELECT CASE WHEN a.xmin = i.xmin THEN EXISTS (SELECT FROM ONLY {0} r WHERE r.xmin = i.xmin) "
+                  "ELSE EXISTS (SELECT FROM ONLY {0}) END FROM pg_catalog.pg_attribute a, pg_catalog.pg_inherits i "
+                  "WHERE a.attrelid = $1::oid AND a.attnum = -1 AND i.inhrelid = a.attrelid",
+                  leaf.name.quoted()),
+      {std::to_string(leaf.relation)});
+  if (rows) return rows->size() > 0 && rows->boolean(0, 0);
+  if (rows.error().code == base::ErrorCode::insufficient_privilege) return true;
+  return std::unexpected(rows.error());
+}
+
+}  // namespace
+
+base::Result<SourceTables> look_at_source(pg::Connection& source, const std::string& publication,
+                                          std::span<const WatchedTable> watched) {
+  std::set<uint32_t> relations;
+  std::set<uint32_t> known_leaves;
+  json names = json::array();
+  for (const WatchedTable& one : watched) {
+    if (one.was.relation != 0) relations.insert(one.was.relation);
+    for (const Leaf& leaf : one.was.leaves) known_leaves.insert(leaf.relation);
+    names.push_back({one.name.schema, one.name.name});
+  }
+  THALWEG_ASSIGN(const pg::Rows published, source.query(kPublication, {publication}));
+  const bool has_publication = published.size() > 0;
+  const bool publishes_all = !has_publication || published.boolean(0, 0);
+  THALWEG_ASSIGN(const pg::Rows tables, source.query(kTables, {publication, array_of(relations), names.dump()}));
+  SourceTables out;
+  std::set<uint32_t> roots;
+  for (size_t i = 0; i < tables.size(); ++i) {
+    SourceTable table;
+    table.now.relation = oid_at(tables, i, 0);
+    table.name = name_at(tables, i, 1);
+    if (tables.boolean(i, 3)) roots.insert(table.now.relation);
+    table.now.publication_entry = oid_at(tables, i, 4);
+    table.is_published = publishes_all && (!has_publication || table.now.publication_entry != 0);
+    out.tables.push_back(std::move(table));
+  }
+  if (roots.empty()) return out;
+  THALWEG_ASSIGN(const pg::Rows leaves, source.query(kLeaves, {array_of(roots)}));
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    const auto table = std::ranges::find_if(
+        out.tables, [root = oid_at(leaves, i, 0)](const SourceTable& one) { return one.now.relation == root; });
+    Leaf leaf{.relation = oid_at(leaves, i, 1), .file = oid_at(leaves, i, 2), .name = name_at(leaves, i, 3)};
+    if (leaves.boolean(i, 5)) {
+      table->outside_wal.push_back(leaf.relation);
+    } else if (relations.contains(table->now.relation) && !known_leaves.contains(leaf.relation)) {
+      THALWEG_ASSIGN(const bool with_rows, came_with_rows(source, leaf));
+      if (with_rows) table->with_rows.push_back(leaf.relation);
+    }
+    table->now.leaves.push_back(std::move(leaf));
+  }
+  return out;
+}
+
+}  // namespace thalweg::instantiation

@@ -1,0 +1,163 @@
+#include "instantiation/table_identity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+namespace thalweg::instantiation {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::array<std::string_view, 5> kNames = {"DROPPED", "REPLACED", "RENAMED", "UNPUBLISHED",
+                                                    "PARTITIONS CHANGED"};
+constexpr size_t kNamedMax = 5;  // partitions that a reason names
+
+// "a, b and 3 more"
+class Listed {
+ public:
+  void add(const TableName& name) {
+    if (count_++ < kNamedMax) names_ += (names_.empty() ? "" : ", ") + name.quoted();
+  }
+  bool any() const { return count_ > 0; }
+  std::string text() const {
+    return count_ > kNamedMax ? fmt::format("{} and {} more", names_, count_ - kNamedMax) : names_;
+  }
+
+ private:
+  std::string names_;
+  size_t count_ = 0;
+};
+
+void add_sentence(std::string& to, const Listed& partitions, std::string_view what) {
+  if (!partitions.any()) return;
+  to += fmt::format("{}{} {}", to.empty() ? "" : " ", partitions.text(), what);
+}
+
+std::string changed_partitions(const TableIdentity& was, const SourceTable& now) {
+  Listed gone, emptied, attached, outside;
+  for (const Leaf& leaf : was.leaves) {
+    const auto found = std::ranges::find(now.now.leaves, leaf.relation, &Leaf::relation);
+    if (found == now.now.leaves.end()) {
+      gone.add(leaf.name);
+    } else if (found->file != leaf.file) {
+      emptied.add(leaf.name);
+    }
+  }
+  for (const Leaf& leaf : now.now.leaves) {
+    if (std::ranges::find(was.leaves, leaf) != was.leaves.end()) continue;
+    const auto is_it = [&](uint32_t relation) { return relation == leaf.relation; };
+    if (std::ranges::any_of(now.with_rows, is_it)) attached.add(leaf.name);
+    if (std::ranges::any_of(now.outside_wal, is_it)) outside.add(leaf.name);
+  }
+  std::string reason;
+  add_sentence(reason, emptied, "was truncated by itself, or rewritten: PostgreSQL does not publish that.");
+  add_sentence(reason, attached, "was attached with rows, which PostgreSQL does not publish.");
+  add_sentence(reason, gone, "was detached or dropped: its rows are still at the destination.");
+  add_sentence(reason, outside, "is unlogged or foreign: its changes are in no WAL.");
+  return reason;
+}
+
+}  // namespace
+
+std::string to_json(const TableIdentity& identity) {
+  json leaves = json::array();
+  for (const Leaf& leaf : identity.leaves) {
+    leaves.push_back({leaf.relation, leaf.file, leaf.name.schema, leaf.name.name});
+  }
+  return json{{"relation", identity.relation}, {"entry", identity.publication_entry}, {"leaves", std::move(leaves)}}
+      .dump();
+}
+
+TableIdentity identity_from_json(std::string_view text) {
+  const json document = json::parse(text, nullptr, false);
+  if (!document.is_object()) return {};
+  TableIdentity identity;
+  identity.relation = document.value("relation", 0U);
+  identity.publication_entry = document.value("entry", 0U);
+  for (const json& leaf : document.value("leaves", json::array())) {
+    if (!leaf.is_array() || leaf.size() != 4) return {};
+    identity.leaves.push_back(
+        {.relation = leaf[0], .file = leaf[1], .name = {leaf[2].get<std::string>(), leaf[3].get<std::string>()}});
+  }
+  return identity;
+}
+
+const SourceTable* SourceTables::find(uint32_t relation) const {
+  const auto found = std::ranges::find_if(tables, [&](const auto& one) { return one.now.relation == relation; });
+  return found == tables.end() ? nullptr : &*found;
+}
+
+const SourceTable* SourceTables::find(const TableName& name) const {
+  const auto found = std::ranges::find(tables, name, &SourceTable::name);
+  return found == tables.end() ? nullptr : &*found;
+}
+
+std::string_view name_of(TroubleKind kind) { return kNames.at(static_cast<size_t>(kind)); }
+
+std::optional<TroubleKind> trouble_kind(std::string_view name) {
+  const auto found = std::ranges::find(kNames, name);
+  if (found == kNames.end()) return std::nullopt;
+  return static_cast<TroubleKind>(found - kNames.begin());
+}
+
+std::string cure_of(const TableTrouble& trouble, bool stopped) {
+  switch (trouble.kind) {
+    case TroubleKind::dropped:
+      return "Take the table out of the stream; or create it again at the source and copy it again.";
+    case TroubleKind::replaced:
+      return "Copy the table again: the destination's rows are deleted and the new table's are copied.";
+    case TroubleKind::renamed:
+      return "Follow the rename: the stream's rules and the destination's table get the new name.";
+    case TroubleKind::unpublished:
+      return "Copy the table again: it is published again, its rows at the destination are deleted and copied anew.";
+    case TroubleKind::partitions_changed:
+      return stopped ? "Copy the table again."
+                     : "Copy the table again; or mend the destination's rows by hand (DROP TABLE or TRUNCATE of its "
+                       "partition, say), then accept the partitions as they are.";
+  }
+  return {};
+}
+
+std::optional<TableTrouble> examine(const TableName& name, const TableIdentity& was, const SourceTables& now) {
+  const SourceTable* const named = now.find(name);
+  const SourceTable* const captured = now.find(was.relation);
+  TableTrouble trouble;
+  if (captured == nullptr || captured->name != name) {
+    if (named != nullptr) {
+      trouble.kind = TroubleKind::replaced;
+      trouble.reason = captured == nullptr
+                           ? fmt::format("{} was dropped, and another table was created under its name.", name.quoted())
+                           : fmt::format("The table that was captured as {} is {} now, and another one has its name.",
+                                         name.quoted(), captured->name.quoted());
+      return trouble;
+    }
+    if (captured == nullptr) {
+      trouble.reason = fmt::format("{} was dropped at the source.", name.quoted());
+      return trouble;
+    }
+    trouble.kind = TroubleKind::renamed;
+    trouble.now = captured->name;
+    trouble.reason = fmt::format("{} was renamed to {} at the source. Its changes still go to the destination's table.",
+                                 name.quoted(), captured->name.quoted());
+  }
+  const bool same_entry = was.publication_entry == 0 || captured->now.publication_entry == 0 ||
+                          captured->now.publication_entry == was.publication_entry;
+  if (!captured->is_published || !same_entry) {
+    trouble.kind = TroubleKind::unpublished;
+    trouble.reason = fmt::format(
+        "{} was taken out of the stream's publication, or published in part: changes are missing.", name.quoted());
+    return trouble;
+  }
+  if (std::string changed = changed_partitions(was, *captured); !changed.empty()) {
+    trouble.kind = TroubleKind::partitions_changed;
+    trouble.reason = fmt::format("Partitions of {}: {}", name.quoted(), changed);
+    return trouble;
+  }
+  if (trouble.kind == TroubleKind::renamed) return trouble;
+  return std::nullopt;
+}
+
+}  // namespace thalweg::instantiation

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+#include "instantiation/table_name.h"
+
+// Which relation of the source a stream's table is, and what has become of it (docs/decisions/table-identity.md). A
+// name is not enough: another table may bear it tomorrow. Plain values and pure functions.
+
+namespace thalweg::instantiation {
+
+// A partition that holds rows itself.
+struct Leaf {
+  uint32_t relation = 0;  // pg_class.oid
+  uint32_t file = 0;      // pg_class.relfilenode: another one after a TRUNCATE, or when it was rewritten
+  TableName name;
+  bool operator==(const Leaf&) const = default;
+};
+
+// What was captured when the table was copied.
+struct TableIdentity {
+  uint32_t relation = 0;  // pg_class.oid; 0: not known, an older engine copied it
+  // pg_publication_rel.oid: another one where it was not published all the time; 0: not known
+  uint32_t publication_entry = 0;
+  std::vector<Leaf> leaves;  // of a partitioned table
+  bool operator==(const TableIdentity&) const = default;
+};
+std::string to_json(const TableIdentity& identity);
+TableIdentity identity_from_json(std::string_view json);  // unknown where that is what the text says
+
+// A table as the source has it now.
+struct SourceTable {
+  TableName name;
+  TableIdentity now;
+  bool is_published = false;          // all of its changes
+  std::vector<uint32_t> with_rows;    // leaves that had rows already when they became partitions
+  std::vector<uint32_t> outside_wal;  // leaves whose changes are in no WAL: unlogged ones, foreign tables
+};
+
+struct SourceTables {
+  std::vector<SourceTable> tables;
+  const SourceTable* find(uint32_t relation) const;
+  const SourceTable* find(const TableName& name) const;
+};
+
+enum class TroubleKind : uint8_t { dropped, replaced, renamed, unpublished, partitions_changed };
+std::string_view name_of(TroubleKind kind);  // "DROPPED", "PARTITIONS CHANGED"
+std::optional<TroubleKind> trouble_kind(std::string_view name);
+
+// What keeps the destination's table from being the source's.
+struct TableTrouble {
+  TroubleKind kind = TroubleKind::dropped;
+  std::string reason;
+  base::UnixMicros since;
+  TableName now;  // renamed: its name now
+
+  // Its changes go on arriving whole: nothing is lost.
+  bool loses_nothing() const { return kind == TroubleKind::renamed; }
+};
+std::string cure_of(const TableTrouble& trouble, bool stopped);
+
+// `name` was captured as `was`. None where it still is that, and all of its rows come.
+std::optional<TableTrouble> examine(const TableName& name, const TableIdentity& was, const SourceTables& now);
+
+}  // namespace thalweg::instantiation

@@ -1,0 +1,96 @@
+#include "instantiation/table_identity.h"
+
+#include <gtest/gtest.h>
+
+namespace thalweg::instantiation {
+namespace {
+
+const TableName kEvent{"public", "event"};
+const Leaf kFirst{.relation = 11, .file = 111, .name = {"public", "event_1"}};
+const Leaf kSecond{.relation = 12, .file = 112, .name = {"public", "event_2"}};
+const TableIdentity kWas{.relation = 10, .publication_entry = 20, .leaves = {kFirst, kSecond}};
+
+SourceTable event(std::vector<Leaf> leaves) {
+  return {.name = kEvent,
+          .now = {.relation = 10, .publication_entry = 20, .leaves = std::move(leaves)},
+          .is_published = true,
+          .with_rows = {},
+          .outside_wal = {}};
+}
+
+std::optional<TableTrouble> examined(std::vector<SourceTable> tables) {
+  return examine(kEvent, kWas, {.tables = std::move(tables)});
+}
+
+std::string reason_of(const SourceTable& now) {
+  const auto trouble = examined({now});
+  if (!trouble || trouble->kind != TroubleKind::partitions_changed) return "";
+  return trouble->reason;
+}
+
+TEST(TableIdentityTest, SurvivesItsText) {
+  EXPECT_EQ(identity_from_json(to_json(kWas)), kWas);
+  for (const char* unknown : {"", "null", "[]", "{}", R"({"relation":1,"entry":2,"leaves":[[1,2]]})"}) {
+    EXPECT_TRUE(identity_from_json(unknown).leaves.empty()) << unknown;
+  }
+}
+
+TEST(TableIdentityTest, TheSameTableHasNoTrouble) {
+  EXPECT_FALSE(examined({event({kFirst, kSecond})}));
+  EXPECT_FALSE(examined({event({kSecond, kFirst})}));
+}
+
+TEST(TableIdentityTest, ANameIsNotEnough) {
+  SourceTable other = event({});
+  other.now.relation = 99;
+  EXPECT_EQ(examined({})->kind, TroubleKind::dropped);
+  EXPECT_EQ(examined({other})->kind, TroubleKind::replaced);
+  SourceTable renamed = event({kFirst, kSecond});
+  renamed.name = {"sales", "event"};
+  EXPECT_EQ(examined({renamed})->kind, TroubleKind::renamed);
+  EXPECT_EQ(examined({renamed})->now, renamed.name);
+  EXPECT_EQ(examined({renamed, other})->kind, TroubleKind::replaced);
+}
+
+TEST(TableIdentityTest, WhatWasNotPublishedAllTheTimeMisses) {
+  SourceTable taken_out = event({kFirst, kSecond});
+  taken_out.is_published = false;
+  EXPECT_EQ(examined({taken_out})->kind, TroubleKind::unpublished);
+  SourceTable put_back = event({kFirst, kSecond});
+  put_back.now.publication_entry = 21;
+  EXPECT_EQ(examined({put_back})->kind, TroubleKind::unpublished);
+  put_back.name = {"sales", "event"};  // a rename does not hide it
+  EXPECT_EQ(examined({put_back})->kind, TroubleKind::unpublished);
+}
+
+TEST(TableIdentityTest, SaysWhatHappenedToWhichPartition) {
+  Leaf truncated = kFirst;
+  truncated.file = 999;
+  EXPECT_NE(reason_of(event({truncated, kSecond})).find("\"event_1\" was truncated"), std::string::npos);
+  EXPECT_NE(reason_of(event({kFirst})).find("\"event_2\" was detached"), std::string::npos);
+
+  SourceTable grown = event({kFirst, kSecond, {.relation = 13, .file = 113, .name = {"public", "event_3"}}});
+  EXPECT_EQ(reason_of(grown), "");
+  grown.with_rows = {13};
+  EXPECT_NE(reason_of(grown).find("\"event_3\" was attached with rows"), std::string::npos);
+  grown.with_rows.clear();
+  grown.outside_wal = {13};
+  EXPECT_NE(reason_of(grown).find("\"event_3\" is unlogged or foreign"), std::string::npos);
+}
+
+TEST(TableIdentityTest, KindsHaveNames) {
+  for (const TroubleKind kind : {TroubleKind::dropped, TroubleKind::replaced, TroubleKind::renamed,
+                                 TroubleKind::unpublished, TroubleKind::partitions_changed}) {
+    EXPECT_EQ(trouble_kind(name_of(kind)), kind);
+  }
+  EXPECT_FALSE(trouble_kind("WELL"));
+}
+
+TEST(TableIdentityTest, OnceItsChangesWereLeftOutOnlyACopyHelps) {
+  const TableTrouble trouble{.kind = TroubleKind::partitions_changed, .reason = "r", .since = {}, .now = {}};
+  EXPECT_NE(cure_of(trouble, false).find("accept"), std::string::npos);
+  EXPECT_EQ(cure_of(trouble, true), "Copy the table again.");
+}
+
+}  // namespace
+}  // namespace thalweg::instantiation

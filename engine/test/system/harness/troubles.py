@@ -1,0 +1,46 @@
+"""What becomes of a stream's tables at the source, as the engine tells it, and what an operator does about it."""
+
+from typing import Any
+
+from harness.cluster import wait_for
+from harness.engine import SECONDS
+from harness.scene import Scene
+
+NOTICED = 20  # seconds; it looks every two, or five where the stream is stopped
+
+
+def table_of(scene: Scene, table: str) -> dict[str, Any]:
+    tables = scene.engine.status(scene.stream)["tables"]
+    return next(one for one in tables if one["table"] == table)
+
+
+def wait_trouble(scene: Scene, table: str, kind: str, seconds: float = NOTICED) -> dict[str, Any]:
+    def found() -> dict[str, Any] | None:
+        trouble = table_of(scene, table)["trouble"]
+        return dict(trouble) if trouble and trouble["kind"] == kind else None
+
+    return dict(wait_for(found, seconds, f"{table} is {kind}"))
+
+
+def wait_state(scene: Scene, table: str, state: str, seconds: float = SECONDS) -> None:
+    wait_for(lambda: table_of(scene, table)["state"] == state, seconds, f"{table} is {state}")
+
+
+def resolve(scene: Scene, table: str, how: str, destination: str | None = None) -> None:
+    """`how`: copy or accept."""
+    target = f"/destinations/{destination}" if destination else ""
+    scene.engine.request("POST", f"/v1/streams/{scene.stream}{target}/tables/{how}",
+                         {"schema": "public", "table": table})
+
+
+def wait_resumed(scene: Scene, table: str) -> None:
+    wait_for(lambda: table_of(scene, table)["trouble"] is None, SECONDS, "its trouble is over")
+    wait_for(lambda: scene.engine.status(scene.stream)["status"] != "ABORTED", SECONDS, "the stream starts again")
+
+
+def copy_again(scene: Scene, table: str) -> None:
+    """Asks for it and waits until it is there."""
+    resolve(scene, table, "copy")
+    wait_resumed(scene, table)
+    scene.engine.wait_status(scene.stream, lambda found: found["phase"] == "REPLICATING" and all(
+        one["state"] in ("REPLICATING", "STOPPED") for one in found["tables"]), SECONDS, f"{table} is copied again")

@@ -1,0 +1,236 @@
+"""DDL at the source that takes a table away from its stream: noticed within seconds, never silent, and cured."""
+
+import random
+from typing import Any
+
+import psycopg
+import pytest
+
+from harness.cluster import wait_for
+from harness.compare import differences
+from harness.engine import RefusedError
+from harness.fan_out import FanOut
+from harness.scene import Scene
+from harness.troubles import copy_again, resolve, table_of, wait_resumed, wait_state, wait_trouble
+from harness.workload import Writers
+
+PAIR = """CREATE TABLE kept (id integer PRIMARY KEY, body text);
+          CREATE TABLE hit (id integer PRIMARY KEY, body text);
+          INSERT INTO kept VALUES (1, 'one'); INSERT INTO hit SELECT n, 'old' FROM generate_series(1, 1000) n;"""
+AGAIN = """DROP TABLE hit; CREATE TABLE hit (id integer PRIMARY KEY, body text);
+           INSERT INTO hit SELECT n, 'new' FROM generate_series(500, 1500) n;"""
+EVENTS = """CREATE TABLE event (id integer, day integer, body text, PRIMARY KEY (day, id)) PARTITION BY RANGE (day);
+            CREATE TABLE event_1 PARTITION OF event FOR VALUES FROM (1) TO (2);
+            CREATE TABLE event_2 PARTITION OF event FOR VALUES FROM (2) TO (3);
+            INSERT INTO event SELECT n, 1 + n % 2, 'old' FROM generate_series(1, 100) n;"""
+ALONE = """CREATE TABLE event_3 (id integer NOT NULL, day integer NOT NULL, body text, PRIMARY KEY (day, id));
+           INSERT INTO event_3 SELECT n, 3, 'before' FROM generate_series(1, 50) n;
+           ALTER TABLE event ATTACH PARTITION event_3 FOR VALUES FROM (3) TO (4);"""
+
+
+def restart_by_force(scene: Scene) -> None:
+    scene.engine.kill()
+    scene.engine.start()
+
+
+def test_a_replaced_table_stops_the_stream_until_it_is_copied_again(scene: Scene) -> None:
+    scene.run_at_source(PAIR)
+    scene.start_stream()
+    scene.run_at_source(AGAIN)
+    error = scene.engine.wait_aborted(scene.stream)
+    assert (error["code"], error["table"]) == ("table_trouble", '"public"."hit"')
+    assert wait_trouble(scene, "hit", "REPLACED")["resolutions"] == ["copy"]
+    restart_by_force(scene)
+    assert scene.engine.wait_aborted(scene.stream)["code"] == "table_trouble"
+    scene.at_source("INSERT INTO kept VALUES (2, 'meanwhile')", "DELETE FROM hit WHERE id = 600")
+    resolve(scene, "hit", "copy")
+    restart_by_force(scene)
+    scene.wait_replicating()
+    scene.at_source("UPDATE hit SET body = 'after' WHERE id % 2 = 0")
+    scene.wait_applied()
+    scene.assert_same()
+    assert table_of(scene, "hit")["trouble"] is None
+
+
+def test_one_table_stops_and_the_others_go_on(scene: Scene, random_: random.Random) -> None:
+    scene.run_at_source(PAIR)
+    scene.start_stream(on_table_trouble="stop_table")
+
+    def write(connection: psycopg.Connection[Any], random_: random.Random, number: int) -> None:
+        for table in ("kept", "hit"):
+            connection.execute(f"INSERT INTO {table} VALUES ({random_.randrange(3000)}, 'w') ON CONFLICT (id) DO "
+                               f"UPDATE SET body = {table}.body || '+'")
+
+    before = scene.at_destination("SELECT count(*) FROM hit")
+    scene.run_at_source(AGAIN)
+    with Writers(scene.source, scene.database, 2, random_, write):
+        wait_trouble(scene, "hit", "REPLACED")
+        wait_state(scene, "hit", "STOPPED")
+        restart_by_force(scene)
+        scene.wait_replicating()
+        wait_state(scene, "hit", "STOPPED")
+        assert scene.at_destination("SELECT count(*) FROM hit") == before
+        resolve(scene, "hit", "copy")
+        restart_by_force(scene)
+        wait_for(lambda: table_of(scene, "hit")["trouble"] is None, 60, "its trouble is over")
+        scene.wait_replicating()
+    scene.wait_applied()
+    scene.assert_same()
+
+
+def test_a_table_that_is_dropped_while_the_stream_is_stopped(scene: Scene) -> None:
+    scene.run_at_source(PAIR)
+    scene.start_stream(on_table_trouble="stop_table")
+    scene.engine.set_stream(scene.stream, status="DISABLED")
+    scene.engine.wait_phase(scene.stream, "STOPPED")
+    scene.run_at_source("DROP TABLE hit; INSERT INTO kept VALUES (2, 'two')")
+    assert wait_trouble(scene, "hit", "DROPPED")["resolutions"] == ["remove"]
+    with pytest.raises(RefusedError) as refused:
+        resolve(scene, "hit", "copy")
+    assert refused.value.error["code"] == "missing_table"
+    scene.engine.set_stream(scene.stream, status="ENABLED")
+    scene.wait_replicating()
+    scene.wait_applied()
+    assert table_of(scene, "hit")["state"] == "STOPPED"
+    scene.assert_same([("public", "kept")])
+    scene.engine.set_stream(scene.stream, tables=[{"schema": "public", "table": "kept"}])
+    wait_for(lambda: len(scene.engine.status(scene.stream)["tables"]) == 1, 30, "the table is taken out")
+    scene.wait_replicating()
+
+
+def test_a_swap_is_noticed_however_the_names_go_back(scene: Scene) -> None:
+    """What was left out stays left out, though the source looks again as it did."""
+    scene.run_at_source(PAIR)
+    scene.start_stream(on_table_trouble="stop_table")
+    scene.run_at_source("ALTER TABLE hit RENAME TO aside; CREATE TABLE hit (id integer PRIMARY KEY, body text);")
+    wait_state(scene, "hit", "STOPPED")
+    scene.at_source("INSERT INTO aside VALUES (5000, 'left out')")
+    scene.run_at_source("DROP TABLE hit; ALTER TABLE aside RENAME TO hit;")
+    scene.at_source("INSERT INTO hit VALUES (5001, 'left out')")
+    scene.wait_applied()
+    restart_by_force(scene)
+    scene.wait_replicating()
+    assert table_of(scene, "hit")["state"] == "STOPPED"
+    copy_again(scene, "hit")
+    scene.wait_applied()
+    scene.assert_same()
+
+
+def test_a_renamed_table_goes_on_and_is_followed(scene: Scene) -> None:
+    scene.run_at_source(PAIR + "CREATE SCHEMA other;")
+    scene.start_stream()
+    scene.run_at_source("ALTER TABLE hit RENAME TO called; ALTER TABLE called SET SCHEMA other;")
+    trouble = wait_trouble(scene, "hit", "RENAMED")
+    assert trouble["renamed_to"] == {"schema": "other", "table": "called"} and trouble["resolutions"] == ["follow"]
+    scene.at_source("INSERT INTO other.called VALUES (2000, 'under the new name')")
+    scene.wait_applied()
+    assert scene.at_destination("SELECT body FROM public.hit WHERE id = 2000") == [("under the new name",)]
+    restart_by_force(scene)
+    scene.wait_replicating()
+    scene.at_source("UPDATE other.called SET body = 'changed' WHERE id = 2000")
+    scene.wait_applied()
+    scene.at_source("DELETE FROM other.called WHERE id = 1")
+    scene.engine.set_stream(scene.stream, tables=[{"schema": "public", "table": "kept"},
+                                                  {"schema": "other", "table": "called"}])
+    restart_by_force(scene)
+    scene.wait_replicating()
+    scene.at_source("INSERT INTO other.called VALUES (2001, 'followed')")
+    scene.wait_applied()
+    scene.assert_same([("public", "kept"), ("other", "called")])
+    assert [table["trouble"] for table in scene.engine.status(scene.stream)["tables"]] == [None, None]
+
+
+def test_a_rename_on_both_sides_by_hand(scene: Scene) -> None:
+    """Renamed while the stream is stopped, with changes before and after it, then at the destination as well."""
+    scene.run_at_source(PAIR)
+    scene.start_stream()
+    scene.engine.set_stream(scene.stream, status="DISABLED")
+    scene.engine.wait_phase(scene.stream, "STOPPED")
+    scene.run_at_source("UPDATE hit SET body = 'before' WHERE id < 10; ALTER TABLE hit RENAME TO called;"
+                        "UPDATE called SET body = 'after' WHERE id > 990;")
+    wait_trouble(scene, "hit", "RENAMED")
+    scene.at_destination("ALTER TABLE hit RENAME TO called")
+    scene.engine.set_stream(scene.stream, status="ENABLED")
+    scene.wait_replicating()
+    scene.wait_applied()
+    scene.engine.set_stream(scene.stream, tables=[{"schema": "public", "table": name} for name in ("kept", "called")])
+    wait_for(lambda: table_of(scene, "called")["state"] == "REPLICATING", 60, "the rename is followed")
+    scene.wait_replicating()
+    scene.wait_applied()
+    scene.assert_same()
+
+
+@pytest.mark.parametrize("change", [
+    "TRUNCATE event_1", "ALTER TABLE event DETACH PARTITION event_2", "DROP TABLE event_2", ALONE,
+], ids=["truncate", "detach", "drop", "attach"])
+def test_changes_of_partitions_that_nothing_publishes(scene: Scene, change: str) -> None:
+    scene.run_at_source(EVENTS)
+    scene.start_stream([("public", "event")])
+    scene.run_at_source(change)
+    assert scene.engine.wait_aborted(scene.stream)["code"] == "table_trouble"
+    assert wait_trouble(scene, "event", "PARTITIONS CHANGED")["resolutions"] == ["copy", "accept"]
+    copy_again(scene, "event")
+    scene.at_source("UPDATE event SET body = 'after' WHERE id % 3 = 0")
+    scene.wait_applied()
+    found = differences(scene.source, scene.destination, scene.database, scene.database, [("public", "event")])
+    assert not found, found
+
+
+def test_partitions_that_are_right_as_they_are(scene: Scene) -> None:
+    """One that is made for rows to come is no trouble; one that was emptied on both sides by hand is accepted."""
+    scene.run_at_source(EVENTS)
+    scene.start_stream([("public", "event")])
+    ahead = "CREATE TABLE event_4 PARTITION OF event FOR VALUES FROM (4) TO (5)"
+    scene.at_destination(ahead)
+    scene.run_at_source(f"{ahead}; INSERT INTO event VALUES (1, 4, 'through the root');")
+    scene.wait_applied()
+    scene.run_at_source("TRUNCATE event_1;")
+    scene.engine.wait_aborted(scene.stream)
+    assert "event_1" in wait_trouble(scene, "event", "PARTITIONS CHANGED")["reason"]
+    assert "event_4" not in table_of(scene, "event")["trouble"]["reason"]
+    scene.at_destination("TRUNCATE event_1")
+    resolve(scene, "event", "accept")
+    wait_resumed(scene, "event")
+    scene.wait_replicating()
+    scene.at_source("INSERT INTO event VALUES (1, 1, 'after')")
+    scene.wait_applied()
+    assert table_of(scene, "event")["trouble"] is None
+    found = differences(scene.source, scene.destination, scene.database, scene.database, [("public", "event")])
+    assert not found, found
+
+
+def test_a_table_that_somebody_took_out_of_the_publication(scene: Scene) -> None:
+    """Also where that is undone while the engine is away: changes are missing all the same."""
+    scene.run_at_source(PAIR)
+    scene.start_stream()
+    scene.engine.kill()
+    publication = f"thalweg_{scene.stream}"
+    scene.run_at_source(f"ALTER PUBLICATION {publication} DROP TABLE hit; DELETE FROM hit WHERE id < 100;"
+                        f"ALTER PUBLICATION {publication} ADD TABLE hit;")
+    scene.engine.start()
+    assert scene.engine.wait_aborted(scene.stream)["code"] == "table_trouble"
+    wait_trouble(scene, "hit", "UNPUBLISHED")
+    copy_again(scene, "hit")
+    scene.wait_applied()
+    scene.assert_same()
+
+
+def test_each_destination_of_several_copies_again(scene: Scene) -> None:
+    fan = FanOut(scene)
+    try:
+        scene.run_at_source(PAIR)
+        fan.start_stream("a", "b")
+        scene.run_at_source(AGAIN)
+        for name in ("a", "b"):
+            error = fan.wait(name, lambda found: found["status"] == "ABORTED", "ABORTED")["error"]
+            assert error["code"] == "table_trouble"
+        scene.at_source("INSERT INTO kept VALUES (2, 'meanwhile')")
+        for name in ("a", "b"):
+            resolve(scene, "hit", "copy", name)
+        for name in ("a", "b"):
+            fan.wait_phase(name, "REPLICATING")
+        scene.at_source("UPDATE hit SET body = 'after' WHERE id % 2 = 0")
+        fan.wait_applied()
+        fan.assert_same()
+    finally:
+        fan.close()

@@ -1,0 +1,54 @@
+import { screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { describe, expect, it } from "vitest";
+import type { StreamTable } from "@/api/types";
+import { destination, stream } from "@/test/data";
+import { expectNoAxeViolations, renderUi } from "@/test/render";
+import { TableTroubles } from "./table-troubles";
+
+const table: StreamTable = {
+  schema: "public",
+  table: "orders",
+  state: "STOPPED",
+  inserts: 0,
+  updates: 0,
+  deletes: 0,
+  truncates: 0,
+  trouble: {
+    kind: "REPLACED",
+    reason: "It was dropped, and another table was created under its name.",
+    cure: "Copy the table again.",
+    since: "2026-11-21T00:00:00Z",
+    renamed_to: null,
+    resolutions: ["copy"],
+  },
+};
+
+describe("TableTroubles", () => {
+  it("names the trouble and asks before the destination's rows go", async () => {
+    renderUi(<TableTroubles stream={stream({ destinations: [destination({ tables: [table] })] })} mayAct />);
+    expect(screen.getByText(/another table was created under its name/)).toBeVisible();
+    expect(screen.getByText(/its changes are left out/)).toBeVisible();
+    await userEvent.click(screen.getByRole("button", { name: "Copy again" }));
+    const dialog = await screen.findByRole("dialog", { name: "Copy again: public.orders" });
+    expect(dialog).toHaveTextContent("Its rows at the destination are deleted");
+    await expectNoAxeViolations();
+  });
+
+  it("counts those that it does not show", () => {
+    const tables = ["a", "b", "c"].map((name) => ({ ...table, table: name }));
+    renderUi(<TableTroubles stream={stream({ destinations: [destination({ tables })] })} mayAct most={2} />);
+    expect(screen.getAllByRole("button", { name: "Copy again" })).toHaveLength(2);
+    expect(screen.getByText("And 1 more: see the tab Tables.")).toBeVisible();
+  });
+
+  it("shows nothing for tables that are well, and only reads for viewers", () => {
+    const well = stream({ destinations: [destination({ tables: [{ ...table, trouble: null }] })] });
+    const { unmount } = renderUi(<TableTroubles stream={well} mayAct />);
+    expect(screen.queryByRole("button")).toBeNull();
+    unmount();
+    const ill = stream({ destinations: [destination({ tables: [table] })] });
+    renderUi(<TableTroubles stream={ill} mayAct={false} />);
+    expect(screen.getByRole("button", { name: "Copy again" })).toBeDisabled();
+  });
+});
