@@ -46,8 +46,10 @@ std::string left_at_destination(const StreamDefinition& definition, const base::
   for (const char* table : {"copy_range", "stream_table", "instantiation", "error_queue", "apply_progress", "stream"}) {
     sql += fmt::format(" DELETE FROM thalweg.{} WHERE stream_id = '{}';", table, definition.id);
   }
-  return fmt::format("Left behind at the destination \"{}\" ({}):{} With the last stream, unless others use it: DROP SCHEMA thalweg CASCADE;",
-                     definition.destination.name, error.message, sql);
+  return fmt::format(
+      "Left behind at the destination \"{}\" ({}):{} With the last stream, unless others use it: DROP SCHEMA thalweg "
+      "CASCADE;",
+      definition.destination.name, error.message, sql);
 }
 
 }  // namespace

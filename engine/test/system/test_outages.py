@@ -15,7 +15,7 @@ import pytest
 
 from harness.cluster import Cluster, wait_for
 from harness.engine import RefusedError
-from harness.outage import assert_recovered, assert_says_what_to_do, wait_retrying
+from harness.outage import SECONDS, assert_recovered, assert_says_what_to_do, wait_retrying
 from harness.scene import Scene
 from harness.workload import PgBench, Writers, make_pgbench_tables
 from harness.workspace import give_to_postgres
@@ -122,11 +122,12 @@ def test_a_read_only_destination_is_waited_for(scene: Scene) -> None:
 
 def test_a_read_only_user_of_the_source_is_named_as_such(scene: Scene) -> None:
     scene.run_at_source(TABLE)
-    scene.source.sql("postgres", f"ALTER ROLE thalweg IN DATABASE {scene.database} SET default_transaction_read_only = on")
+    in_this = f"ALTER ROLE thalweg IN DATABASE {scene.database}"
+    scene.source.sql("postgres", f"{in_this} SET default_transaction_read_only = on")
     scene.start_stream(wait=False)
     status = wait_retrying(scene.engine, scene.stream, "source_read_only")
     assert "default_transaction_read_only" in status["error"]["cure"]
-    scene.source.sql("postgres", f"ALTER ROLE thalweg IN DATABASE {scene.database} RESET default_transaction_read_only")
+    scene.source.sql("postgres", f"{in_this} RESET default_transaction_read_only")
     scene.wait_replicating()
     scene.wait_applied()
     scene.assert_same()
@@ -185,7 +186,7 @@ def small_disk(path: Path, size: str) -> Iterator[None]:
 
 
 def brought_up(cluster: Cluster) -> bool:
-    """After a panic the server tries to recover by itself, and goes where that fails: a look at it tells only of now."""
+    """After a panic the server tries to recover by itself, and ends where that fails: it may run now, and not soon."""
     if not cluster.is_running():
         cluster.start()
     try:
