@@ -34,8 +34,8 @@ struct FanOutOptions {
   // waits for the slowest, whose changes come again.
   std::function<bool()> goes_on = [] { return false; };
   std::function<void(std::string_view)> set_phase;
-  std::function<void()> on_capture;                         // a session's capture runs
-  std::function<TableWatch*(const std::string&)> watch_of;  // of a destination; it outlives the fan-out. Empty: none
+  std::function<void()> on_capture;                           // a session's capture runs
+  std::function<TableWatch*(const std::string&)> watch_of{};  // of a destination; it outlives the fan-out. Empty: none
   uint64_t backlog_segment_bytes = queue::kBacklogSegmentBytes;
 };
 
