@@ -254,7 +254,8 @@ def test_two_roles_share_a_destinations_bookkeeping(scene: Scene) -> None:
         scene.at_destination("CREATE TYPE thalweg.mine AS ENUM ('kept')")
         for stream in (first, scene.stream):
             scene.engine.drop_stream(stream)
-        kept = scene.at_destination("SELECT typname FROM pg_type WHERE typnamespace = 'thalweg'::regnamespace")
+        kept = scene.at_destination("SELECT typname FROM pg_type WHERE typtype = 'e' "
+                                    "AND typnamespace = 'thalweg'::regnamespace")
         assert kept == [("mine",)]
     finally:
         scene.engine.stop()
