@@ -118,7 +118,7 @@ async def users(app: FastAPI, resources: Resources) -> Users:
         _hash.append(await hash_password(PASSWORD))
     tokens, ids = {}, {}
     async with resources.sessions() as session:
-        for role in Role:
+        for role in (Role.VIEWER, Role.OPERATOR, Role.ADMIN):
             user = UserRow(name=role.value, role=role, enabled=True, password_hash=_hash[0])
             session.add(user)
             await session.flush()

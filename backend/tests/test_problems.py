@@ -104,9 +104,9 @@ async def test_security_headers(anonymous: httpx.AsyncClient) -> None:
     assert headers["x-request-id"] == "abc"
 
 
-async def test_metrics_name_routes_and_not_addresses(anonymous: httpx.AsyncClient) -> None:
+async def test_metrics_name_routes_and_not_addresses(anonymous: httpx.AsyncClient, viewer: httpx.AsyncClient) -> None:
     await anonymous.get("/api/v1/streams/abcdefgh")
-    metrics = (await anonymous.get("/metrics")).text
+    metrics = (await viewer.get("/metrics")).text
     assert 'route="/api/v1/streams/{stream_id}"' in metrics
     assert "abcdefgh" not in metrics
 

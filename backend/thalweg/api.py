@@ -18,6 +18,7 @@ from thalweg.features.databases.router import router as databases
 from thalweg.features.engines.router import router as engines
 from thalweg.features.events.router import router as events
 from thalweg.features.health.router import router as health
+from thalweg.features.health.router import scraped
 from thalweg.features.history.router import router as history
 from thalweg.features.identity.router import router as identity
 from thalweg.features.operations.router import router as operations
@@ -76,10 +77,11 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         api.include_router(router)
     app.include_router(api)
     app.include_router(health)
+    app.include_router(scraped)
     app.router.default = Console(settings.console_directory)
     failures.install(app)
     known = [(API_PREFIX + path, methods) for router in routers for path, methods in _methods(router)]
-    app.add_middleware(MethodCheck, addresses=addresses_of([*known, *_methods(health)]))
+    app.add_middleware(MethodCheck, addresses=addresses_of([*known, *_methods(health), *_methods(scraped)]))
     app.add_middleware(RequestGuard, body_bytes_max=settings.body_bytes_max)
 
     def openapi() -> dict[str, Any]:

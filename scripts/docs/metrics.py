@@ -1,4 +1,4 @@
-"""docs/reference/metrics.md: what an engine's /metrics serves."""
+"""docs/reference/metrics.md: what /metrics of engines and of the control plane serve, and to whom."""
 
 import json
 from pathlib import Path
@@ -7,11 +7,38 @@ from markdown import cell, code, head, table
 
 SOURCE = "engine/contract/metrics.json"
 TEXT = """
-Each engine serves them on its control port at `/metrics`, in Prometheus' text format, to whoever sends its token:
+Engines and the control plane serve metrics at `/metrics`, in Prometheus' text format. Without a token the answer is 401.
+
+An engine does so on its control port, to whoever sends its control token, which is in its `--token-file`:
 
 ```
 curl -H "Authorization: Bearer $(cat .thalweg/secrets/engine-token)" http://127.0.0.1:8643/metrics
 ```
+
+The control plane does so at the console's address: requests by route, and `thalweg_alerts`, the open alerts by rule,
+severity and state. It wants an API token. One with the role `metrics` can read this and nothing else:
+
+```
+thalweg tokens add prometheus --role metrics --days 365 > thalweg-token
+```
+
+In Prometheus' configuration, with both tokens in files that only Prometheus may read:
+
+```yaml
+scrape_configs:
+  - job_name: thalweg-engines
+    authorization:
+      credentials_file: /etc/prometheus/thalweg-engine-token
+    static_configs:
+      - targets: ["127.0.0.1:8643"]
+  - job_name: thalweg
+    authorization:
+      credentials_file: /etc/prometheus/thalweg-token
+    static_configs:
+      - targets: ["127.0.0.1:8642"]
+```
+
+## Of an engine
 """
 
 

@@ -1,5 +1,7 @@
 """Users, their roles and API tokens."""
 
+import re
+
 import httpx
 import pytest
 from fastapi import FastAPI
@@ -162,3 +164,23 @@ async def test_password_that_can_be_guessed_is_refused(
     await admin.patch(path, json={"name": "ada.lovelace"}, headers={"If-Match": "*"})
     changed = await viewer.post(f"{path}:change-password", json=body)
     assert (changed.status_code, changed.json()["errors"][0]["pointer"]) == (422, "/new_password")
+
+
+async def test_a_scraper_s_token_reads_metrics_and_nothing_else(
+    viewer: httpx.AsyncClient, admin: httpx.AsyncClient, anonymous: httpx.AsyncClient, app: FastAPI
+) -> None:
+    refused = await anonymous.get("/metrics")
+    assert (refused.status_code, refused.json()["code"]) == (401, "authentication_required")
+    assert "thalweg_api_requests_total" in (await viewer.get("/metrics")).text
+    made = (await viewer.post("/api/v1/tokens", json={"name": "prometheus", "role": "metrics"})).json()
+    async with make_client(app, {"Authorization": f"Bearer {made['secret']}"}) as scraper:
+        assert "thalweg_api_requests_total" in (await scraper.get("/metrics")).text
+        for path, item in app.openapi()["paths"].items():
+            for method in item:
+                if path not in ("/metrics", "/healthz", "/readyz", "/api/v1/session", "/api/v1/engines/enrol"):
+                    address = re.sub(r"\{\w+\}", "abcdefgh", path)
+                    answer = await scraper.request(method, address, json={})
+                    assert answer.status_code in (403, 422), (method, path, answer.text)
+        assert (await scraper.get("/api/v1/session")).json()["code"] == "permission_denied"
+    user = {"name": "scraper", "password": "weathered copper kettle", "role": "metrics"}
+    assert (await admin.post("/api/v1/users", json=user)).status_code == 422

@@ -146,6 +146,7 @@ def require(role: Role) -> Callable[..., Coroutine[Any, Any, Context]]:
     return checked
 
 
+Scraper = Annotated[Context, Depends(require(Role.METRICS))]
 Viewer = Annotated[Context, Depends(require(Role.VIEWER))]
 Operator = Annotated[Context, Depends(require(Role.OPERATOR))]
 Admin = Annotated[Context, Depends(require(Role.ADMIN))]

@@ -23,7 +23,7 @@ REASONS = {
 }  # fmt: skip
 ASK_ENGINES = ("stream_errors_", "stream_transactions_", "stream_markers_", "streams_retry")
 SHOWS_PASSWORD = ("session_create", "users_change_password")
-PUBLIC = frozenset({"session_create", "engines_enrol", "health_live", "health_ready", "health_metrics"})
+PUBLIC = frozenset({"session_create", "engines_enrol", "health_live", "health_ready"})
 
 
 def build_openapi(app: FastAPI, events: list[type[BaseModel]]) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def _with_plain_names(document: dict[str, Any]) -> dict[str, Any]:
 def _add_problems(path: str, method: str, operation: dict[str, Any]) -> None:
     """Which failures an operation may answer with follows from its shape."""
     statuses = {"400", "422"}
-    if path.startswith("/api/"):
+    if path not in ("/healthz", "/readyz"):
         statuses.add("503")
     if operation["operationId"] not in PUBLIC:
         statuses |= {"401", "403"}

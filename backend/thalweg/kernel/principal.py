@@ -6,8 +6,9 @@ from typing import Literal
 
 
 class Role(StrEnum):
-    """Each role may do what the ones before it may."""
+    """Each role may do what the ones before it may. METRICS is for tokens: it reads /metrics and nothing else."""
 
+    METRICS = "metrics"
     VIEWER = "viewer"
     OPERATOR = "operator"
     ADMIN = "admin"
@@ -18,6 +19,14 @@ class Role(StrEnum):
 
     def covers(self, other: "Role") -> bool:
         return self.rank >= other.rank
+
+
+class UserRole(StrEnum):
+    """The roles of people."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    ADMIN = "admin"
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ export type Session = Schemas["Session"];
 export type User = Schemas["User"];
 export type Token = Schemas["Token"];
 export type Role = Schemas["Role"];
+export type UserRole = Schemas["UserRole"];
 
 export type Database = Schemas["Database"];
 export type DatabaseCreate = Schemas["DatabaseCreate"];

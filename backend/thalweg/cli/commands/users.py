@@ -6,7 +6,7 @@ import typer
 
 from thalweg.cli.client import CommandError, Json, connect
 from thalweg.cli.output import AsJson, done, print_json, print_table
-from thalweg.kernel.principal import Role
+from thalweg.kernel.principal import UserRole
 
 app = typer.Typer(no_args_is_help=True, help="People who may log in.")
 Name = Annotated[str, typer.Argument(help="The user's name or id.")]
@@ -35,7 +35,7 @@ def list_users(as_json: AsJson = False) -> None:
 @app.command()
 def add(
     name: Annotated[str, typer.Argument(help="With which they log in.")],
-    role: Annotated[Role, typer.Option(help="What they may do.")] = Role.VIEWER,
+    role: Annotated[UserRole, typer.Option(help="What they may do.")] = UserRole.VIEWER,
     password_stdin: PasswordStdin = False,
 ) -> None:
     """Add a user. The password comes from a prompt or standard input."""
@@ -48,7 +48,7 @@ def add(
 def edit(
     name: Name,
     new_name: Annotated[str | None, typer.Option("--name", help="Another name.")] = None,
-    role: Annotated[Role | None, typer.Option(help="Another role.")] = None,
+    role: Annotated[UserRole | None, typer.Option(help="Another role.")] = None,
     enabled: Annotated[bool | None, typer.Option(help="Whether they may log in.")] = None,
 ) -> None:
     """Change a user's name or role, or lock the user out."""

@@ -1,4 +1,4 @@
-"""Liveness, readiness and metrics: outside /api/v1, without login."""
+"""Liveness and readiness, without login, and metrics for who has a token: outside /api/v1."""
 
 from typing import Annotated
 
@@ -8,10 +8,11 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from thalweg import __version__
 from thalweg.features.health import service
 from thalweg.features.health.schemas import Healthz, Readiness
-from thalweg.kernel.context import Resources, get_resources
+from thalweg.kernel.context import Resources, Scraper, TransactionalRoute, get_resources
 from thalweg.kernel.http.strict import StrictRoute
 
 router = APIRouter(route_class=StrictRoute, tags=["health"])
+scraped = APIRouter(route_class=TransactionalRoute, tags=["health"])
 
 
 @router.get("/healthz", operation_id="health_live")
@@ -29,12 +30,13 @@ async def readyz(resources: Annotated[Resources, Depends(get_resources)], respon
     return readiness
 
 
-@router.get(
+@scraped.get(
     "/metrics",
     operation_id="health_metrics",
     response_class=Response,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
-async def metrics(resources: Annotated[Resources, Depends(get_resources)]) -> Response:
-    """Prometheus' text format: this process, and the installation's open alerts."""
-    return Response(generate_latest() + await service.alert_metrics(resources), media_type=CONTENT_TYPE_LATEST)
+async def metrics(context: Scraper) -> Response:
+    """Prometheus' text format: this process, and the installation's open alerts. A token of the role metrics may read
+    this and nothing else."""
+    return Response(generate_latest() + await service.alert_metrics(context), media_type=CONTENT_TYPE_LATEST)

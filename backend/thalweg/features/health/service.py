@@ -11,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from thalweg.db.election import COLLECTOR_LOCK_HELD
 from thalweg.db.models import AlertRow
 from thalweg.features.health.schemas import Readiness
-from thalweg.kernel.context import Resources
+from thalweg.kernel.context import Context, Resources
 from thalweg.live.bus import HISTORY_KEY
 
 log = structlog.get_logger(__name__)
@@ -43,21 +43,15 @@ async def readiness(resources: Resources) -> Readiness:
     return Readiness(status=status, store=store, redis=redis, collector=collector, history=history)
 
 
-async def alert_metrics(resources: Resources) -> bytes:
-    """Open alerts in Prometheus' text format; nothing while the store cannot be reached, which is no zero."""
+async def alert_metrics(context: Context) -> bytes:
+    """Open alerts in Prometheus' text format."""
     counted = (
         select(AlertRow.rule, AlertRow.severity, AlertRow.state, func.count())
         .where(AlertRow.state != "resolved")
         .group_by(AlertRow.rule, AlertRow.severity, AlertRow.state)
     )
-    try:
-        async with resources.sessions() as session:
-            rows = list(await session.execute(counted))
-    except (SQLAlchemyError, OSError) as error:
-        log.warning("store cannot be reached", error=str(error))
-        return b""
     registry = CollectorRegistry()
     gauge = Gauge("thalweg_alerts", "Open alerts.", ["rule", "severity", "state"], registry=registry)
-    for rule, severity, state, count in rows:
+    for rule, severity, state, count in await context.session.execute(counted):
         gauge.labels(rule, severity, state).set(count)
     return bytes(generate_latest(registry))

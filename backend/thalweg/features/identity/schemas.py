@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field, StrictBool, StrictInt, StringConstraints
 
 from thalweg.kernel.models import Body, Name, Resource, Secret
-from thalweg.kernel.principal import Role
+from thalweg.kernel.principal import Role, UserRole
 
 NewPassword = Annotated[str, StringConstraints(min_length=10, max_length=1000)]
 
@@ -14,7 +14,7 @@ NewPassword = Annotated[str, StringConstraints(min_length=10, max_length=1000)]
 class User(Resource):
     id: str
     name: str
-    role: Role
+    role: UserRole
     enabled: bool
     created_at: datetime
     updated_at: datetime
@@ -23,13 +23,13 @@ class User(Resource):
 
 class UserCreate(Body):
     name: Name
-    role: Role = Role.VIEWER
+    role: UserRole = UserRole.VIEWER
     password: NewPassword
 
 
 class UserUpdate(Body):
     name: Name | None = None
-    role: Role | None = None
+    role: UserRole | None = None
     enabled: StrictBool | None = None
 
 
@@ -71,7 +71,9 @@ class Token(Resource):
 
 class TokenCreate(Body):
     name: Name
-    role: Role = Field(default=Role.VIEWER, description="What the token may do: at most what you may do.")
+    role: Role = Field(
+        default=Role.VIEWER, description="What the token may do: at most what you may do. metrics: read /metrics."
+    )
     expires_in_days: Annotated[StrictInt, Field(ge=1, le=3650)] | None = Field(
         default=90,
         description="Null: it never expires. Left out: 90 days, or as long as the token that makes it lives.",

@@ -18,13 +18,13 @@ from thalweg.kernel.idempotency import Created
 from thalweg.kernel.models import Page
 from thalweg.kernel.password_strength import check_password
 from thalweg.kernel.passwords import hash_password, verify_password
-from thalweg.kernel.principal import Role
+from thalweg.kernel.principal import Role, UserRole
 from thalweg.kernel.problems import Problem, name_taken, not_found
 
 
 def user_resource(row: UserRow) -> User:
     return User(
-        id=row.id, name=row.name, role=Role(row.role), enabled=row.enabled, created_at=row.created_at,
+        id=row.id, name=row.name, role=UserRole(row.role), enabled=row.enabled, created_at=row.created_at,
         updated_at=row.updated_at, etag=etag_of(row.version),
     )  # fmt: skip
 
@@ -69,7 +69,7 @@ async def update_user(context: Context, user_id: str, body: UserUpdate, if_match
     row = await _existing(context, user_id, lock=True)
     check_if_match(if_match, row.version)
     before = snapshot(user_resource(row))
-    loses_admin = (body.role not in (None, Role.ADMIN) or body.enabled is False) and row.role == Role.ADMIN
+    loses_admin = (body.role not in (None, UserRole.ADMIN) or body.enabled is False) and row.role == Role.ADMIN
     if loses_admin:
         await _keep_an_admin(context, row)
     if body.name is not None and body.name != row.name:

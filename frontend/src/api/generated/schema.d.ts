@@ -1836,7 +1836,8 @@ export interface paths {
         };
         /**
          * Metrics
-         * @description Prometheus' text format: this process, and the installation's open alerts.
+         * @description Prometheus' text format: this process, and the installation's open alerts. A token of the role metrics may read
+         *     this and nothing else.
          */
         get: operations["health_metrics"];
         put?: never;
@@ -4576,10 +4577,10 @@ export interface components {
         Resolution: "second" | "minute" | "hour";
         /**
          * Role
-         * @description Each role may do what the ones before it may.
+         * @description Each role may do what the ones before it may. METRICS is for tokens: it reads /metrics and nothing else.
          * @enum {string}
          */
-        Role: "viewer" | "operator" | "admin";
+        Role: "metrics" | "viewer" | "operator" | "admin";
         /**
          * RoleFacts
          * @description What the database user may do, as far as replication needs it.
@@ -6027,7 +6028,7 @@ export interface components {
             /** Name */
             name: string;
             /**
-             * @description What the token may do: at most what you may do.
+             * @description What the token may do: at most what you may do. metrics: read /metrics.
              * @default viewer
              */
             role: components["schemas"]["Role"];
@@ -6200,7 +6201,7 @@ export interface components {
             id: string;
             /** Name */
             name: string;
-            role: components["schemas"]["Role"];
+            role: components["schemas"]["UserRole"];
             /** Enabled */
             enabled: boolean;
             /**
@@ -6224,15 +6225,21 @@ export interface components {
             /** Name */
             name: string;
             /** @default viewer */
-            role: components["schemas"]["Role"];
+            role: components["schemas"]["UserRole"];
             /** Password */
             password: string;
         };
+        /**
+         * UserRole
+         * @description The roles of people.
+         * @enum {string}
+         */
+        UserRole: "viewer" | "operator" | "admin";
         /** UserUpdate */
         UserUpdate: {
             /** Name */
             name?: string | null;
-            role?: components["schemas"]["Role"] | null;
+            role?: components["schemas"]["UserRole"] | null;
             /** Enabled */
             enabled?: boolean | null;
         };
@@ -16252,8 +16259,35 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDetails"];
                 };
             };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
             /** @description Not valid */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -15,7 +15,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { tokensQuery, useCreateToken, useRevokeToken } from "@/api/identity";
 import { problemInWords } from "@/api/problem-in-words";
-import type { Role, Token } from "@/api/types";
+import type { Role, Token, UserRole } from "@/api/types";
 import { formatAgo, formatTime } from "@/lib/format";
 import { type StateInWords, sentenceCase } from "@/lib/states";
 import { CopyBlock } from "@/ui/copy-block";
@@ -27,7 +27,7 @@ import { ProblemAlert } from "@/ui/problem-alert";
 import { QueryFaces } from "@/ui/query-faces";
 import { RestCall } from "@/ui/rest-call";
 import { ToneBadge } from "@/ui/tone";
-import { rolesUpTo } from "./roles";
+import { tokenRolesUpTo } from "./roles";
 
 const DAYS_MAX = 3650;
 
@@ -42,7 +42,7 @@ export function tokenInWords({ revoked_at, expires_at }: Token, now = Date.now()
   };
 }
 
-export function Tokens({ role }: { role: Role }) {
+export function Tokens({ role }: { role: UserRole }) {
   const tokens = useQuery(tokensQuery);
   const revoke = useRevokeToken();
   const [creating, setCreating] = useState(false);
@@ -119,7 +119,7 @@ export function Tokens({ role }: { role: Role }) {
   );
 }
 
-function TokenForm({ role, onDone }: { role: Role; onDone: () => void }) {
+function TokenForm({ role, onDone }: { role: UserRole; onDone: () => void }) {
   const create = useCreateToken();
   const [name, setName] = useState("");
   const [chosen, setChosen] = useState<Role>("viewer");
@@ -156,7 +156,7 @@ function TokenForm({ role, onDone }: { role: Role; onDone: () => void }) {
         />
         <Select
           label="Role"
-          data={rolesUpTo(role)}
+          data={tokenRolesUpTo(role)}
           value={chosen}
           onChange={(value) => value && setChosen(value as Role)}
           allowDeselect={false}

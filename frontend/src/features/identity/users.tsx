@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useCreateUser, useDeleteUser, usersQuery, useUpdateUser } from "@/api/identity";
 import { problemInWords } from "@/api/problem-in-words";
-import type { Role, User } from "@/api/types";
+import type { User, UserRole } from "@/api/types";
 import { formatTime } from "@/lib/format";
 import { ConfirmByName } from "@/ui/confirm-by-name";
 import { type Column, DataTable } from "@/ui/data-table";
@@ -48,7 +48,7 @@ export function Users({ selfId }: { selfId: string }) {
           disabled={user.id === selfId}
           allowDeselect={false}
           onChange={(role) =>
-            role && update.mutate({ id: user.id, body: { role: role as Role }, etag: user.etag })
+            role && update.mutate({ id: user.id, body: { role: role as UserRole }, etag: user.etag })
           }
         />
       ),
@@ -147,7 +147,7 @@ export function Users({ selfId }: { selfId: string }) {
 function UserForm({ onDone }: { onDone: () => void }) {
   const create = useCreateUser();
   const [name, setName] = useState("");
-  const [role, setRole] = useState<Role>("viewer");
+  const [role, setRole] = useState<UserRole>("viewer");
   const [password, setPassword] = useState("");
   return (
     <form
@@ -169,7 +169,7 @@ function UserForm({ onDone }: { onDone: () => void }) {
           label="Role"
           data={roles}
           value={role}
-          onChange={(value) => value && setRole(value as Role)}
+          onChange={(value) => value && setRole(value as UserRole)}
           allowDeselect={false}
         />
         <PasswordInput
