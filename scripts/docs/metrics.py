@@ -7,7 +7,7 @@ from markdown import cell, code, head, table
 
 SOURCE = "engine/contract/metrics.json"
 TEXT = """
-Engines and the control plane serve metrics at `/metrics`, in Prometheus' text format. Without a token the answer is 401.
+Engines and the control plane serve metrics at `/metrics`, in Prometheus' text format. Without a token they answer 401.
 
 An engine does so on its control port, to whoever sends its control token, which is in its `--token-file`:
 
