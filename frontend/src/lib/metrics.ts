@@ -119,10 +119,18 @@ export const metrics = {
   heldBytes: { label: "Held", definition: "Memory that LCRs of transactions not yet applied take up." },
   rowsCopied: { label: "Rows", definition: "Rows copied so far, of all tables." },
   bytesCopied: { label: "Size", definition: "Bytes copied so far, as they came over the wire." },
-  copyRate: { label: "Rate", definition: "Rows copied a second, since the last report." },
+  copyRate: {
+    label: "Rate",
+    definition: "Rows copied a second, of the tables that are being copied, each since it began.",
+  },
   timeLeft: {
-    label: "Time left",
-    definition: "Rows still to copy divided by the present rate; an estimate.",
+    label: "Rows in",
+    definition: "Until the table's rows are there: those still to copy divided by the present rate.",
+  },
+  rowsLeft: {
+    label: "All rows in",
+    definition:
+      "Rows still to copy divided by the present rate, without indexes and foreign keys. Unknown where a table was never analysed.",
   },
 } as const;
 

@@ -9,6 +9,7 @@ from thalweg.features.streams.destination_lifecycle import allowed_actions as de
 from thalweg.features.streams.lifecycle import DesiredStatus, allowed_actions
 from thalweg.features.streams.parameters import effective
 from thalweg.features.streams.schemas import (
+    CopyStage,
     DatabaseRef,
     DestinationSummary,
     EngineRef,
@@ -136,13 +137,13 @@ def _destination(
         **_destination_fields(row, one, live, at), parameters=one.parameters,
         effective_parameters=effective(definitions, {**row.parameters, **one.parameters}),
         applied=_lsn(positions.get("applied")), confirmed=_lsn(positions.get("confirmed")),
-        instantiation=instantiation_of(observed.get("instantiation"), at), tables=_tables(row, observed),
+        instantiation=instantiation_of(observed.get("instantiation")), tables=_tables(row, observed),
     )  # fmt: skip
 
 
 def _destination_fields(row: StreamRow, one: DestinationRow, live: Live, at: datetime) -> dict[str, Any]:
     observed = _observed(row, one)
-    copied = instantiation_of(observed.get("instantiation"), at)
+    copied = instantiation_of(observed.get("instantiation"))
     own = live.of(one.id)
     heard = row.capture_engine.state not in SILENT and one.engine.state not in SILENT and is_fresh(row.observed_at, at)
     error, backlog = _error(observed.get("error")), observed.get("backlog")
@@ -255,36 +256,51 @@ def _sum_of(destinations: list[list[StreamTable]]) -> list[StreamTable]:
     return summed
 
 
-def instantiation_of(document: dict[str, Any] | None, at: datetime) -> Instantiation | None:
-    """Rates are averages since the start: ranges finish at once, so that shorter intervals would jump."""
+def instantiation_of(document: dict[str, Any] | None) -> Instantiation | None:
+    """Rates are those of the tables that are being copied, each since it began: ranges finish at once, so that shorter
+    intervals would jump, and a copy that comes later does not count the pause before it."""
     if document is None:
         return None
     tables = [_table_progress(table) for table in document["tables"]]
-    estimates = [table.rows_estimated for table in tables]
-    rows = sum(table.rows_copied for table in tables)
-    size = sum(table.bytes_copied for table in tables)
-    total = sum(estimate for estimate in estimates if estimate is not None)
-    started, finished = _time(document["started_at"]), _time(document["finished_at"])
-    seconds = ((finished or at) - started).total_seconds() if started else 0
-    rate = rows / seconds if seconds > 0 and rows else None
+    left = [table for table in tables if not _has_rows(table.state)]
+    running = [table for table in left if table.rows_per_second is not None]
+    finished = _time(document["finished_at"])
     return Instantiation(
-        started_at=started, finished_at=finished, rows_estimated=total, rows_copied=rows, bytes_copied=size,
-        rows_per_second=rate, bytes_per_second=size / seconds if rate else None,
-        seconds_left=0.0 if finished else _left(total, rows, rate), tables=tables,
+        started_at=_time(document["started_at"]), finished_at=finished,
+        stage=CopyStage.FINISHED if finished else CopyStage.ROWS if left else CopyStage.INDEXES,
+        rows_estimated=sum(table.rows_estimated or 0 for table in tables),
+        rows_copied=sum(table.rows_copied for table in tables),
+        bytes_copied=sum(table.bytes_copied for table in tables),
+        rows_per_second=sum(table.rows_per_second or 0 for table in running) if running else None,
+        bytes_per_second=sum(table.bytes_per_second or 0 for table in running) if running else None,
+        rows_seconds_left=_rows_seconds_left(left, running), tables=tables,
     )  # fmt: skip
+
+
+def _rows_seconds_left(left: list[TableProgress], running: list[TableProgress]) -> float | None:
+    """A table whose size nobody knows makes the whole unknown."""
+    if not left:
+        return 0.0
+    rate = sum(table.rows_per_second or 0 for table in running)
+    if not rate or any(table.rows_estimated is None for table in left):
+        return None
+    return sum(max(0, (table.rows_estimated or 0) - table.rows_copied) for table in left) / rate
+
+
+def _has_rows(state: str) -> bool:
+    return state in ("COPIED", "REPLICATING")
 
 
 def _table_progress(table: dict[str, Any]) -> TableProgress:
     seconds, rows = table["seconds"], table["rows_copied"]
     rate = rows / seconds if seconds and rows else None
-    done = table["state"] in ("COPIED", "REPLICATING")
     estimate = table["rows_estimated"] if table["rows_estimated"] >= 0 else None
     return TableProgress(
         schema_name=table["schema"], table=table["table"], state=table["state"], rows_estimated=estimate,
         rows_copied=rows, bytes_copied=table["bytes_copied"], ranges_total=table["ranges_total"],
         ranges_copied=table["ranges_copied"], seconds=seconds, rows_per_second=rate,
         bytes_per_second=table["bytes_copied"] / seconds if rate else None,
-        seconds_left=0.0 if done else _left(estimate, rows, rate),
+        seconds_left=0.0 if _has_rows(table["state"]) else _left(estimate, rows, rate),
     )  # fmt: skip
 
 

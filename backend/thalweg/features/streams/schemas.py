@@ -228,18 +228,28 @@ class TableProgress(Resource):
     seconds: float | None
     rows_per_second: float | None = Field(description="Null until something has been copied.")
     bytes_per_second: float | None
-    seconds_left: float | None = Field(description="Null while it cannot be told.")
+    seconds_left: float | None = Field(description="Of its rows. Null while it cannot be told.")
+
+
+class CopyStage(StrEnum):
+    ROWS = "rows"
+    INDEXES = "indexes"
+    FINISHED = "finished"
 
 
 class Instantiation(Resource):
     started_at: datetime | None
     finished_at: datetime | None
+    stage: CopyStage = Field(description="indexes: all rows are there; indexes, constraints and foreign keys follow.")
     rows_estimated: int | None
     rows_copied: int
     bytes_copied: int
-    rows_per_second: float | None
+    rows_per_second: float | None = Field(description="Of the tables that are being copied now; null when none is.")
     bytes_per_second: float | None
-    seconds_left: float | None
+    rows_seconds_left: float | None = Field(
+        description="Until all rows are there; null while it cannot be told. What follows, indexes and foreign keys, "
+        "has no forecast."
+    )
     tables: list[TableProgress]
 
 

@@ -2823,6 +2823,11 @@ export interface components {
             /** Sql */
             sql: string | null;
         };
+        /**
+         * CopyStage
+         * @enum {string}
+         */
+        CopyStage: "rows" | "indexes" | "finished";
         /** Cure */
         Cure: {
             kind: components["schemas"]["CureKind"];
@@ -3808,18 +3813,26 @@ export interface components {
             started_at: string | null;
             /** Finished At */
             finished_at: string | null;
+            /** @description indexes: all rows are there; indexes, constraints and foreign keys follow. */
+            stage: components["schemas"]["CopyStage"];
             /** Rows Estimated */
             rows_estimated: number | null;
             /** Rows Copied */
             rows_copied: number;
             /** Bytes Copied */
             bytes_copied: number;
-            /** Rows Per Second */
+            /**
+             * Rows Per Second
+             * @description Of the tables that are being copied now; null when none is.
+             */
             rows_per_second: number | null;
             /** Bytes Per Second */
             bytes_per_second: number | null;
-            /** Seconds Left */
-            seconds_left: number | null;
+            /**
+             * Rows Seconds Left
+             * @description Until all rows are there; null while it cannot be told. What follows, indexes and foreign keys, has no forecast.
+             */
+            rows_seconds_left: number | null;
             /** Tables */
             tables: components["schemas"]["TableProgress"][];
         };
@@ -5881,7 +5894,7 @@ export interface components {
             bytes_per_second: number | null;
             /**
              * Seconds Left
-             * @description Null while it cannot be told.
+             * @description Of its rows. Null while it cannot be told.
              */
             seconds_left: number | null;
         };

@@ -5,7 +5,7 @@ import { problemInWords } from "@/api/problem-in-words";
 import { samplesQuery } from "@/api/streams";
 import type { Stream } from "@/api/types";
 import { StreamHalves } from "@/features/component-strip/stream-halves";
-import { InstantiationProgress } from "@/features/instantiation/instantiation-progress";
+import { CopyBoard } from "@/features/instantiation/copy-board";
 import { StreamCharts } from "@/features/stream-charts/stream-charts";
 import { asText, duration } from "@/lib/format";
 import { Empty } from "@/ui/faces";
@@ -26,22 +26,11 @@ interface StreamNowProps {
 
 export function StreamNow({ stream, mayAct, onErrorQueue, minutes, onMinutes }: StreamNowProps) {
   const samples = useQuery(samplesQuery(stream.id, minutes));
-  const copies = stream.destinations.filter(({ instantiation }) => instantiation !== null);
-  const copying = copies.some(({ instantiation }) => instantiation?.finished_at === null);
-  const initialCopies = copies.map(({ id, database, instantiation }) => (
-    <Panel
-      key={id}
-      flush
-      title={stream.destinations.length > 1 ? `Initial copy of ${database.name}` : "Initial copy"}
-    >
-      {instantiation && <InstantiationProgress instantiation={instantiation} />}
-    </Panel>
-  ));
   return (
     <Stack gap="sm">
       <KeyFigures stream={stream} />
       {stream.halves.length > 0 && <StreamHalves halves={stream.halves} />}
-      {copying && initialCopies}
+      <CopyBoard destinations={stream.destinations} observedAt={stream.observed_at} finished={false} />
       <QueryFaces query={samples} inWords={problemInWords} loadingLabel="Loading live samples">
         {(known) => {
           const last = known.at(-1);
@@ -80,7 +69,7 @@ export function StreamNow({ stream, mayAct, onErrorQueue, minutes, onMinutes }: 
           );
         }}
       </QueryFaces>
-      {!copying && initialCopies}
+      <CopyBoard destinations={stream.destinations} observedAt={stream.observed_at} finished={true} />
       {stream.positions && <StreamPositions positions={stream.positions} mode={stream.mode} />}
     </Stack>
   );

@@ -1,0 +1,52 @@
+"""How far an initial copy is: rates of what runs now, and no time that nobody knows."""
+
+from typing import Any
+
+import pytest
+
+from thalweg.features.streams.presentation import instantiation_of
+from thalweg.features.streams.schemas import Instantiation
+
+HOURS_AGO = "2026-11-21T00:00:01.000000Z"
+
+
+def table(name: str, state: str, copied: int, estimated: int, seconds: float = 10) -> dict[str, Any]:
+    return {
+        "schema": "public", "table": name, "state": state, "rows_estimated": estimated, "rows_copied": copied,
+        "bytes_copied": 100 * copied, "ranges_total": 1, "ranges_copied": 0, "seconds": seconds,
+    }  # fmt: skip
+
+
+def progress(*tables: dict[str, Any], finished_at: str | None = None) -> Instantiation:
+    shown = instantiation_of({"started_at": HOURS_AGO, "finished_at": finished_at, "tables": list(tables)})
+    assert shown is not None
+    return shown
+
+
+def test_the_rate_is_that_of_the_tables_that_are_being_copied() -> None:
+    """Also long after the stream's first copy, which this one follows."""
+    shown = progress(
+        table("first", "REPLICATING", 1_000_000, 1_000_000), table("a", "COPYING", 500, 1500),
+        table("b", "COPYING", 100, 600), table("c", "WAITING", 0, 300, seconds=0),
+    )  # fmt: skip
+    assert shown.stage == "rows"
+    assert shown.rows_per_second == pytest.approx(60)
+    assert shown.bytes_per_second == pytest.approx(6000)
+    assert shown.rows_seconds_left == pytest.approx((1000 + 500 + 300) / 60)
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        [table("a", "COPYING", 500, 1500), table("never analysed", "WAITING", 0, -1, seconds=0)],
+        [table("a", "WAITING", 0, 1500, seconds=0)],
+    ],
+)
+def test_what_cannot_be_told_is_not(tables: list[dict[str, Any]]) -> None:
+    assert progress(*tables).rows_seconds_left is None
+
+
+def test_with_all_rows_there_indexes_and_foreign_keys_follow() -> None:
+    shown = progress(table("a", "COPIED", 1500, 1400))
+    assert (shown.stage, shown.rows_seconds_left, shown.rows_per_second) == ("indexes", 0.0, None)
+    assert progress(table("a", "COPIED", 1500, 1400), finished_at=HOURS_AGO).stage == "finished"

@@ -1,0 +1,60 @@
+import { Button, Group, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import type { Instantiation, StreamDestination } from "@/api/types";
+import { asText, bytes, compactCount, formatTime } from "@/lib/format";
+import { Panel } from "@/ui/panel";
+import { CopyTables } from "./copy-tables";
+import { InstantiationProgress } from "./instantiation-progress";
+
+interface CopyBoardProps {
+  destinations: readonly StreamDestination[];
+  observedAt: string | null;
+  finished: boolean;
+}
+
+/** The copies that run, or those that have finished: the latest first. */
+export function CopyBoard({ destinations, observedAt, finished }: CopyBoardProps) {
+  const shown = destinations
+    .filter(
+      ({ instantiation }) => instantiation !== null && (instantiation.stage === "finished") === finished,
+    )
+    .sort((a, b) => latest(b.instantiation).localeCompare(latest(a.instantiation)));
+  return shown.map(({ id, database, instantiation }) => {
+    const title = destinations.length > 1 ? `Initial copy of ${database.name}` : "Initial copy";
+    if (instantiation === null) return null;
+    return finished ? (
+      <FinishedCopy key={id} title={title} instantiation={instantiation} />
+    ) : (
+      <Panel key={id} flush title={title}>
+        <InstantiationProgress instantiation={instantiation} observedAt={observedAt} />
+      </Panel>
+    );
+  });
+}
+
+const latest = (copy: Instantiation | null) => copy?.finished_at ?? copy?.started_at ?? "";
+
+/** One line, with the tables behind a button. */
+function FinishedCopy({ title, instantiation }: { title: string; instantiation: Instantiation }) {
+  const [opened, { toggle }] = useDisclosure(false);
+  return (
+    <Panel
+      flush
+      title={title}
+      aside={
+        <Group gap="sm">
+          <Text size="sm" c="dimmed" className="numeric">
+            Finished {formatTime(instantiation.finished_at)} ·{" "}
+            {asText(compactCount(instantiation.rows_copied, "rows"))} ·{" "}
+            {asText(bytes(instantiation.bytes_copied))}
+          </Text>
+          <Button variant="default" aria-expanded={opened} onClick={toggle}>
+            {opened ? "Hide tables" : `Show ${instantiation.tables.length} tables`}
+          </Button>
+        </Group>
+      }
+    >
+      {opened && <CopyTables tables={instantiation.tables} />}
+    </Panel>
+  );
+}

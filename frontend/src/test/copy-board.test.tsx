@@ -1,0 +1,89 @@
+// Copies: what runs comes first, what has finished is a line, and no time is told that nobody knows.
+import { screen, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { expect, it, vi } from "vitest";
+import type { Instantiation, TableProgress } from "@/api/types";
+import { CopyBoard } from "@/features/instantiation/copy-board";
+import { destination } from "./data";
+import { expectNoAxeViolations, renderUi } from "./render";
+
+vi.mock("uplot", () => ({ default: class {} }));
+
+const AT = "2026-11-21T00:00:05Z";
+
+function table(name: string, state: string): TableProgress {
+  return {
+    schema: "public",
+    table: name,
+    state,
+    rows_estimated: 1000,
+    rows_copied: 500,
+    bytes_copied: 5000,
+    ranges_total: 2,
+    ranges_copied: 1,
+    seconds: 10,
+    rows_per_second: 50,
+    bytes_per_second: 500,
+    seconds_left: 10,
+  };
+}
+
+function copy(values: Partial<Instantiation>): Instantiation {
+  return {
+    started_at: AT,
+    finished_at: null,
+    stage: "rows",
+    rows_estimated: 3000,
+    rows_copied: 1500,
+    bytes_copied: 15_000,
+    rows_per_second: 50,
+    bytes_per_second: 500,
+    rows_seconds_left: 30,
+    tables: [table("done", "REPLICATING"), table("next", "WAITING"), table("now", "COPYING")],
+    ...values,
+  };
+}
+
+it("puts running tables first, and says what is not known", async () => {
+  const one = destination({ instantiation: copy({}) });
+  renderUi(<CopyBoard destinations={[one]} observedAt={AT} finished={false} />);
+  const rows = within(screen.getByRole("table", { name: "Initial copy by table" })).getAllByRole("row");
+  expect(rows.slice(1).map((row) => row.textContent?.match(/public\.(\w+?)(?=[A-Z])/)?.[1])).toEqual([
+    "now",
+    "next",
+    "done",
+  ]);
+  expect(
+    screen.getByText("Indexes, constraints and foreign keys follow the rows.", { exact: false }),
+  ).toBeVisible();
+  await expectNoAxeViolations();
+});
+
+it("tells of indexes once all rows are there", () => {
+  const one = destination({ instantiation: copy({ stage: "indexes", rows_seconds_left: 0 }) });
+  renderUi(<CopyBoard destinations={[one]} observedAt={AT} finished={false} />);
+  expect(screen.getByText("all rows are there")).toBeVisible();
+  expect(screen.getByText(/are being built now. How long that takes is not known/)).toBeVisible();
+  expect(screen.queryByText("All rows in")).toBeNull();
+});
+
+it("folds finished copies to a line each, the latest first", async () => {
+  const early = destination({
+    id: "early",
+    database: { id: "d1", name: "early", address: "a" },
+    instantiation: copy({ stage: "finished", finished_at: "2026-11-21T00:01:00Z" }),
+  });
+  const late = destination({
+    id: "late",
+    database: { id: "d2", name: "late", address: "b" },
+    instantiation: copy({ stage: "finished", finished_at: "2026-11-21T00:02:00Z" }),
+  });
+  renderUi(<CopyBoard destinations={[early, late]} observedAt={AT} finished />);
+  expect(screen.getAllByRole("heading").map((heading) => heading.textContent)).toEqual([
+    "Initial copy of late",
+    "Initial copy of early",
+  ]);
+  expect(screen.queryByRole("table")).toBeNull();
+  await userEvent.click(screen.getAllByRole("button", { name: "Show 3 tables" })[0] as HTMLElement);
+  expect(screen.getByRole("table", { name: "Initial copy by table" })).toBeVisible();
+});
