@@ -44,6 +44,12 @@ export class StreamScreen {
     await expect(this.header(stream)).toContainText(phase, { timeout });
   }
 
+  /** Health says so from the request on; the phase once the queue is drained. */
+  async expectStopped(stream: string): Promise<void> {
+    await this.expectPhase(stream, "Stopped");
+    await expect(this.header(stream)).not.toContainText(/Replicating|Draining/, { timeout: 45_000 });
+  }
+
   async tab(name: RegExp): Promise<void> {
     await this.page.getByRole("tab", { name }).click();
   }

@@ -186,7 +186,7 @@ test("stopped, nothing arrives; started again, everything does", async ({ page }
   await stream.open(sales.stream);
   await stream.action("Stop").click();
   await stream.confirm("Stop").click();
-  await stream.expectPhase(sales.stream, "Stopped");
+  await stream.expectStopped(sales.stream);
   await expect(page.getByText("Healthy")).toBeHidden();
   await expect(stream.action("Stop")).toBeDisabled();
 

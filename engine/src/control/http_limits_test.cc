@@ -20,6 +20,13 @@ namespace asio = test_net::asio;
 constexpr const char* kToken = "0123456789abcdef0123456789abcdef";
 constexpr auto kAtOnce = 5s;  // a hundredth of it on an idle machine; an answer that waits for a slow peer takes longer
 
+// A sanitizer keeps freed memory for a while.
+#if defined(__has_feature)
+constexpr bool kFreedIsGone = !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer);
+#else
+constexpr bool kFreedIsGone = true;
+#endif
+
 uint64_t resident_bytes() {
   std::ifstream statm("/proc/self/statm");
   uint64_t total = 0;
@@ -115,7 +122,9 @@ TEST_F(HttpLimitsTest, ManyHeadersAreRefusedAndTakeNoMemory) {
     say(socket, head + "\r\n");
     EXPECT_TRUE(TestClient::rest_of(socket).starts_with("HTTP/1.1 431 "));
   }
-  EXPECT_LT(resident_bytes(), before + (uint64_t{16} << 20));
+  if (kFreedIsGone) {
+    EXPECT_LT(resident_bytes(), before + (uint64_t{16} << 20));
+  }
   std::string few = "GET /healthz HTTP/1.1\r\n";
   for (int i = 0; i < 65; ++i) few += "a:b\r\n";
   tcp::socket socket = client_->connect();
@@ -137,7 +146,9 @@ TEST_F(HttpLimitsTest, AStrangersBodyIsNotRead) {
   EXPECT_TRUE(TestClient::rest_of(socket).starts_with("HTTP/1.1 401 "));
   const uint64_t before = resident_bytes();
   EXPECT_EQ(TestClient(server_->port()).put("/v1/desired", std::string(16 << 20, ' ')).status, 401);
-  EXPECT_LT(resident_bytes(), before + (uint64_t{16} << 20));
+  if (kFreedIsGone) {
+    EXPECT_LT(resident_bytes(), before + (uint64_t{16} << 20));
+  }
   EXPECT_EQ(streams_.requests, 0u);
 }
 

@@ -61,7 +61,7 @@ TEST_F(SealTest, TheKeyIsTheEnginesAlone) {
   EXPECT_TRUE(Seal::open(folder_ / "key", true));
   EXPECT_EQ(Seal::open(folder_ / "missing", false).error().code, ErrorCode::state_directory_failed);
   EXPECT_FALSE(fs::exists(folder_ / "missing"));
-  for (const std::string wrong : {"", "0123", std::string(64, 'g').c_str()}) {
+  for (const std::string& wrong : {std::string{}, std::string{"0123"}, std::string(64, 'g')}) {
     ASSERT_TRUE(base::write_file_atomically(folder_ / "wrong", wrong, 0600));
     EXPECT_FALSE(Seal::open(folder_ / "wrong", true)) << wrong;
   }
