@@ -14,6 +14,7 @@ using base::ErrorCode;
 constexpr const char* kItems = "CREATE TABLE items (id int PRIMARY KEY, name text, amount bigint)";
 
 TEST(Apply, AppliesATransactionOfEachOperation) {
+  const base::UnixMicros started = base::SystemClock().unix_now();
   ApplyHarness h;
   h.run(kItems);
   h.describe("items");
@@ -37,6 +38,9 @@ TEST(Apply, AppliesATransactionOfEachOperation) {
   EXPECT_EQ(tables[0].inserts, 3U);
   EXPECT_EQ(tables[0].updates, 1U);
   EXPECT_EQ(tables[0].deletes, 1U);
+  ASSERT_TRUE(tables[0].last_change);
+  EXPECT_GE(tables[0].last_change->at_source, started);
+  EXPECT_GE(tables[0].last_change->at_destination, tables[0].last_change->at_source);
 }
 
 TEST(Apply, CommitsASingleTransactionAtOnce) {

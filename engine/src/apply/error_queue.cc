@@ -10,8 +10,8 @@
 #include "apply/applier/group_executor.h"
 #include "apply/applier/parking.h"
 #include "apply/frame_blocks.h"
+#include "apply/parked_frames.h"
 #include "apply/progress.h"
-#include "apply/ranges.h"
 
 namespace thalweg::apply {
 
@@ -48,6 +48,26 @@ std::vector<std::string> parse_array(std::string_view text) {
   }
   if (!item.empty()) items.push_back(std::move(item));
   return items;
+}
+
+const std::string kSelectParked =
+    "SELECT id, commit_lsn, xid, lcrs, tables, code, message, sqlstate, "
+    "to_char(parked_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') "
+    "FROM thalweg.error_queue WHERE stream_id = $1";
+
+constexpr std::string_view kIsRoot =
+    "(code <> 'parked_behind' OR commit_lsn = (SELECT min(commit_lsn) FROM thalweg.error_queue WHERE stream_id = $1))";
+
+ParkedTransaction read_entry(const pg::Rows& rows, size_t row) {
+  return {.id = rows.integer(row, 0),
+          .commit_lsn = base::parse_lsn(rows.text(row, 1)).value_or(base::Lsn{}),
+          .xid = {static_cast<uint32_t>(rows.integer(row, 2))},
+          .lcrs = static_cast<uint64_t>(rows.integer(row, 3)),
+          .tables = parse_array(rows.text(row, 4)),
+          .code = std::string(rows.text(row, 5)),
+          .message = std::string(rows.text(row, 6)),
+          .sqlstate = std::string(rows.text(row, 7)),
+          .parked_at = std::string(rows.text(row, 8))};
 }
 
 struct Entry {
@@ -119,6 +139,9 @@ class Execution {
   base::Result<void> execute(Entry& entry) {
     auto executed = load_and_execute(entry);
     entry.transaction.frames.clear();  // its memory is our pool's
+    if (!executed && is_about_data(executed.error().code) && !session_.broken()) {
+      THALWEG_TRY(note(entry.id, executed.error()));
+    }
     return executed;
   }
 
@@ -135,14 +158,28 @@ class Execution {
       }
     }
     executor_.reset();
-    if (!refusal) return std::unexpected(refusal.error());
-    if (!*refusal) return {};
-    base::Error error = final_error(**refusal, entry.transaction);
+    if (refusal && !*refusal) return {};
+    base::Error error = refusal ? final_error(**refusal, entry.transaction) : refusal.error();
     if (!session_.broken()) {
+      if (!refusal) THALWEG_TRY(session_.sync());  // what was sent before
       THALWEG_TRY(session_.run("ROLLBACK"));
       THALWEG_TRY(session_.sync());
     }
     return std::unexpected(std::move(error));
+  }
+
+  // The queue tells why it waits now: it may have been parked behind one that is gone.
+  base::Result<void> note(int64_t id, const base::Error& why) {
+    static constexpr std::array kTypes{base::TypeId{25}, base::TypeId{25}, base::TypeId{25}, base::TypeId{20}};
+    const std::string id_text = std::to_string(id);
+    const std::array parameters{pg::text_parameter(base::name_of(why.code)), pg::text_parameter(why.message),
+                                pg::text_parameter(why.sqlstate), pg::text_parameter(id_text)};
+    THALWEG_TRY(
+        session_.run(session_.prepared(
+                         "UPDATE thalweg.error_queue SET code = $1, message = $2, sqlstate = $3 WHERE id = $4", kTypes),
+                     parameters, {.rows = 0, .any = true}));
+    THALWEG_TRY(session_.sync());
+    return {};
   }
 
   base::Result<Refusal> forget(int64_t id) {
@@ -159,38 +196,25 @@ class Execution {
 
   base::Result<void> load_frames(Entry& entry) {
     session_.leave_pipeline();
-    const std::string id = std::to_string(entry.id);
     Block* fill = nullptr;
     tables_.release();
-    base::Result<void> loaded;
-    for (int chunk = 0;; ++chunk) {
-      auto rows = session_.connection().query(
-          "SELECT frames FROM thalweg.error_queue_chunk WHERE error_id = $1::bigint AND chunk = $2::integer",
-          {id, std::to_string(chunk)});
-      if (!rows) loaded = std::unexpected(rows.error());
-      if (!rows || rows->size() == 0) break;
-      loaded = take_frames(bytes_from_hex(rows->text(0, 0)), entry.transaction, fill);
-      if (!loaded) break;
-    }
+    auto loaded =
+        visit_parked_frames(session_.connection(), entry.id, [&](const lcr::FrameView& frame) -> base::Result<bool> {
+          THALWEG_TRY(take_frame(frame, entry.transaction, fill));
+          return true;
+        });
     if (fill != nullptr) pool_.drop(fill);
     return loaded;
   }
 
-  base::Result<void> take_frames(std::span<const std::byte> bytes, Transaction& transaction, Block*& fill) {
-    while (!bytes.empty()) {
-      THALWEG_ASSIGN(const auto frame, lcr::FrameView::decode(bytes));
-      bytes = bytes.subspan(frame.header().length);
-      if (frame.kind() != lcr::FrameKind::table) {
-        transaction.frames.append(pool_, fill, frame.bytes());
-        continue;
-      }
-      auto source = std::make_shared<metadata::SourceTable>();
-      THALWEG_ASSIGN(source->description, frame.table());
-      source->id = ++descriptions_;
-      source->quoted_name = pg::quote_table(source->description.schema_name, source->description.table_name);
-      THALWEG_TRY(tables_.load(source));
-      transaction.tables.add(source);
+  base::Result<void> take_frame(const lcr::FrameView& frame, Transaction& transaction, Block*& fill) {
+    if (frame.kind() != lcr::FrameKind::table) {
+      transaction.frames.append(pool_, fill, frame.bytes());
+      return {};
     }
+    THALWEG_ASSIGN(const auto source, described_table(frame, ++descriptions_));
+    THALWEG_TRY(tables_.load(source));
+    transaction.tables.add(source);
     return {};
   }
 
@@ -205,35 +229,39 @@ class Execution {
 
 }  // namespace
 
-base::Result<std::vector<ParkedTransaction>> list_parked(pg::Connection& connection, std::string_view stream_id) {
+base::Result<std::vector<ParkedTransaction>> list_parked(pg::Connection& connection, std::string_view stream_id,
+                                                         const ParkedPart& part) {
   std::vector<ParkedTransaction> parked;
   THALWEG_ASSIGN(const bool exists, queue_exists(connection));
   if (!exists) return parked;
-  THALWEG_ASSIGN(const pg::Rows rows,
-                 connection.query("SELECT id, commit_lsn, xid, lcrs, tables, code, message, sqlstate, "
-                                  "to_char(parked_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') "
-                                  "FROM thalweg.error_queue WHERE stream_id = $1 ORDER BY commit_lsn",
-                                  {stream_id}));
-  for (size_t row = 0; row < rows.size(); ++row) {
-    parked.push_back({.id = rows.integer(row, 0),
-                      .commit_lsn = base::parse_lsn(rows.text(row, 1)).value_or(base::Lsn{}),
-                      .xid = {static_cast<uint32_t>(rows.integer(row, 2))},
-                      .lcrs = static_cast<uint64_t>(rows.integer(row, 3)),
-                      .tables = parse_array(rows.text(row, 4)),
-                      .code = std::string(rows.text(row, 5)),
-                      .message = std::string(rows.text(row, 6)),
-                      .sqlstate = std::string(rows.text(row, 7)),
-                      .parked_at = std::string(rows.text(row, 8))});
-  }
+  const std::string which = part.roots_only ? fmt::format(" AND {}", kIsRoot) : "";
+  THALWEG_ASSIGN(
+      const pg::Rows rows,
+      connection.query(fmt::format("{}{} AND id > $2::bigint ORDER BY id LIMIT $3::bigint", kSelectParked, which),
+                       {stream_id, std::to_string(part.after), std::to_string(part.limit)}));
+  for (size_t row = 0; row < rows.size(); ++row) parked.push_back(read_entry(rows, row));
   return parked;
 }
 
-base::Result<uint64_t> count_parked(pg::Connection& connection, std::string_view stream_id) {
+base::Result<ParkedTransaction> find_parked(pg::Connection& connection, std::string_view stream_id, int64_t id) {
   THALWEG_ASSIGN(const bool exists, queue_exists(connection));
-  if (!exists) return 0;
+  if (!exists) return unknown(id);
   THALWEG_ASSIGN(const pg::Rows rows,
-                 connection.query("SELECT count(*) FROM thalweg.error_queue WHERE stream_id = $1", {stream_id}));
-  return static_cast<uint64_t>(rows.integer(0, 0));
+                 connection.query(kSelectParked + " AND id = $2::bigint", {stream_id, std::to_string(id)}));
+  if (rows.size() == 0) return unknown(id);
+  return read_entry(rows, 0);
+}
+
+base::Result<ParkedCounts> count_parked(pg::Connection& connection, std::string_view stream_id) {
+  THALWEG_ASSIGN(const bool exists, queue_exists(connection));
+  if (!exists) return ParkedCounts{};
+  THALWEG_ASSIGN(const pg::Rows rows,
+                 connection.query(fmt::format("SELECT count(*), count(*) FILTER (WHERE {}) FROM thalweg.error_queue "
+                                              "WHERE stream_id = $1",
+                                              kIsRoot),
+                                  {stream_id}));
+  return ParkedCounts{.total = static_cast<uint64_t>(rows.integer(0, 0)),
+                      .roots = static_cast<uint64_t>(rows.integer(0, 1))};
 }
 
 base::Result<void> remove_parked(pg::Connection& connection, std::string_view stream_id, int64_t id) {
@@ -246,7 +274,8 @@ base::Result<void> remove_parked(pg::Connection& connection, std::string_view st
   return {};
 }
 
-base::Result<void> execute_parked(pg::Connection connection, std::string_view stream_id, int64_t id) {
+base::Result<void> execute_parked(pg::Connection connection, std::string_view stream_id, int64_t id,
+                                  const ExecutionWatch& watch) {
   THALWEG_ASSIGN(const bool exists, queue_exists(connection));
   if (!exists) return unknown(id);
   THALWEG_TRY(ensure_schema(connection));  // of an engine that knew fewer columns
@@ -260,16 +289,26 @@ base::Result<void> execute_parked(pg::Connection connection, std::string_view st
     return base::fail(ErrorCode::parked_behind,
                       fmt::format("transaction {} waits behind an earlier one of the error queue", id));
   }
-  THALWEG_ASSIGN(auto session, DestinationSession::adopt(std::move(connection)));
-  Execution execution(session);
-  ParkedSet executed;
+  std::vector<Entry*> chain;
+  ParkedSet in_chain;
   for (auto at = first; at != entries.end(); ++at) {
     Entry& entry = **at;
     const bool follows =
-        at == first || (executed.shares(entry.transaction.hashes()) && !earlier.shares(entry.transaction.hashes()));
-    (follows ? executed : earlier).add(entry.transaction.hashes());
-    if (follows) THALWEG_TRY(execution.execute(entry));
+        at == first || (in_chain.shares(entry.transaction.hashes()) && !earlier.shares(entry.transaction.hashes()));
+    (follows ? in_chain : earlier).add(entry.transaction.hashes());
+    if (follows) chain.push_back(&entry);
   }
+  THALWEG_ASSIGN(auto session, DestinationSession::adopt(std::move(connection)));
+  Execution execution(session);
+  for (size_t executed = 0; executed < chain.size(); ++executed) {
+    if (watch.progress) watch.progress(executed, chain.size());
+    if (watch.abandon != nullptr && *watch.abandon) {
+      return base::fail(ErrorCode::engine_stopping,
+                        fmt::format("ended after {} of {} transactions", executed, chain.size()));
+    }
+    THALWEG_TRY(execution.execute(*chain[executed]));
+  }
+  if (watch.progress) watch.progress(chain.size(), chain.size());
   return {};
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,15 +29,41 @@ struct ParkedTransaction {
   std::string parked_at;  // RFC 3339, UTC
 };
 
-// Oldest commit first. An empty list when the schema thalweg does not exist.
-base::Result<std::vector<ParkedTransaction>> list_parked(pg::Connection& connection, std::string_view stream_id);
-// Number of parked transactions of the stream.
-base::Result<uint64_t> count_parked(pg::Connection& connection, std::string_view stream_id);
+inline constexpr uint64_t kParkedListMax = 1000;
+
+// A part of the queue: in the order of their parking those with a higher id than `after`.
+struct ParkedPart {
+  int64_t after = 0;
+  uint64_t limit = kParkedListMax;
+  // Without those that wait behind another one. The oldest of the queue waits for none, whatever it was parked with.
+  bool roots_only = false;
+};
+
+struct ParkedCounts {
+  uint64_t total = 0;
+  uint64_t roots = 0;
+};
+
+// Of whoever follows an execution.
+struct ExecutionWatch {
+  // Called with how many have been executed, of how many: at first, and after each.
+  std::function<void(uint64_t executed, uint64_t total)> progress;
+  // Once it is set, by anybody, the next one is not begun: engine_stopping. May be null.
+  const std::atomic<bool>* abandon = nullptr;
+};
+
+// An empty list when the schema thalweg does not exist.
+base::Result<std::vector<ParkedTransaction>> list_parked(pg::Connection& connection, std::string_view stream_id,
+                                                         const ParkedPart& part = {});
+// Fails with unknown_error_transaction when there is none of that id.
+base::Result<ParkedTransaction> find_parked(pg::Connection& connection, std::string_view stream_id, int64_t id);
+base::Result<ParkedCounts> count_parked(pg::Connection& connection, std::string_view stream_id);
 // Drops one for good. Fails with unknown_error_transaction when there is none of that id.
 base::Result<void> remove_parked(pg::Connection& connection, std::string_view stream_id, int64_t id);
 // Applies one, then every parked transaction behind it that shares a row with it, in commit order and in one
 // destination transaction each (taking the connection over for it), and takes them out of the queue in the same. Stops
-// at the first that fails again.
-base::Result<void> execute_parked(pg::Connection connection, std::string_view stream_id, int64_t id);
+// at the first that fails again, which then shows why it did.
+base::Result<void> execute_parked(pg::Connection connection, std::string_view stream_id, int64_t id,
+                                  const ExecutionWatch& watch = {});
 
 }  // namespace thalweg::apply

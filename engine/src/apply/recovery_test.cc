@@ -313,6 +313,10 @@ TEST(ErrorQueue, ParksWithDependantsAndExecutesAgain) {
   const auto behind = h.execute_error((*parked)[1].id);
   ASSERT_FALSE(behind);
   EXPECT_EQ(behind.error().code, ErrorCode::parked_behind);
+  EXPECT_EQ(list_parked(h.connection(), "teststream", {.roots_only = true})->size(), 1U);
+  const auto second = list_parked(h.connection(), "teststream", {.after = (*parked)[0].id, .limit = 1});
+  ASSERT_EQ(second->size(), 1U);
+  EXPECT_EQ((*second)[0].id, (*parked)[1].id);
   h.run("INSERT INTO items VALUES (5, 'here now', 0)");
   const auto executed = h.execute_error((*parked)[0].id);
   ASSERT_TRUE(executed) << executed.error().message;

@@ -24,6 +24,7 @@ constexpr size_t kNameBytesMax = 63;          // NAMEDATALEN - 1
 constexpr size_t kMarkerIdBytesMax = 64;
 constexpr size_t kMarkerLabelBytesMax = 400;
 constexpr size_t kPemBytesMax = 64 * 1024;
+constexpr uint64_t kParkedLimitMax = 1000;
 constexpr size_t kStreamIdBytesMax = 32;
 constexpr size_t kDestinationIdBytesMax = 16;
 
@@ -67,13 +68,38 @@ ApiAnswer no_such_path(const ApiRequest& request) {
   return failure_answer(ErrorCode::not_found, fmt::format("There is no {} {}", request.method, request.path));
 }
 
+bool parse_number(std::string_view text, auto& number) {
+  auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return problem == std::errc{} && end == text.data() + text.size();
+}
+
 base::Result<int64_t> parse_error_id(std::string_view text) {
   int64_t id = 0;
-  auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), id);
-  if (problem != std::errc{} || end != text.data() + text.size()) {
+  if (!parse_number(text, id)) {
     return base::fail(ErrorCode::invalid_request, "The error's id is not a number that fits");
   }
   return id;
+}
+
+// "after=17&limit=100&roots=1", each of them or none.
+base::Result<ParkedPart> parse_part(std::string_view query) {
+  ParkedPart part;
+  while (!query.empty()) {
+    const size_t end = std::min(query.find('&'), query.size());
+    const std::string_view pair = query.substr(0, end);
+    query.remove_prefix(std::min(end + 1, query.size()));
+    const std::string_view name = pair.substr(0, pair.find('='));
+    const std::string_view value = pair.substr(std::min(name.size() + 1, pair.size()));
+    if (name == "after" && parse_number(value, part.after)) continue;
+    if (name == "limit" && parse_number(value, part.limit) && part.limit > 0 && part.limit <= kParkedLimitMax) continue;
+    if (name == "roots" && value == "1") {
+      part.roots_only = true;
+      continue;
+    }
+    return base::fail(ErrorCode::invalid_request,
+                      fmt::format("The parameters are after (an id), limit (1 to {}) and roots=1", kParkedLimitMax));
+  }
+  return part;
 }
 
 bool is_id(std::string_view text, size_t bytes_max) {
@@ -174,17 +200,28 @@ ApiAnswer Api::dispatch_stream(const ApiRequest& request, std::string_view path)
 // `path`: behind /errors.
 ApiAnswer Api::dispatch_errors(const ApiRequest& request, const StreamTarget& target, std::string_view path) {
   if (path.empty() && request.method == "GET") {
-    auto errors = streams_.errors(target);
+    const auto part = parse_part(request.query);
+    if (!part) return failure_answer(part.error());
+    auto errors = streams_.errors(target, *part);
     return errors ? document_answer(errors_document(*errors)) : failure_answer(errors.error());
   }
   if (!path.starts_with('/')) return no_such_path(request);
   path.remove_prefix(1);
   const std::string_view number = take_part(path);
   const bool executes = path == "/execute" && request.method == "POST";
-  if (!executes && !(path.empty() && request.method == "DELETE")) return no_such_path(request);
+  const bool shows = path.empty() && request.method == "GET";
+  if (!executes && !shows && !(path.empty() && request.method == "DELETE")) return no_such_path(request);
   auto id = parse_error_id(number);
   if (!id) return failure_answer(id.error());
-  if (executes) return done_answer(streams_.execute_error(target, *id), 202);
+  if (shows) {
+    auto contents = streams_.error_contents(target, *id);
+    return contents ? document_answer(error_contents_document(*contents)) : failure_answer(contents.error());
+  }
+  if (executes) {
+    const auto state = streams_.execute_error(target, *id);
+    if (!state) return failure_answer(state.error());
+    return {.status = 202, .body = to_text({{"state", *state}})};
+  }
   return done_answer(streams_.drop_error(target, *id), 204);
 }
 

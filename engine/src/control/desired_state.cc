@@ -282,6 +282,22 @@ base::Result<void> read_tables(ObjectReader& parent, std::vector<TableRef>& out)
   return {};
 }
 
+base::Result<std::vector<std::string>> read_unknown(ObjectReader& parent, std::string_view member,
+                                                    std::set<std::string>& ids) {
+  const json* value = parent.member(member, false);
+  if (!value) return std::vector<std::string>();
+  const std::string pointer = parent.pointer(member);
+  const auto is_text = [](const json& one) { return one.is_string(); };
+  if (!value->is_array() || value->size() > kStreamsMax || !std::ranges::all_of(*value, is_text)) {
+    return std::unexpected(invalid_at(pointer, fmt::format("must be an array of at most {} ids", kStreamsMax)));
+  }
+  auto named = value->get<std::vector<std::string>>();
+  for (const std::string& id : named) {
+    if (!ids.insert(id).second) return std::unexpected(invalid_at(pointer, "names a stream twice"));
+  }
+  return named;
+}
+
 std::string_view name_of(DesiredStatus status) { return kStatusNames[static_cast<size_t>(status)]; }
 
 StreamDefinition branch_of(const StreamDefinition& stream, const DestinationDefinition& destination) {
@@ -307,9 +323,11 @@ base::Result<DesiredState> parse_desired(std::string_view text) {
   if (streams && (!streams->is_array() || streams->size() > kStreamsMax)) {
     reader.refuse("streams", fmt::format("must be an array of at most {} streams", kStreamsMax));
   }
+  std::set<std::string> ids;
+  THALWEG_ASSIGN(desired.kept, read_unknown(reader, "kept", ids));
+  THALWEG_ASSIGN(desired.dropped, read_unknown(reader, "dropped", ids));
   THALWEG_TRY(reader.finish());
 
-  std::set<std::string> ids;
   for (size_t i = 0; i < streams->size(); ++i) {
     std::string pointer = fmt::format("/streams/{}", i);
     THALWEG_ASSIGN(StreamDefinition stream, read_stream((*streams)[i], pointer));

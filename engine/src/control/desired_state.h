@@ -77,6 +77,10 @@ struct DesiredState {
   uint64_t revision = 0;
   base::Networks database_networks = {};  // where its databases may be; their conninfos know it
   std::vector<StreamDefinition> streams;
+  // Ids of streams that the engine has and whoever wrote the document does not know (a control plane whose store came
+  // back from an older backup): as they are, or DROPPED. The engine puts its own definitions in their place.
+  std::vector<std::string> kept = {};
+  std::vector<std::string> dropped = {};
 };
 
 inline constexpr size_t kDesiredBytesMax = 16 * 1024 * 1024;

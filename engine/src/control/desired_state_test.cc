@@ -176,6 +176,23 @@ TEST(Parameters, OnlyWhatIsNotLiveNeedsARestart) {
   EXPECT_TRUE(needs_restart(from, fixed));
 }
 
+TEST(DesiredState, NamesStreamsThatItsWriterDoesNotKnowOnce) {
+  json document = json::parse(contract("desired.example.json"));
+  document["kept"] = json::array({"aaaabbbb"});
+  document["dropped"] = json::array({"ccccdddd"});
+  const auto desired = parse_desired(document.dump());
+  ASSERT_TRUE(desired) << desired.error().message;
+  EXPECT_EQ(desired->kept, std::vector<std::string>{"aaaabbbb"});
+  EXPECT_EQ(desired->dropped, std::vector<std::string>{"ccccdddd"});
+  document["dropped"] = json::array({"aaaabbbb"});
+  ASSERT_FALSE(parse_desired(document.dump()));
+  EXPECT_EQ(parse_desired(document.dump()).error().message, "/dropped: names a stream twice");
+  document["dropped"] = json::array({desired->streams.front().id});
+  ASSERT_FALSE(parse_desired(document.dump()));
+  document["dropped"] = json::array({7});
+  ASSERT_FALSE(parse_desired(document.dump()));
+}
+
 TEST(DesiredState, DatabaseNetworksGoWithEachConninfo) {
   json document = json::parse(contract("desired.example.json"));
   document["database_networks"] = json::array({"10.0.0.0/8", "local"});

@@ -10,9 +10,19 @@ namespace {
 
 using nlohmann::json;
 
+json to_json(const std::optional<telemetry::LastChange>& change) {
+  if (!change) return nullptr;
+  return {{"at_source", rfc3339(change->at_source)}, {"at_destination", rfc3339(change->at_destination)}};
+}
+
 json table_json(const telemetry::TableSample& table) {
-  return {{"schema", table.schema_name}, {"table", table.table_name}, {"inserts", table.inserts},
-          {"updates", table.updates},    {"deletes", table.deletes},  {"truncates", table.truncates}};
+  return {{"schema", table.schema_name},
+          {"table", table.table_name},
+          {"inserts", table.inserts},
+          {"updates", table.updates},
+          {"deletes", table.deletes},
+          {"truncates", table.truncates},
+          {"last_change", to_json(table.last_change)}};
 }
 
 json optional_time(const std::optional<base::UnixMicros>& time) { return time ? json(rfc3339(*time)) : json(nullptr); }
@@ -26,6 +36,8 @@ json to_json(const TableCopyStatus& copy) {
           {"bytes_copied", copy.bytes_copied},
           {"ranges_total", copy.ranges_total},
           {"ranges_copied", copy.ranges_copied},
+          {"indexes_total", copy.indexes_total},
+          {"indexes_built", copy.indexes_built},
           {"seconds", copy.seconds}};
 }
 
@@ -285,22 +297,6 @@ json markers_document(const telemetry::MarkerTrail& trail) {
                       {"passages", std::move(passages)}});
   }
   return {{"placed", std::move(placed)}, {"stages", std::move(stages)}};
-}
-
-json errors_document(std::span<const ParkedTransactionView> errors) {
-  json list = json::array();
-  for (const ParkedTransactionView& parked : errors) {
-    list.push_back({{"id", parked.id},
-                    {"commit_lsn", base::to_string(parked.commit_lsn)},
-                    {"xid", parked.xid.value},
-                    {"lcrs", parked.lcrs},
-                    {"tables", parked.tables},
-                    {"code", parked.code},
-                    {"message", parked.message},
-                    {"sqlstate", parked.sqlstate},
-                    {"parked_at", parked.parked_at}});
-  }
-  return {{"errors", std::move(list)}};
 }
 
 json failure_document(const base::Error& error) {

@@ -22,7 +22,8 @@ nlohmann::json history_sample_document(const EngineStats& stats, std::span<const
 nlohmann::json transactions_document(const telemetry::TransactionSamples& transactions,
                                      std::chrono::steady_clock::time_point now);
 nlohmann::json markers_document(const telemetry::MarkerTrail& trail);
-nlohmann::json errors_document(std::span<const ParkedTransactionView> errors);
+nlohmann::json errors_document(const ParkedListView& list);
+nlohmann::json error_contents_document(const ParkedContentsView& opened);
 nlohmann::json failure_document(const base::Error& error);
 nlohmann::json to_json(const ReportedError& error);
 

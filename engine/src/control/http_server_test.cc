@@ -15,6 +15,8 @@
 namespace thalweg::control {
 namespace {
 
+constexpr telemetry::LastChange kLast{.at_source = {1}, .at_destination = {2}};
+
 using nlohmann::json;
 
 json contract(const std::string& name) {
@@ -51,15 +53,18 @@ class ExampleStreams final : public ManagedStreams {
     copying.instantiation = InstantiationStatus{.started_at = {1}, .finished_at = {}, .tables = {}, .warnings = {"w"}};
     copying.instantiation->tables.push_back({.table = {"public", "pgbench_accounts"}, .state = "COPYING"});
     copying.tables.push_back(
-        {.state = "COPYING", .changes = {.schema_name = "public", .table_name = "pgbench_accounts"}, .trouble = {}});
-    copying.tables.push_back({.state = "STOPPED",
-                              .changes = {.schema_name = "public", .table_name = "pgbench_history"},
-                              .trouble = TableTrouble{.kind = "PARTITIONS CHANGED",
-                                                      .reason = "r",
-                                                      .cure = "c",
-                                                      .since = {1},
-                                                      .renamed_to = {},
-                                                      .resolutions = {"copy"}}});
+        {.state = "COPYING",
+         .changes = {.schema_name = "public", .table_name = "pgbench_accounts", .last_change = kLast},
+         .trouble = {}});
+    copying.tables.push_back(
+        {.state = "STOPPED",
+         .changes = {.schema_name = "public", .table_name = "pgbench_history", .last_change = kLast},
+         .trouble = TableTrouble{.kind = "PARTITIONS CHANGED",
+                                 .reason = "r",
+                                 .cure = "c",
+                                 .since = {1},
+                                 .renamed_to = {},
+                                 .resolutions = {"copy"}}});
     StreamStatus aborted;
     aborted.id = "m5n6p7q8";
     aborted.status = "ABORTED";
@@ -71,11 +76,15 @@ class ExampleStreams final : public ManagedStreams {
     fanned.status = "ENABLED";
     fanned.phase = "REPLICATING";
     fanned.mode = "FAN-OUT";
-    fanned.tables.push_back({.state = "WAITING", .changes = {}, .trouble = {}});
+    fanned.tables.push_back({.state = "WAITING",
+                             .changes = {.schema_name = "public", .table_name = "t", .last_change = kLast},
+                             .trouble = {}});
     DestinationStatus& reports = fanned.destinations.emplace_back();
     reports.id = "reports";
     reports.error = aborted.error;
-    reports.tables.push_back({.state = "WAITING", .changes = {}, .trouble = {}});
+    reports.tables.push_back({.state = "WAITING",
+                              .changes = {.schema_name = "public", .table_name = "t", .last_change = kLast},
+                              .trouble = {}});
     return {copying, aborted, fanned};
   }
   EngineStats stats() const override {
@@ -85,7 +94,7 @@ class ExampleStreams final : public ManagedStreams {
       StreamStats one{
           .id = stream["id"].get<std::string>(), .components = {}, .latency = {{1024, 5}, {4096, 53}}, .tables = {}};
       for (const json& component : stream["components"]) one.components.push_back(sample(component));
-      one.tables.push_back({.schema_name = "public", .table_name = "pgbench_accounts"});
+      one.tables.push_back({.schema_name = "public", .table_name = "pgbench_accounts", .last_change = kLast});
       for (const json& destination : stream["destinations"]) {
         one.destinations.push_back({.id = destination["id"].get<std::string>(),
                                     .latency = {{1024, 5}},
@@ -97,17 +106,60 @@ class ExampleStreams final : public ManagedStreams {
     return out;
   }
   base::Result<void> retry(const StreamTarget& target) override { return known(target); }
-  base::Result<std::vector<ParkedTransactionView>> errors(const StreamTarget& target) override {
+  base::Result<ParkedListView> errors(const StreamTarget& target, const ParkedPart& part) override {
     THALWEG_TRY(known(target));
-    return std::vector<ParkedTransactionView>{{.id = 1,
-                                               .commit_lsn = {1},
-                                               .xid = {7},
-                                               .lcrs = 3,
-                                               .tables = {"public.t"},
-                                               .code = "apply_failed",
-                                               .message = "m",
-                                               .sqlstate = "23505",
-                                               .parked_at = "2026-11-21T00:00:00Z"}};
+    asked_part = part;
+    ParkedListView list;
+    list.errors.push_back({.id = 1,
+                           .commit_lsn = {1},
+                           .xid = {7},
+                           .lcrs = 3,
+                           .tables = {"public.t"},
+                           .code = "apply_failed",
+                           .message = "m",
+                           .sqlstate = "23505",
+                           .parked_at = "2026-11-21T00:00:00Z"});
+    list.total = 15'000;
+    list.roots = 1;
+    list.next_after = 1;
+    list.execution = {.error_id = 1,
+                      .state = "FAILED",
+                      .executed = 886,
+                      .total = 14'000,
+                      .started_at = {1},
+                      .finished_at = base::UnixMicros{2},
+                      .error = base::fail(base::ErrorCode::apply_conflict, "again").error()};
+    return list;
+  }
+  ParkedPart asked_part;
+  base::Result<ParkedContentsView> error_contents(const StreamTarget& target, int64_t error_id) override {
+    using telemetry::ShownValue;
+    THALWEG_TRY(known(target));
+    if (error_id == 404) return base::fail(base::ErrorCode::unknown_error_transaction, "none");
+    const auto text = [](std::string value) {
+      return ShownValue{.state = ShownValue::State::text, .text = value, .bytes = value.size(), .hash = 0};
+    };
+    ShownValue cut = text("beginning");
+    cut.bytes = 5000;
+    ShownValue other = cut;
+    other.hash = 1;
+    ParkedContentsView opened;
+    opened.error.id = error_id;
+    opened.contents.changes_total = 12;
+    telemetry::ShownChange& change = opened.contents.changes.emplace_back();
+    change.operation = "UPDATE";
+    change.schema_name = "public";
+    change.table_name = "t";
+    change.found_by = {"id"};
+    change.rows_found = 1;
+    change.columns.resize(2);
+    change.columns[0].name = "id";
+    change.columns[0].is_identity = true;
+    change.columns[0].wanted = change.columns[0].now = text("1");
+    change.columns[1].name = "big";
+    change.columns[1].wanted = cut;
+    change.columns[1].now = other;
+    return opened;
   }
   base::Result<telemetry::TransactionSamples> transactions(const std::string& stream) override {
     if (stream != "k3j2h1g4") return base::fail(base::ErrorCode::unknown_stream, "none");
@@ -129,7 +181,10 @@ class ExampleStreams final : public ManagedStreams {
     if (id == "taken") return base::fail(base::ErrorCode::marker_refused, "taken");
     return {};
   }
-  base::Result<void> execute_error(const StreamTarget& target, int64_t) override { return known(target); }
+  base::Result<std::string_view> execute_error(const StreamTarget& target, int64_t) override {
+    THALWEG_TRY(known(target));
+    return "RUNNING";
+  }
   base::Result<std::vector<RehearsalFinding>> rehearse(const RehearsalRequest& request) override {
     EXPECT_EQ(request.source_conninfo.text, "host=a");
     EXPECT_EQ(request.destination_conninfo.text, "host=b");
@@ -348,11 +403,29 @@ TEST_F(HttpServerTest, StreamActions) {
   EXPECT_EQ(client_->post("/v1/streams/k3j2h1g4/retry").status, 202);
   expect_failure(client_->post("/v1/streams/unknown1/retry"), 404, "unknown_stream");
   json errors = json::parse(client_->get("/v1/streams/k3j2h1g4/errors").body);
-  EXPECT_EQ(keys_of(errors), (std::set<std::string>{"/errors", "/errors/*/id", "/errors/*/commit_lsn", "/errors/*/xid",
-                                                    "/errors/*/lcrs", "/errors/*/tables", "/errors/*/code",
-                                                    "/errors/*/message", "/errors/*/sqlstate", "/errors/*/parked_at"}));
-  EXPECT_EQ(client_->post("/v1/streams/k3j2h1g4/errors/1/execute").status, 202);
+  EXPECT_EQ(keys_of(errors), keys_of(contract("errors.example.json")));
+  EXPECT_EQ(streams_.asked_part.limit, 100U);
+  EXPECT_EQ(client_->get("/v1/streams/k3j2h1g4/errors?after=17&limit=20&roots=1").status, 200);
+  EXPECT_EQ(streams_.asked_part.after, 17);
+  EXPECT_EQ(streams_.asked_part.limit, 20U);
+  EXPECT_TRUE(streams_.asked_part.roots_only);
+  for (const char* query : {"limit=0", "limit=1001", "after=x", "after", "roots=2", "other=1"}) {
+    expect_failure(client_->get(std::string("/v1/streams/k3j2h1g4/errors?") + query), 400, "invalid_request");
+  }
+  const auto executed = client_->post("/v1/streams/k3j2h1g4/errors/1/execute");
+  EXPECT_EQ(executed.status, 202);
+  EXPECT_EQ(json::parse(executed.body), json({{"state", "RUNNING"}}));
   EXPECT_EQ(client_->drop("/v1/streams/k3j2h1g4/errors/1").status, 204);
+  const json opened = json::parse(client_->get("/v1/streams/k3j2h1g4/errors/3").body);
+  EXPECT_EQ(keys_of(opened), keys_of(contract("error-contents.example.json")));
+  EXPECT_EQ(opened["error"]["id"], 3);
+  const json& columns = opened["changes"][0]["columns"];
+  EXPECT_EQ(columns[0]["wanted"], json({{"state", "text"}, {"text", "1"}, {"bytes", 1}, {"cut", false}}));
+  EXPECT_EQ(columns[0]["wanted_differs"], false);
+  EXPECT_EQ(columns[0]["before_differs"], nullptr) << "the change does not tell the old value";
+  EXPECT_EQ(columns[1]["wanted"]["cut"], true);
+  EXPECT_EQ(columns[1]["wanted_differs"], true) << "behind the cut";
+  expect_failure(client_->get("/v1/streams/k3j2h1g4/errors/404"), 404, "unknown_error_transaction");
   expect_failure(client_->drop("/v1/streams/k3j2h1g4/errors/404"), 404, "unknown_error_transaction");
   expect_failure(client_->drop("/v1/streams/k3j2h1g4/errors/99999999999999999999"), 400, "invalid_request");
 }

@@ -13,6 +13,7 @@
 #include "control/desired_state.h"
 #include "control/rehearsal.h"
 #include "telemetry/marker_log.h"
+#include "telemetry/parked_contents.h"
 #include "telemetry/sample.h"
 #include "telemetry/transaction_sample.h"
 
@@ -45,13 +46,15 @@ struct ReportedError {
 
 struct TableCopyStatus {
   TableRef table;
-  std::string_view state;      // WAITING, COPYING, COPIED
+  std::string_view state;      // WAITING, COPYING, INDEXING, COPIED
   int64_t rows_estimated = 0;  // the source's statistics, or a count
   int64_t rows_copied = 0;
   int64_t bytes_copied = 0;
   int64_t ranges_total = 0;
   int64_t ranges_copied = 0;
-  double seconds = 0;  // since the table's copy began, until it ended
+  int64_t indexes_total = 0;  // keys, constraints, indexes, foreign keys that the engine makes
+  int64_t indexes_built = 0;
+  double seconds = 0;  // since the table's copy began, until its rows were there
 };
 
 struct InstantiationStatus {
@@ -72,7 +75,7 @@ struct TableTrouble {
 };
 
 struct TableStatus {
-  std::string_view state;  // WAITING, COPYING, COPIED, REPLICATING, STOPPED
+  std::string_view state;  // WAITING, COPYING, INDEXING, COPIED, REPLICATING, STOPPED
   telemetry::TableSample changes;
   std::optional<TableTrouble> trouble;
 };
@@ -157,6 +160,38 @@ struct ParkedTransactionView {
   std::string parked_at;  // RFC 3339
 };
 
+// A part of the queue (apply/error_queue.h).
+struct ParkedPart {
+  int64_t after = 0;
+  uint64_t limit = 100;
+  bool roots_only = false;
+};
+
+// The execution of a parked transaction and of those behind it.
+struct ErrorExecutionStatus {
+  int64_t error_id = 0;
+  std::string_view state;  // RUNNING, DONE, FAILED
+  uint64_t executed = 0;
+  uint64_t total = 0;
+  base::UnixMicros started_at;
+  std::optional<base::UnixMicros> finished_at;
+  std::optional<base::Error> error;
+};
+
+struct ParkedListView {
+  std::vector<ParkedTransactionView> errors;
+  uint64_t total = 0;  // in the whole queue
+  uint64_t roots = 0;  // those that wait behind no other
+  std::optional<int64_t> next_after;
+  std::optional<ErrorExecutionStatus> execution;  // the last one
+};
+
+// One of them, opened.
+struct ParkedContentsView {
+  ParkedTransactionView error;
+  telemetry::ParkedContents contents;
+};
+
 // A stream, or one of its destinations.
 struct StreamTarget {
   std::string stream;
@@ -177,7 +212,9 @@ class ManagedStreams {
   // These fail with unknown_stream and unknown_destination; those of the error queue with destination_required where
   // the stream has several.
   virtual base::Result<void> retry(const StreamTarget& target) = 0;
-  virtual base::Result<std::vector<ParkedTransactionView>> errors(const StreamTarget& target) = 0;
+  virtual base::Result<ParkedListView> errors(const StreamTarget& target, const ParkedPart& part) = 0;
+  // One of them, opened: also fails with unknown_error_transaction.
+  virtual base::Result<ParkedContentsView> error_contents(const StreamTarget& target, int64_t error_id) = 0;
   // Of all destinations, where there are several. Fails with unknown_stream.
   virtual base::Result<telemetry::TransactionSamples> transactions(const std::string& stream) = 0;
   // Markers that this engine has placed, and what passed its components. Fails with unknown_stream.
@@ -185,7 +222,8 @@ class ManagedStreams {
   // Fails with unknown_stream and marker_refused.
   virtual base::Result<void> place_marker(const std::string& stream, const std::string& id,
                                           const std::string& label) = 0;
-  virtual base::Result<void> execute_error(const StreamTarget& target, int64_t error_id) = 0;
+  // "DONE", or "RUNNING": it goes on, and errors() tells how far it is. Also fails with database_busy.
+  virtual base::Result<std::string_view> execute_error(const StreamTarget& target, int64_t error_id) = 0;
   virtual base::Result<void> drop_error(const StreamTarget& target, int64_t error_id) = 0;
   // Tries the initial copy's statements without leaving anything behind; takes seconds. Fails with database_busy when
   // too many are under way, and with what keeps it from a database.

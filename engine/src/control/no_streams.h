@@ -17,9 +17,13 @@ class NoStreams final : public ManagedStreams {
   std::vector<StreamStatus> status() const override { return {}; }
   EngineStats stats() const override { return {}; }
   base::Result<void> retry(const StreamTarget&) override { return reached(); }
-  base::Result<std::vector<ParkedTransactionView>> errors(const StreamTarget&) override {
+  base::Result<ParkedListView> errors(const StreamTarget&, const ParkedPart&) override {
     ++requests;
-    return std::vector<ParkedTransactionView>{};
+    return ParkedListView{};
+  }
+  base::Result<ParkedContentsView> error_contents(const StreamTarget&, int64_t) override {
+    ++requests;
+    return ParkedContentsView{};
   }
   base::Result<telemetry::TransactionSamples> transactions(const std::string&) override {
     ++requests;
@@ -32,7 +36,10 @@ class NoStreams final : public ManagedStreams {
   base::Result<void> place_marker(const std::string&, const std::string&, const std::string&) override {
     return reached();
   }
-  base::Result<void> execute_error(const StreamTarget&, int64_t) override { return reached(); }
+  base::Result<std::string_view> execute_error(const StreamTarget&, int64_t) override {
+    ++requests;
+    return "DONE";
+  }
   base::Result<void> drop_error(const StreamTarget&, int64_t) override { return reached(); }
   base::Result<void> copy_table(const StreamTarget&, const TableRef&) override { return reached(); }
   base::Result<void> accept_table(const StreamTarget&, const TableRef&) override { return reached(); }

@@ -37,6 +37,7 @@ const std::array kSpecs = {
     ParameterSpec{"propagation_window_mb", false, &P::propagation_window_mb, 1, 4096},
     ParameterSpec{"copy_workers", false, &P::copy_workers, 1, 32},
     ParameterSpec{"copy_range_rows", false, &P::copy_range_rows, 1000, 1'000'000'000},
+    ParameterSpec{"copy_index_memory_mb", false, &P::copy_index_memory_mb, 1, 65'536},
     ParameterSpec{"initial_copy", false, &P::initial_copy},
 };
 

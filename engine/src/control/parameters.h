@@ -38,8 +38,11 @@ struct StreamParameters {
   // instantiation
   int64_t copy_workers = 2;
   int64_t copy_range_rows = 500'000;
+  int64_t copy_index_memory_mb = 256;
   bool initial_copy = true;
 
+  // Else a table's trouble stops the stream.
+  bool stops_tables() const { return on_table_trouble == "stop_table"; }
   bool operator==(const StreamParameters&) const = default;
 };
 

@@ -34,11 +34,12 @@ class Ticking final : public ManagedStreams {
     return out;
   }
   base::Result<void> retry(const StreamTarget&) override { return {}; }
-  base::Result<std::vector<ParkedTransactionView>> errors(const StreamTarget&) override { return {}; }
+  base::Result<ParkedListView> errors(const StreamTarget&, const ParkedPart&) override { return {}; }
+  base::Result<ParkedContentsView> error_contents(const StreamTarget&, int64_t) override { return {}; }
   base::Result<telemetry::TransactionSamples> transactions(const std::string&) override { return {}; }
   base::Result<telemetry::MarkerTrail> markers(const std::string&) override { return telemetry::MarkerTrail{}; }
   base::Result<void> place_marker(const std::string&, const std::string&, const std::string&) override { return {}; }
-  base::Result<void> execute_error(const StreamTarget&, int64_t) override { return {}; }
+  base::Result<std::string_view> execute_error(const StreamTarget&, int64_t) override { return {}; }
   base::Result<void> drop_error(const StreamTarget&, int64_t) override { return {}; }
   base::Result<std::vector<RehearsalFinding>> rehearse(const RehearsalRequest&) override {
     return std::vector<RehearsalFinding>{};

@@ -226,7 +226,7 @@ void Branch::run() {
       // A table's trouble shows in many ways; the next start stops the table, if that is what is wanted.
       options_.tables->look_now(kLookPatience);
       const auto trouble = unresolved_trouble();
-      if (!trouble || !stops_tables()) give_up_or_wait(trouble.value_or(ran.error()));
+      if (!trouble || !options_.definition.parameters.stops_tables()) give_up_or_wait(trouble.value_or(ran.error()));
     } else if (!ran) {
       give_up_or_wait(ran.error());
     }

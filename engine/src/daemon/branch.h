@@ -99,7 +99,6 @@ class Branch {
   base::Result<void> go_live(const StartedDestination& started);
   base::Result<void> watch(base::Lsn until);
   base::Result<void> check_reach(base::Lsn low_watermark) const;
-  bool stops_tables() const { return options_.definition.parameters.on_table_trouble == "stop_table"; }
   std::optional<base::Error> unresolved_trouble() const;
   base::Result<void> open_logs(base::Lsn from);
   base::Result<void> find_logs();

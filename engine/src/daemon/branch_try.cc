@@ -148,7 +148,7 @@ base::Result<void> Branch::watch(Lsn until) {
     if (auto failed = consumer_->failure()) return std::unexpected(*failed);
     if (start_over_) return {};
     if (auto trouble = unresolved_trouble()) {
-      if (stops_tables()) return {};  // the next start does it
+      if (options_.definition.parameters.stops_tables()) return {};  // the next start does it
       return std::unexpected(std::move(*trouble));
     }
     const Lsn confirmed{consumer_->confirmed().load(std::memory_order_acquire)};

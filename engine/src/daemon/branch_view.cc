@@ -154,7 +154,7 @@ void Branch::add_to(control::StreamStats& stats) const {
     stats.components.push_back(std::move(component));
   }
   add_buckets(stats.latency, own.latency);
-  for (const telemetry::TableSample& table : own.tables) add_changes(stats.tables, table);
+  for (const telemetry::TableSample& table : own.tables) telemetry::add_table(stats.tables, table);
   stats.error_queue_transactions += own.error_queue_transactions;
   stats.destinations.push_back({.id = options_.id,
                                 .latency = std::move(own.latency),

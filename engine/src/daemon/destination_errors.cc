@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "apply/error_queue.h"
+#include "apply/parked_contents.h"
 #include "pg/connection.h"
 
 namespace thalweg::daemon {
@@ -20,29 +21,52 @@ control::ParkedTransactionView to_view(apply::ParkedTransaction parked) {
           .parked_at = std::move(parked.parked_at)};
 }
 
-base::Result<pg::Connection> connect(const control::StreamDefinition& definition) {
+base::Result<pg::Connection> connect(const control::StreamDefinition& definition,
+                                     const std::atomic<bool>* abandon = nullptr) {
   if (definition.send_to) {
     return base::fail(base::ErrorCode::unknown_error_transaction,
                       "The stream's error queue is with the engine that applies: " + definition.send_to->engine);
   }
   pg::ConnectOptions options;
   options.application_name = "thalweg error queue " + definition.id;
+  options.abandon = abandon;
   return pg::Connection::open(definition.destination.conninfo, options);
 }
 
 }  // namespace
 
-base::Result<std::vector<control::ParkedTransactionView>> parked_errors(const control::StreamDefinition& definition) {
+base::Result<control::ParkedListView> parked_errors(const control::StreamDefinition& definition,
+                                                    const control::ParkedPart& part) {
   THALWEG_ASSIGN(pg::Connection connection, connect(definition));
-  THALWEG_ASSIGN(std::vector<apply::ParkedTransaction> parked, apply::list_parked(connection, definition.id));
-  std::vector<control::ParkedTransactionView> out;
-  for (apply::ParkedTransaction& one : parked) out.push_back(to_view(std::move(one)));
-  return out;
+  // One more than wanted: whether there are more.
+  THALWEG_ASSIGN(std::vector<apply::ParkedTransaction> parked,
+                 apply::list_parked(connection, definition.id,
+                                    {.after = part.after, .limit = part.limit + 1, .roots_only = part.roots_only}));
+  THALWEG_ASSIGN(const apply::ParkedCounts counts, apply::count_parked(connection, definition.id));
+  control::ParkedListView list{
+      .errors = {}, .total = counts.total, .roots = counts.roots, .next_after = {}, .execution = {}};
+  for (apply::ParkedTransaction& one : parked) {
+    if (list.errors.size() == part.limit) {
+      list.next_after = list.errors.back().id;
+      break;
+    }
+    list.errors.push_back(to_view(std::move(one)));
+  }
+  return list;
 }
 
-base::Result<void> execute_parked_error(const control::StreamDefinition& definition, int64_t error_id) {
+base::Result<control::ParkedContentsView> parked_error_contents(const control::StreamDefinition& definition,
+                                                                int64_t error_id) {
   THALWEG_ASSIGN(pg::Connection connection, connect(definition));
-  return apply::execute_parked(std::move(connection), definition.id, error_id);
+  THALWEG_ASSIGN(apply::ParkedTransaction parked, apply::find_parked(connection, definition.id, error_id));
+  THALWEG_ASSIGN(telemetry::ParkedContents contents, apply::read_parked(connection, definition.id, error_id));
+  return control::ParkedContentsView{.error = to_view(std::move(parked)), .contents = std::move(contents)};
+}
+
+base::Result<void> execute_parked_error(const control::StreamDefinition& definition, int64_t error_id,
+                                        const apply::ExecutionWatch& watch) {
+  THALWEG_ASSIGN(pg::Connection connection, connect(definition, watch.abandon));
+  return apply::execute_parked(std::move(connection), definition.id, error_id, watch);
 }
 
 base::Result<void> remove_parked_error(const control::StreamDefinition& definition, int64_t error_id) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "apply/error_queue.h"
 #include "base/error.h"
 #include "control/desired_state.h"
 #include "control/managed_streams.h"
@@ -12,8 +13,13 @@
 
 namespace thalweg::daemon {
 
-base::Result<std::vector<control::ParkedTransactionView>> parked_errors(const control::StreamDefinition& definition);
-base::Result<void> execute_parked_error(const control::StreamDefinition& definition, int64_t error_id);
+// Without an execution.
+base::Result<control::ParkedListView> parked_errors(const control::StreamDefinition& definition,
+                                                    const control::ParkedPart& part);
+base::Result<control::ParkedContentsView> parked_error_contents(const control::StreamDefinition& definition,
+                                                                int64_t error_id);
+base::Result<void> execute_parked_error(const control::StreamDefinition& definition, int64_t error_id,
+                                        const apply::ExecutionWatch& watch = {});
 base::Result<void> remove_parked_error(const control::StreamDefinition& definition, int64_t error_id);
 
 }  // namespace thalweg::daemon

@@ -150,8 +150,24 @@ base::Result<void> Engine::check_successor(const DesiredState& next) const {
   return {};
 }
 
+void Engine::add_unknown(DesiredState& desired) const {
+  std::lock_guard lock(mutex_);
+  for (const auto* ids : {&desired.kept, &desired.dropped}) {
+    for (const std::string& id : *ids) {
+      const auto found = streams_.find(id);
+      if (found == streams_.end()) continue;  // it is gone, as whoever asks wants in the end
+      StreamDefinition own = found->second->desired();
+      if (ids == &desired.dropped) own.status = control::DesiredStatus::dropped;
+      desired.streams.push_back(std::move(own));
+    }
+  }
+  desired.kept.clear();
+  desired.dropped.clear();
+}
+
 base::Result<void> Engine::put_desired(DesiredState desired) {
   std::lock_guard one_at_a_time(put_mutex_);
+  add_unknown(desired);
   THALWEG_TRY(check_successor(desired));
   if (auto stored = write_desired(control::serialise(desired)); !stored) {
     stored.error().message =
@@ -274,9 +290,16 @@ base::Result<void> Engine::retry(const control::StreamTarget& target) {
   return stream->retry(target.destination);
 }
 
-base::Result<std::vector<control::ParkedTransactionView>> Engine::errors(const control::StreamTarget& target) {
+base::Result<control::ParkedListView> Engine::errors(const control::StreamTarget& target,
+                                                     const control::ParkedPart& part) {
   THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));
-  return stream->errors(target.destination);
+  return stream->errors(target.destination, part);
+}
+
+base::Result<control::ParkedContentsView> Engine::error_contents(const control::StreamTarget& target,
+                                                                 int64_t error_id) {
+  THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));
+  return stream->error_contents(target.destination, error_id);
 }
 
 base::Result<telemetry::TransactionSamples> Engine::transactions(const std::string& stream) {
@@ -294,7 +317,7 @@ base::Result<void> Engine::place_marker(const std::string& stream, const std::st
   return found->place_marker(id, label);
 }
 
-base::Result<void> Engine::execute_error(const control::StreamTarget& target, int64_t error_id) {
+base::Result<std::string_view> Engine::execute_error(const control::StreamTarget& target, int64_t error_id) {
   THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));
   return stream->execute_error(target.destination, error_id);
 }

@@ -38,11 +38,14 @@ class Engine final : public control::ManagedStreams {
   std::vector<control::StreamStatus> status() const override;
   control::EngineStats stats() const override;
   base::Result<void> retry(const control::StreamTarget& target) override;
-  base::Result<std::vector<control::ParkedTransactionView>> errors(const control::StreamTarget& target) override;
+  base::Result<control::ParkedListView> errors(const control::StreamTarget& target,
+                                               const control::ParkedPart& part) override;
   base::Result<telemetry::TransactionSamples> transactions(const std::string& stream) override;
   base::Result<telemetry::MarkerTrail> markers(const std::string& stream) override;
   base::Result<void> place_marker(const std::string& stream, const std::string& id, const std::string& label) override;
-  base::Result<void> execute_error(const control::StreamTarget& target, int64_t error_id) override;
+  base::Result<control::ParkedContentsView> error_contents(const control::StreamTarget& target,
+                                                           int64_t error_id) override;
+  base::Result<std::string_view> execute_error(const control::StreamTarget& target, int64_t error_id) override;
   base::Result<void> drop_error(const control::StreamTarget& target, int64_t error_id) override;
   base::Result<std::vector<control::RehearsalFinding>> rehearse(const control::RehearsalRequest& request) override;
   base::Result<void> copy_table(const control::StreamTarget& target, const control::TableRef& table) override;
@@ -55,6 +58,7 @@ class Engine final : public control::ManagedStreams {
   std::filesystem::path desired_file() const { return state_directory_ / "desired.json"; }
   base::Result<void> read_desired(const std::filesystem::path& key_file);
   base::Result<void> write_desired(std::string_view text) const;
+  void add_unknown(control::DesiredState& desired) const;
   base::Result<void> check_successor(const control::DesiredState& next) const;
   void reconcile(const control::DesiredState& desired);
   base::Result<std::shared_ptr<Stream>> find(std::string_view stream_id) const;

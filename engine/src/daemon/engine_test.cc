@@ -122,6 +122,24 @@ class EngineTest : public testing::Test {
   std::unique_ptr<Engine> engine_;
 };
 
+TEST_F(EngineTest, AStreamThatIsOnlyNamedGoesOnAsItWasUntilItIsDropped) {
+  ASSERT_TRUE(put());
+  wait_for_phase("REPLICATING");
+  EXPECT_FALSE(engine_->put_desired({.revision = ++revision_, .streams = {}})) << "it is not DROPPED";
+  ASSERT_TRUE(engine_->put_desired({.revision = ++revision_, .streams = {}, .kept = {definition_.id}}));
+  run(*source_, "INSERT INTO t VALUES (1000, 'kept')");
+  wait_for_equality();
+  engine_.reset();
+  start();
+  run(*source_, "INSERT INTO t VALUES (1001, 'after a restart')");
+  wait_for_equality();
+  ASSERT_TRUE(engine_->put_desired({.revision = ++revision_, .streams = {}, .dropped = {definition_.id}}));
+  wait_for_status("DROPPED");
+  EXPECT_EQ(slots(), "0");
+  ASSERT_TRUE(engine_->put_desired({.revision = ++revision_, .streams = {}, .dropped = {"neverhere"}}));
+  EXPECT_TRUE(engine_->status().empty());
+}
+
 TEST_F(EngineTest, AStreamLivesFromItsCopyToItsDrop) {
   ASSERT_TRUE(put());
   wait_for_phase("REPLICATING");

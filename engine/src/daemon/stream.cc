@@ -104,23 +104,27 @@ base::Result<void> Stream::retry(const std::string& destination) {
   }
   std::lock_guard lock(mutex_);
   if (status_ != "ABORTED" && !retry_at_) return {};  // it works, or is already trying
+  clear_memory();  // what was accepted holds after a crash, too: the next engine would leave the stream ABORTED
   retry_asked_ = true;
   has_news_ = true;
   changed_.notify_all();
   return {};
 }
 
+void Stream::clear_memory() {
+  if (auto cleared = memory_.clear(); !cleared)
+    base::log_error("stream_memory_failed", cleared.error(), {{"stream", id_}});
+}
+
 void Stream::request_stop() {
   std::lock_guard lock(mutex_);
   stopping_ = true;
   interrupt_ = true;
+  executions_.abandon();
   changed_.notify_all();
 }
 
-void Stream::forget() {
-  if (auto cleared = memory_.clear(); !cleared)
-    base::log_error("stream_memory_failed", cleared.error(), {{"stream", id_}});
-}
+void Stream::forget() { clear_memory(); }
 
 StreamDefinition Stream::desired() const {
   std::lock_guard lock(mutex_);
@@ -163,7 +167,7 @@ void Stream::supervise() {
     if (definition.status == DesiredStatus::dropped) {
       be_dropped(definition);
     } else {
-      remember_fresh_start(definition);
+      remember_fresh_start();
       if (definition.status == DesiredStatus::enabled) {
         be_enabled();
       } else {
@@ -175,9 +179,8 @@ void Stream::supervise() {
 }
 
 // What was remembered belongs to a definition, or to an error, that is history now.
-void Stream::remember_fresh_start(const StreamDefinition& definition) {
-  if (auto cleared = memory_.clear(); !cleared)
-    base::log_error("stream_memory_failed", cleared.error(), {{"stream", definition.id}});
+void Stream::remember_fresh_start() {
+  clear_memory();
   clear_error();
   backoff_.reset();
   in_use_since_.reset();
@@ -207,7 +210,7 @@ void Stream::be_enabled() {
       // A table's trouble shows in many ways; the next start stops the table, if that is what is wanted.
       watch_of("").look_now(kLookPatience);
       const auto trouble = watch_of("").unresolved();
-      if (trouble && definition.parameters.on_table_trouble == "stop_table") continue;
+      if (trouble && definition.parameters.stops_tables()) continue;
       return abort_with(definition, trouble.value_or(error));
     }
     wait_to_retry(error);
@@ -300,7 +303,7 @@ base::Result<void> Stream::watch(const StreamDefinition& definition, base::Lsn c
     if (auto failed = pipeline_->failure()) return std::unexpected(*failed);
     observe_pipeline();
     if (auto trouble = watch_of("").unresolved()) {
-      if (definition.parameters.on_table_trouble == "stop_table") return {};  // the next start does it
+      if (definition.parameters.stops_tables()) return {};  // the next start does it
       return std::unexpected(std::move(*trouble));
     }
     const base::Lsn applied = pipeline_->positions().applied;

@@ -17,6 +17,7 @@
 #include "control/desired_state.h"
 #include "control/managed_streams.h"
 #include "daemon/backoff.h"
+#include "daemon/error_executions.h"
 #include "daemon/fan_out.h"
 #include "daemon/pipeline.h"
 #include "daemon/stream_memory.h"
@@ -51,12 +52,14 @@ class Stream {
 
   const std::string& id() const { return id_; }
   control::StreamStatus status() const;
+  control::StreamDefinition desired() const;
   control::StreamStats stats() const;
   telemetry::TransactionSamples transactions() const;  // of all destinations
   telemetry::MarkerTrail markers() const;
   base::Result<void> place_marker(const std::string& id, const std::string& label);
-  base::Result<std::vector<control::ParkedTransactionView>> errors(const std::string& destination) const;
-  base::Result<void> execute_error(const std::string& destination, int64_t error_id);
+  base::Result<control::ParkedListView> errors(const std::string& destination, const control::ParkedPart& part) const;
+  base::Result<control::ParkedContentsView> error_contents(const std::string& destination, int64_t error_id) const;
+  base::Result<std::string_view> execute_error(const std::string& destination, int64_t error_id);
   base::Result<void> drop_error(const std::string& destination, int64_t error_id);
   base::Result<void> copy_table(const std::string& destination, const control::TableRef& table);
   base::Result<void> accept_table(const std::string& destination, const control::TableRef& table);
@@ -74,7 +77,7 @@ class Stream {
   void stop_pipeline(bool drain);
   void wait_to_retry(const base::Error& error);
   void abort_with(const control::StreamDefinition& definition, const base::Error& error);
-  void remember_fresh_start(const control::StreamDefinition& definition);
+  void remember_fresh_start();
   bool heals_by_itself(const control::StreamDefinition& definition, const base::Error& error);
 
   void observe(std::string_view status, std::string_view phase);
@@ -84,7 +87,7 @@ class Stream {
   void watch_tables(const control::StreamDefinition& definition);
   TableWatch& watch_of(const std::string& destination) const;
   void start_over(const std::string& destination);
-  control::StreamDefinition desired() const;
+  void clear_memory();
   // Whether the supervisor should leave what it does: the engine stops, or something that needs it is desired.
   bool is_interrupted() const { return interrupt_; }
   StartContext start_context(const control::StreamDefinition& definition);
@@ -122,6 +125,8 @@ class Stream {
   std::unique_ptr<Pipeline> pipeline_;
   std::unique_ptr<FanOut> fan_out_;         // instead, where there are several destinations
   std::atomic<uint64_t> error_changes_{0};  // of the error queue, by an operator. Writer: anybody. Reader: supervisor
+
+  ErrorExecutions executions_{clock_};
 
   // By destination, empty for the only one; they stay until the stream goes. `watches_lock_` guards the map.
   mutable std::mutex watches_lock_;

@@ -17,7 +17,8 @@ struct RememberedStatus {
   uint64_t fingerprint = 0;  // of the definition to which this applies
 };
 
-// One small file per stream in the state directory. Owner: the stream's supervisor.
+// One small file per stream in the state directory. Owner: the stream's supervisor; whoever asks for another try clears
+// it, too, while the supervisor waits.
 class StreamMemory {
  public:
   StreamMemory(std::filesystem::path folder, std::string stream_id);

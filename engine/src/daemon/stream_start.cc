@@ -26,9 +26,10 @@ instantiation::InstantiationOptions instantiation_options(const StreamDefinition
   options.destination_conninfo = definition.destination.conninfo;
   options.publication = publication_name(definition.id);
   for (const control::TableRef& table : definition.tables) options.tables.push_back({table.schema, table.table});
-  options.stops_tables = definition.parameters.on_table_trouble == "stop_table";
+  options.stops_tables = definition.parameters.stops_tables();
   options.copy_workers = static_cast<int>(definition.parameters.copy_workers);
   options.copy_range_rows = definition.parameters.copy_range_rows;
+  options.copy_index_memory_mb = definition.parameters.copy_index_memory_mb;
   options.initial_copy = definition.parameters.initial_copy;
   return options;
 }

@@ -15,6 +15,8 @@ control::InstantiationStatus to_status(const instantiation::ProgressReport& repo
                           .bytes_copied = table.bytes_copied,
                           .ranges_total = table.ranges_total,
                           .ranges_copied = table.ranges_copied,
+                          .indexes_total = table.indexes_total,
+                          .indexes_built = table.indexes_built,
                           .seconds = table.seconds});
   }
   return out;
@@ -24,19 +26,6 @@ std::string_view mode_of(const control::StreamDefinition& definition) {
   if (definition.fans_out()) return "FAN-OUT";
   if (definition.send_to) return "CAPTURE AND PROPAGATION";
   return definition.receive_from ? "PROPAGATION AND APPLY" : "COMBINED CAPTURE AND APPLY";
-}
-
-void add_changes(std::vector<telemetry::TableSample>& to, const telemetry::TableSample& more) {
-  const auto found = std::ranges::find_if(
-      to, [&](const auto& one) { return one.schema_name == more.schema_name && one.table_name == more.table_name; });
-  if (found == to.end()) {
-    to.push_back(more);
-    return;
-  }
-  found->inserts += more.inserts;
-  found->updates += more.updates;
-  found->deletes += more.deletes;
-  found->truncates += more.truncates;
 }
 
 std::vector<control::TableStatus> table_statuses(std::span<const control::TableRef> tables,

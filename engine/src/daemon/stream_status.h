@@ -15,9 +15,6 @@ namespace thalweg::daemon {
 control::InstantiationStatus to_status(const instantiation::ProgressReport& report);
 std::string_view mode_of(const control::StreamDefinition& definition);
 
-// Adds a table's changes to those of the same table.
-void add_changes(std::vector<telemetry::TableSample>& to, const telemetry::TableSample& more);
-
 std::vector<control::TableStatus> table_statuses(std::span<const control::TableRef> tables,
                                                  std::span<const telemetry::TableSample> changes,
                                                  const instantiation::ProgressReport& copied, bool running);

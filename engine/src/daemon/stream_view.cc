@@ -43,7 +43,7 @@ control::StreamStatus Stream::status() const {
     for (const control::DestinationStatus& one : out.destinations) {
       for (const control::TableStatus& table : one.tables) {
         running = running || table.state == "REPLICATING";
-        add_changes(changes, table.changes);
+        telemetry::add_table(changes, table.changes);
       }
     }
   }
@@ -137,18 +137,26 @@ control::StreamDefinition Stream::desired_of(const std::string& destination) con
   return found == definition.destinations.end() ? definition : control::branch_of(definition, *found);
 }
 
-base::Result<std::vector<control::ParkedTransactionView>> Stream::errors(const std::string& destination) const {
+base::Result<control::ParkedListView> Stream::errors(const std::string& destination,
+                                                     const control::ParkedPart& part) const {
   THALWEG_TRY(check_destination(destination));
-  return parked_errors(desired_of(destination));
+  THALWEG_ASSIGN(control::ParkedListView list, parked_errors(desired_of(destination), part));
+  list.execution = executions_.status(destination);
+  return list;
+}
+
+base::Result<control::ParkedContentsView> Stream::error_contents(const std::string& destination,
+                                                                 int64_t error_id) const {
+  THALWEG_TRY(check_destination(destination));
+  return parked_error_contents(desired_of(destination), error_id);
 }
 
 // Its statements may wait for somebody's lock at the destination for as long as that lasts: nothing of the stream is
 // held meanwhile.
-base::Result<void> Stream::execute_error(const std::string& destination, int64_t error_id) {
+base::Result<std::string_view> Stream::execute_error(const std::string& destination, int64_t error_id) {
   THALWEG_TRY(check_destination(destination));
-  auto executed = execute_parked_error(desired_of(destination), error_id);
-  note_errors_changed(destination);
-  return executed;
+  return executions_.execute(destination, desired_of(destination), error_id,
+                             [this, destination] { note_errors_changed(destination); });
 }
 
 base::Result<void> Stream::drop_error(const std::string& destination, int64_t error_id) {
@@ -182,6 +190,7 @@ void Stream::start_over(const std::string& destination) {
   }
   std::lock_guard lock(mutex_);
   if (desired_.status != control::DesiredStatus::enabled) return;
+  clear_memory();
   interrupt_ = true;
   has_news_ = true;
   retry_asked_ = true;

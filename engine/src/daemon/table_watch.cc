@@ -162,6 +162,8 @@ base::Result<void> TableWatch::read_records(const StreamDefinition& definition) 
       if (std::ranges::find(definition.tables, ref) != definition.tables.end()) records.emplace(record.table, record);
     }
   }
+  std::lock_guard lock(mutex_);
+  instantiation::keep_passing_troubles(records, shown_);
   records_ = std::move(records);
   return {};
 }

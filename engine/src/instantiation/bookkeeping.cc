@@ -184,11 +184,19 @@ base::Result<std::vector<RangeRecord>> Bookkeeping::ranges() {
   return records;
 }
 
-base::Result<void> Bookkeeping::add_table(const TableName& table, bool created, const TableIdentity& identity) {
+base::Result<void> Bookkeeping::add_tables(const std::vector<NewTable>& tables) {
+  json added = json::array();
+  for (const NewTable& one : tables) {
+    added.push_back({{"schema", one.table.schema},
+                     {"name", one.table.name},
+                     {"created", one.created},
+                     {"identity", instantiation::to_json(one.identity)}});
+  }
   return done(connection_.query(
       "INSERT INTO thalweg.stream_table (stream_id, schema_name, table_name, created, identity) "
-      "VALUES ($1, $2, $3, $4::boolean, $5::jsonb)",
-      {stream_id_, table.schema, table.name, created ? "true" : "false", instantiation::to_json(identity)}));
+      "SELECT $1, t.schema, t.name, t.created, t.identity::jsonb "
+      "FROM jsonb_to_recordset($2::jsonb) AS t(schema text, name text, created boolean, identity text)",
+      {stream_id_, added.dump()}));
 }
 
 base::Result<void> Bookkeeping::update(const TableName& table, std::string_view set, std::string_view value) {
@@ -252,21 +260,29 @@ base::Result<void> Bookkeeping::remove_table(const TableName& table) {
   return {};
 }
 
-base::Result<void> Bookkeeping::plan_table(const TableName& table, int64_t rows_estimated,
-                                           const std::vector<KeyRange>& ranges) {
-  // One statement, hence one transaction: a plan is there whole or not at all.
-  json plan = json::array();
-  for (const KeyRange& range : ranges) {
-    plan.push_back({{"lower", range.lower ? json(*range.lower) : json(nullptr)},
-                    {"upper", range.upper ? json(*range.upper) : json(nullptr)}});
+base::Result<void> Bookkeeping::plan_tables(const std::vector<TablePlan>& plans) {
+  // One statement, hence one transaction: a table's plan is there whole or not at all.
+  json planned = json::array();
+  for (const TablePlan& plan : plans) {
+    json ranges = json::array();
+    for (const KeyRange& range : plan.ranges) {
+      ranges.push_back({{"lower", range.lower ? json(*range.lower) : json(nullptr)},
+                        {"upper", range.upper ? json(*range.upper) : json(nullptr)}});
+    }
+    planned.push_back({{"schema", plan.table.schema},
+                       {"name", plan.table.name},
+                       {"rows", plan.rows_estimated},
+                       {"ranges", std::move(ranges)}});
   }
   return done(connection_.query(
-      "WITH plan AS (SELECT item, number FROM jsonb_array_elements($4::jsonb) WITH ORDINALITY AS p(item, number)), "
+      "WITH plan AS (SELECT * FROM jsonb_to_recordset($2::jsonb) AS p(schema text, name text, rows bigint, ranges "
+      "jsonb)), "
       "added AS (INSERT INTO thalweg.copy_range (stream_id, schema_name, table_name, range, lower_key, upper_key) "
-      "  SELECT $1, $2, $3, number, nullif(item->'lower', 'null'), nullif(item->'upper', 'null') FROM plan) "
-      "UPDATE thalweg.stream_table SET planned = true, rows_estimated = $5::bigint WHERE stream_id = $1 AND "
-      "schema_name = $2 AND table_name = $3",
-      {stream_id_, table.schema, table.name, plan.dump(), std::to_string(rows_estimated)}));
+      "  SELECT $1, schema, name, number, nullif(item->'lower', 'null'), nullif(item->'upper', 'null') FROM plan, "
+      "  jsonb_array_elements(ranges) WITH ORDINALITY AS r(item, number)) "
+      "UPDATE thalweg.stream_table t SET planned = true, rows_estimated = plan.rows FROM plan "
+      "WHERE (t.stream_id, t.schema_name, t.table_name) = ($1, plan.schema, plan.name)",
+      {stream_id_, planned.dump()}));
 }
 
 base::Result<void> Bookkeeping::range_copied(const TableName& table, int number, base::Lsn snapshot, int64_t rows,
@@ -285,23 +301,29 @@ base::Result<void> Bookkeeping::range_copied(const TableName& table, int number,
                     fmt::format("Range {} of {} was copied by somebody else meanwhile", number, table.quoted()));
 }
 
-base::Result<void> Bookkeeping::finish_table(const TableName& table, base::Lsn snapshot, double seconds) {
-  return done(
-      connection_.query("UPDATE thalweg.stream_table t SET copy_again = false, "
-                        "seconds = seconds + $5::double precision, "
-                        "copied_from = coalesce((SELECT min(snapshot_lsn) FROM thalweg.copy_range r WHERE "
-                        "(r.stream_id, r.schema_name, r.table_name) = ($1, $2, $3)), $4::pg_lsn), "
-                        "copied_to = coalesce((SELECT max(snapshot_lsn) FROM thalweg.copy_range r WHERE (r.stream_id, "
-                        "r.schema_name, r.table_name) = ($1, $2, $3)), $4::pg_lsn) "
-                        "WHERE stream_id = $1 AND schema_name = $2 AND table_name = $3",
-                        {stream_id_, table.schema, table.name, base::to_string(snapshot), fmt::format("{}", seconds)}));
+base::Result<void> Bookkeeping::finish_tables(const std::vector<FinishedTable>& tables, base::Lsn snapshot) {
+  json finished = json::array();
+  for (const FinishedTable& one : tables)
+    finished.push_back({{"schema", one.table.schema}, {"name", one.table.name}, {"seconds", one.seconds}});
+  return done(connection_.query(
+      "WITH finished AS (SELECT f.schema, f.name, f.seconds, min(r.snapshot_lsn) AS oldest, max(r.snapshot_lsn) AS "
+      "youngest FROM jsonb_to_recordset($2::jsonb) AS f(schema text, name text, seconds double precision) "
+      "  LEFT JOIN thalweg.copy_range r ON (r.stream_id, r.schema_name, r.table_name) = ($1, f.schema, f.name) "
+      "  GROUP BY 1, 2, 3) "
+      "UPDATE thalweg.stream_table t SET copy_again = false, seconds = t.seconds + f.seconds, "
+      "copied_from = coalesce(f.oldest, $3::pg_lsn), copied_to = coalesce(f.youngest, $3::pg_lsn) FROM finished f "
+      "WHERE (t.stream_id, t.schema_name, t.table_name) = ($1, f.schema, f.name)",
+      {stream_id_, finished.dump(), base::to_string(snapshot)}));
 }
 
-base::Result<void> Bookkeeping::constraints_done(const TableName& table) {
+base::Result<void> Bookkeeping::constraints_done(const std::vector<TableName>& tables) {
+  json complete = json::array();
+  for (const TableName& one : tables) complete.push_back({{"schema", one.schema}, {"name", one.name}});
   return done(
-      connection_.query("UPDATE thalweg.stream_table SET constraints_done = true WHERE stream_id = $1 AND schema_name "
-                        "= $2 AND table_name = $3",
-                        {stream_id_, table.schema, table.name}));
+      connection_.query("UPDATE thalweg.stream_table t SET constraints_done = true "
+                        "FROM jsonb_to_recordset($2::jsonb) AS c(schema text, name text) "
+                        "WHERE (t.stream_id, t.schema_name, t.table_name) = ($1, c.schema, c.name)",
+                        {stream_id_, complete.dump()}));
 }
 
 base::Result<void> Bookkeeping::warn(const std::string& warning) {

@@ -41,13 +41,31 @@ struct RangeRecord {
   int64_t bytes = 0;
 };
 
+struct NewTable {
+  TableName table;
+  bool created = false;
+  TableIdentity identity;
+};
+
+struct TablePlan {
+  TableName table;
+  int64_t rows_estimated = 0;
+  std::vector<KeyRange> ranges = {};
+};
+
+struct FinishedTable {
+  TableName table;
+  double seconds = 0;
+};
+
 struct InstantiationRecord {
   base::UnixMicros started_at;
   std::optional<base::UnixMicros> finished_at;
   std::vector<std::string> warnings;
 };
 
-// Owner: the connection's owner. Each method is one statement, or one transaction of its own where it says so.
+// Owner: the connection's owner. Each method is one statement, for however many tables, or one transaction of its own
+// where it says so.
 class Bookkeeping {
  public:
   Bookkeeping(pg::Connection& connection, std::string stream_id)
@@ -63,7 +81,7 @@ class Bookkeeping {
   base::Result<std::vector<TableRecord>> tables();
   base::Result<std::vector<RangeRecord>> ranges();
 
-  base::Result<void> add_table(const TableName& table, bool created, const TableIdentity& identity);
+  base::Result<void> add_tables(const std::vector<NewTable>& tables);
   // Both leave a table as it is of which somebody has recorded another identity since, or that is to be copied again.
   base::Result<void> set_identity(const TableName& table, const TableIdentity& identity);
   base::Result<void> set_trouble(const TableName& table, const TableIdentity& was, const TableTrouble& trouble,
@@ -75,13 +93,13 @@ class Bookkeeping {
   base::Result<void> ask_for_copy(const TableName& table);
   base::Result<void> begin_copy_again(const TableName& table, bool created, const TableIdentity& identity);
   base::Result<void> remove_table(const TableName& table);
-  // In a transaction of its own: all of the table's ranges.
-  base::Result<void> plan_table(const TableName& table, int64_t rows_estimated, const std::vector<KeyRange>& ranges);
+  // In a transaction of its own: all of the tables' ranges.
+  base::Result<void> plan_tables(const std::vector<TablePlan>& plans);
   // Belongs into the transaction that copies the range.
   base::Result<void> range_copied(const TableName& table, int number, base::Lsn snapshot, int64_t rows, int64_t bytes);
   // Sums up the ranges' snapshots. `snapshot` stands for a table that has no ranges: nothing was to be copied.
-  base::Result<void> finish_table(const TableName& table, base::Lsn snapshot, double seconds);
-  base::Result<void> constraints_done(const TableName& table);
+  base::Result<void> finish_tables(const std::vector<FinishedTable>& tables, base::Lsn snapshot);
+  base::Result<void> constraints_done(const std::vector<TableName>& tables);
   base::Result<void> warn(const std::string& warning);
   base::Result<void> finish();
   // Deletes the stream's rows, and the tables when they hold no other stream's.

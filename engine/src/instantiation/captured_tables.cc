@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <utility>
+
 namespace thalweg::instantiation {
 namespace {
 
@@ -41,7 +44,9 @@ RecordChanges compare(TableRecords& records, const SourceTables& now, base::Unix
   RecordChanges changes;
   for (auto& [name, record] : records) {
     if (record.copy_again) continue;
-    if (record.trouble && record.trouble->loses_nothing()) record.trouble.reset();
+    // Nothing stores it: it is found anew at each look, and began when it was found first.
+    std::optional<TableTrouble> passing;
+    if (record.trouble && record.trouble->loses_nothing()) passing = std::exchange(record.trouble, std::nullopt);
     const TableIdentity was = record.identity;
     auto trouble = was.relation == 0 ? adopt(record, now) : examine(name, was, now);
     if (!trouble && !record.trouble) {
@@ -49,7 +54,7 @@ RecordChanges compare(TableRecords& records, const SourceTables& now, base::Unix
     }
     if (record.identity != was) changes.identities.push_back(name);
     if (!trouble || (record.trouble && trouble->loses_nothing())) continue;
-    trouble->since = at;
+    trouble->since = passing && passing->reason == trouble->reason ? passing->since : at;
     if (record.trouble && record.trouble->kind == trouble->kind) {
       trouble->since = record.trouble->since;
       if (record.trouble->reason == trouble->reason) continue;
@@ -58,6 +63,14 @@ RecordChanges compare(TableRecords& records, const SourceTables& now, base::Unix
     if (!record.trouble->loses_nothing()) changes.troubles.push_back(name);
   }
   return changes;
+}
+
+void keep_passing_troubles(TableRecords& records, const TableRecords& shown) {
+  for (auto& [name, record] : records) {
+    const auto before = shown.find(name);
+    if (record.trouble || before == shown.end() || !before->second.trouble) continue;
+    if (before->second.trouble->loses_nothing()) record.trouble = before->second.trouble;
+  }
 }
 
 base::Result<void> store(Bookkeeping& bookkeeping, const TableRecords& records, const RecordChanges& changes) {

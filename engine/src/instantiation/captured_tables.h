@@ -27,6 +27,8 @@ struct RecordChanges {
 // Sets each record's trouble, which stays although the source may look well again; a rename passes. Partitions that
 // came without rows become part of the identity, and so does all of one that was not known.
 RecordChanges compare(TableRecords& records, const SourceTables& now, base::UnixMicros at);
+// What nothing stores, since it passes: into records that were read again from those of the last look.
+void keep_passing_troubles(TableRecords& records, const TableRecords& shown);
 base::Result<void> store(Bookkeeping& bookkeeping, const TableRecords& records, const RecordChanges& changes);
 
 // It loses changes, and nothing has been done about that.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace thalweg::instantiation {
 namespace {
 
@@ -66,6 +68,21 @@ TEST(CapturedTablesTest, ARenameIsShownForAsLongAsItLasts) {
   EXPECT_FALSE(waits_for_resolution(records.at(kOrders)));
   EXPECT_FALSE(compare(records, source(kOrders, was), kLater).any());
   EXPECT_FALSE(records.at(kOrders).trouble);
+}
+
+TEST(CapturedTablesTest, ARenameBeganWhenItWasSeenFirst) {
+  const TableIdentity was{.relation = 10, .publication_entry = 20, .leaves = {}};
+  TableRecords records = recorded(was);
+  compare(records, source(kCalled, was), kFirst);
+  compare(records, source(kCalled, was), kLater);
+  ASSERT_TRUE(records.at(kOrders).trouble);
+  EXPECT_EQ(records.at(kOrders).trouble->since.value, kFirst.value);
+  const TableRecords shown = std::exchange(records, recorded(was));  // read again
+  keep_passing_troubles(records, shown);
+  compare(records, source(kCalled, was), kLater);
+  EXPECT_EQ(records.at(kOrders).trouble->since.value, kFirst.value);
+  compare(records, source({"sales", "orders"}, was), kLater);  // renamed once more
+  EXPECT_EQ(records.at(kOrders).trouble->since.value, kLater.value);
 }
 
 TEST(CapturedTablesTest, NothingBefallsATableThatIsToBeCopiedAgain) {

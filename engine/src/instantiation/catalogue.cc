@@ -136,7 +136,9 @@ base::Result<std::vector<TableShape>> Catalogue::read_relations(const std::strin
           "CASE c.relreplident WHEN 'f' THEN true WHEN 'n' THEN false ELSE EXISTS (SELECT FROM pg_index i WHERE "
           "i.indrelid = c.oid "
           "     AND i.indisvalid AND i.indimmediate AND CASE c.relreplident WHEN 'd' THEN i.indisprimary ELSE "
-          "i.indisreplident END) END "
+          "i.indisreplident END) END, "
+          "(SELECT x.relname FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid "
+          " WHERE i.indrelid = c.oid AND i.indisreplident AND c.relreplident = 'i') "
           "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
           "LEFT JOIN pg_inherits h ON c.relispartition AND h.inhrelid = c.oid "
           "LEFT JOIN pg_class p ON p.oid = h.inhparent LEFT JOIN pg_namespace pn ON pn.oid = p.relnamespace " +
@@ -155,6 +157,7 @@ base::Result<std::vector<TableShape>> Catalogue::read_relations(const std::strin
     table.partition_bound = text(rows, i, 8);
     if (!rows.is_null(i, 9)) table.parent = TableName{text(rows, i, 9), text(rows, i, 10)};
     table.identity_usable = rows.boolean(i, 11);
+    if (!rows.is_null(i, 12)) table.identity_index = text(rows, i, 12);
   }
   return tables;
 }

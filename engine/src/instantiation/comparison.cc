@@ -84,7 +84,8 @@ base::Result<void> check_source_table(const TableShape& table) {
   return {};
 }
 
-base::Result<void> check_same_table(const TableShape& source, const TableShape& destination) {
+base::Result<void> check_same_table(const TableShape& source, const TableShape& destination,
+                                    KeyAtDestination key_rule) {
   const std::string name = destination.name.quoted();
   auto differs = [&](std::string message) {
     return refuse(ErrorCode::destination_table_differs, destination.name, std::move(message));
@@ -115,7 +116,8 @@ base::Result<void> check_same_table(const TableShape& source, const TableShape& 
                                  pg::quote_identifier(column.name), name));
     }
   }
-  if (const ConstraintShape* key = source.primary_key(); key && !has_key(destination, key->columns)) {
+  const ConstraintShape* key = source.primary_key();
+  if (key && key_rule == KeyAtDestination::needed && !has_key(destination, key->columns)) {
     return differs(fmt::format("{} has no primary key or unique constraint on ({}) at the destination.", name,
                                fmt::join(key->columns, ", ")));
   }

@@ -10,8 +10,12 @@ namespace thalweg::instantiation {
 // Fails with unsupported_table or replica_identity_missing.
 base::Result<void> check_source_table(const TableShape& table);
 
+// follows: the engine has made the table and makes its key once the rows are there.
+enum class KeyAtDestination { needed, follows };
+
 // Fails with destination_table_differs and says what differs.
-base::Result<void> check_same_table(const TableShape& source, const TableShape& destination);
+base::Result<void> check_same_table(const TableShape& source, const TableShape& destination,
+                                    KeyAtDestination key = KeyAtDestination::needed);
 
 // Fails with missing_type where only somebody else can make the type: code in C, or an extension.
 base::Result<void> check_creatable(const TypeShape& type);

@@ -1,69 +1,44 @@
 #pragma once
 
 #include <atomic>
-#include <optional>
-#include <string>
+#include <deque>
+#include <functional>
 #include <vector>
 
 #include "base/error.h"
-#include "base/ids.h"
-#include "base/networks.h"
+#include "instantiation/copy_worker.h"
 #include "instantiation/progress.h"
-#include "instantiation/ranges.h"
-#include "instantiation/shape.h"
+#include "instantiation/work_queue.h"
 
-// Copies ranges from the source's snapshot into the destination, with several workers.
+// Several workers that copy tables from the source's snapshot into the destination and build their indexes there.
 
 namespace thalweg::instantiation {
 
-struct Snapshot {
-  std::string name;            // exported; importable while its session stays as it is
-  base::Lsn consistent_point;  // holds exactly what committed before it
-};
-
-// One table as the workers need it.
-struct CopyTable {
-  TableShape shape;
-  bool text = false;     // the other database would not take some column's binary form (pg::value_forms)
-  bool resumed = false;  // ranges were copied from an earlier snapshot: a row may be there already
-  TableCounters* counters = nullptr;
-};
-
-struct CopyTask {
-  const CopyTable* table = nullptr;
-  int number = 0;
-  KeyRange range;
-};
-
-struct CopyOptions {
-  std::string stream_id;
-  base::Conninfo source_conninfo;
-  base::Conninfo destination_conninfo;
-  int workers = 1;
-};
-
-// Owner: the thread that made it. open() imports the snapshot into every worker's session, so that the exporting
-// session may go afterwards.
+// Owner: the thread that made it.
 class Copier {
  public:
   Copier(CopyOptions options, Progress& progress, const std::atomic<bool>& stop);
-  ~Copier();
   Copier(const Copier&) = delete;
   Copier& operator=(const Copier&) = delete;
 
+  // Opens every worker's session at the destination, unless they are open.
+  base::Result<void> open();
+  // Imports the snapshot into every worker's session, too, so that the exporting session may go afterwards. It holds
+  // until a run() has handed out all rows.
   base::Result<void> open(const Snapshot& snapshot);
   // A session within the snapshot, for planning, before run().
   pg::Connection& source();
-  // Copies all tasks. The first failure stops every worker. Fails with engine_stopping once `stop` is set.
-  base::Result<void> run(const std::vector<CopyTask>& tasks);
+  // Does all work. The first failure stops every worker, and ends what they do at the destination. Fails with
+  // engine_stopping once `stop` is set.
+  base::Result<void> run(std::vector<TableWork> works);
 
  private:
-  struct Worker;
-  CopyOptions options_;
+  base::Result<void> each_worker(const std::function<base::Result<void>(CopyWorker&)>& open);
+
+  const CopyOptions options_;
   Progress& progress_;
   const std::atomic<bool>& stop_;
-  base::Lsn snapshot_lsn_;
-  std::vector<Worker> workers_;
+  std::deque<CopyWorker> workers_;
 };
 
 }  // namespace thalweg::instantiation

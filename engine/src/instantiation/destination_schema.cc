@@ -10,15 +10,17 @@
 namespace thalweg::instantiation {
 namespace {
 
+// The server parses a whole script before it runs any of it.
+constexpr size_t kScriptStatements = 500;
+
+}  // namespace
+
 using base::ErrorClass;
 using base::ErrorCode;
 
-// What another try, or somebody's help, may cure is an error of the stream; what the destination cannot have is not.
 bool is_refusal(const base::Error& error) {
   return base::class_of(error.code) == ErrorClass::permanent && error.code == ErrorCode::database_error;
 }
-
-}  // namespace
 
 base::Result<std::vector<TypeShape>> DestinationSchema::missing_types(const std::vector<TypeShape>& types) {
   std::vector<TypeShape> missing;
@@ -43,39 +45,51 @@ base::Result<Present> DestinationSchema::look(const std::vector<const TableShape
   return present;
 }
 
-base::Result<void> DestinationSchema::create(const std::vector<TypeShape>& types,
-                                             const std::vector<const TableShape*>& tables, const Warn& warn) {
+base::Result<std::vector<Statement>> DestinationSchema::plan(const std::vector<TypeShape>& types,
+                                                             const std::vector<const TableShape*>& tables) {
   THALWEG_ASSIGN(const std::vector<TypeShape> missing, missing_types(types));
   THALWEG_ASSIGN(Present present, look(tables));
   std::vector<Statement> plan;
   for (const TypeShape& type : missing) std::ranges::move(plan_type(type, present), std::back_inserter(plan));
   for (const TableShape* table : tables) std::ranges::move(plan_table(*table, present), std::back_inserter(plan));
-  for (const Statement& statement : plan) {
-    if (statement.is_essential()) {
-      THALWEG_TRY(connection_.script(statement.sql));
-    } else {
-      THALWEG_TRY(try_in_savepoint(statement, warn));
-    }
-  }
-  return {};
+  return plan;
 }
 
-base::Result<void> DestinationSchema::try_in_savepoint(const Statement& statement, const Warn& warn) {
-  THALWEG_TRY(connection_.script("SAVEPOINT thalweg_try"));
-  if (auto tried = connection_.script(statement.sql); !tried) {
-    if (connection_.broken() || !is_refusal(tried.error())) return std::unexpected(tried.error());
-    THALWEG_TRY(connection_.script("ROLLBACK TO SAVEPOINT thalweg_try"));
-    THALWEG_TRY(warn(fmt::format("{} left out: {}", statement.what(), tried.error().message)));
-  }
-  THALWEG_TRY(connection_.script("RELEASE SAVEPOINT thalweg_try"));
-  return {};
+base::Result<void> DestinationSchema::create(const std::vector<TypeShape>& types,
+                                             const std::vector<const TableShape*>& tables, const Warn& warn) {
+  THALWEG_ASSIGN(const std::vector<Statement> statements, plan(types, tables));
+  return run(statements, Missing::fails, warn);
 }
 
-base::Result<void> DestinationSchema::try_alone(const std::string& sql, const std::string& what, const Warn& warn) {
-  auto tried = connection_.script(sql);
+base::Result<void> DestinationSchema::rehearse(const std::vector<TypeShape>& types,
+                                               const std::vector<const TableShape*>& tables) {
+  THALWEG_ASSIGN(std::vector<Statement> statements, plan(types, tables));
+  for (const TableShape* table : tables)
+    std::ranges::move(plan_primary_key(*table, nullptr), std::back_inserter(statements));
+  return run(statements, Missing::fails, [](const std::string&) -> base::Result<void> { return {}; });
+}
+
+// Many statements in one round trip. Those of a script that fails go again as two halves, until what the destination
+// refuses is alone.
+base::Result<void> DestinationSchema::run(std::span<const Statement> statements, Missing missing, const Warn& warn) {
+  if (statements.empty()) return {};
+  if (statements.size() > kScriptStatements) {
+    THALWEG_TRY(run(statements.first(kScriptStatements), missing, warn));
+    return run(statements.subspan(kScriptStatements), missing, warn);
+  }
+  std::string script = "SAVEPOINT thalweg_try";
+  for (const Statement& statement : statements) script += ";\n" + statement.sql;
+  auto tried = connection_.script(script + ";\nRELEASE SAVEPOINT thalweg_try");
   if (tried) return {};
   if (connection_.broken() || !is_refusal(tried.error())) return std::unexpected(tried.error());
-  return warn(fmt::format("{} left out: {}", what, tried.error().message));
+  const Statement& first = statements.front();
+  if (statements.size() == 1 && missing == Missing::fails && first.is_essential())
+    return std::unexpected(tried.error());
+  THALWEG_TRY(connection_.script("ROLLBACK TO SAVEPOINT thalweg_try; RELEASE SAVEPOINT thalweg_try"));
+  if (statements.size() == 1) return warn(fmt::format("{} left out: {}", first.what(), tried.error().message));
+  const size_t half = statements.size() / 2;
+  THALWEG_TRY(run(statements.first(half), missing, warn));
+  return run(statements.subspan(half), missing, warn);
 }
 
 base::Result<Catalogue::Tables> DestinationSchema::with_partitions(const TableShape& table) {
@@ -93,9 +107,7 @@ base::Result<void> DestinationSchema::add_partitions(const TableShape& table, co
   std::set<TableName> existing;
   for (const auto& [name, shape] : there) existing.insert(name);
   THALWEG_ASSIGN(Present present, look({}));
-  for (const Statement& statement : plan_partitions(table, existing, present))
-    THALWEG_TRY(try_in_savepoint(statement, warn));
-  return {};
+  return run(plan_partitions(table, existing, present), Missing::warns, warn);
 }
 
 base::Result<void> DestinationSchema::empty_table(const TableName& table) {
@@ -134,41 +146,6 @@ base::Result<void> DestinationSchema::rename_table(const TableName& from, const 
   if (from.name == to.name) return {};
   THALWEG_TRY(
       connection_.script(fmt::format("ALTER TABLE {} RENAME TO {}", at.quoted(), pg::quote_identifier(to.name))));
-  return {};
-}
-
-base::Result<void> DestinationSchema::add_constraints(const TableShape& table, const Warn& warn) {
-  THALWEG_ASSIGN(const Catalogue::Tables there, with_partitions(table));
-  std::vector<const TableShape*> tables{&table};
-  for (const TableShape& partition : table.partitions) tables.push_back(&partition);
-  THALWEG_ASSIGN(Present present, look(tables));
-  for (const TableShape* one : tables) {
-    const auto found = there.find(one->name);
-    if (found == there.end()) continue;  // a partition that somebody dropped
-    for (const Statement& statement : plan_constraints(*one, &found->second, present))
-      THALWEG_TRY(try_alone(statement.sql, statement.what(), warn));
-  }
-  // Statistics: the appliers' statements are planned right after this.
-  return try_alone("ANALYZE " + table.name.quoted(), fmt::format("{}: statistics", table.name.quoted()), warn);
-}
-
-base::Result<void> DestinationSchema::add_foreign_keys(const TableShape& table, const Warn& warn) {
-  THALWEG_ASSIGN(const Catalogue::Tables there, with_partitions(table));
-  std::vector<const TableShape*> tables{&table};
-  for (const TableShape& partition : table.partitions) tables.push_back(&partition);
-  THALWEG_ASSIGN(const Present present, look(tables));
-  for (const TableShape* one : tables) {
-    const auto found = there.find(one->name);
-    if (found == there.end()) continue;
-    for (const Statement& statement : plan_foreign_keys(*one, &found->second)) {
-      if (present.relations.contains(*statement.references)) {
-        THALWEG_TRY(try_alone(statement.sql, statement.what(), warn));
-      } else {
-        THALWEG_TRY(warn(fmt::format("{} left out: {} does not exist at the destination", statement.what(),
-                                     statement.references->quoted())));
-      }
-    }
-  }
   return {};
 }
 

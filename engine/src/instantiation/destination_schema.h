@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,10 +28,12 @@ class DestinationSchema {
   base::Result<std::vector<TypeShape>> missing_types(const std::vector<TypeShape>& types);
   base::Result<Present> look(const std::vector<const TableShape*>& tables);
 
-  // Before the copy, within the caller's transaction: schemas, types, sequences, the tables with their partitions,
-  // defaults, primary keys. A default that the destination cannot have is left out with a warning.
+  // Before the copy, within the caller's transaction: schemas, types, sequences, the tables with their partitions and
+  // defaults. A default that the destination cannot have is left out with a warning.
   base::Result<void> create(const std::vector<TypeShape>& types, const std::vector<const TableShape*>& tables,
                             const Warn& warn);
+  // Within a transaction that the caller rolls back: as create(), and the primary keys, which come after the rows.
+  base::Result<void> rehearse(const std::vector<TypeShape>& types, const std::vector<const TableShape*>& tables);
 
   // For a table that is there, within the caller's transaction, too: partitions that only the source has; no rows; its
   // other name, unless it bears that already.
@@ -38,19 +41,18 @@ class DestinationSchema {
   base::Result<void> empty_table(const TableName& table);
   base::Result<void> rename_table(const TableName& from, const TableName& to);
 
-  // After the copy, each statement by itself: the table's other constraints but foreign keys, and its indexes; then,
-  // once every table has its keys, foreign keys to tables that `exists` or that are there anyway. What the destination
-  // refuses is left out with a warning; a lost connection is an error.
-  base::Result<void> add_constraints(const TableShape& table, const Warn& warn);
-  base::Result<void> add_foreign_keys(const TableShape& table, const Warn& warn);
-
  private:
-  base::Result<void> try_in_savepoint(const Statement& statement, const Warn& warn);
-  base::Result<void> try_alone(const std::string& sql, const std::string& what, const Warn& warn);
+  base::Result<std::vector<Statement>> plan(const std::vector<TypeShape>& types,
+                                            const std::vector<const TableShape*>& tables);
+  enum class Missing { fails, warns };  // what comes of an essential statement that is refused
+  base::Result<void> run(std::span<const Statement> statements, Missing missing, const Warn& warn);
   base::Result<Catalogue::Tables> with_partitions(const TableShape& table);
 
   pg::Connection& connection_;
   Catalogue& catalogue_;
 };
+
+// What another try, or somebody's help, may cure is an error of the stream; what the destination cannot have is not.
+bool is_refusal(const base::Error& error);
 
 }  // namespace thalweg::instantiation

@@ -9,30 +9,42 @@ namespace {
 
 // A DO block takes no parameters and gives no rows: statements go in as array literals, failures come out as settings,
 // which end with the transaction. A lock that a session of somebody else's holds for long ends the wait for it.
+// Many statements share a subtransaction, and have one each only where one of them fails.
+constexpr size_t kTogether = 50;
 constexpr const char* kBlock = R"sql(
 DECLARE
-  statements text[] := {};
-  tables text[] := {};
-  others text[] := {};
-  decisive bool[] := {};
+  statements text[] := {1};
+  tables text[] := {2};
+  others text[] := {3};
+  decisive bool[] := {4};
   broken text[] := '{{}}';
   failed int[] := '{{}}';
   states text[] := '{{}}';
   messages text[] := '{{}}';
   state text;
   message text;
+  together bool;
 BEGIN
-  FOR i IN 1 .. cardinality(statements) LOOP
-    CONTINUE WHEN tables[i] = ANY(broken) OR others[i] = ANY(broken);
+  FOR head IN 1 .. cardinality(statements) BY {0} LOOP
     BEGIN
-      EXECUTE statements[i];
+      together := NOT (tables[head : head + {0} - 1] && broken OR others[head : head + {0} - 1] && broken);
+      IF together THEN EXECUTE array_to_string(statements[head : head + {0} - 1], ';'); END IF;
     EXCEPTION WHEN OTHERS THEN
-      GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT;
-      failed := failed || (i - 1);
-      states := states || state;
-      messages := messages || message;
-      IF decisive[i] THEN broken := broken || tables[i]; END IF;
+      together := false;
     END;
+    CONTINUE WHEN together;
+    FOR i IN head .. least(head + {0} - 1, cardinality(statements)) LOOP
+      CONTINUE WHEN tables[i] = ANY(broken) OR others[i] = ANY(broken);
+      BEGIN
+        EXECUTE statements[i];
+      EXCEPTION WHEN OTHERS THEN
+        GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT;
+        failed := failed || (i - 1);
+        states := states || state;
+        messages := messages || message;
+        IF decisive[i] THEN broken := broken || tables[i]; END IF;
+      END;
+    END LOOP;
   END LOOP;
   PERFORM set_config('thalweg.failed', failed::text, true), set_config('thalweg.states', states::text, true),
           set_config('thalweg.messages', messages::text, true);
@@ -63,7 +75,7 @@ base::Result<std::vector<Refusal>> dry_run(pg::Connection& connection, const std
     return connection.quote_literal(pg::text_array(array));
   };
   const std::string block =
-      fmt::format(fmt::runtime(kBlock), literal(sql), literal(tables), literal(others), literal(decisive));
+      fmt::format(fmt::runtime(kBlock), kTogether, literal(sql), literal(tables), literal(others), literal(decisive));
   THALWEG_TRY(connection.script("SET LOCAL lock_timeout = '3s'; SET LOCAL statement_timeout = '60s'; DO " +
                                 connection.quote_literal(block)));
   THALWEG_ASSIGN(pg::Rows rows, connection.query(kFailures, {}));

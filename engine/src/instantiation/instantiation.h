@@ -27,6 +27,7 @@ struct InstantiationOptions {
   bool stops_tables = false;  // a table's trouble stops the table; else assess() fails with table_trouble
   int copy_workers = 2;
   int64_t copy_range_rows = 500'000;
+  int64_t copy_index_memory_mb = 256;  // of each worker, unless the destination gives it more
   bool initial_copy = true;
 };
 
@@ -70,10 +71,12 @@ class Instantiation {
   base::Result<void> identify();
   // Creates what is missing at the destination and records the tables, in one transaction.
   base::Result<void> prepare();
-  // Copies what has not been copied. Without initial_copy it records the snapshot's position only.
+  // Copies what has not been copied, and builds the indexes of tables that one snapshot has filled. Without
+  // initial_copy it records the snapshot's position only.
   base::Result<void> copy(const std::string& snapshot_name, base::Lsn consistent_point);
-  // Indexes and constraints of tables whose copy is consistent: those of one snapshot, and, once every transaction
-  // below `applied` is applied, those of several. Returns the position from which the rest can be done; zero: all done.
+  // What indexes and constraints are missing of tables whose copy is consistent: those of one snapshot, and, once every
+  // transaction below `applied` is applied, those of several; then foreign keys. Returns the position from which the
+  // rest can be done; zero: all done.
   base::Result<base::Lsn> add_constraints(base::Lsn applied);
   base::Result<std::vector<CopiedTable>> copied_tables();
 

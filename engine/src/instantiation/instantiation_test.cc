@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <thread>
@@ -139,6 +140,8 @@ class InstantiationTest : public testing::Test {
     run(*destination_, "RESET search_path");
   }
 
+  void stop_while_making(const std::string& slow, const std::string& made_before);
+
   std::string source_name_, destination_name_;
   std::optional<pg::Connection> source_, destination_;
   base::SystemClock clock_;
@@ -203,6 +206,28 @@ TEST_F(InstantiationTest, MakesAndFillsWhatDdlCanSay) {
   ASSERT_TRUE(Instantiation::forget(*destination_, "teststream"));
   EXPECT_EQ(value(*destination_, "SELECT count(*) FROM pg_tables WHERE schemaname = 'thalweg'"), "0");
   expect_same_content("parent");
+}
+
+TEST_F(InstantiationTest, TablesKeepHowTheirRowsAreIdentified) {
+  run(*source_, R"sql(
+    CREATE TABLE whole (a text); ALTER TABLE whole REPLICA IDENTITY FULL;
+    CREATE TABLE by_index (id int PRIMARY KEY, code text NOT NULL); CREATE UNIQUE INDEX "By code" ON by_index (code);
+    ALTER TABLE by_index REPLICA IDENTITY USING INDEX "By code";
+    CREATE TABLE by_constraint (id int PRIMARY KEY, code text NOT NULL CONSTRAINT by_code UNIQUE);
+    ALTER TABLE by_constraint REPLICA IDENTITY USING INDEX by_code;
+    CREATE TABLE usual (id int PRIMARY KEY);
+  )sql");
+  const std::vector<TableName> tables = {
+      {"public", "whole"}, {"public", "by_index"}, {"public", "by_constraint"}, {"public", "usual"}};
+  auto done = instantiate(options(tables));
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_TRUE(progress_.report().warnings.empty());
+  EXPECT_EQ(value(*destination_,
+                  "SELECT string_agg(c.relname || ' ' || c.relreplident::text || coalesce(' ' || x.relname, ''), ', ' "
+                  "ORDER BY c.relname) FROM pg_class c LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisreplident "
+                  "LEFT JOIN pg_class x ON x.oid = i.indexrelid "
+                  "WHERE c.relname IN ('whole', 'by_index', 'by_constraint', 'usual')"),
+            "by_constraint i by_code, by_index i By code, usual d, whole f");
 }
 
 TEST_F(InstantiationTest, LeavesOutWhatTheDestinationCannotHaveAndSaysSo) {
@@ -305,6 +330,152 @@ TEST_F(InstantiationTest, ABigTableIsSplitByItsKeyAndEachRowIsCopiedOnce) {
   EXPECT_EQ(report.tables[0].rows_copied, 20000);
 }
 
+TEST_F(InstantiationTest, KeysAndIndexesComeAfterTheRows) {
+  run(*source_, R"sql(
+    CREATE TABLE parent (id int PRIMARY KEY, code text UNIQUE);
+    CREATE TABLE t (id int PRIMARY KEY, code text REFERENCES parent (code), v int CHECK (v >= 0),
+                    next int REFERENCES t DEFERRABLE);
+    CREATE INDEX t_v ON t (v); CREATE UNIQUE INDEX t_expression ON t ((id * 2));
+    INSERT INTO parent SELECT g, 'c' || g FROM generate_series(1, 100) g;
+    INSERT INTO t SELECT g, 'c' || 1 + g % 100, g % 7, nullif(g - 1, 0) FROM generate_series(1, 150000) g; ANALYZE;
+  )sql");
+  InstantiationOptions with = options({{"public", "t"}, {"public", "parent"}});
+  with.copy_range_rows = 20'000;
+  Instantiation instantiation(with, progress_, stop_);
+  ASSERT_TRUE(instantiation.assess(true));
+  NamedSnapshot taken = snapshot();
+  ASSERT_TRUE(instantiation.prepare());
+  const std::string made = "SELECT count(*) FROM pg_index WHERE indrelid IN ('t'::regclass, 'parent'::regclass)";
+  EXPECT_EQ(value(*destination_, made), "0");
+  const auto copied = instantiation.copy(taken.slot.snapshot_name, taken.slot.consistent_point);
+  ASSERT_TRUE(copied) << copied.error().message;
+  // Tables of one snapshot have all but foreign keys by then; those need both their tables.
+  EXPECT_EQ(value(*destination_, made), "5");
+  EXPECT_EQ(value(*destination_, "SELECT count(*) FROM pg_constraint WHERE contype = 'f'"), "0");
+  ProgressReport report = progress_.report();
+  const TableProgress& table = *std::ranges::find(report.tables, "t", [](const auto& one) { return one.table.name; });
+  EXPECT_EQ(table.state, CopyState::indexing);
+  EXPECT_EQ(table.indexes_total, 6);
+  EXPECT_EQ(table.indexes_built, 4);
+  const auto postponed = instantiation.add_constraints(taken.slot.consistent_point);
+  ASSERT_TRUE(postponed) << postponed.error().message;
+  EXPECT_FALSE(*postponed);
+  for (const TableProgress& one : progress_.report().tables) {
+    EXPECT_EQ(one.state, CopyState::copied);
+    EXPECT_EQ(one.indexes_built, one.indexes_total);
+  }
+  expect_same_shape({"public", "t"});
+  expect_same_shape({"public", "parent"});
+  expect_same_content("t");
+  EXPECT_EQ(value(*destination_, "SELECT count(*) FROM pg_class WHERE relname IN ('t', 'parent') AND reltuples > 0"),
+            "2");
+  EXPECT_EQ(value(*destination_, "SELECT count(*) FROM pg_constraint WHERE NOT convalidated"), "0");
+}
+
+// The engine is stopped while it makes this key or index; then the next start has all of it made.
+void InstantiationTest::stop_while_making(const std::string& slow, const std::string& made_before) {
+  run(*source_,
+      "CREATE TABLE t (id int PRIMARY KEY, v text UNIQUE); CREATE INDEX t_slow ON t (v text_pattern_ops); "
+      "INSERT INTO t SELECT g, 'v' || g FROM generate_series(1, 150000) g; ANALYZE t");
+  InstantiationOptions with = options({{"public", "t"}});
+  with.copy_range_rows = 20'000;
+  base::Lsn first_point;
+  {
+    Instantiation first(with, progress_, stop_);
+    ASSERT_TRUE(first.assess(true));
+    NamedSnapshot taken = snapshot();
+    first_point = taken.slot.consistent_point;
+    ASSERT_TRUE(first.prepare());
+    pg::Connection other = open(destination_name_);
+    run(other, "CREATE FUNCTION wait() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN IF current_query() LIKE '%" +
+                   slow +
+                   "%' THEN PERFORM pg_sleep(600); END IF; END $$; "
+                   "CREATE EVENT TRIGGER waits ON ddl_command_start EXECUTE FUNCTION wait()");
+    std::thread stopper([&] {
+      const std::string waiting =
+          "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'";
+      while (value(other, waiting) == "0") std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      stop_ = true;
+    });
+    const auto copied = first.copy(taken.slot.snapshot_name, taken.slot.consistent_point);
+    stopper.join();
+    ASSERT_FALSE(copied);
+    EXPECT_EQ(copied.error().code, ErrorCode::engine_stopping) << copied.error().message;
+    run(other, "DROP EVENT TRIGGER waits");
+  }
+  stop_ = false;
+  EXPECT_EQ(value(*destination_,
+                  "SELECT string_agg(indexrelid::regclass::text, ' ' ORDER BY 1) FROM pg_index WHERE "
+                  "indrelid = 't'::regclass"),
+            made_before);
+  run(*source_, "UPDATE t SET v = 'v' WHERE id = 5");  // comes through apply: no row is copied again
+
+  Instantiation second(with, progress_, stop_);
+  const auto assessed = second.assess(false);
+  ASSERT_TRUE(assessed) << assessed.error().message;
+  EXPECT_TRUE(assessed->needs_constraints);
+  NamedSnapshot taken = snapshot();
+  ASSERT_TRUE(second.prepare());
+  ASSERT_TRUE(second.copy(taken.slot.snapshot_name, taken.slot.consistent_point));
+  const auto tables = second.copied_tables();
+  EXPECT_EQ((*tables)[0].copied_to, first_point);
+  const auto postponed = second.add_constraints(first_point);
+  ASSERT_TRUE(postponed) << postponed.error().message;
+  EXPECT_FALSE(*postponed);
+  expect_same_shape({"public", "t"});
+  EXPECT_EQ(value(*destination_, "SELECT v FROM t WHERE id = 5"), "v5");
+}
+
+TEST_F(InstantiationTest, AStopBetweenRowsAndKeysIsMadeGoodAtTheNextStart) { stop_while_making("t_pkey", ""); }
+
+TEST_F(InstantiationTest, AStopAmongIndexesIsMadeGoodAtTheNextStart) { stop_while_making("t_slow", "t_pkey t_v_key"); }
+
+TEST_F(InstantiationTest, AUniqueIndexThatTheRowsContradictIsNamedAndTheOthersAreMade) {
+  run(*source_, R"sql(
+    CREATE TABLE t (id int PRIMARY KEY, v text, w text); CREATE INDEX t_w ON t (w);
+    CREATE TABLE u (id int PRIMARY KEY, v text UNIQUE);
+    INSERT INTO t VALUES (1, 'a', 'x'), (2, 'A', 'x'); INSERT INTO u VALUES (1, 'a');
+    CREATE UNIQUE INDEX t_unique ON t (v);
+  )sql");
+  // There is one collation at the destination by the source's name for which both are one.
+  run(*source_,
+      "CREATE COLLATION folded (provider = icu, locale = 'und', deterministic = true); "
+      "ALTER TABLE t ALTER v TYPE text COLLATE folded");
+  run(*destination_, "CREATE COLLATION folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false)");
+  const auto done = instantiate(options({{"public", "t"}, {"public", "u"}}));
+  ASSERT_TRUE(done) << done.error().message;
+  const std::vector<std::string> warnings = progress_.report().warnings;
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_TRUE(warnings[0].starts_with("\"public\".\"t\": index \"t_unique\" left out: ")) << warnings[0];
+  EXPECT_EQ(value(*destination_,
+                  "SELECT string_agg(relname, ' ' ORDER BY relname) FROM pg_class WHERE relkind = 'i' "
+                  "AND relnamespace = 'public'::regnamespace"),
+            "t_pkey t_w u_pkey u_v_key");
+}
+
+TEST_F(InstantiationTest, APrimaryKeyThatCannotBeMadeEndsTheStartWithTheTable) {
+  run(*source_,
+      "CREATE COLLATION folded (provider = icu, locale = 'und', deterministic = true); "
+      "CREATE TABLE t (id text COLLATE folded PRIMARY KEY); INSERT INTO t VALUES ('a'), ('A')");
+  run(*destination_, "CREATE COLLATION folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false)");
+  const auto done = instantiate(options({{"public", "t"}}));
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().table, "\"public\".\"t\"");
+  EXPECT_NE(done.error().message.find("primary key \"t_pkey\" cannot be made"), std::string::npos)
+      << done.error().message;
+}
+
+TEST_F(InstantiationTest, AStreamsOwnTablesAtTheDestinationKeepTheirKeys) {
+  run(*source_,
+      "CREATE TABLE t (id int PRIMARY KEY, v text UNIQUE); CREATE INDEX t_more ON t (v, id); "
+      "INSERT INTO t SELECT g, 'v' || g FROM generate_series(1, 100) g");
+  run(*destination_, "CREATE TABLE t (id int PRIMARY KEY, v text)");
+  const auto done = instantiate(options({{"public", "t"}}));
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(value(*destination_, "SELECT count(*) FROM pg_index WHERE indrelid = 't'::regclass"), "1");
+  expect_same_content("t");
+}
+
 TEST_F(InstantiationTest, AResumedCopyMeetsTheSourceAfterCatchUp) {
   run(*source_,
       "CREATE TABLE t (id int PRIMARY KEY, v text UNIQUE); INSERT INTO t SELECT g, 'v' || g FROM generate_series(1, "
@@ -342,6 +513,9 @@ TEST_F(InstantiationTest, AResumedCopyMeetsTheSourceAfterCatchUp) {
   ASSERT_TRUE(second.prepare());
   auto copied = second.copy(taken.slot.snapshot_name, taken.slot.consistent_point);
   ASSERT_TRUE(copied) << copied.error().message;
+  // Apply begins now, hence the key that it uses is there; so it was for the second snapshot's ranges.
+  EXPECT_EQ(value(*destination_, "SELECT string_agg(conname, ' ') FROM pg_constraint WHERE conrelid = 't'::regclass"),
+            "t_pkey");
   auto tables = second.copied_tables();
   ASSERT_TRUE(tables);
   EXPECT_EQ((*tables)[0].copied_from, first_point);

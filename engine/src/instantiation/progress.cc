@@ -10,6 +10,8 @@ std::string_view name_of(CopyState state) {
       return "WAITING";
     case CopyState::copying:
       return "COPYING";
+    case CopyState::indexing:
+      return "INDEXING";
     case CopyState::copied:
       return "COPIED";
   }
@@ -57,9 +59,22 @@ void Progress::begin_table(TableCounters& counters) {
   counters.state = CopyState::copying;
 }
 
-void Progress::end_table(TableCounters& counters) {
+void Progress::end_rows(TableCounters& counters) {
   counters.ended_nanos = nanos();
-  counters.state = CopyState::copied;
+  counters.state = counters.indexes_built < counters.indexes_total ? CopyState::indexing : CopyState::copied;
+}
+
+void Progress::plan_indexes(TableCounters& counters, int64_t total, int64_t built) {
+  counters.indexes_total = total;
+  counters.indexes_built = built;
+  if (counters.state == CopyState::copied && built < total) counters.state = CopyState::indexing;
+}
+
+void Progress::add_built(TableCounters& counters, int64_t built) {
+  if (counters.indexes_built.fetch_add(built) + built < counters.indexes_total) return;
+  // A key that is made before the rows ends nothing.
+  CopyState indexing = CopyState::indexing;
+  counters.state.compare_exchange_strong(indexing, CopyState::copied);
 }
 
 ProgressReport Progress::report() const {
@@ -76,6 +91,8 @@ ProgressReport Progress::report() const {
                              .bytes_copied = counters->bytes,
                              .ranges_total = counters->ranges_total,
                              .ranges_copied = counters->ranges_copied,
+                             .indexes_total = counters->indexes_total,
+                             .indexes_built = counters->indexes_built,
                              .seconds = static_cast<double>(spent) * 1e-9});
   }
   return report;

@@ -17,8 +17,9 @@
 
 namespace thalweg::instantiation {
 
-enum class CopyState : int { waiting, copying, copied };
-std::string_view name_of(CopyState state);  // "WAITING", "COPYING", "COPIED"
+// indexing: its rows are there; keys, constraints, indexes or foreign keys are being made, or wait for a worker.
+enum class CopyState : int { waiting, copying, indexing, copied };
+std::string_view name_of(CopyState state);  // "WAITING", "COPYING", "INDEXING", "COPIED"
 
 struct TableProgress {
   TableName table;
@@ -28,7 +29,9 @@ struct TableProgress {
   int64_t bytes_copied = 0;
   int64_t ranges_total = 0;
   int64_t ranges_copied = 0;
-  double seconds = 0;
+  int64_t indexes_total = 0;  // keys, constraints, indexes and foreign keys that the engine makes
+  int64_t indexes_built = 0;  // or left out with a warning
+  double seconds = 0;         // spent on its rows
 };
 
 struct ProgressReport {
@@ -50,6 +53,8 @@ class TableCounters {
   std::atomic<int64_t> bytes{0};
   std::atomic<int64_t> ranges_total{0};
   std::atomic<int64_t> ranges_copied{0};
+  std::atomic<int64_t> indexes_total{0};
+  std::atomic<int64_t> indexes_built{0};
   std::atomic<int64_t> before_nanos{0};  // spent before a restart of the engine
   std::atomic<int64_t> begun_nanos{0};   // monotonic; 0: not begun
   std::atomic<int64_t> ended_nanos{0};
@@ -68,7 +73,10 @@ class Progress {
   TableCounters& table(const TableName& name);
   void clear();
   void begin_table(TableCounters& counters);
-  void end_table(TableCounters& counters);
+  void end_rows(TableCounters& counters);
+  // What there is to build, before any of it is.
+  void plan_indexes(TableCounters& counters, int64_t total, int64_t built);
+  void add_built(TableCounters& counters, int64_t built);
 
   ProgressReport report() const;
   const base::Clock& clock() const { return clock_; }

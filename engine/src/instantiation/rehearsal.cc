@@ -197,7 +197,12 @@ base::Result<std::vector<Statement>> Rehearsal::plan() {
   };
   for (const TypeShape& type : types_) add(plan_type(type, present));
   for (const TableShape& shape : shapes_) add(plan_table(shape, present));
-  for (const TableShape* table : tables) add(plan_constraints(*table, nullptr, present));
+  for (const TableShape* table : tables) {
+    add(plan_primary_key(*table, nullptr));
+    add(plan_constraints(*table, nullptr));
+    add(plan_indexes(*table, present));
+    add(plan_replica_identity(*table, nullptr));
+  }
   for (const TableShape* table : tables) add(plan_foreign_keys(*table, nullptr));
   return plan;
 }

@@ -135,6 +135,25 @@ TEST_F(RehearsalTest, FunctionsAreNamedWithTheirDefinition) {
   EXPECT_TRUE(rehearse_tables({"t", "g"}).empty());
 }
 
+// Neither the schema nor the enum is at the destination before: the engine would make the latter with the table.
+TEST_F(RehearsalTest, FunctionsComeWithTheirSchemaAndEnums) {
+  at_source(R"sql(
+    CREATE SCHEMA zoo; CREATE SCHEMA lib;
+    CREATE TYPE zoo.kind AS ENUM ('o''cat', 'ant');
+    CREATE FUNCTION zoo.next(zoo.kind) RETURNS zoo.kind LANGUAGE sql AS 'SELECT $1';
+    CREATE FUNCTION lib.one() RETURNS int LANGUAGE sql AS 'SELECT 1';
+    CREATE TABLE t (id int PRIMARY KEY, k zoo.kind DEFAULT zoo.next('ant'), n int DEFAULT lib.one());
+  )sql");
+  const std::vector<Finding> found = rehearse_tables({"t"});
+  ASSERT_EQ(found.size(), 2u);
+  for (const Finding& one : found) {
+    EXPECT_EQ(one.part, "function");
+    at_destination(one.cure_sql);
+    at_destination(one.cure_sql);  // as often as somebody types it
+  }
+  EXPECT_TRUE(rehearse_tables({"t"}).empty());
+}
+
 TEST_F(RehearsalTest, WhatTheServerRefusesIsToldWithItsStatement) {
   at_source(R"sql(
     CREATE COLLATION own (locale = 'C'); CREATE TABLE t (id int PRIMARY KEY, w text COLLATE own, v text);

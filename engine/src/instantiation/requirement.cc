@@ -26,20 +26,42 @@ objects AS (
   UNION ALL
   SELECT w.root, w.oid, 'pg_class'::regclass, i.indexrelid, c.relname
     FROM wanted w JOIN pg_index i ON i.indrelid = w.oid JOIN pg_class c ON c.oid = i.indexrelid
-)
+),
+owned AS MATERIALIZED (SELECT classid, objid, refobjid AS extension FROM pg_depend WHERE deptype = 'e')
 SELECT DISTINCT n.nspname, r.relname, o.part, e.extname, en.nspname, f.oid::regprocedure::text,
        CASE WHEN f.oid IS NOT NULL THEN pg_get_functiondef(f.oid) END
   FROM objects o
   JOIN pg_class r ON r.oid = o.root JOIN pg_namespace n ON n.oid = r.relnamespace
   JOIN pg_depend d ON d.classid = o.class AND d.objid = o.object AND d.deptype IN ('n', 'a') AND d.refobjid >= 16384
   LEFT JOIN pg_type t ON d.refclassid = 'pg_type'::regclass AND t.oid = d.refobjid AND t.typelem <> 0
-  LEFT JOIN pg_depend x ON x.classid = d.refclassid AND x.deptype = 'e'
-    AND x.objid IN (d.refobjid, t.typelem)
-  LEFT JOIN pg_extension e ON e.oid = x.refobjid LEFT JOIN pg_namespace en ON en.oid = e.extnamespace
+  LEFT JOIN owned itself ON itself.classid = d.refclassid AND itself.objid = d.refobjid
+  LEFT JOIN owned element ON element.classid = d.refclassid AND element.objid = t.typelem
+  LEFT JOIN pg_extension e ON e.oid = coalesce(itself.extension, element.extension)
+  LEFT JOIN pg_namespace en ON en.oid = e.extnamespace
   LEFT JOIN pg_proc f ON e.oid IS NULL AND d.refclassid = 'pg_proc'::regclass AND f.oid = d.refobjid
     AND f.prokind = 'f'
  WHERE e.oid IS NOT NULL OR f.oid IS NOT NULL
  ORDER BY 1, 2, 3 NULLS FIRST, 4, 6
+)sql";
+
+// What a function's definition wants before it: its schema, and the enums of its arguments and its result. The engine
+// makes those for the tables, but only after the function was needed. What is there already stays.
+constexpr const char* kPreludes = R"sql(
+SELECT f.oid::regprocedure::text, format('CREATE SCHEMA IF NOT EXISTS %I;', n.nspname) || coalesce(enums.sql, '')
+  FROM pg_proc f JOIN pg_namespace n ON n.oid = f.pronamespace
+  LEFT JOIN LATERAL (
+    SELECT string_agg(format(E'\nCREATE SCHEMA IF NOT EXISTS %I;\nDO $do$ BEGIN CREATE TYPE %I.%I AS ENUM (%s); '
+                             'EXCEPTION WHEN duplicate_object THEN NULL; END $do$;', en.nspname, en.nspname, e.typname,
+                             (SELECT string_agg(quote_literal(l.enumlabel), ', ' ORDER BY l.enumsortorder)
+                                FROM pg_enum l WHERE l.enumtypid = e.oid)), '') AS sql
+      FROM pg_type e JOIN pg_namespace en ON en.oid = e.typnamespace
+     WHERE e.typtype = 'e'
+       AND EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = f.oid
+                      AND d.refclassid = 'pg_type'::regclass AND d.refobjid = e.oid)
+       AND NOT EXISTS (SELECT FROM pg_depend x WHERE x.classid = 'pg_type'::regclass AND x.objid = e.oid
+                          AND x.deptype = 'e')
+  ) enums ON true
+ WHERE f.oid >= 16384 AND f.prokind = 'f' AND f.oid::regprocedure::text = ANY ($1::text[])
 )sql";
 
 struct Extension {
@@ -64,12 +86,29 @@ base::Result<std::set<std::string>> missing_functions(pg::Connection& destinatio
   for (const Requirement& requirement : requirements) {
     if (!requirement.is_extension()) wanted.push_back(requirement.function);
   }
-  THALWEG_ASSIGN(pg::Rows rows, destination.query("SELECT DISTINCT f FROM unnest($1::text[]) f "
-                                                  "WHERE to_regprocedure(f) IS NULL",
+  // to_regprocedure() would do, but before PostgreSQL 16 it fails where the type of an argument is missing, too.
+  THALWEG_ASSIGN(pg::Rows rows, destination.query("SELECT DISTINCT f FROM unnest($1::text[]) f WHERE f NOT IN "
+                                                  "(SELECT oid::regprocedure::text FROM pg_proc WHERE oid >= 16384)",
                                                   {pg::text_array(wanted)}));
   std::set<std::string> missing;
   for (size_t i = 0; i < rows.size(); ++i) missing.emplace(rows.text(i, 0));
   return missing;
+}
+
+base::Result<void> add_preludes(pg::Connection& source, std::vector<Requirement>& requirements) {
+  std::vector<std::string> functions;
+  for (const Requirement& requirement : requirements) {
+    if (!requirement.is_extension()) functions.push_back(requirement.function);
+  }
+  if (functions.empty()) return {};
+  THALWEG_ASSIGN(pg::Rows rows, source.query(kPreludes, {pg::text_array(functions)}));
+  std::map<std::string, std::string> preludes;
+  for (size_t i = 0; i < rows.size(); ++i) preludes[std::string(rows.text(i, 0))] = std::string(rows.text(i, 1));
+  for (Requirement& requirement : requirements) {
+    if (!requirement.is_extension())
+      requirement.definition = preludes[requirement.function] + "\n" + requirement.definition;
+  }
+  return {};
 }
 
 Lack lack_of_extension(const Requirement& requirement, const Extension& there) {
@@ -110,6 +149,7 @@ base::Result<std::vector<Requirement>> read_requirements(pg::Connection& source,
                      .table = {std::string(rows.text(i, 0)), std::string(rows.text(i, 1))},
                      .part = std::string(rows.text(i, 2))});
   }
+  THALWEG_TRY(add_preludes(source, found));
   return found;
 }
 

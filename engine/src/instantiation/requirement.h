@@ -16,7 +16,7 @@ struct Requirement {
   std::string extension;   // empty: a function that belongs to none
   std::string function;    // with its argument types, schema-qualified; empty: an extension
   std::string schema;      // of the extension
-  std::string definition;  // of the function, as SQL
+  std::string definition;  // of the function, as SQL, after its schema and its enums
 
   TableName table;   // that needs it
   std::string part;  // its column, constraint or index; empty: its types or generated columns, which are the table

@@ -47,6 +47,10 @@ std::string_view name_of(Part part) {
       return "constraint";
     case Part::index:
       return "index";
+    case Part::replica_identity:
+      return "replica identity of";
+    case Part::statistics:
+      return "statistics of";
     case Part::foreign_key:
       return "foreign key";
   }
@@ -98,8 +102,6 @@ Plan plan_table(const TableShape& table, Present& present) {
   }
   for (const SequenceShape* sequence : owned)
     add(Part::sequence, table.name, sequence->name.name, own_sequence_sql(table, *sequence));
-  if (const ConstraintShape* key = table.primary_key())
-    add(Part::primary_key, table.name, key->name, add_constraint_sql(table.name, *key));
   return plan;
 }
 
@@ -118,7 +120,17 @@ Plan plan_partitions(const TableShape& table, const std::set<TableName>& existin
   return plan;
 }
 
-Plan plan_constraints(const TableShape& table, const TableShape* there, Present& present) {
+Plan plan_primary_key(const TableShape& table, const TableShape* there) {
+  const ConstraintShape* key = table.primary_key();
+  if (!key || (there && there->primary_key())) return {};
+  return {{.part = Part::primary_key,
+           .table = table.name,
+           .name = key->name,
+           .sql = add_constraint_sql(table.name, *key),
+           .references = {}}};
+}
+
+Plan plan_constraints(const TableShape& table, const TableShape* there) {
   Plan plan;
   for (const ConstraintShape& constraint : table.constraints) {
     if (constraint.kind == 'p' || constraint.kind == 'f' || has_constraint(there, constraint.name)) continue;
@@ -128,12 +140,38 @@ Plan plan_constraints(const TableShape& table, const TableShape* there, Present&
                     .sql = add_constraint_sql(table.name, constraint),
                     .references = {}});
   }
+  return plan;
+}
+
+Plan plan_indexes(const TableShape& table, Present& present) {
+  Plan plan;
   for (const IndexShape& index : table.indexes) {
     if (!present.relations.insert({table.name.schema, index.name}).second) continue;
     plan.push_back(
         {.part = Part::index, .table = table.name, .name = index.name, .sql = index.definition, .references = {}});
   }
   return plan;
+}
+
+Plan plan_replica_identity(const TableShape& table, const TableShape* there) {
+  if (table.replica_identity == (there ? there->replica_identity : 'd')) return {};
+  std::string identity = "DEFAULT";
+  if (table.replica_identity == 'f') identity = "FULL";
+  if (table.replica_identity == 'n') identity = "NOTHING";
+  if (table.replica_identity == 'i') identity = "USING INDEX " + pg::quote_identifier(table.identity_index);
+  return {{.part = Part::replica_identity,
+           .table = table.name,
+           .name = table.name.name,
+           .sql = fmt::format("ALTER TABLE {} REPLICA IDENTITY {}", table.name.quoted(), identity),
+           .references = {}}};
+}
+
+Statement plan_statistics(const TableName& table) {
+  return {.part = Part::statistics,
+          .table = table,
+          .name = table.name,
+          .sql = "ANALYZE " + table.quoted(),
+          .references = {}};
 }
 
 Plan plan_foreign_keys(const TableShape& table, const TableShape* there) {

@@ -21,6 +21,8 @@ enum class Part {
   primary_key,
   constraint,
   index,
+  replica_identity,
+  statistics,
   foreign_key
 };
 std::string_view name_of(Part part);  // as a message says it: "foreign key"
@@ -47,14 +49,19 @@ std::vector<TableName> relations_of(const TableShape& table);
 
 // Before the copy. `type` must be missing, and have create_sql.
 std::vector<Statement> plan_type(const TypeShape& type, Present& present);
-// The table with its partitions, sequences, defaults and primary key. It must be missing.
+// The table with its partitions, sequences and defaults. It must be missing.
 std::vector<Statement> plan_table(const TableShape& table, Present& present);
 
 // Those partitions of a table that is there which `existing` lacks.
 std::vector<Statement> plan_partitions(const TableShape& table, const std::set<TableName>& existing, Present& present);
 
-// After the copy. `there`: the table as the destination has it, or nullptr when the plan makes it.
-std::vector<Statement> plan_constraints(const TableShape& table, const TableShape* there, Present& present);
+// After the rows. `there`: the table as the destination has it, or nullptr when the plan makes it. Constraints without
+// the primary key and foreign keys.
+std::vector<Statement> plan_primary_key(const TableShape& table, const TableShape* there);
+std::vector<Statement> plan_constraints(const TableShape& table, const TableShape* there);
+std::vector<Statement> plan_indexes(const TableShape& table, Present& present);
+std::vector<Statement> plan_replica_identity(const TableShape& table, const TableShape* there);
+Statement plan_statistics(const TableName& table);
 std::vector<Statement> plan_foreign_keys(const TableShape& table, const TableShape* there);
 
 }  // namespace thalweg::instantiation

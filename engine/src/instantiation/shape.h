@@ -55,6 +55,7 @@ struct TableShape {
   char kind = 0;                 // pg_class.relkind
   char persistence = 0;          // p, u, t
   char replica_identity = 0;     // d, n, f, i
+  std::string identity_index;    // with i
   bool identity_usable = false;  // its replica identity names a row: by an index that qualifies, or FULL
   double rows_estimated = -1;    // -1: never analysed
   std::string partition_key;     // of a partitioned table

@@ -114,9 +114,10 @@ std::string cure_of(const TableTrouble& trouble, bool stopped) {
     case TroubleKind::unpublished:
       return "Copy the table again: it is published again, its rows at the destination are deleted and copied anew.";
     case TroubleKind::partitions_changed:
-      return stopped ? "Copy the table again."
-                     : "Copy the table again; or mend the destination's rows by hand (DROP TABLE or TRUNCATE of its "
-                       "partition, say), then accept the partitions as they are.";
+      return stopped ? "Copy the table again: partitions that the destination lacks are made."
+                     : "Copy the table again: partitions that the destination lacks are made. Or mend the destination "
+                       "by hand (drop or empty the partition that went; make and fill the one that came), then accept "
+                       "the partitions as they are.";
   }
   return {};
 }

@@ -89,7 +89,10 @@ TEST(TableIdentityTest, KindsHaveNames) {
 TEST(TableIdentityTest, OnceItsChangesWereLeftOutOnlyACopyHelps) {
   const TableTrouble trouble{.kind = TroubleKind::partitions_changed, .reason = "r", .since = {}, .now = {}};
   EXPECT_NE(cure_of(trouble, false).find("accept"), std::string::npos);
-  EXPECT_EQ(cure_of(trouble, true), "Copy the table again.");
+  EXPECT_EQ(cure_of(trouble, true), "Copy the table again: partitions that the destination lacks are made.");
+  // What was attached with rows is not at the destination, and what was detached is: both ways by hand are named.
+  EXPECT_TRUE(cure_of(trouble, false).starts_with(cure_of(trouble, true)));
+  EXPECT_NE(cure_of(trouble, false).find("make and fill the one that came"), std::string::npos);
 }
 
 }  // namespace

@@ -27,12 +27,13 @@ constexpr std::chrono::milliseconds kConnectSlice{1000};  // between two looks a
 // whose engine has vanished without a word ends, with what it holds (the stream's lock, say), within 20 seconds: by
 // default the server would miss it after two hours. The settings come with the startup packet, where they win over the
 // role's, and where a pooler refuses them. With SET they would stay behind in a pooled session, for other clients.
+// No compiled expressions: a look at the catalogs of 300 tables takes 90 ms, and 7 s with them.
 // A read-only default is not overruled: administrators, and services whose disk is full, mean it.
 constexpr const char* kSessionSettings =
     "-c datestyle=ISO -c intervalstyle=postgres -c extra_float_digits=3 -c bytea_output=hex -c lc_monetary=C "
     "-c xmloption=content -c standard_conforming_strings=on "
     "-c default_transaction_isolation=read\\ committed -c statement_timeout=0 -c lock_timeout=0 "
-    "-c idle_in_transaction_session_timeout=0 -c idle_session_timeout=0 -c tcp_keepalives_idle=5 "
+    "-c idle_in_transaction_session_timeout=0 -c idle_session_timeout=0 -c jit=off -c tcp_keepalives_idle=5 "
     "-c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c tcp_user_timeout=20000 -c thalweg.session=1";
 // Empty where a pooler has dropped the settings without a word.
 constexpr const char* kSessionQuery = "SELECT pg_catalog.current_setting('thalweg.session', true)";

@@ -99,20 +99,21 @@ TEST(ConnectionSettings, NextServerIsTriedWhenOneIsAway) {
 TEST(ConnectionSettings, RolesOwnSettingsDoNotReachTheSession) {
   auto admin = Connection::open(test::shared_cluster().conninfo(), {});
   ASSERT_TRUE(admin);
-  ASSERT_TRUE(
-      admin->script("CREATE ROLE hemmed SUPERUSER LOGIN; ALTER ROLE hemmed SET default_transaction_read_only = on; "
-                    "ALTER ROLE hemmed SET idle_session_timeout = 1; ALTER ROLE hemmed SET statement_timeout = 1; "
-                    "ALTER ROLE hemmed SET lock_timeout = 1; ALTER ROLE hemmed SET default_transaction_isolation = "
-                    "serializable; ALTER ROLE hemmed SET idle_in_transaction_session_timeout = 1"));
+  ASSERT_TRUE(admin->script(
+      "CREATE ROLE hemmed SUPERUSER LOGIN; ALTER ROLE hemmed SET default_transaction_read_only = on; "
+      "ALTER ROLE hemmed SET idle_session_timeout = 1; ALTER ROLE hemmed SET statement_timeout = 1; "
+      "ALTER ROLE hemmed SET lock_timeout = 1; ALTER ROLE hemmed SET default_transaction_isolation = "
+      "serializable; ALTER ROLE hemmed SET idle_in_transaction_session_timeout = 1; ALTER ROLE hemmed SET jit = on"));
   auto hemmed = Connection::open(test::shared_cluster().conninfo("postgres", "hemmed"), {});
   ASSERT_TRUE(hemmed) << hemmed.error().message;
   const auto rows = hemmed->query(
       "SELECT concat_ws(' ', current_setting('default_transaction_read_only'), current_setting('idle_session_timeout'),"
       " current_setting('statement_timeout'), current_setting('lock_timeout'),"
-      " current_setting('idle_in_transaction_session_timeout'), current_setting('default_transaction_isolation'))");
+      " current_setting('idle_in_transaction_session_timeout'), current_setting('default_transaction_isolation'), "
+      "current_setting('jit'))");
   ASSERT_TRUE(admin->script("DROP ROLE hemmed"));
   ASSERT_TRUE(rows) << rows.error().message;
-  EXPECT_EQ(rows->text(0, 0), "on 0 0 0 0 read committed") << "all but what keeps writers out";
+  EXPECT_EQ(rows->text(0, 0), "on 0 0 0 0 read committed off") << "all but what keeps writers out";
 }
 
 }  // namespace

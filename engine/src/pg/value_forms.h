@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -25,5 +27,9 @@ struct ValueForms {
 // parameter $1. Looks into arrays, domains, composites, ranges and multiranges. One round trip. Fails as the query
 // does.
 base::Result<ValueForms> value_forms(Connection& connection, const std::string& relations, std::string_view parameter);
+// The same by relation, its pg_class.oid. One without columns is not in it.
+base::Result<std::map<uint32_t, ValueForms>> value_forms_by_relation(Connection& connection,
+                                                                     const std::string& relations,
+                                                                     std::string_view parameter);
 
 }  // namespace thalweg::pg

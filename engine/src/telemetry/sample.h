@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/ids.h"
 #include "telemetry/agent.h"
 
 // One component's numbers at one moment, as GET /v1/stats shows them (engine/contract/stats.example.json). Components
@@ -27,6 +28,13 @@ struct ComponentSample {
   std::string destination = {};  // id of the one destination of several that it serves; empty where shared
 };
 
+// When the newest change was committed: at the source, by its clock, and at the destination, by the engine's.
+struct LastChange {
+  base::UnixMicros at_source;
+  base::UnixMicros at_destination;
+};
+
+// Rows changed at the destination since apply started.
 struct TableSample {
   std::string schema_name;
   std::string table_name;
@@ -34,6 +42,22 @@ struct TableSample {
   uint64_t updates = 0;
   uint64_t deletes = 0;
   uint64_t truncates = 0;
+  std::optional<LastChange> last_change = {};
+
+  bool is_same_table(const TableSample& other) const {
+    return schema_name == other.schema_name && table_name == other.table_name;
+  }
+  void add(const TableSample& more) {
+    inserts += more.inserts;
+    updates += more.updates;
+    deletes += more.deletes;
+    truncates += more.truncates;
+    if (more.last_change && (!last_change || last_change->at_source < more.last_change->at_source))
+      last_change = more.last_change;
+  }
 };
+
+// Adds one table's to those of the same table in `to`.
+void add_table(std::vector<TableSample>& to, const TableSample& more);
 
 }  // namespace thalweg::telemetry

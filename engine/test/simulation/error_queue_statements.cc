@@ -42,6 +42,11 @@ Outcome DestinationSession::error_queue_statement(const std::string& sql, const 
     const auto chunk = parked->second.chunks.find(integer(parameters[1]));
     return chunk == parked->second.chunks.end() ? rows({}) : rows({{bytea(chunk->second)}});
   }
+  if (is("SELECT count(*), count(*) FILTER (WHERE (code <> ")) {
+    const std::string total = std::to_string(destination_.committed().error_queue.size());
+    return rows({{total, total}});
+  }
+  if (is("UPDATE thalweg.error_queue SET code = ")) return note_parked(parameters);
   if (is("DELETE FROM thalweg.error_queue")) return delete_parked(sql, integer(parameters[0]));
   known = false;
   return {};
@@ -93,6 +98,20 @@ Outcome DestinationSession::show_parked(bool with_hashes) {
     }
   }
   return rows(std::move(found));
+}
+
+Outcome DestinationSession::note_parked(const Parameters& parameters) {
+  const int64_t id = integer(parameters[3]);
+  if (Outcome locked = lock(error_lock(id), Locks::Mode::exclusive); !locked.ok()) return locked;
+  auto& queue = destination_.working().error_queue;
+  const auto found = queue.find(id);
+  if (found == queue.end()) return affected(0);
+  const ParkedRow before = found->second;
+  ParkedRow after = before;
+  for (size_t i = 0; i < 3; ++i) after.columns[kCode + i] = *parameters[i].bytes;
+  change([id, after](DestinationState& state) { state.error_queue[id] = after; },
+         [id, before](DestinationState& state) { state.error_queue[id] = before; });
+  return affected(1);
 }
 
 // Waits for another session that has taken it out and not committed: then it is gone.

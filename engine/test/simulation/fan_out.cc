@@ -110,15 +110,15 @@ class Operator {
     const control::StreamDefinition whole = definition_of(options_);
     const auto one = std::ranges::find(whole.destinations, branch.id(), &control::DestinationDefinition::id);
     const control::StreamDefinition definition = control::branch_of(whole, *one);
-    const auto parked = daemon::parked_errors(definition);
+    const auto parked = daemon::parked_errors(definition, {});
     if (!parked && !is_expected_of_operator(parked.error().code)) {
       fail("the error queue of {}: {}", branch.id(), parked.error().message);
     }
-    if (!parked || parked->empty()) return;
-    const int64_t id = pick_parked(scheduler_, *parked);
+    if (!parked || parked->errors.empty()) return;
+    const int64_t id = pick_parked(scheduler_, parked->errors);
     const auto executed = daemon::execute_parked_error(definition, id);
     branch.note_errors_changed();
-    trace("{} are parked at {}; {}: {}", parked->size(), branch.id(), id,
+    trace("{} are parked at {}; {}: {}", parked->errors.size(), branch.id(), id,
           executed ? "executed" : executed.error().message);
     if (!executed && !is_expected_of_operator(executed.error().code)) {
       fail("transaction {} of the error queue of {} fails with {}: {}", id, branch.id(),

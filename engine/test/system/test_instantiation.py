@@ -9,6 +9,8 @@ import psycopg
 import pytest
 from psycopg import errors
 
+from harness.cluster import wait_for
+from harness.engine import SECONDS
 from harness.scene import Scene
 from harness.workload import Writers
 
@@ -79,6 +81,46 @@ def test_copy_under_writes(scene: Scene, random_: random.Random, kills: int) -> 
     assert caught_midway or not kills, "no kill met the copy at work"
     scene.wait_applied()
     scene.assert_same()
+
+
+# Each statement about an index or a constraint takes its time, so that a kill meets some of them done.
+SLOW_INDEXES = """
+CREATE FUNCTION slow() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.2); END $$;
+CREATE EVENT TRIGGER slow ON ddl_command_start WHEN TAG IN ('CREATE INDEX', 'ALTER TABLE') EXECUTE FUNCTION slow();
+"""
+MORE_INDEXES = """
+CREATE INDEX account_owner ON account (owner); CREATE INDEX account_balance ON account (balance) WHERE balance > 5;
+CREATE UNIQUE INDEX account_twice ON account ((id * 2)); CREATE INDEX account_note ON account (note);
+"""
+INDEXES = "SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1"
+CONSTRAINTS = """SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid), convalidated FROM pg_constraint
+  WHERE connamespace = 'public'::regnamespace AND conrelid <> 0 ORDER BY 1, 2"""
+
+
+def built(scene: Scene) -> tuple[int, bool]:
+    status = scene.engine.status(scene.stream)
+    tables = (status["instantiation"] or {"tables": []})["tables"]
+    return sum(table["indexes_built"] for table in tables), any(table["state"] == "INDEXING" for table in tables)
+
+
+def test_killed_while_indexes_are_built(scene: Scene, random_: random.Random) -> None:
+    scene.run_at_source(TABLES + MORE_INDEXES)
+    scene.destination.run_script(scene.database, SLOW_INDEXES)
+    with Writers(scene.source, scene.database, 2, random_, write):
+        scene.start_stream(wait=False, copy_range_rows=20000, copy_workers=2)
+        for before_kill in (1, 3, 5):
+            def so_many(wanted: int = before_kill) -> bool:
+                count, indexing = built(scene)
+                return indexing and count >= wanted
+            wait_for(so_many, SECONDS, f"{before_kill} indexes are built")
+            scene.engine.kill()
+            scene.engine.start()
+        scene.wait_replicating()
+    scene.wait_applied()
+    scene.assert_same()
+    for query in (INDEXES, CONSTRAINTS):
+        assert scene.at_destination(query) == scene.at_source(query)
+    assert scene.engine.status(scene.stream)["instantiation"]["warnings"] == []
 
 
 def test_missing_destination_tables_are_created_as_at_the_source(scene: Scene) -> None:

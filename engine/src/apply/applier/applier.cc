@@ -519,38 +519,26 @@ void Applier::account(const Transaction& transaction) {
 }
 
 void Applier::publish_counts(GroupExecutor& executor) {
+  const base::UnixMicros now = shared_.clock->unix_now();
+  const std::lock_guard lock(tables_mutex_);
   for (const auto& [table, counts] : executor.take_counts()) {
-    TableCounters* counters = nullptr;
-    {
-      const std::lock_guard lock(tables_mutex_);
-      auto& slot = tables_[table->quoted_name];
-      if (!slot.second) {
-        slot.first.schema_name = table->source.schema_name;
-        slot.first.table_name = table->source.table_name;
-        slot.second = std::make_unique<TableCounters>();
-      }
-      counters = slot.second.get();
-    }
-    counters->inserts.add(counts.inserts);
-    counters->updates.add(counts.updates);
-    counters->deletes.add(counts.deletes);
-    counters->truncates.add(counts.truncates);
+    const telemetry::LastChange last{.at_source = counts.newest, .at_destination = now};
+    auto& sum = tables_[table->quoted_name];
+    sum.schema_name = table->source.schema_name;
+    sum.table_name = table->source.table_name;
+    sum.add({.schema_name = {},
+             .table_name = {},
+             .inserts = counts.inserts,
+             .updates = counts.updates,
+             .deletes = counts.deletes,
+             .truncates = counts.truncates,
+             .last_change = last});
   }
 }
 
 void Applier::add_tables(std::vector<telemetry::TableSample>& tables) const {
   const std::lock_guard lock(tables_mutex_);
-  for (const auto& [name, slot] : tables_) {
-    telemetry::TableSample* sum = nullptr;
-    for (auto& table : tables) {
-      if (table.schema_name == slot.first.schema_name && table.table_name == slot.first.table_name) sum = &table;
-    }
-    if (sum == nullptr) sum = &tables.emplace_back(slot.first);
-    sum->inserts += slot.second->inserts.get();
-    sum->updates += slot.second->updates.get();
-    sum->deletes += slot.second->deletes.get();
-    sum->truncates += slot.second->truncates.get();
-  }
+  for (const auto& [name, table] : tables_) telemetry::add_table(tables, table);
 }
 
 telemetry::ComponentSample Applier::sample() const {

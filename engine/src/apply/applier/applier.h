@@ -153,11 +153,8 @@ class Applier {
   std::deque<Lane*> sent_;              // whose answers have not come, in their order
   std::deque<NotCommitted> failed_;     // nothing is sent before these have been seen to
 
-  struct TableCounters {
-    telemetry::Counter inserts, updates, deletes, truncates;
-  };
-  mutable std::mutex tables_mutex_;  // the map's structure; the counters are single-writer
-  std::unordered_map<std::string, std::pair<telemetry::TableSample, std::unique_ptr<TableCounters>>> tables_;
+  mutable std::mutex tables_mutex_;
+  std::unordered_map<std::string, telemetry::TableSample> tables_;  // by quoted name
   std::thread thread_;
 };
 

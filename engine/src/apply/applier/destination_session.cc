@@ -13,7 +13,7 @@ namespace {
 // looked up key by key, never by reading the table; where a table has no index these settings only raise the price.
 constexpr const char* kSettings =
     "SET session_replication_role = replica; SET synchronous_commit = off; SET enable_seqscan = off; "
-    "SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; SET plan_cache_mode = force_generic_plan; "
+    "SET enable_hashjoin = off; SET enable_mergejoin = off; SET plan_cache_mode = force_generic_plan; "
     "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; SET row_security = off; "
     "SET search_path = pg_catalog; "
     // A session that was given up, or whose engine died, is not to wait for a lock, and to hold others, for ever.

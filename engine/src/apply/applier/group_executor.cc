@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "apply/applier/tuple_values.h"
 #include "apply/transaction_frames.h"
 
@@ -76,11 +78,12 @@ base::Result<const TableMetadata*> GroupExecutor::table_of(const Transaction& tr
   return last_table_;
 }
 
-void GroupExecutor::count(const TableMetadata& table, FrameKind kind) {
+void GroupExecutor::count(const TableMetadata& table, const Transaction& transaction, FrameKind kind) {
   if (last_counted_ != &table) {
     last_counted_ = &table;
     last_counts_ = &counts_[&table];
   }
+  last_counts_->newest = std::max(last_counts_->newest, transaction.commit_time);
   switch (kind) {
     case FrameKind::insert:
       ++last_counts_->inserts;
@@ -108,7 +111,7 @@ base::Result<void> GroupExecutor::send_truncate(const Transaction& transaction, 
     THALWEG_ASSIGN(const TableMetadata* const table, tables_.find(*source));
     if (is_copied(*table, transaction)) continue;
     names += fmt::format("{}{}", names.empty() ? "" : ", ", table->quoted_name);
-    count(*table, FrameKind::truncate);
+    count(*table, transaction, FrameKind::truncate);
   }
   if (names.empty()) return {};
   // Without CASCADE: the source names every table that its own CASCADE reached; what else hangs on them here stays.
@@ -151,7 +154,7 @@ base::Result<void> GroupExecutor::send_row(const Transaction& transaction, const
   if (!is_row(frame.kind())) return {};
   THALWEG_ASSIGN(const TableMetadata* const table, table_of(transaction, frame));
   if (is_copied(*table, transaction)) return {};
-  count(*table, frame.kind());
+  count(*table, transaction, frame.kind());
   if (may_be_copied(*table, transaction)) return send_idempotent(*table, frame);
   const std::byte* const bytes = frame.bytes().data();
   const ChangeWriter::RowOptions options{.checked = checked, .any_count = false};
@@ -178,7 +181,7 @@ base::Result<bool> GroupExecutor::send_below_sql(const Transaction& transaction,
   if (is_copied(*table, transaction)) return true;
   if (!may_be_copied(*table, transaction) && DataLayer::takes(*table, frame.kind()) &&
       !DataLayer::is_too_large(frame)) {
-    count(*table, frame.kind());
+    count(*table, transaction, frame.kind());
     THALWEG_TRY(add_below_sql(merger_.take(*table, frame)));
     return true;
   }
@@ -300,21 +303,21 @@ base::Result<Refusal> GroupExecutor::add_to_batch(const Transaction& transaction
   const std::byte* const bytes = frame.bytes().data();
   Compactor& batch = batch_for(*table);
   if (frame.kind() == FrameKind::insert) {
-    count(*table, frame.kind());
+    count(*table, transaction, frame.kind());
     THALWEG_ASSIGN(const Values values, read_values(frame.new_tuple(), *table, arena_));
     if (!batch.insert(values, bytes)) return order_conflict(*table, bytes);
     return Refusal{};
   }
   if (!table->keyless()) {
     if (frame.kind() == FrameKind::remove) {
-      count(*table, frame.kind());
+      count(*table, transaction, frame.kind());
       THALWEG_ASSIGN(const Values key, read_values(frame.old_tuple(), *table, arena_));
       if (!batch.remove(key, bytes)) return order_conflict(*table, bytes);
       return Refusal{};
     }
     THALWEG_ASSIGN(const UpdateValues update, read_update(*table, frame, arena_));
     if (update.key == update.now || same_identity(*table, update.now, update.key)) {
-      count(*table, frame.kind());
+      count(*table, transaction, frame.kind());
       if (!batch.update(update.now, bytes)) return order_conflict(*table, bytes);
       return Refusal{};
     }

@@ -22,6 +22,7 @@ struct RowCounts {
   uint64_t updates = 0;
   uint64_t deletes = 0;
   uint64_t truncates = 0;
+  base::UnixMicros newest;  // at the source: when the newest of them was committed
 };
 
 // Owner: one applier, or whoever executes a parked transaction.
@@ -72,7 +73,7 @@ class GroupExecutor {
   base::Result<Refusal> flush_batches();
   base::Result<Refusal> flush(Compactor& batch);
   Compactor& batch_for(const metadata::TableMetadata& table);
-  void count(const metadata::TableMetadata& table, lcr::FrameKind kind);
+  void count(const metadata::TableMetadata& table, const Transaction& transaction, lcr::FrameKind kind);
 
   DestinationSession& session_;
   TableFinder& tables_;

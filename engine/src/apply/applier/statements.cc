@@ -23,9 +23,11 @@ class Builder {
     return fmt::format("${}", statement_.parameters.size());
   }
 
-  std::string equal_key(bool from_key) {
+  std::string equal_key(bool from_key) { return equal(table_.identity, from_key); }
+
+  std::string equal(std::span<const uint16_t> columns, bool from_key) {
     std::string condition;
-    for (const uint16_t column : table_.identity) {
+    for (const uint16_t column : columns) {
       condition += fmt::format("{}{} = {}", condition.empty() ? "" : " AND ", table_.columns[column].quoted_name,
                                parameter(column, from_key));
     }
@@ -35,15 +37,21 @@ class Builder {
   // Finds the old row.
   std::string equal_identity() {
     if (!table_.keyless()) return equal_key(true);
+    const std::string condition = same_row();
+    const char* const place = table_.is_partitioned ? "(tableoid, ctid)" : "ctid";
+    const char* const places = table_.is_partitioned ? "tableoid, ctid" : "ctid";
+    return fmt::format("{} = (SELECT {} FROM {} WHERE {} LIMIT 1)", place, places, table_.quoted_name, condition);
+  }
+
+  // Like the old row in everything.
+  std::string same_row() {
     std::string condition;
     for (uint16_t column = 0; column < table_.columns.size(); ++column) {
       if (!table_.columns[column].written) continue;
       condition += fmt::format("{}{}", condition.empty() ? "" : " AND ",
                                same_value(table_.columns[column], parameter(column, true)));
     }
-    const char* const place = table_.is_partitioned ? "(tableoid, ctid)" : "ctid";
-    const char* const places = table_.is_partitioned ? "tableoid, ctid" : "ctid";
-    return fmt::format("{} = (SELECT {} FROM {} WHERE {} LIMIT 1)", place, places, table_.quoted_name, condition);
+    return condition;
   }
 
   Statement finish(std::string sql) {
@@ -260,6 +268,29 @@ Statement make_statement(const TableMetadata& table, StatementKind kind, const C
     statement.sql = fmt::format("WITH {} {}", prelude, statement.sql);
   }
   return statement;
+}
+
+std::string shown_text(const std::string& value, size_t characters_max) {
+  return fmt::format(
+      "pg_catalog.left({0}, {1}), pg_catalog.octet_length({0}), pg_catalog.hashtextextended({0} COLLATE \"C\", 0)",
+      value, characters_max);
+}
+
+Statement make_lookup(const TableMetadata& table, std::span<const uint16_t> by, size_t characters_max) {
+  Builder builder(table, false);
+  const std::string condition = by.empty() ? builder.same_row() : builder.equal(by, true);
+  std::string values;
+  for (size_t column = 0; column < table.columns.size(); ++column) {
+    // format() uses the type's output function, where a cast may have a form of its own, and writes NULL as nothing.
+    const std::string value = fmt::format("(found.thalweg_row).{}", table.columns[column].quoted_name);
+    values += fmt::format("{0}({1}, CASE WHEN pg_catalog.num_nulls({2}) = 0 THEN pg_catalog.format('%s', {2}) END)",
+                          values.empty() ? "" : ", ", column, value);
+  }
+  return builder.finish(fmt::format(
+      "SELECT shown.place, {}, found.thalweg_rows FROM (SELECT thalweg_row, pg_catalog.count(*) OVER () AS "
+      "thalweg_rows FROM {} AS thalweg_row WHERE {} LIMIT 1) AS found, LATERAL (VALUES {}) AS shown (place, "
+      "shown_text)",
+      shown_text("shown.shown_text", characters_max), table.quoted_name, condition, values));
 }
 
 std::string make_copy(const TableMetadata& table) {

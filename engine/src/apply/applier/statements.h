@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,14 @@ struct Statement {
 // a statement that fails when it finds no row: for pipelines that end in a commit.
 Statement make_statement(const metadata::TableMetadata& table, StatementKind kind, const ColumnMask& came,
                          bool checked);
+
+// Reads what the destination has: the rows where `by` are as in the row's old identity; with none the rows that are
+// like the old row as a whole. Result: for each column its place, its value as text (NULL or not), cut at
+// `characters_max`, the whole text's bytes and hash, and in all of them the number of such rows. The values are of one
+// of those; no row at all where there is none.
+Statement make_lookup(const metadata::TableMetadata& table, std::span<const uint16_t> by, size_t characters_max);
+// How SQL writes what make_lookup gives of a value: `value` is an expression of type text.
+std::string shown_text(const std::string& value, size_t characters_max);
 
 // COPY ... FROM STDIN (FORMAT binary) of all written columns.
 std::string make_copy(const metadata::TableMetadata& table);

@@ -1,0 +1,339 @@
+#include "apply/parked_contents.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "apply/applier/statements.h"
+#include "apply/applier/tuple_values.h"
+#include "apply/parked_frames.h"
+
+namespace thalweg::apply {
+
+using base::ErrorCode;
+using lcr::FrameKind;
+using lcr::FrameView;
+using lcr::ValueMark;
+using metadata::TableMetadata;
+using telemetry::kParkedChangesShownMax;
+using telemetry::kParkedValueBytesMax;
+using telemetry::ShownChange;
+using telemetry::ShownColumn;
+using telemetry::ShownValue;
+
+namespace {
+
+// The whole answer has to come while somebody waits for it: no statement of it takes longer, nor waits for a lock.
+constexpr const char* kBegin =
+    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = '2s'; SET LOCAL lock_timeout = "
+    "'1s'";
+// Larger ones are not sent to the server to be written as text.
+constexpr size_t kWrittenBytesMax = 8 * 1024 * 1024;
+
+bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
+// At most so many bytes, and no half character at the end.
+std::string cut(std::string_view text, size_t bytes_max) {
+  if (text.size() <= bytes_max) return std::string(text);
+  size_t end = bytes_max;
+  while (end > 0 && is_continuation(text[end])) --end;
+  return std::string(text.substr(0, end));
+}
+
+bool is_printable(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) >= ' '; });
+}
+
+ShownValue raw_value(std::span<const std::byte> bytes) {
+  ShownValue value{.state = ShownValue::State::raw, .text = {}, .bytes = bytes.size(), .hash = 0};
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()),
+                              std::min(bytes.size(), kParkedValueBytesMax + 1));
+  if (is_printable(text)) {
+    value.text = cut(text, kParkedValueBytesMax);
+    return value;
+  }
+  value.text = "\\x";
+  for (const std::byte byte : bytes.first(std::min(bytes.size(), kParkedValueBytesMax / 2 - 1))) {
+    value.text += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+  }
+  return value;
+}
+
+// Columns [first, first + 2] of an answer: what shown_text() gives.
+ShownValue written_value(const pg::Rows& rows, size_t row, size_t first) {
+  if (rows.is_null(row, first)) return {.state = ShownValue::State::null, .text = {}, .bytes = 0, .hash = 0};
+  return {.state = ShownValue::State::text,
+          .text = cut(rows.text(row, first), kParkedValueBytesMax),
+          .bytes = static_cast<uint64_t>(rows.integer(row, first + 1)),
+          .hash = static_cast<uint64_t>(rows.integer(row, first + 2))};
+}
+
+// A table of the transaction, as the source described it and, where it still fits, as it is at the destination.
+struct Table {
+  std::shared_ptr<const metadata::SourceTable> source;
+  std::unique_ptr<const TableMetadata> here;
+  std::string problem;  // why there is none
+};
+
+// A value and the type that the server reads it as.
+struct Written {
+  ShownValue* shown;
+  lcr::Value value;
+  base::TypeId type;
+};
+
+pg::Parameter parameter(const lcr::Value& value, base::TypeId type) {
+  return {.bytes = value.bytes,
+          .type = type,
+          .is_null = value.mark == ValueMark::null,
+          .is_binary = value.mark == ValueMark::binary};
+}
+
+// Owner: one thread.
+class ContentsReader {
+ public:
+  explicit ContentsReader(pg::Connection& connection) : connection_(connection) {}
+
+  base::Result<std::vector<ShownChange>> read(int64_t id) {
+    THALWEG_TRY(visit_parked_frames(connection_, id, [&](const FrameView& frame) { return take(frame); }));
+    return std::move(changes_);
+  }
+
+ private:
+  base::Result<bool> take(const FrameView& frame) {
+    if (frame.kind() == FrameKind::table) {
+      THALWEG_TRY(describe(frame));
+    } else if (lcr::is_change(frame.kind())) {
+      if (changes_.size() == kParkedChangesShownMax) return false;
+      THALWEG_TRY(frame.kind() == FrameKind::truncate ? show_truncate(frame) : show_row(frame));
+      arena_.reset();
+    }
+    return true;
+  }
+
+  base::Result<void> describe(const FrameView& frame) {
+    Table table;
+    THALWEG_ASSIGN(table.source, described_table(frame, tables_.size() + 1));
+    auto loaded = loader_.load(connection_, *table.source);
+    if (loaded) {
+      table.here = std::move(*loaded);
+    } else if (loaded.error().code == ErrorCode::missing_table ||
+               loaded.error().code == ErrorCode::destination_table_differs) {
+      table.problem = loaded.error().message;
+    } else {
+      return std::unexpected(loaded.error());
+    }
+    tables_.push_back(std::move(table));
+    return {};
+  }
+
+  base::Result<const Table*> table_of(base::RelationId relation, std::optional<uint32_t> version) const {
+    const Table* found = nullptr;
+    for (const Table& table : tables_) {
+      const auto& description = table.source->description;
+      if (description.relation == relation && (!version || description.version == *version)) found = &table;
+    }
+    if (found == nullptr) return base::fail(ErrorCode::corrupt_frame, "a change came before its table's description");
+    return found;
+  }
+
+  base::Result<void> show_truncate(const FrameView& frame) {
+    for (const base::RelationId relation : frame.truncated_relations()) {
+      if (changes_.size() == kParkedChangesShownMax) break;
+      THALWEG_ASSIGN(const Table* const table, table_of(relation, std::nullopt));
+      begin_change("TRUNCATE", *table);
+    }
+    return {};
+  }
+
+  ShownChange& begin_change(std::string_view operation, const Table& table) {
+    const auto& description = table.source->description;
+    return changes_.emplace_back(ShownChange{.operation = operation,
+                                             .schema_name = description.schema_name,
+                                             .table_name = description.table_name,
+                                             .columns = {},
+                                             .found_by = {},
+                                             .rows_found = {},
+                                             .problem = table.problem});
+  }
+
+  base::Result<void> show_row(const FrameView& frame) {
+    THALWEG_ASSIGN(const Table* const table, table_of(frame.relation(), frame.header().table_version));
+    const bool inserts = frame.kind() == FrameKind::insert;
+    ShownChange& change = begin_change(inserts                             ? "INSERT"
+                                       : frame.kind() == FrameKind::update ? "UPDATE"
+                                                                           : "DELETE",
+                                       *table);
+    for (const auto& column : table->source->description.columns) {
+      change.columns.push_back({.name = column.name, .is_identity = false, .wanted = {}, .before = {}, .now = {}});
+    }
+    for (uint16_t column = 0; table->here && column < table->here->columns.size(); ++column) {
+      change.columns[column].is_identity =
+          std::ranges::find(table->here->identity, column) != table->here->identity.end();
+    }
+    THALWEG_ASSIGN(const Values wanted, values_of(frame.new_tuple(), *table));
+    THALWEG_ASSIGN(const Values before, values_of(frame.old_tuple(), *table));
+    std::vector<Written> written;
+    for (size_t i = 0; i < change.columns.size(); ++i) {
+      const auto& column = table->source->description.columns[i];
+      const base::TypeId type = table->here ? table->here->columns[i].type->value_type : column.type;
+      if (wanted != nullptr) show(change.columns[i].wanted, wanted[i], type, written);
+      // Of an old row that is a key the other columns come as NULL.
+      const bool told = before != nullptr && (frame.has(lcr::kOldRow) || column.is_key);
+      if (told) show(change.columns[i].before, before[i], type, written);
+    }
+    THALWEG_TRY(write(written));
+    if (!table->here || table->here->columns.empty()) return {};
+    return look_up(*table->here, wanted, before, inserts, change);
+  }
+
+  // nullptr of no tuple.
+  base::Result<Values> values_of(lcr::TupleView tuple, const Table& table) {
+    if (!tuple.exists()) return Values{};
+    if (table.here) return read_values(tuple, *table.here, arena_);
+    std::vector<lcr::Value> read;
+    tuple.read(read);
+    if (read.size() != table.source->description.columns.size()) {
+      return base::fail(ErrorCode::corrupt_frame, "a tuple has another number of columns than its table");
+    }
+    const Values values = arena_.take_array<lcr::Value>(read.size());
+    std::ranges::copy(read, values);
+    return values;
+  }
+
+  // What the server has to write goes into `written`.
+  void show(ShownValue& shown, const lcr::Value& value, base::TypeId type, std::vector<Written>& written) {
+    if (value.mark == ValueMark::null) shown.state = ShownValue::State::null;
+    if (value.mark == ValueMark::unchanged) shown.state = ShownValue::State::unchanged;
+    if (value.mark != ValueMark::binary && value.mark != ValueMark::text) return;
+    shown = raw_value(value.bytes);
+    if (value.bytes.size() <= kWrittenBytesMax) written.push_back({.shown = &shown, .value = value, .type = type});
+  }
+
+  // All at once; where the server refuses one, each by itself, and what it refuses stays raw.
+  base::Result<void> write(std::span<const Written> values) {
+    if (values.empty()) return {};
+    THALWEG_ASSIGN(const bool together, try_to_write(values));
+    if (together || values.size() == 1) return {};
+    for (const Written& value : values) THALWEG_TRY(try_to_write({&value, 1}));
+    return {};
+  }
+
+  base::Result<bool> try_to_write(std::span<const Written> values) {
+    std::string list;
+    std::vector<pg::Parameter> parameters;
+    for (size_t i = 0; i < values.size(); ++i) {
+      list += fmt::format("{}({}, pg_catalog.format('%s', ${}))", i == 0 ? "" : ", ", i, i + 1);
+      parameters.push_back(parameter(values[i].value, values[i].type));
+    }
+    THALWEG_ASSIGN(const auto rows,
+                   ask(fmt::format("SELECT place, {} FROM (VALUES {}) AS written (place, written_text)",
+                                   shown_text("written_text", kParkedValueBytesMax), list),
+                       parameters));
+    if (!rows) return false;
+    for (size_t row = 0; row < rows->size(); ++row) {
+      *values[static_cast<size_t>(rows->integer(row, 0))].shown = written_value(*rows, row, 1);
+    }
+    return true;
+  }
+
+  // The destination's row, by the old row or key; of an INSERT by its own key, or another unique one that it collides
+  // with.
+  base::Result<void> look_up(const TableMetadata& table, const lcr::Value* wanted, const lcr::Value* before,
+                             bool inserts, ShownChange& change) {
+    const lcr::Value* const row = before != nullptr ? before : wanted;
+    if (!table.keyless()) THALWEG_TRY(look_up_by(table, table.identity, row, change));
+    if (table.keyless() && !inserts) THALWEG_TRY(look_up_by(table, {}, row, change));
+    if (!inserts) return {};
+    for (const auto& key : table.unique_keys) {
+      if (change.rows_found.value_or(0) > 0 || !change.problem.empty()) return {};
+      if (!key.columns.empty()) THALWEG_TRY(look_up_by(table, key.columns, row, change));
+    }
+    return {};
+  }
+
+  base::Result<void> look_up_by(const TableMetadata& table, std::span<const uint16_t> by, const lcr::Value* row,
+                                ShownChange& change) {
+    if (looks_no_more_) {
+      change.problem = "not looked for: an earlier row could not be read in time";
+      return {};
+    }
+    const Statement statement = make_lookup(table, by, kParkedValueBytesMax);
+    std::vector<pg::Parameter> parameters;
+    for (size_t i = 0; i < statement.parameters.size(); ++i) {
+      const lcr::Value& value = row[statement.parameters[i].column];
+      if (!by.empty() && value.mark != ValueMark::binary && value.mark != ValueMark::text) return {};  // finds nothing
+      if (value.mark == ValueMark::unchanged) return {};
+      parameters.push_back(parameter(value, statement.types[i]));
+    }
+    std::string refusal;
+    THALWEG_ASSIGN(const auto rows, ask(statement.sql, parameters, &refusal));
+    change.problem = refusal;
+    if (!rows) return {};
+    const bool is_first = !change.rows_found.has_value();
+    change.rows_found = rows->size() == 0 ? 0 : static_cast<uint64_t>(rows->integer(0, 4));
+    if (rows->size() == 0 && !is_first) return {};  // found_by stays what the row itself is found by
+    change.found_by.clear();
+    for (const uint16_t column : by) change.found_by.push_back(table.columns[column].name);
+    for (size_t column = 0; by.empty() && column < table.columns.size(); ++column) {
+      change.found_by.push_back(table.columns[column].name);
+    }
+    for (size_t i = 0; i < rows->size(); ++i) {
+      change.columns[static_cast<size_t>(rows->integer(i, 0))].now = written_value(*rows, i, 1);
+    }
+    return {};
+  }
+
+  // None: the server refuses; what it said is in `refusal`. Its transaction goes on.
+  base::Result<std::optional<pg::Rows>> ask(const std::string& sql, std::span<const pg::Parameter> parameters,
+                                            std::string* refusal = nullptr) {
+    THALWEG_TRY(connection_.script("SAVEPOINT thalweg_look"));
+    auto rows = connection_.query(sql, parameters);
+    if (rows) return std::move(*rows);
+    if (connection_.broken()) return std::unexpected(rows.error());
+    if (refusal != nullptr) {
+      *refusal = rows.error().message;
+      looks_no_more_ = looks_no_more_ || rows.error().code == ErrorCode::database_busy;
+    }
+    THALWEG_TRY(connection_.script("ROLLBACK TO SAVEPOINT thalweg_look"));
+    return std::nullopt;
+  }
+
+  pg::Connection& connection_;
+  std::atomic<uint64_t> generations_{0};
+  metadata::TableLoader loader_{generations_};
+  std::vector<Table> tables_;
+  std::vector<ShownChange> changes_;
+  Arena arena_;
+  bool looks_no_more_ = false;  // a lock or a slow search: the next row would take as long
+};
+
+base::Result<telemetry::ParkedContents> read_in_transaction(pg::Connection& connection, std::string_view stream_id,
+                                                            int64_t id) {
+  THALWEG_ASSIGN(const pg::Rows entry,
+                 connection.query("SELECT lcrs FROM thalweg.error_queue WHERE stream_id = $1 AND id = $2::bigint",
+                                  {stream_id, std::to_string(id)}));
+  if (entry.size() == 0) {
+    return base::fail(ErrorCode::unknown_error_transaction, fmt::format("the error queue has no transaction {}", id));
+  }
+  telemetry::ParkedContents contents{.changes_total = static_cast<uint64_t>(entry.integer(0, 0)), .changes = {}};
+  THALWEG_ASSIGN(contents.changes, ContentsReader(connection).read(id));
+  return contents;
+}
+
+}  // namespace
+
+base::Result<telemetry::ParkedContents> read_parked(pg::Connection& connection, std::string_view stream_id,
+                                                    int64_t id) {
+  THALWEG_TRY(connection.script(kBegin));
+  auto contents = read_in_transaction(connection, stream_id, id);
+  if (!connection.broken()) THALWEG_TRY(connection.script("ROLLBACK"));
+  return contents;
+}
+
+}  // namespace thalweg::apply

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/error.h"
+#include "pg/connection.h"
+#include "telemetry/parked_contents.h"
+
+// What a parked transaction wanted, and what the destination has in its place.
+
+namespace thalweg::apply {
+
+// In one transaction that reads only. Fails with unknown_error_transaction when there is none of that id, and as a
+// query fails. A table that the destination does not have any more, or has in another shape, is no failure: its changes
+// say so. So is a row that cannot be looked at in time, behind somebody's lock.
+base::Result<telemetry::ParkedContents> read_parked(pg::Connection& connection, std::string_view stream_id, int64_t id);
+
+}  // namespace thalweg::apply

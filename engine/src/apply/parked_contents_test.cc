@@ -1,0 +1,204 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "apply/apply_harness.h"
+#include "apply/error_queue.h"
+#include "apply/parked_contents.h"
+
+namespace thalweg::apply {
+namespace {
+
+using base::ErrorCode;
+using telemetry::ParkedContents;
+using telemetry::ShownChange;
+using telemetry::ShownValue;
+
+std::string text_of(const ShownValue& value) {
+  switch (value.state) {
+    case ShownValue::State::absent:
+      return "-";
+    case ShownValue::State::null:
+      return "NULL";
+    case ShownValue::State::unchanged:
+      return "unchanged";
+    case ShownValue::State::raw:
+      return "raw " + value.text;
+    case ShownValue::State::text:
+      return value.text;
+  }
+  return "?";
+}
+
+// "id* wanted|before|now, ..."; `*` marks the identity.
+std::string text_of(const ShownChange& change) {
+  std::string text = std::string(change.operation) + " " + change.table_name;
+  for (const auto& column : change.columns) {
+    text += " " + column.name + (column.is_identity ? "* " : " ") + text_of(column.wanted) + "|" +
+            text_of(column.before) + "|" + text_of(column.now);
+  }
+  return text;
+}
+
+std::string found(const ShownChange& change) {
+  std::string text = change.rows_found ? std::to_string(*change.rows_found) + " by" : "not looked for";
+  for (const auto& column : change.found_by) text += " " + column;
+  return text;
+}
+
+ParkedContents contents_of(ApplyHarness& h, int place = 0) {
+  const auto id =
+      h.select("SELECT id FROM thalweg.error_queue ORDER BY commit_lsn OFFSET " + std::to_string(place) + " LIMIT 1");
+  auto contents = read_parked(h.connection(), "teststream", std::stoll(id));
+  EXPECT_TRUE(contents) << contents.error().message;
+  EXPECT_EQ(h.select("SELECT current_setting('statement_timeout')"), "0") << "the session keeps nothing of it";
+  return contents ? *contents : ParkedContents{};
+}
+
+void apply_all(ApplyHarness& h) {
+  h.parameters.disable_on_error = false;
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+}
+
+TEST(ParkedContents, EachKindOfChangeBesideTheRowThatIsThere) {
+  ApplyHarness h;
+  h.run("CREATE TABLE items (id int PRIMARY KEY, name text, n int)");
+  h.run("INSERT INTO items VALUES (1, 'here', NULL), (2, 'two', 2), (3, 'three', 3)");
+  h.describe("items");
+  h.begin();
+  h.insert("items", {1, "wanted", 10});
+  h.update("items", {2, Unchanged{}, 20});
+  h.update_key("items", {4, nullptr, nullptr}, {5, "five", nullptr});
+  h.remove("items", {3, nullptr, nullptr});
+  h.truncate("items");
+  h.commit();
+  apply_all(h);
+  const auto contents = contents_of(h);
+  EXPECT_EQ(contents.changes_total, 5U);
+  ASSERT_EQ(contents.changes.size(), 5U);
+  EXPECT_EQ(text_of(contents.changes[0]), "INSERT items id* 1|-|1 name wanted|-|here n 10|-|NULL");
+  EXPECT_EQ(found(contents.changes[0]), "1 by id");
+  EXPECT_EQ(text_of(contents.changes[1]), "UPDATE items id* 2|-|2 name unchanged|-|two n 20|-|2");
+  EXPECT_EQ(text_of(contents.changes[2]), "UPDATE items id* 5|4|- name five|-|- n NULL|-|-");
+  EXPECT_EQ(found(contents.changes[2]), "0 by id");
+  EXPECT_EQ(text_of(contents.changes[3]), "DELETE items id* -|3|3 name -|-|three n -|-|3");
+  EXPECT_EQ(text_of(contents.changes[4]), "TRUNCATE items");
+  EXPECT_EQ(contents.changes[4].schema_name, "public");
+  EXPECT_EQ(read_parked(h.connection(), "teststream", 999).error().code, ErrorCode::unknown_error_transaction);
+  EXPECT_EQ(read_parked(h.connection(), "another", 1).error().code, ErrorCode::unknown_error_transaction);
+}
+
+TEST(ParkedContents, ARowInTheWayOfAnotherUniqueKeyIsShown) {
+  ApplyHarness h;
+  h.run("CREATE TABLE people (id int PRIMARY KEY, email text UNIQUE)");
+  h.run("INSERT INTO people VALUES (7, 'a@example.org')");
+  h.describe("people");
+  h.insert_one("people", {1, "a@example.org"});
+  apply_all(h);
+  const auto contents = contents_of(h);
+  ASSERT_EQ(contents.changes.size(), 1U);
+  EXPECT_EQ(text_of(contents.changes[0]), "INSERT people id* 1|-|7 email a@example.org|-|a@example.org");
+  EXPECT_EQ(found(contents.changes[0]), "1 by email");
+}
+
+TEST(ParkedContents, RowsWithoutAKeyAreFoundByAllOfThemAndCounted) {
+  ApplyHarness h;
+  h.run("CREATE TABLE visits (place text, n int)");
+  h.run("INSERT INTO visits VALUES ('quay', 1), ('quay', 1), ('pier', 2)");
+  h.describe("visits", 'f');
+  h.begin();
+  h.update_full("visits", {"quay", 1}, {"quay", 5});
+  h.remove_full("visits", {"pier", nullptr});  // no such row
+  h.insert("visits", {"lock", 3});
+  h.commit();
+  apply_all(h);
+  const auto contents = contents_of(h);
+  ASSERT_EQ(contents.changes.size(), 3U);
+  EXPECT_EQ(text_of(contents.changes[0]), "UPDATE visits place quay|quay|quay n 5|1|1");
+  EXPECT_EQ(found(contents.changes[0]), "2 by place n");
+  EXPECT_EQ(text_of(contents.changes[1]), "DELETE visits place -|pier|- n -|NULL|-");
+  EXPECT_EQ(found(contents.changes[1]), "0 by place n");
+  EXPECT_EQ(found(contents.changes[2]), "not looked for");
+}
+
+// Binary values become what the server writes: a boolean 'f', a bytea its hex.
+TEST(ParkedContents, BinaryValuesAreShownAsTheServerWritesThem) {
+  ApplyHarness h;
+  h.run("CREATE TYPE mood AS ENUM ('calm', 'rough')");
+  h.run("CREATE TABLE kinds (id int PRIMARY KEY, b bool, m mood, d bytea, big text)");
+  h.run("INSERT INTO kinds VALUES (1, true, 'calm', '\\x00ff', repeat('é', 600))");
+  h.describe("kinds");
+  std::string large;
+  for (int i = 0; i < 600; ++i) large += "é";
+  h.begin();
+  h.insert("kinds", {1, std::string(1, '\0'), "rough", std::string("\x00\xff", 2), large});
+  h.insert("kinds", {2, std::string(1, '\1'), "stormy", std::string("\x01", 1), large + "!"});
+  h.commit();
+  apply_all(h);
+  const auto contents = contents_of(h);
+  ASSERT_EQ(contents.changes.size(), 2U);
+  const auto& columns = contents.changes[0].columns;
+  EXPECT_EQ(text_of(columns[1].wanted) + text_of(columns[1].now), "ft");
+  EXPECT_EQ(text_of(columns[2].wanted) + " " + text_of(columns[2].now), "rough calm");
+  EXPECT_EQ(text_of(columns[3].wanted), "\\x00ff");
+  EXPECT_EQ(columns[4].wanted.bytes, 1200U);
+  EXPECT_EQ(columns[4].wanted.text, large.substr(0, 1024));
+  EXPECT_EQ(columns[4].wanted.hash, columns[4].now.hash);
+  // A label that the destination does not have is no reason to show nothing.
+  const auto& strange = contents.changes[1].columns;
+  EXPECT_EQ(text_of(strange[0].wanted), "2");
+  EXPECT_EQ(text_of(strange[2].wanted), "raw stormy");
+  EXPECT_NE(strange[4].wanted.hash, columns[4].wanted.hash);
+}
+
+TEST(ParkedContents, ATableThatIsGoneIsToldBesideTheValues) {
+  ApplyHarness h;
+  h.run("CREATE TABLE items (id int PRIMARY KEY, name text)");
+  h.run("INSERT INTO items VALUES (1, 'here')");
+  h.describe("items");
+  h.insert_one("items", {1, "wanted"});
+  apply_all(h);
+  h.run("DROP TABLE items");
+  const auto contents = contents_of(h);
+  ASSERT_EQ(contents.changes.size(), 1U);
+  EXPECT_EQ(text_of(contents.changes[0]), "INSERT items id 1|-|- name wanted|-|-");
+  EXPECT_NE(contents.changes[0].problem.find("does not exist"), std::string::npos) << contents.changes[0].problem;
+}
+
+TEST(ParkedContents, ALockedRowsTableIsNotWaitedFor) {
+  ApplyHarness h;
+  h.run("CREATE TABLE items (id int PRIMARY KEY, name text)");
+  h.run("INSERT INTO items VALUES (1, 'here'), (2, 'here')");
+  h.describe("items");
+  h.begin();
+  h.insert("items", {1, "wanted"});
+  h.insert("items", {2, "wanted"});
+  h.commit();
+  apply_all(h);
+  auto other = pg::Connection::open(h.conninfo(), {});
+  ASSERT_TRUE(other);
+  ASSERT_TRUE(other->script("BEGIN; LOCK TABLE items IN ACCESS EXCLUSIVE MODE"));
+  const auto contents = contents_of(h);
+  ASSERT_EQ(contents.changes.size(), 2U);
+  EXPECT_EQ(text_of(contents.changes[0]), "INSERT items id* 1|-|- name wanted|-|-");
+  EXPECT_NE(contents.changes[0].problem.find("lock timeout"), std::string::npos) << contents.changes[0].problem;
+  EXPECT_NE(contents.changes[1].problem.find("not looked for"), std::string::npos) << contents.changes[1].problem;
+}
+
+TEST(ParkedContents, OnlyTheFirstChangesOfManyAreShown) {
+  ApplyHarness h;
+  h.run("CREATE TABLE items (id int PRIMARY KEY, name text)");
+  h.run("INSERT INTO items VALUES (150, 'in the way')");
+  h.describe("items");
+  h.begin();
+  for (int id = 1; id <= 150; ++id) h.insert("items", {id, "x"});
+  h.commit();
+  apply_all(h);
+  const auto contents = contents_of(h);
+  EXPECT_EQ(contents.changes_total, 150U);
+  EXPECT_EQ(contents.changes.size(), telemetry::kParkedChangesShownMax);
+}
+
+}  // namespace
+}  // namespace thalweg::apply

@@ -1,0 +1,109 @@
+#include <optional>
+
+#include "control/documents.h"
+
+// The error queue's documents.
+
+namespace thalweg::control {
+
+namespace {
+
+using nlohmann::json;
+using telemetry::ShownColumn;
+using telemetry::ShownValue;
+
+const char* name_of(ShownValue::State state) {
+  switch (state) {
+    case ShownValue::State::absent:
+      return "absent";
+    case ShownValue::State::null:
+      return "null";
+    case ShownValue::State::unchanged:
+      return "unchanged";
+    case ShownValue::State::text:
+      return "text";
+    case ShownValue::State::raw:
+      return "raw";
+  }
+  return "absent";
+}
+
+json value_document(const ShownValue& value) {
+  return {{"state", name_of(value.state)},
+          {"text", value.has_text() ? json(value.text) : json(nullptr)},
+          {"bytes", value.bytes},
+          {"cut", value.bytes > telemetry::kParkedValueBytesMax}};
+}
+
+// null: one of them is not known as the server writes it.
+json differ(const ShownValue& value, const ShownValue& now) {
+  const auto is_known = [](const ShownValue& one) {
+    return one.state == ShownValue::State::null || one.state == ShownValue::State::text;
+  };
+  if (!is_known(value) || !is_known(now)) return nullptr;
+  return value.state != now.state || value.bytes != now.bytes || value.hash != now.hash || value.text != now.text;
+}
+
+json entry_document(const ParkedTransactionView& parked) {
+  return {{"id", parked.id},
+          {"commit_lsn", base::to_string(parked.commit_lsn)},
+          {"xid", parked.xid.value},
+          {"lcrs", parked.lcrs},
+          {"tables", parked.tables},
+          {"code", parked.code},
+          {"message", parked.message},
+          {"sqlstate", parked.sqlstate},
+          {"parked_at", parked.parked_at}};
+}
+
+json execution_document(const ErrorExecutionStatus& execution) {
+  return {{"error_id", execution.error_id},
+          {"state", execution.state},
+          {"executed", execution.executed},
+          {"total", execution.total},
+          {"started_at", rfc3339(execution.started_at)},
+          {"finished_at", execution.finished_at ? json(rfc3339(*execution.finished_at)) : json(nullptr)},
+          {"error", execution.error ? failure_document(*execution.error)["error"] : json(nullptr)}};
+}
+
+json change_document(const telemetry::ShownChange& change) {
+  json columns = json::array();
+  for (const ShownColumn& column : change.columns) {
+    columns.push_back({{"name", column.name},
+                       {"identity", column.is_identity},
+                       {"wanted", value_document(column.wanted)},
+                       {"before", value_document(column.before)},
+                       {"now", value_document(column.now)},
+                       {"wanted_differs", differ(column.wanted, column.now)},
+                       {"before_differs", differ(column.before, column.now)}});
+  }
+  return {{"operation", change.operation},
+          {"schema", change.schema_name},
+          {"table", change.table_name},
+          {"columns", std::move(columns)},
+          {"found_by", change.found_by},
+          {"rows_found", change.rows_found ? json(*change.rows_found) : json(nullptr)},
+          {"problem", change.problem.empty() ? json(nullptr) : json(change.problem)}};
+}
+
+}  // namespace
+
+json errors_document(const ParkedListView& list) {
+  json errors = json::array();
+  for (const ParkedTransactionView& parked : list.errors) errors.push_back(entry_document(parked));
+  return {{"errors", std::move(errors)},
+          {"total", list.total},
+          {"roots", list.roots},
+          {"next_after", list.next_after ? json(*list.next_after) : json(nullptr)},
+          {"execution", list.execution ? execution_document(*list.execution) : json(nullptr)}};
+}
+
+json error_contents_document(const ParkedContentsView& opened) {
+  json changes = json::array();
+  for (const telemetry::ShownChange& change : opened.contents.changes) changes.push_back(change_document(change));
+  return {{"error", entry_document(opened.error)},
+          {"changes_total", opened.contents.changes_total},
+          {"changes", std::move(changes)}};
+}
+
+}  // namespace thalweg::control

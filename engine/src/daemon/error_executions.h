@@ -1,0 +1,56 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "control/desired_state.h"
+#include "control/managed_streams.h"
+
+// Executions of parked transactions, which may be many thousands: each goes on, on a thread of its own, when whoever
+// asked for it waits no longer.
+
+namespace thalweg::daemon {
+
+// Thread-safe: `mutex_` guards everything.
+class ErrorExecutions {
+ public:
+  explicit ErrorExecutions(const base::Clock& clock) : clock_(clock) {}
+  ~ErrorExecutions();  // abandon, and join
+  ErrorExecutions(const ErrorExecutions&) = delete;
+  ErrorExecutions& operator=(const ErrorExecutions&) = delete;
+
+  // Begins, and waits for the end for as long as somebody wants to wait for an answer: "DONE", "RUNNING", or why it
+  // failed. One at a time for each destination, else database_busy. `done`: called at the end, whatever it is, on
+  // the thread that executes.
+  base::Result<std::string_view> execute(const std::string& destination, const control::StreamDefinition& definition,
+                                         int64_t error_id, std::function<void()> done);
+  // The last one, also when it has ended.
+  std::optional<control::ErrorExecutionStatus> status(const std::string& destination) const;
+  // Those that run end within seconds, before their next transaction.
+  void abandon() { abandoned_ = true; }
+
+ private:
+  struct Execution {
+    control::ErrorExecutionStatus status;
+    std::thread thread;
+  };
+
+  const base::Clock& clock_;
+  mutable std::mutex mutex_;
+  std::condition_variable ended_;
+  std::map<std::string, std::unique_ptr<Execution>> executions_;  // by destination; none is ever removed
+  std::atomic<bool> abandoned_{false};  // Writer: whoever ends the stream. Readers: the threads that execute
+};
+
+}  // namespace thalweg::daemon

@@ -1,0 +1,230 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <future>
+#include <set>
+
+#include "base/log.h"
+#include "instantiation/comparison.h"
+#include "instantiation/instantiation_state.h"
+#include "instantiation/ranges.h"
+#include "pg/text_array.h"
+
+// What is looked at, and refused, before anything is made.
+
+namespace thalweg::instantiation {
+
+using base::ErrorCode;
+
+namespace {
+
+base::Result<std::unique_ptr<Side>> open_side(const base::Conninfo& conninfo, const std::string& stream_id) {
+  pg::ConnectOptions options;
+  options.application_name = "thalweg instantiation " + stream_id;
+  THALWEG_ASSIGN(pg::Connection connection, pg::Connection::open(conninfo, options));
+  auto side = std::make_unique<Side>(std::move(connection));
+  THALWEG_TRY(side->catalogue.open());
+  return side;
+}
+
+}  // namespace
+
+base::Result<void> Instantiation::State::connect() {
+  // Both at once: a server's first look at its catalogs costs it more than the connection.
+  auto source_opened =
+      std::async(std::launch::async, [this] { return open_side(options.source_conninfo, options.stream_id); });
+  auto destination_opened = open_side(options.destination_conninfo, options.stream_id);
+  THALWEG_ASSIGN(source, source_opened.get());
+  THALWEG_ASSIGN(destination, std::move(destination_opened));
+  bookkeeping.emplace(destination->connection, options.stream_id);
+  return {};
+}
+
+base::Result<void> Instantiation::State::read_source() {
+  THALWEG_ASSIGN(Catalogue::Tables found, source->catalogue.tables(options.tables));
+  std::set<uint32_t> seen;
+  for (const TableName& name : options.tables) {
+    if (!is_examined(name)) continue;
+    const auto shape = found.find(name);
+    if (shape == found.end()) {
+      base::Error error =
+          base::fail(ErrorCode::missing_table, fmt::format("{} does not exist at the source.", name.quoted())).error();
+      error.table = name.quoted();
+      return std::unexpected(std::move(error));
+    }
+    THALWEG_TRY(check_source_table(shape->second));
+    THALWEG_TRY(source->catalogue.types_of(shape->second, seen, types));
+    shapes.push_back(std::move(shape->second));
+  }
+  return {};
+}
+
+base::Result<void> Instantiation::State::read_records() {
+  const TableRecords before = std::exchange(known, {});
+  THALWEG_ASSIGN(bool exists, bookkeeping->exists());
+  if (!exists || fresh) return {};
+  THALWEG_TRY(bookkeeping->upgrade());
+  THALWEG_ASSIGN(std::vector<TableRecord> records, bookkeeping->tables());
+  for (TableRecord& record : records) {
+    // A rename is not recorded: it can be seen at the source for as long as it lasts.
+    const auto seen = before.find(record.table);
+    if (!record.trouble && seen != before.end()) record.trouble = seen->second.trouble;
+    known.emplace(record.table, std::move(record));
+  }
+  return {};
+}
+
+base::Result<void> Instantiation::State::look_at_tables() {
+  std::vector<WatchedTable> watched = to_watch(known);
+  for (const TableName& name : options.tables) {
+    if (!known.contains(name)) watched.push_back({.name = name, .was = {}});
+  }
+  if (known.empty()) return {};
+  THALWEG_ASSIGN(const SourceTables now, look_at_source(source->connection, options.publication, watched));
+  THALWEG_TRY(follow_renames(now));
+  THALWEG_TRY(forget_others());
+  const RecordChanges changes = compare(known, now, progress.clock().unix_now());
+  THALWEG_TRY(store(*bookkeeping, known, changes));
+  for (const TableName& name : options.tables) THALWEG_TRY(stop_or_refuse(name));
+  return {};
+}
+
+// The stream has a table under the name that one of its others bears at the source now: that one it is.
+base::Result<void> Instantiation::State::follow_renames(const SourceTables& now) {
+  for (const TableName& to : options.tables) {
+    const SourceTable* const named = now.find(to);
+    if (known.contains(to) || named == nullptr) continue;
+    const auto record = std::ranges::find_if(known, [&](const auto& one) {
+      return one.second.identity.relation == named->now.relation &&
+             std::ranges::find(options.tables, one.first) == options.tables.end();
+    });
+    if (record == known.end()) continue;
+    DestinationSchema schema(destination->connection, destination->catalogue);
+    const TableName from = record->first;
+    THALWEG_TRY(destination->connection.script("BEGIN"));
+    auto renamed = schema.rename_table(from, to);
+    if (renamed) renamed = bookkeeping->rename_table(from, to);
+    THALWEG_TRY(destination->connection.script(renamed ? "COMMIT" : "ROLLBACK"));
+    THALWEG_TRY(renamed);
+    base::log_event(base::LogLevel::info, "table_renamed",
+                    {{"stream", options.stream_id}, {"from", from.quoted()}, {"to", to.quoted()}});
+    auto moved = known.extract(record);
+    moved.key() = to;
+    moved.mapped().table = to;
+    known.insert(std::move(moved));
+  }
+  return {};
+}
+
+// Tables that the stream has no longer: should they come back, they are copied.
+base::Result<void> Instantiation::State::forget_others() {
+  for (auto record = known.begin(); record != known.end();) {
+    if (std::ranges::find(options.tables, record->first) != options.tables.end()) {
+      ++record;
+      continue;
+    }
+    THALWEG_TRY(bookkeeping->remove_table(record->first));
+    record = known.erase(record);
+  }
+  return {};
+}
+
+base::Result<void> Instantiation::State::stop_or_refuse(const TableName& name) {
+  const auto found = known.find(name);
+  if (found == known.end() || !found->second.trouble) return {};
+  TableRecord& record = found->second;
+  if (record.stopped || (record.trouble->loses_nothing() && record.constraints_done)) return {};
+  if (!options.stops_tables || record.trouble->loses_nothing()) {
+    return std::unexpected(trouble_error(name, *record.trouble));
+  }
+  record.stopped = true;
+  THALWEG_TRY(bookkeeping->set_trouble(name, record.identity, *record.trouble, true));
+  base::log_event(base::LogLevel::warning, "table_stopped",
+                  {{"stream", options.stream_id}, {"table", name.quoted()}, {"reason", record.trouble->reason}});
+  return {};
+}
+
+base::Result<void> Instantiation::State::check_destination(const TableShape& shape, const TableShape* there) {
+  if (!there) {
+    to_create.insert(shape.name);
+    return {};
+  }
+  const auto record = known.find(shape.name);
+  // What two snapshots have filled has had its key from the second one's first row on.
+  const bool key_follows = record != known.end() && record->second.created && !record->second.constraints_done &&
+                           (!record->second.finished || record->second.copied_from == record->second.copied_to);
+  THALWEG_TRY(check_same_table(shape, *there, key_follows ? KeyAtDestination::follows : KeyAtDestination::needed));
+  if (!options.initial_copy || record != known.end()) return {};
+  THALWEG_ASSIGN(pg::Rows rows,
+                 destination->connection.query(fmt::format("SELECT EXISTS (SELECT FROM {})", read_from(*there))));
+  if (!rows.boolean(0, 0)) return {};
+  base::Error error = base::fail(ErrorCode::destination_table_not_empty,
+                                 fmt::format("{} has rows at the destination.", shape.name.quoted()))
+                          .error();
+  error.table = shape.name.quoted();
+  return std::unexpected(std::move(error));
+}
+
+std::vector<const TableShape*> Instantiation::State::missing_tables() const {
+  std::vector<const TableShape*> missing;
+  for (const TableShape& shape : shapes) {
+    if (to_create.contains(shape.name)) missing.push_back(&shape);
+  }
+  return missing;
+}
+
+// Apply and copy need these rights on every table, new or old.
+base::Result<void> Instantiation::State::check_privileges() {
+  std::vector<std::string> names;
+  for (const TableShape& shape : shapes) names.push_back(shape.name.quoted());
+  THALWEG_ASSIGN(const pg::Rows lacking,
+                 destination->connection.query("SELECT p, t FROM unnest($1::text[]) WITH ORDINALITY AS n(t, place), "
+                                               "unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE']) p "
+                                               "WHERE NOT has_table_privilege(t, p) ORDER BY place LIMIT 1",
+                                               {pg::text_array(names)}));
+  if (lacking.size() == 0) return {};
+  return base::fail(ErrorCode::insufficient_privilege, fmt::format("The destination's user has no {} privilege on {}.",
+                                                                   lacking.text(0, 0), lacking.text(0, 1)));
+}
+
+base::Result<void> Instantiation::State::rehearse() {
+  pg::Connection& connection = destination->connection;
+  auto rehearsed = [&]() -> base::Result<void> {
+    THALWEG_TRY(connection.script("BEGIN; SET LOCAL session_replication_role = replica"));
+    THALWEG_TRY(bookkeeping->create_tables());
+    THALWEG_TRY(DestinationSchema(connection, destination->catalogue).rehearse(types, missing_tables()));
+    return check_privileges();
+  }();
+  if (!connection.broken()) {
+    if (auto undone = connection.script("ROLLBACK"); !undone && rehearsed) return std::unexpected(undone.error());
+  }
+  return rehearsed;
+}
+
+base::Result<void> Instantiation::State::show_progress() {
+  progress.clear();
+  THALWEG_ASSIGN(bool exists, bookkeeping->exists());
+  if (!exists || fresh) return {};
+  THALWEG_ASSIGN(std::optional<InstantiationRecord> record, bookkeeping->read());
+  if (record) progress.begin(record->started_at, record->finished_at, record->warnings);
+  THALWEG_ASSIGN(std::vector<RangeRecord> ranges, bookkeeping->ranges());
+  for (const auto& [name, table] : known) {
+    if (std::ranges::find(options.tables, name) == options.tables.end()) continue;
+    TableCounters& counters = progress.table(name);
+    counters.rows_estimated = table.rows_estimated;
+    counters.before_nanos = static_cast<int64_t>(table.seconds * 1e9);
+    if (table.finished) counters.state = CopyState::copied;
+  }
+  for (const RangeRecord& range : ranges) {
+    if (std::ranges::find(options.tables, range.table) == options.tables.end()) continue;
+    TableCounters& counters = progress.table(range.table);
+    counters.ranges_total += 1;
+    if (!range.copied) continue;
+    counters.ranges_copied += 1;
+    counters.rows += range.rows;
+    counters.bytes += range.bytes;
+  }
+  return {};
+}
+
+}  // namespace thalweg::instantiation

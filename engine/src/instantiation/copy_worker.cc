@@ -1,0 +1,188 @@
+#include "instantiation/copy_worker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "instantiation/bookkeeping.h"
+#include "instantiation/ddl.h"
+#include "instantiation/destination_schema.h"
+
+namespace thalweg::instantiation {
+namespace {
+
+constexpr const char* kStaging = "thalweg_range";   // temporary table of a resumed range
+constexpr size_t kMessageBytes = size_t{64} << 10;  // the source sends a message for each row
+
+base::Result<pg::Connection> open_session(const base::Conninfo& conninfo, const std::string& stream_id) {
+  pg::ConnectOptions options;
+  options.application_name = "thalweg copy " + stream_id;
+  THALWEG_ASSIGN(pg::Connection connection, pg::Connection::open(conninfo, options));
+  THALWEG_TRY(
+      connection.script("SET search_path = ''; SET statement_timeout = 0; SET lock_timeout = 0; "
+                        "SET idle_in_transaction_session_timeout = 0"));
+  return connection;
+}
+
+}  // namespace
+
+// Adds to the table's counters while a range is under way, and takes it back when the range fails.
+class CopyWorker::RangeCount {
+ public:
+  explicit RangeCount(TableCounters& counters) : counters_(counters) {}
+  RangeCount(const RangeCount&) = delete;
+  RangeCount& operator=(const RangeCount&) = delete;
+  ~RangeCount() {
+    if (!kept_) set(0, 0);
+  }
+  void set(int64_t rows, int64_t bytes) {
+    counters_.rows += rows - rows_;
+    counters_.bytes += bytes - bytes_;
+    rows_ = rows;
+    bytes_ = bytes;
+  }
+  void keep() { kept_ = true; }
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  TableCounters& counters_;
+  int64_t rows_ = 0;
+  int64_t bytes_ = 0;
+  bool kept_ = false;
+};
+
+base::Result<void> CopyWorker::open_destination() {
+  if (destination_) return {};
+  THALWEG_ASSIGN(pg::Connection connection, open_session(options_.destination_conninfo, options_.stream_id));
+  // A server that crashes forgets the last commits whole and in their order: a range with the note that it is copied,
+  // an index with what it covers. Whoever says that a table is complete commits after them and waits for the disk.
+  THALWEG_TRY(connection.script(
+      fmt::format("SET synchronous_commit = off; SELECT set_config('maintenance_work_mem', greatest(setting::bigint, "
+                  "{})::text, false) FROM pg_catalog.pg_settings WHERE name = 'maintenance_work_mem'",
+                  options_.index_memory_mb * 1024)));
+  destination_ = std::move(connection);
+  return {};
+}
+
+base::Result<void> CopyWorker::open_source(const Snapshot& snapshot) {
+  THALWEG_ASSIGN(pg::Connection connection, open_session(options_.source_conninfo, options_.stream_id));
+  THALWEG_TRY(
+      connection.script(fmt::format("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT {}",
+                                    connection.quote_literal(snapshot.name))));
+  source_ = std::move(connection);
+  snapshot_lsn_ = snapshot.consistent_point;
+  return {};
+}
+
+base::Result<int64_t> CopyWorker::stream(const CopyTable& table, const RangeStep& step, RangeCount& count,
+                                         const std::atomic<bool>& stop) {
+  const std::string columns = column_list(copied_columns(*table.shape));
+  const char* format = table.text ? "text" : "binary";
+  const std::string target = table.resumed ? fmt::format("pg_temp.{}", kStaging) : table.shape->name.quoted();
+  if (table.resumed) {
+    THALWEG_TRY(
+        destination_->script(fmt::format("CREATE TEMP TABLE {} ON COMMIT DROP AS SELECT {} FROM {} WITH NO "
+                                         "DATA",
+                                         kStaging, columns, table.shape->name.quoted())));
+  }
+  THALWEG_TRY(source_->copy_out_begin(fmt::format("COPY (SELECT {} FROM {}{}) TO STDOUT (FORMAT {})", columns,
+                                                  read_from(*table.shape),
+                                                  range_condition(*source_, *table.shape, step.range), format)));
+  THALWEG_TRY(destination_->copy_in_begin(fmt::format("COPY {} ({}) FROM STDIN (FORMAT {})", target, columns, format)));
+  int64_t rows = 0;
+  int64_t bytes = 0;
+  std::vector<std::byte> message;
+  message.reserve(2 * kMessageBytes);
+  const auto put = [&]() -> base::Result<void> {
+    count.set(rows, bytes);
+    auto sent = destination_->copy_in_put(message);
+    message.clear();
+    return sent;
+  };
+  while (true) {
+    auto row = source_->copy_out_next();
+    if (!row) {
+      destination_->copy_in_fail("the source failed");
+      return std::unexpected(row.error());
+    }
+    if (!*row) break;
+    message.insert(message.end(), (*row)->begin(), (*row)->end());
+    ++rows;
+    bytes += static_cast<int64_t>((*row)->size());
+    if (message.size() < kMessageBytes) continue;
+    THALWEG_TRY(put());
+    if (stop) {
+      destination_->copy_in_fail("the engine stops");
+      return base::fail(base::ErrorCode::engine_stopping,
+                        "The initial copy was interrupted; it goes on at the next start");
+    }
+  }
+  THALWEG_TRY(put());
+  THALWEG_ASSIGN(uint64_t copied, destination_->copy_in_end());
+  return static_cast<int64_t>(copied);
+}
+
+// A row of this range can be at the destination already, under the key that it had in an earlier snapshot's range.
+base::Result<void> CopyWorker::merge(const TableShape& table) {
+  const std::string columns = column_list(copied_columns(table));
+  if (const ConstraintShape* key = table.primary_key()) {
+    std::string same;
+    for (const std::string& column : key->columns) {
+      std::string name = pg::quote_identifier(column);
+      same += fmt::format("{}t.{} = r.{}", same.empty() ? "" : " AND ", name, name);
+    }
+    THALWEG_TRY(destination_->script(
+        fmt::format("DELETE FROM {} t USING pg_temp.{} r WHERE {}", table.name.quoted(), kStaging, same)));
+  }
+  THALWEG_TRY(destination_->script(fmt::format("INSERT INTO {} ({}) OVERRIDING SYSTEM VALUE SELECT {} FROM pg_temp.{}",
+                                               table.name.quoted(), columns, columns, kStaging)));
+  return {};
+}
+
+base::Result<void> CopyWorker::copy(const CopyTable& table, const RangeStep& step, const std::atomic<bool>& stop) {
+  progress_.begin_table(*table.counters);
+  RangeCount count(*table.counters);
+  THALWEG_TRY(destination_->script("BEGIN; SET LOCAL session_replication_role = replica"));
+  THALWEG_ASSIGN(int64_t rows, stream(table, step, count, stop));
+  if (table.resumed) THALWEG_TRY(merge(*table.shape));
+  count.set(rows, count.bytes());
+  Bookkeeping bookkeeping(*destination_, options_.stream_id);
+  THALWEG_TRY(bookkeeping.range_copied(table.shape->name, step.number, snapshot_lsn_, rows, count.bytes()));
+  THALWEG_TRY(destination_->script("COMMIT"));
+  count.keep();
+  if (table.counters->ranges_copied.fetch_add(1) + 1 == table.counters->ranges_total)
+    progress_.end_rows(*table.counters);
+  return {};
+}
+
+base::Result<void> CopyWorker::build(const CopyTable& table, const BuildStep& step) {
+  std::string script;  // one transaction
+  for (const Statement& statement : step) script += statement.sql + ";\n";
+  if (const auto built = destination_->script(script); !built) {
+    if (destination_->broken() || !is_refusal(built.error())) return std::unexpected(built.error());
+    for (const Statement& statement : step) THALWEG_TRY(build_alone(statement));
+  }
+  progress_.add_built(*table.counters, std::ranges::count_if(step, [](const Statement& statement) {
+    return statement.part != Part::replica_identity && statement.part != Part::statistics;
+  }));
+  return {};
+}
+
+base::Result<void> CopyWorker::build_alone(const Statement& statement) {
+  auto tried = destination_->script(statement.sql);
+  if (tried) return {};
+  base::Error& error = tried.error();
+  if (destination_->broken() || !is_refusal(error)) return std::unexpected(std::move(error));
+  if (statement.is_essential()) {
+    error.message = fmt::format("{} cannot be made: {}", statement.what(), error.message);
+    error.table = statement.table.quoted();
+    return std::unexpected(std::move(error));
+  }
+  const std::string warning = fmt::format("{} left out: {}", statement.what(), error.message);
+  THALWEG_TRY(Bookkeeping(*destination_, options_.stream_id).warn(warning));
+  progress_.warn(warning);
+  return {};
+}
+
+}  // namespace thalweg::instantiation

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "base/ids.h"
+#include "base/networks.h"
+#include "instantiation/progress.h"
+#include "instantiation/work_queue.h"
+#include "pg/connection.h"
+
+// One of the workers that copy ranges and build what comes after them.
+
+namespace thalweg::instantiation {
+
+struct Snapshot {
+  std::string name;            // exported; importable while its session stays as it is
+  base::Lsn consistent_point;  // holds exactly what committed before it
+};
+
+struct CopyOptions {
+  std::string stream_id;
+  base::Conninfo source_conninfo;
+  base::Conninfo destination_conninfo;
+  int workers = 1;
+  int64_t index_memory_mb = 64;
+};
+
+// Owner: one thread at a time.
+class CopyWorker {
+ public:
+  CopyWorker(const CopyOptions& options, Progress& progress) : options_(options), progress_(progress) {}
+
+  base::Result<void> open_destination();
+  base::Result<void> open_source(const Snapshot& snapshot);
+  // Its session within the snapshot; there is none before open_source().
+  pg::Connection& source() { return *source_; }
+  // Lets the source's snapshot go: the source keeps row versions for it.
+  void close_source() { source_.reset(); }
+  pg::Connection::Canceller canceller() const { return destination_->canceller(); }
+
+  // `stop` ends it early with engine_stopping.
+  base::Result<void> copy(const CopyTable& table, const RangeStep& step, const std::atomic<bool>& stop);
+  // All or nothing. Where the destination refuses a statement, each runs by itself, and what it refuses is left out
+  // with a warning. A primary key is an error: apply needs it.
+  base::Result<void> build(const CopyTable& table, const BuildStep& step);
+
+ private:
+  class RangeCount;
+  base::Result<int64_t> stream(const CopyTable& table, const RangeStep& step, RangeCount& count,
+                               const std::atomic<bool>& stop);
+  base::Result<void> merge(const TableShape& table);
+  base::Result<void> build_alone(const Statement& statement);
+
+  const CopyOptions& options_;
+  Progress& progress_;
+  std::optional<pg::Connection> source_;
+  std::optional<pg::Connection> destination_;
+  base::Lsn snapshot_lsn_;
+};
+
+}  // namespace thalweg::instantiation

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "instantiation/bookkeeping.h"
+#include "instantiation/captured_tables.h"
+#include "instantiation/catalogue.h"
+#include "instantiation/copier.h"
+#include "instantiation/destination_schema.h"
+#include "instantiation/instantiation.h"
+#include "instantiation/source_look.h"
+#include "instantiation/table_build.h"
+
+// What an Instantiation knows between its steps. Included by its own sources only: instantiation.cc has the steps,
+// assessment.cc what comes before the copy, table_copy.cc the copy and what follows the rows.
+
+namespace thalweg::instantiation {
+
+struct Side {
+  pg::Connection connection;
+  Catalogue catalogue;
+  explicit Side(pg::Connection the_connection) : connection(std::move(the_connection)), catalogue(connection) {}
+  Side(const Side&) = delete;
+  Side& operator=(const Side&) = delete;
+};
+
+using Builds = std::map<TableName, TableBuild>;
+
+struct Instantiation::State {
+  InstantiationOptions options;
+  Progress& progress;
+  const std::atomic<bool>& stop;
+  std::unique_ptr<Side> source;
+  std::unique_ptr<Side> destination;
+  std::optional<Bookkeeping> bookkeeping;
+  bool fresh = false;
+  std::vector<TableShape> shapes;                 // of the source, in the options' order
+  TableRecords known;                             // tables with a history
+  std::map<TableName, TableIdentity> identities;  // of tables that are about to be copied
+  std::set<TableName> to_create;
+  std::vector<TypeShape> types;
+  std::optional<Copier> copier;  // from the first work for it on
+  std::set<TableName> built;     // by this object: keys, constraints, indexes, statistics
+
+  State(InstantiationOptions the_options, Progress& the_progress, const std::atomic<bool>& the_stop)
+      : options(std::move(the_options)), progress(the_progress), stop(the_stop) {}
+
+  base::Result<void> connect();
+  base::Result<void> read_source();
+  base::Result<void> read_records();
+  base::Result<void> check_destination(const TableShape& shape, const TableShape* there);
+  base::Result<void> look_at_tables();
+  base::Result<void> follow_renames(const SourceTables& now);
+  base::Result<void> forget_others();
+  base::Result<void> stop_or_refuse(const TableName& name);
+  base::Result<void> make_room();
+  bool is_copied(const TableRecord& record) const { return options.initial_copy || record.copy_again; }
+  // Whether it is to be checked, and copied perhaps; the changes of others come, or are left out, whatever it is now.
+  bool is_examined(const TableName& name) const {
+    const auto record = known.find(name);
+    return record == known.end() || !record->second.trouble;
+  }
+  std::vector<const TableShape*> missing_tables() const;
+  base::Result<void> check_privileges();
+  base::Result<void> rehearse();
+  base::Result<void> show_progress();
+  bool waits_for_copy(const TableShape& shape) const {
+    const TableRecord& record = known.at(shape.name);
+    return !record.finished && is_copied(record);
+  }
+  Copier& workers();
+  base::Result<void> plan_ranges(const std::vector<const TableShape*>& waiting);
+  base::Result<Builds> plan_indexes(const std::vector<const TableShape*>& tables);
+  base::Result<std::vector<TableWork>> plan_copy(const std::vector<const TableShape*>& waiting);
+  base::Result<void> copy_tables(const Snapshot& snapshot);
+  base::Result<void> build_indexes(const Builds& builds);
+  base::Result<void> build_foreign_keys(const Builds& builds);
+};
+
+}  // namespace thalweg::instantiation

@@ -1,0 +1,168 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+
+#include "instantiation/instantiation_state.h"
+#include "pg/text_array.h"
+#include "pg/value_forms.h"
+
+// The copy of the tables' rows, and what is built once they are there.
+
+namespace thalweg::instantiation {
+namespace {
+
+// Above it each index is a step of its own. Below it a round trip and a commit cost more than an index.
+constexpr int64_t kBigRows = 100'000;
+
+std::vector<Step> range_steps(const std::vector<RangeRecord>& records) {
+  std::vector<Step> steps;
+  for (const RangeRecord& record : records) {
+    if (!record.copied) steps.emplace_back(RangeStep{.number = record.number, .range = record.range});
+  }
+  return steps;
+}
+
+}  // namespace
+
+Copier& Instantiation::State::workers() {
+  if (!copier) {
+    copier.emplace(CopyOptions{.stream_id = options.stream_id,
+                               .source_conninfo = options.source_conninfo,
+                               .destination_conninfo = options.destination_conninfo,
+                               .workers = options.copy_workers,
+                               .index_memory_mb = options.copy_index_memory_mb},
+                   progress, stop);
+  }
+  return *copier;
+}
+
+base::Result<void> Instantiation::State::plan_ranges(const std::vector<const TableShape*>& waiting) {
+  std::vector<TablePlan> plans;
+  for (const TableShape* shape : waiting) {
+    if (known.at(shape->name).planned) continue;
+    TablePlan& plan = plans.emplace_back(TablePlan{.table = shape->name});
+    THALWEG_ASSIGN(plan.rows_estimated, estimate_rows(copier->source(), *shape));
+    THALWEG_ASSIGN(plan.ranges, split(copier->source(), *shape, plan.rows_estimated, options.copy_range_rows));
+    TableCounters& counters = progress.table(shape->name);
+    counters.rows_estimated = plan.rows_estimated;
+    counters.ranges_total = static_cast<int64_t>(plan.ranges.size());
+  }
+  if (plans.empty()) return {};
+  return bookkeeping->plan_tables(plans);
+}
+
+base::Result<Builds> Instantiation::State::plan_indexes(const std::vector<const TableShape*>& tables) {
+  Builds builds;
+  if (tables.empty()) return builds;
+  THALWEG_ASSIGN(std::vector<TableBuild> planned, plan_builds(destination->catalogue, tables));
+  for (TableBuild& build : planned) {
+    progress.plan_indexes(progress.table(build.table->name), build.total, build.total - build.missing());
+    builds.emplace(build.table->name, std::move(build));
+  }
+  return builds;
+}
+
+// A table that some earlier snapshot filled in part gets its key before the ranges that are left: they replace rows by
+// it. Its other constraints may not hold until apply has passed the youngest snapshot: add_constraints() makes them.
+base::Result<std::vector<TableWork>> Instantiation::State::plan_copy(const std::vector<const TableShape*>& waiting) {
+  std::vector<std::string> oids;
+  std::vector<const TableShape*> created;
+  for (const TableShape* shape : waiting) {
+    oids.push_back(std::to_string(shape->oid));
+    if (known.at(shape->name).created) created.push_back(shape);
+  }
+  THALWEG_ASSIGN(const auto forms,
+                 pg::value_forms_by_relation(source->connection, "SELECT unnest($1::oid[])", pg::text_array(oids)));
+  THALWEG_ASSIGN(const Builds builds, plan_indexes(created));
+  THALWEG_ASSIGN(const std::vector<RangeRecord> records, bookkeeping->ranges());
+  std::map<TableName, std::vector<RangeRecord>> ranges;
+  for (const RangeRecord& record : records) ranges[record.table].push_back(record);
+
+  std::vector<TableWork> works;
+  for (const TableShape* shape : waiting) {
+    const std::vector<RangeRecord>& of_table = ranges[shape->name];
+    const auto form = forms.find(shape->oid);
+    const auto build = builds.find(shape->name);
+    TableWork work{.table = {.shape = shape,
+                             .text = form != forms.end() && (form->second.needs_text || form->second.holds_type_oids),
+                             .resumed = std::ranges::any_of(of_table, &RangeRecord::copied),
+                             .counters = &progress.table(shape->name)}};
+    if (work.table.resumed) {
+      std::vector<Step> left = range_steps(of_table);
+      if (left.empty()) progress.end_rows(*work.table.counters);
+      if (build != builds.end()) work.stages.push_back({BuildStep(build->second.primary_keys)});
+      work.stages.push_back(std::move(left));
+    } else {
+      work.stages.push_back(range_steps(of_table));
+      const bool big = work.table.counters->rows_estimated > kBigRows;
+      std::ranges::move(build == builds.end()
+                            ? std::vector<std::vector<Step>>{{BuildStep{plan_statistics(shape->name)}}}
+                            : build_stages(build->second, big),
+                        std::back_inserter(work.stages));
+      built.insert(shape->name);
+    }
+    works.push_back(std::move(work));
+  }
+  // Big tables first: a long step that begins last would leave the other workers without work.
+  std::ranges::stable_sort(works, std::greater{},
+                           [](const TableWork& work) { return work.table.counters->rows_estimated.load(); });
+  return works;
+}
+
+base::Result<void> Instantiation::State::copy_tables(const Snapshot& snapshot) {
+  THALWEG_TRY(workers().open(snapshot));
+  std::vector<const TableShape*> waiting;
+  for (const TableShape& shape : shapes) {
+    if (waits_for_copy(shape)) waiting.push_back(&shape);
+  }
+  THALWEG_TRY(plan_ranges(waiting));
+  THALWEG_ASSIGN(std::vector<TableWork> works, plan_copy(waiting));
+  THALWEG_TRY(copier->run(std::move(works)));
+
+  const ProgressReport report = progress.report();
+  std::vector<FinishedTable> finished;
+  for (const TableShape* shape : waiting) {
+    const auto shown = std::ranges::find(report.tables, shape->name, &TableProgress::table);
+    finished.push_back({.table = shape->name, .seconds = shown->seconds});
+  }
+  return bookkeeping->finish_tables(finished, snapshot.consistent_point);
+}
+
+base::Result<void> Instantiation::State::build_indexes(const Builds& builds) {
+  std::vector<TableWork> works;
+  for (const auto& [name, build] : builds) {
+    if (!built.insert(name).second) continue;
+    TableCounters& counters = progress.table(name);
+    works.push_back({.table = {.shape = build.table, .counters = &counters},
+                     .stages = build_stages(build, counters.rows_estimated > kBigRows)});
+  }
+  if (works.empty()) return {};
+  std::ranges::stable_sort(works, std::greater{},
+                           [](const TableWork& work) { return work.table.counters->rows_estimated.load(); });
+  THALWEG_TRY(workers().open());
+  return copier->run(std::move(works));
+}
+
+base::Result<void> Instantiation::State::build_foreign_keys(const Builds& builds) {
+  std::vector<TableWork> works;
+  for (const auto& [name, build] : builds) {
+    TableCounters& counters = progress.table(name);
+    if (!build.foreign_keys.empty()) works.push_back(foreign_key_work(build, counters, shapes));
+    for (const Statement& key : build.without_target) {
+      const std::string warning =
+          fmt::format("{} left out: {} does not exist at the destination", key.what(), key.references->quoted());
+      THALWEG_TRY(bookkeeping->warn(warning));
+      progress.warn(warning);
+      progress.add_built(counters, 1);
+    }
+  }
+  if (works.empty()) return {};
+  std::ranges::stable_sort(works, std::greater{},
+                           [](const TableWork& work) { return work.table.counters->rows_estimated.load(); });
+  THALWEG_TRY(workers().open());
+  return copier->run(std::move(works));
+}
+
+}  // namespace thalweg::instantiation

@@ -1,0 +1,89 @@
+#include "instantiation/work_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <thread>
+
+#include "base/clock.h"
+
+namespace thalweg::instantiation {
+namespace {
+
+Step range(int number) { return RangeStep{.number = number, .range = {}}; }
+Step build(std::string name) {
+  return BuildStep{{.part = Part::index, .table = {}, .name = std::move(name), .sql = {}, .references = {}}};
+}
+std::string name_of(const WorkQueue::Turn& turn) {
+  if (const auto* rows = std::get_if<RangeStep>(turn.step)) return std::to_string(rows->number);
+  return std::get<BuildStep>(*turn.step).front().name;
+}
+TableWork work(std::vector<std::vector<Step>> stages, std::vector<TableName> locks = {}) {
+  return {.table = {}, .stages = std::move(stages), .locks = std::move(locks)};
+}
+
+TEST(WorkQueueTest, RowsOfAllTablesComeBeforeIndexesOfAny) {
+  WorkQueue queue(
+      {work({{range(1), range(2)}, {build("key")}, {build("a"), build("b")}}), work({{range(3)}, {build("c")}})});
+  std::vector<std::string> order;
+  std::vector<bool> rows_left;
+  while (const auto turn = queue.take()) {
+    order.push_back(name_of(*turn));
+    rows_left.push_back(queue.has_rows());
+    queue.done(*turn);
+  }
+  EXPECT_EQ(order, (std::vector<std::string>{"1", "2", "3", "key", "a", "b", "c"}));
+  EXPECT_EQ(rows_left, (std::vector<bool>{true, true, false, false, false, false, false}));
+}
+
+TEST(WorkQueueTest, AStageWaitsForTheOneBeforeIt) {
+  WorkQueue queue({work({{range(1), range(2)}, {build("key")}, {build("a"), build("b")}}), work({{build("other")}})});
+  const auto first = queue.take();
+  const auto second = queue.take();
+  const auto third = queue.take();
+  EXPECT_EQ(name_of(*third), "other");
+  queue.done(*first);
+  queue.done(*third);
+  std::thread waits([&] { EXPECT_EQ(name_of(*queue.take()), "key"); });
+  queue.done(*second);
+  waits.join();
+}
+
+TEST(WorkQueueTest, WhatRowsWaitForComesWithTheRows) {
+  WorkQueue queue({work({{range(1)}, {build("a")}}), work({{build("key")}, {range(2)}})});
+  std::vector<std::string> order;
+  while (const auto turn = queue.take()) {
+    order.push_back(name_of(*turn));
+    queue.done(*turn);
+  }
+  EXPECT_EQ(order, (std::vector<std::string>{"1", "key", "2", "a"}));
+}
+
+TEST(WorkQueueTest, NoTwoWorksThatLockOneTableAtOnce) {
+  const TableName parent{"public", "parent"};
+  WorkQueue queue({work({{build("first")}}, {{"public", "a"}, parent}),
+                   work({{build("second")}}, {{"public", "b"}, parent}), work({{build("third")}}, {{"public", "c"}})});
+  const auto first = queue.take();
+  const auto third = queue.take();
+  EXPECT_EQ(name_of(*third), "third");
+  queue.done(*first);
+  EXPECT_EQ(name_of(*queue.take()), "second");
+}
+
+TEST(WorkQueueTest, EndWakesThoseWhoWait) {
+  WorkQueue queue({work({{range(1)}, {build("a")}})});
+  const auto taken = queue.take();
+  std::thread waits([&] { EXPECT_FALSE(queue.take()); });
+  queue.end();
+  waits.join();
+  queue.done(*taken);
+  EXPECT_FALSE(queue.take());
+}
+
+TEST(WorkQueueTest, WithoutWorkThereIsNothingToTake) {
+  WorkQueue queue({work({}), work({{}, {}})});
+  EXPECT_FALSE(queue.take());
+}
+
+}  // namespace
+}  // namespace thalweg::instantiation

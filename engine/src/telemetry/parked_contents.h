@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// What a parked transaction wanted, row by row, beside what the destination has now, as
+// GET /v1/streams/{id}/errors/{error_id} shows it.
+
+namespace thalweg::telemetry {
+
+inline constexpr size_t kParkedChangesShownMax = 100;
+inline constexpr size_t kParkedValueBytesMax = 1024;
+
+// A column's value as the destination's server writes it.
+struct ShownValue {
+  enum class State : uint8_t {
+    absent,     // the change does not tell it: of an old row, say, that came as its key only
+    null,       // NULL
+    unchanged,  // stored outside the row, and not sent because it stayed as it was
+    text,
+    raw,  // the server could not read it as the column's type: the bytes as they came, in hex unless they are text
+  };
+  State state = State::absent;
+  std::string text;    // cut at kParkedValueBytesMax
+  uint64_t bytes = 0;  // of all of it
+  uint64_t hash = 0;   // of all of it, where it was cut
+
+  bool has_text() const { return state == State::text || state == State::raw; }
+};
+
+struct ShownColumn {
+  std::string name;
+  bool is_identity = false;  // by it the row is found at the destination
+  ShownValue wanted;
+  ShownValue before;
+  ShownValue now;
+};
+
+struct ShownChange {
+  std::string_view operation;  // INSERT, UPDATE, DELETE, TRUNCATE: a string literal
+  std::string schema_name;
+  std::string table_name;
+  std::vector<ShownColumn> columns;  // none of a TRUNCATE
+  // The row of `now`: found by these columns; all of them where the table has no key, none where nothing was looked
+  // for.
+  std::vector<std::string> found_by;
+  std::optional<uint64_t> rows_found;  // unknown: not looked for, or `problem`
+  std::string problem;                 // why the destination's row is not known
+};
+
+struct ParkedContents {
+  uint64_t changes_total = 0;
+  std::vector<ShownChange> changes;  // the first ones, in the transaction's order
+};
+
+}  // namespace thalweg::telemetry
