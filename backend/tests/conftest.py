@@ -3,6 +3,7 @@
 import itertools
 import os
 from collections.abc import AsyncGenerator, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -170,6 +171,12 @@ class Sides:
 
 @pytest.fixture
 def sides(cluster: Cluster) -> Generator[Sides, None, None]:
+    with made_sides(cluster) as made:
+        yield made
+
+
+@contextmanager
+def made_sides(cluster: Cluster) -> Generator[Sides, None, None]:
     number = next(_numbers)
     names = {"source": f"shop_{number}", "destination": f"warehouse_{number}"}
     reader, writer = f"reader_{number}", f"writer_{number}"

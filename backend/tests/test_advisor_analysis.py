@@ -65,6 +65,32 @@ def test_idle_path_has_no_bottleneck() -> None:
     )  # fmt: skip
 
 
+def parking(first: int, last: int) -> list[Sample]:
+    """An idle path, as one is that applies nothing, whose error queue grows."""
+    samples = recorded("idle_source")
+    counts = {0: first, len(samples) - 1: last}
+    return [
+        sample.model_copy(update={"error_queue_transactions": counts.get(number, first)})
+        for number, sample in enumerate(samples)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "told"),
+    [
+        (
+            862,
+            14047,
+            "It applies nothing and parks what comes: 14\u202f047 transactions are parked, 13\u202f185 of them new.",
+        ),
+        (1, 1, "Nothing is applied, and 1 transaction is parked."),
+    ],
+)
+def test_what_only_parks_is_not_idle(first: int, last: int, told: str) -> None:
+    _, view = analysed(parking(first, last))
+    assert (view.bottleneck.verdict, view.bottleneck.explanation) == (Verdict.PARKING, told)
+
+
 def test_links_behind_which_a_path_is_held_back_are_marked() -> None:
     analysis, _ = analysed(recorded("hot_row"))
     ids = [f"k3j2h1g4:{name}" for name in ("capture", "queue", "apply")]

@@ -1,6 +1,7 @@
 """The rules on recorded paths, with facts of the databases beside them."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -8,16 +9,19 @@ from tests.test_advisor_analysis import analysed, recorded
 from thalweg.advisor.finding import Finding
 from thalweg.advisor.findings.clues import Parameter, StreamFacts
 from thalweg.advisor.findings.ranking import find
+from thalweg.advisor.streams import Condition
 from thalweg.inspection.performance import Activity, DestinationFacts, SourceFacts, Trigger
 from thalweg.inspection.row_filters import RowFilter
-from thalweg.inspection.sessions import Waits
+from thalweg.inspection.sessions import Blocker, Waits
 from thalweg.kernel.clock import now
+from thalweg.live.schemas import Sample
 
 
 def findings(
-    name: str, source: SourceFacts | None = None, destination: DestinationFacts | None = None
-) -> list[Finding]:
-    _, view = analysed(recorded(name))
+    name: str, source: SourceFacts | None = None, destination: DestinationFacts | None = None,
+    samples: list[Sample] | None = None,
+) -> list[Finding]:  # fmt: skip
+    _, view = analysed(samples or recorded(name))
     parameters = {"parallelism": Parameter(4, 4, True, 64), "group_size": Parameter(20000, 20000, True, 100_000)}
     facts = StreamFacts("source", "destination", parameters, [("public", "item")], source, destination)
     return find([view], {view.path.path.path_id: facts}, 15.0)
@@ -54,6 +58,21 @@ def test_what_slows_the_applier_down_that_the_others_wait_for_comes_before_their
     assert (alone.code, alone.is_cause) == ("apply_dependency_chain", True)
 
 
+def test_index_that_is_not_unique_is_missed_only_where_the_table_is_seen_being_read_whole() -> None:
+    item = ("public", "item")
+    activity = Activity(seq_scan=3, seq_tup_read=6000, idx_scan=9, inserts=0, updates=9, deletes=0, rows=2000)
+    facts = DestinationFacts(now(), keyless=[item], before={item: activity}, after={item: activity})
+
+    def told() -> bool:
+        return "apply_missing_index" in {finding.code for finding in findings("missing_index", destination=facts)}
+
+    assert told()  # one that lasts longer than the look is not counted yet
+    facts.indexed = {item}
+    assert not told()
+    facts.after = {item: replace(activity, seq_scan=4, seq_tup_read=8000)}
+    assert told()
+
+
 @pytest.mark.parametrize(("row_us", "code"), [(94.0, "capture_row_filter"), (0.3, "capture_decode"),
                                               (None, "capture_decode")])  # fmt: skip
 def test_row_filter_is_the_cause_where_it_costs_more_than_decoding(row_us: float | None, code: str) -> None:
@@ -62,3 +81,45 @@ def test_row_filter_is_the_cause_where_it_costs_more_than_decoding(row_us: float
     (first, *_) = findings("rule_evaluation", source=source)
     assert (first.code, first.is_cause) == (code, True)
     assert any(item.value == expression for item in first.evidence) == (code == "capture_row_filter")
+
+
+def standing_still() -> list[Sample]:
+    """All appliers execute, and the rate is zero: what a lock of the whole table looks like in the samples."""
+    found = []
+    for sample in recorded("lock_contention"):
+        parts = []
+        for part in sample.components:
+            if part.sub_component == "APPLY SERVER" and part.time_percent is not None:
+                time = part.time_percent.model_copy(update=dict.fromkeys(type(part.time_percent).model_fields, 0.0))
+                rates = dict.fromkeys(part.counter_rates or {}, 0.0)
+                changes = {"time_percent": time.model_copy(update={"execute": 100.0}), "counter_rates": rates}
+                parts.append(part.model_copy(update=changes))
+            else:
+                parts.append(part)
+        found.append(sample.model_copy(update={"components": parts}))
+    return found
+
+
+def test_a_lock_of_another_session_is_named_with_its_holder() -> None:
+    waits = waiting(Lock_relation=4)
+    waits.blockers[4711] = Blocker(4711, "psql", "postgres", None, None)
+    destination = DestinationFacts(now(), waits=waits)
+    found = findings("lock_contention", destination=destination, samples=standing_still())
+    assert (found[0].code, found[0].title) == (
+        "apply_lock_contention", "Session 4711 (psql) holds a lock that the appliers need",
+    )  # fmt: skip
+    assert "apply_parallelism" not in {one.code for one in found}
+
+
+def test_what_has_stopped_has_the_cure_of_its_error() -> None:
+    stopped = Condition("ENABLED", "ABORTED", "STOPPED", "table_trouble", "public.t_7 was replaced.", "Copy it again.")
+    _, view = analysed(recorded("trigger"), stopped)
+    facts = StreamFacts("source", "destination", {}, [])
+    (found,) = find([view], {view.path.path.path_id: facts}, 15.0)
+    assert (found.code, [cure.text for cure in found.cures]) == ("aborted", ["Copy it again."])
+
+
+def test_more_appliers_are_never_the_cure_of_a_standstill() -> None:
+    found = findings("lock_contention", samples=standing_still())
+    assert [one.code for one in found if one.is_cause] == ["apply_standstill"]
+    assert not any(cure.parameters for one in found if one.is_cause for cure in one.cures)

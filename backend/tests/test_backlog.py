@@ -98,6 +98,24 @@ def test_a_slot_with_a_limit_says_when_it_is_full() -> None:
     assert of_stream([], source(7000, safe=None, grows=100), known.slot("s")).bytes is None
 
 
+@pytest.mark.parametrize(
+    ("active", "confirmed", "stood", "seconds"),
+    [
+        (True, 6900, 60, None),  # It grows from one leap of the restart position to the next, and its reader keeps up.
+        (True, 6900, 900, 10.0),  # The restart position stands: a transaction is open at the source.
+        (True, 7000 - (3 << 20), 60, 10.0),  # Its reader lags.
+        (False, 6900, 60, 10.0),
+    ],
+)
+def test_the_way_from_one_leap_of_a_slot_to_the_next_is_no_growth(
+    active: bool, confirmed: int, stood: float, seconds: float | None
+) -> None:
+    known = source(7000, safe=1000, grows=100)
+    slot = known.state.slots["thalweg_s"].model_copy(update={"active": active, "confirmed_lsn": confirmed})
+    reading = known.model_copy(update={"marks": marks((60 - stood, 1000), (60, 7000))})
+    assert reading.seconds_to_full(slot) == seconds
+
+
 def test_the_source_knows_more_of_its_end_than_an_engine_that_is_held_back() -> None:
     told = Backlog(bytes=100, seconds=1, applied=lsn_text(1500))
     shown = measured(told, source(7000), after(60))
@@ -118,3 +136,11 @@ def test_samples_get_the_sources_end() -> None:
     assert backlogs.measured(sample, stopped(), after(62)).backlog.bytes == 0x8000
     unknown = with_only_destination(sample.model_copy(update={"backlog": Backlog(bytes=None, seconds=None)}), "one")
     assert backlogs.measured(unknown, stopped(), after(62)).backlog.bytes == 0xA000 - 1000, "of a stopped one"
+
+
+def test_a_stream_that_is_gone_leaves_no_orphan_in_an_older_reading() -> None:
+    seen = Seen(readings={"db": source(7000)})
+    backlogs = Backlogs(seen)
+    backlogs.forget_slot("db", "thalweg_s")
+    backlogs.forget_slot("never read", "thalweg_s")
+    assert seen.readings["db"].state.slots == {}

@@ -176,7 +176,8 @@ async def test_samples_begin_with_unknown_rates(
     assert samples[0]["latency"]["p50_ms"] is None
     assert all(part["time_percent"] is None for part in samples[0]["components"])
     assert samples[1]["lcrs_per_second"] == pytest.approx(1190)
-    assert samples[1]["latency"] == {"p50_ms": 2.048, "p99_ms": 4.096, "transactions": 118}
+    figures = {"p50_ms": 2.048, "p99_ms": 4.096}
+    assert samples[1]["latency"] == {**figures, "transactions": 118, "last": {**figures, "at": samples[1]["at"]}}
     identifiers = [part["id"] for part in samples[1]["components"]]
     assert identifiers == ["capture", "queue", "reader", "coordinator", "server-1"]
     server = samples[1]["components"][-1]
@@ -226,6 +227,28 @@ async def test_engine_with_a_higher_revision_is_overtaken(
     await operator.post(f"{STREAMS}/{stream['id']}:stop")
     await wait_for(operator, f"{STREAMS}/{stream['id']}", status="DISABLED")
     assert engine.desired["revision"] > 1000
+
+
+async def test_streams_that_a_restored_store_does_not_know_go_on_and_hold_up_nobody(
+    admin: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, collector: Collector
+) -> None:
+    stream = await created(admin, registered)
+    await wait_for(admin, f"{STREAMS}/{stream['id']}", status="ENABLED")
+    late = {**engine.desired["streams"][0], "id": "madelater", "name": "made after the backup"}
+    engine.desired = {**engine.desired, "revision": 1000, "streams": [*engine.desired["streams"], late]}
+    await admin.post(f"{STREAMS}/{stream['id']}:stop")
+    await wait_for(admin, f"{STREAMS}/{stream['id']}", status="DISABLED")
+    (shown,) = (await admin.get("/api/v1/engines")).json()["items"]
+    (unknown,) = shown["unknown_streams"]
+    assert (unknown["id"], unknown["status"], unknown["being_dropped"]) == ("madelater", "ENABLED", False)
+    assert shown["message"] is None
+    path = f"/api/v1/engines/{shown['id']}"
+    refused = await admin.post(f"{path}:drop-stream", json={"stream_id": stream["id"]})
+    assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
+    dropped = await admin.post(f"{path}:drop-stream", json={"stream_id": "madelater"})
+    assert dropped.json()["unknown_streams"][0]["being_dropped"] is True
+    await wait_for(admin, path, unknown_streams=[])
+    assert all(one["status"] == "DROPPED" for one in engine.desired["streams"] if one["id"] == "madelater")
 
 
 async def test_wrong_control_token_is_refused_at_enrolment(

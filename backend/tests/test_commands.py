@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from tests.conftest import PASSWORD, Sides, Users
 from tests.features.test_streams import STREAMS, created
 from tests.features.test_table_troubles import trouble, until
+from tests.support.authenticator import Authenticator, browser_of
 from tests.support.engine_double import TOKEN, EngineDouble, example
 from tests.support.servers import free_port
 from tests.support.serving import serve, without_lifespan
@@ -96,6 +97,38 @@ async def test_login_keeps_a_token_that_logout_revokes(shell: Shell, tmp_path: P
     assert (await Shell({**shell.environment, "THALWEG_TOKEN": token})("status")).code == 3
 
 
+async def test_second_factor_at_the_login_and_lost(
+    shell: Shell, app: FastAPI, users: Users, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = Authenticator()
+    device.control(monkeypatch)
+    await device.set_up(await browser_of(app, "admin"), users.ids[Role.ADMIN])
+    asked = await shell("login", "--user", "admin", "--password-stdin", stdin=f"{PASSWORD}\n{device.fresh()}\n")
+    assert asked.code == 0, asked.err
+    without = await shell("login", "--user", "admin", "--password-stdin", stdin=f"{PASSWORD}\n")
+    assert (without.code, "--code" in without.err) == (1, True)
+    used = await shell("login", "--user", "admin", "--password-stdin", "--code", device.code(), stdin=f"{PASSWORD}\n")
+    assert (used.code, "The code is wrong" in used.err) == (3, True)
+    recovery = ["--code", device.recovery_codes[0]]
+    assert (await shell("login", "--user", "admin", "--password-stdin", *recovery, stdin=f"{PASSWORD}\n")).code == 0
+
+    demanded = await shell("users", "require-second-factor", "admins")
+    assert (demanded.code, demanded.out.strip()) == (0, "A second factor is demanded of: admins.")
+    assert "demanded of: admins" in (await shell("users", "require-second-factor")).out
+    row = next(line for line in (await shell("users", "list")).out.splitlines() if line.startswith("admin"))
+    assert row.split()[1:4] == ["admin", "yes", "yes"]
+    assert (await shell("users", "reset-second-factor", "admin")).code == 1
+
+    lost = await shell.admin("reset-second-factor", "admin")
+    assert (lost.code, lost.out.strip()) == (0, "second factor of admin reset")
+    assert "has no second factor" in (await shell.admin("reset-second-factor", "admin")).out
+    assert (await shell.admin("reset-second-factor", "nobody")).code == 1
+    entry = json.loads((await shell("audit", "--json")).out)[0]
+    assert (entry["action"], entry["actor_name"]) == ("users_reset_second_factor", "thalweg-admin")
+    refused = await shell("login", "--user", "admin", "--password-stdin", stdin=f"{PASSWORD}\n")
+    assert (refused.code, "A second factor has to be set up first" in refused.err) == (1, True)
+
+
 async def test_unreachable_control_plane(shell: Shell, users: Users) -> None:
     away = with_token(Shell({**shell.environment, "THALWEG_URL": f"http://127.0.0.1:{free_port()}"}), users)
     answer = await away("status")
@@ -122,6 +155,8 @@ async def test_stream_from_databases_to_deletion(
     assert (wrong.code, "authentication_failed" in wrong.err, "cure:" in wrong.err) == (1, True, True)
     for body in (sides.source, sides.destination):
         assert (await add(body, body["password"])).code == 0
+    known = json.loads((await run("databases", "list", "--json")).out)
+    assert [one["version"] is not None for one in known] == [True, True]
     assert "public.orders" in (await run("databases", "tables", "shop")).out
     sides.on_source("CREATE TABLE notes (body text)", f"ALTER TABLE notes OWNER TO {sides.source['user']}")
     choice = ["--source", "shop", "--to", "warehouse", "--include", "public.*"]
@@ -143,10 +178,33 @@ async def test_stream_from_databases_to_deletion(
     assert (await run("streams", "start", "s", "--wait")).code == 1
     assert (await run("status")).code == 1
     assert (await run("streams", "retry", "s", "--wait")).code == 0
-    assert "duplicate key" in (await run("errors", "s")).out
+    engine.parked = 3
+    queue = (await run("errors", "s")).out
+    assert "duplicate key" in queue
+    assert "3 are parked; 2 of them wait behind others" in queue
+    assert (await run("errors", "s", "--all", "--limit", "2")).out.count("public") == 2
+    shown = (await run("errors", "s", "--show", "1")).out
+    assert "INSERT public.orders" in shown
+    assert "≠ 19.90" in shown
+    assert (await run("errors", "s", "--show", "1", "--execute", "1")).code != 0
     assert (await run("streams", "delete", "s", "--wait")).code == 0
     assert (await run("operations")).out.count("stream.") == 5
     assert (await run("databases", "remove", "shop")).code == 0
+
+
+async def test_a_changed_login_is_tried_before_it_is_taken(
+    shell: Shell, users: Users, registered: dict[str, str], sides: Sides
+) -> None:
+    run = with_token(shell, users)
+    wrong = await run("databases", "edit", "shop", "--password-stdin", stdin="wrong\n")
+    assert (wrong.code, "authentication_failed" in wrong.err, "--no-test" in wrong.err) == (1, True, True)
+    assert (await run("databases", "test", "shop")).code == 0, "the stored password is still the one that works"
+    sides.on_source(f"ALTER ROLE {sides.source['user']} PASSWORD 'rotated'")
+    right = await run("databases", "edit", "shop", "--password-stdin", stdin="rotated\n")
+    assert (right.code, "Connected" in right.out, "Changed shop" in right.out) == (0, True, True), right.err
+    assert (await run("databases", "edit", "shop", "--password-stdin", "--no-test", stdin="wrong\n")).code == 0
+    assert (await run("databases", "test", "shop")).code == 1
+    assert (await run("databases", "edit", "shop", "--name", "store")).code == 0, "a name needs no connection"
 
 
 async def test_administration(shell: Shell, double: tuple[EngineDouble, str], tmp_path: Path) -> None:
@@ -182,7 +240,7 @@ async def test_output_json_is_everywhere(shell: Shell, users: Users, registered:
     for command in (
         ("databases", "list"), ("streams", "list"), ("engines", "list"), ("users", "list"), ("tokens", "list"),
         ("audit",), ("operations",), ("status",), ("alerts", "list"), ("advisor", "list"),
-        ("databases", "test", "shop"),
+        ("databases", "test", "shop"), ("databases", "edit", "shop", "--sslmode", "prefer"),
         ("users", "add", "joan", "--password-stdin"), ("users", "edit", "joan", "--role", "operator"),
         ("users", "remove", "joan"), ("tokens", "add", "scrape"), ("tokens", "revoke", "scrape"), ("engines", "token"),
     ):  # fmt: skip

@@ -61,7 +61,7 @@ async def test_a_list_is_told_in_the_contract_s_shape_and_shown_by_branch(
         "database_unreachable", 51200,
     )  # fmt: skip
     assert running["health"]["level"] == "warning"
-    assert running["health"]["reason"].startswith("Reports 2.0, the others go on.")
+    assert running["health"]["reason"].startswith("The engine tries Reports 2.0 again, warehouse goes on. ")
     assert (warehouse["actions"], away["actions"]) == (["stop", "drop"], ["stop", "retry", "drop"])
 
     async def rates() -> dict[str, Any] | None:

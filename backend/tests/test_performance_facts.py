@@ -1,11 +1,12 @@
 """What is read at databases about their performance: the statements themselves, against a real server."""
 
+import asyncio
 from typing import Any
 
 import psycopg
 
 from tests.conftest import Sides
-from thalweg.inspection.performance import read_destination, read_source
+from thalweg.inspection.performance import read_destination, read_source, read_waits
 from thalweg.inspection.target import Target
 
 
@@ -30,6 +31,29 @@ async def test_row_filter_that_may_not_be_tried_is_told_all_the_same(sides: Side
     )
     facts = await read_source(target(sides.source), "filtered", [("public", "orders")], 5)
     assert [(one.expression, one.row_us) for one in facts.row_filters] == [("(id > 0)", None)]
+
+
+async def test_who_holds_a_lock_of_a_whole_table_is_told(sides: Sides) -> None:
+    """Both by the look that is repeated while somebody watches, and by a snapshot's."""
+    writer = sides.destination["user"]
+    sides.on_destination("CREATE TABLE locked (id int PRIMARY KEY)", f"ALTER TABLE locked OWNER TO {writer}")
+    own = {name: sides.destination[name] for name in ("host", "port", "dbname", "user", "password")}
+    async with (
+        await psycopg.AsyncConnection.connect(**own, application_name="psql") as holder,
+        await psycopg.AsyncConnection.connect(**own, application_name="thalweg any server 1") as applier,
+    ):
+        await holder.execute("LOCK TABLE locked IN ACCESS EXCLUSIVE MODE")
+        waiting = asyncio.create_task(applier.execute("INSERT INTO locked VALUES (1)"))
+        where, name, pid = target(sides.destination), [("public", "locked")], holder.info.backend_pid
+        async with asyncio.timeout(30):
+            while not (looked := await read_waits(where, "any", 5)).waits.blockers:
+                pass
+        snapshot = await read_destination(where, "any", name, 5)
+        await holder.rollback()
+        await waiting
+    for facts in (looked, snapshot):
+        assert [(one.pid, one.application) for one in facts.waits.blockers.values()] == [(pid, "psql")]
+        assert facts.waits.share("Lock:") == 100
 
 
 async def test_statistics_of_io_are_read_where_the_server_has_them(sides: Sides) -> None:

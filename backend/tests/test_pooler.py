@@ -15,6 +15,7 @@ import pytest
 from tests.conftest import Sides
 from tests.features.test_databases import PATH, try_settings
 from tests.support.servers import POSTGRES_USER, free_port
+from thalweg.inspection.session import session_options
 
 Pooler = Callable[..., int]
 
@@ -102,3 +103,11 @@ async def test_settings_of_the_role_do_not_reach_our_sessions(operator: httpx.As
         f"ALTER ROLE {user} SET lock_timeout = 1", f"ALTER ROLE {user} SET default_transaction_read_only = on",
     )  # fmt: skip
     assert (await try_settings(operator, sides.source))["code"] is None
+
+
+def test_looks_at_the_catalogue_are_not_compiled(sides: Sides) -> None:
+    """That takes seconds for hundreds of tables, and pays never."""
+    one = sides.source
+    target = {"host": "127.0.0.1", **{name: one[name] for name in ("port", "user", "password", "dbname")}}
+    with psycopg.connect(**target, options=session_options(read_only=True)) as connection:
+        assert connection.execute("SELECT current_setting('jit')").fetchone() == ("off",)

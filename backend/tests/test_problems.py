@@ -6,6 +6,8 @@ from fastapi import FastAPI
 
 from tests.conftest import make_client
 from tests.support.servers import Cluster
+from thalweg.engine_client.access import problem_of
+from thalweg.engine_client.client import EngineClient, EngineFailure
 from thalweg.kernel.context import Resources
 
 FIELDS = {"type", "title", "status", "detail", "instance", "code", "cure", "sql", "errors"}
@@ -154,3 +156,20 @@ async def test_console_comes_compressed_where_the_browser_takes_it(app: FastAPI,
     assert await encoding("identity") is None
     (root / "assets" / "big.js.br").unlink()
     assert await encoding("br") is None
+
+
+async def test_an_engine_that_has_not_answered_in_time_is_not_called_away() -> None:
+    def late(request: httpx.Request) -> httpx.Response:
+        raise httpx.ReadTimeout("", request=request)
+
+    def away(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("refused", request=request)
+
+    codes = []
+    for answer in (late, away):
+        async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http:
+            with pytest.raises(EngineFailure) as caught:
+                await EngineClient(http, "http://127.0.0.1:1", "token", 1).execute_error("stream01", None, 1)
+        codes.append(problem_of(caught.value).code)
+        assert ("still at work" in caught.value.message) is (answer is late)
+    assert codes == ["engine_slow", "engine_unreachable"]

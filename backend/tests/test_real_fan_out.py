@@ -94,7 +94,7 @@ async def test_a_dead_destination_holds_up_nobody_and_is_dropped(
     shown = await eventually(on_disk)
     well, away = shown["destinations"]
     assert (well["error"], away["error"]["cure"] != "") == (None, True)
-    assert shown["health"]["reason"].startswith("Reports 2.0, the others go on.")
+    assert shown["health"]["reason"].startswith("The engine tries Reports 2.0 again, warehouse goes on. ")
 
     async def slot_moves() -> bool:
         confirmed = f"SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = '{slot(stream)}'"

@@ -151,3 +151,4 @@ async def test_command_line_trusts_the_authority_that_it_is_given(
             )  # fmt: skip
             output, _ = await process.communicate()
             assert process.returncode == code, output
+            assert (code == 0) == (b"THALWEG_CA_FILE" not in output), output

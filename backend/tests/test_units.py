@@ -164,7 +164,11 @@ def sample_with(**changes: Any) -> Sample:
         ({"observed_at": now() - timedelta(minutes=1)}, "unknown", "collector"),
         ({"engine_state": "UNREACHABLE", "engine_message": "no answer"}, "unknown", "local: no answer"),
         ({"observed_status": "ABORTED", "observed": {"error": ERROR}}, "error", "The connection broke"),
-        ({"observed_phase": "RETRYING", "observed": {"error": ERROR}}, "warning", "Trying again"),
+        (
+            {"observed_phase": "RETRYING", "observed": {"error": ERROR}},
+            "warning",
+            "The engine tries again. The connection broke: server closed it",
+        ),
         ({"desired_status": "DROPPED", "observed": {"error": ERROR}}, "warning", "held up by: server closed"),
         ({"desired_status": "DISABLED", "observed_status": "DISABLED"}, "stopped", "Stopped. The source keeps its WAL"),
         (

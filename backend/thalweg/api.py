@@ -21,6 +21,7 @@ from thalweg.features.health.router import router as health
 from thalweg.features.health.router import scraped
 from thalweg.features.history.router import router as history
 from thalweg.features.identity.router import router as identity
+from thalweg.features.lab.router import router as lab
 from thalweg.features.operations.router import router as operations
 from thalweg.features.slots.router import router as slots
 from thalweg.features.streams.router import router as streams
@@ -70,7 +71,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.settings = settings
     routers = (
         identity, databases, engines, workflows, streams, history, tracking, operations, topology, slots, advisor,
-        advisor_cures, alerts, events, audit,
+        advisor_cures, alerts, events, audit, lab,
     )  # fmt: skip
     api = APIRouter(prefix=API_PREFIX)
     for router in routers:

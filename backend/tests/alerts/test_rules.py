@@ -346,12 +346,20 @@ def test_disk_of_which_the_engine_takes_no_more_is_full() -> None:
 
 def test_one_destination_of_several_that_stops() -> None:
     clock = Clock()
-    both = (Branch("warehouse", "ENABLED", None), Branch("reports", "ABORTED", "A row is in the way."))
+    error = "A row is in the way."
+    both = (
+        Branch("warehouse", "Warehouse", "ENABLED", None),
+        Branch("reports", "Reports", "ABORTED", error, applies=False),
+    )
     (begun, _) = clock.at(0, replace(SOUND, branches=both))
     assert (begun.key[0], begun.key[3]) == (RuleId.COMPONENT_ABORTED, "reports")
-    assert begun.finding is not None and begun.finding.message.endswith("A row is in the way.")
+    assert begun.finding is not None
+    assert begun.finding.message == f"Reports of {SOUND.name} has stopped, Warehouse goes on. {error}"
+    alone = Clock().at(0, replace(SOUND, branches=(replace(both[0], applies=False), both[1])))
+    assert alone[0].finding is not None
+    assert alone[0].finding.message == f"Reports of {SOUND.name} has stopped. {error}"
     for second in (1, 6):
-        changes = clock.at(second, replace(SOUND, branches=(both[0], Branch("reports", "ENABLED", None))))
+        changes = clock.at(second, replace(SOUND, branches=(both[0], Branch("reports", "Reports", "ENABLED", None))))
     assert [change.finding is not None for change in changes] == [True], "cleared, not gone"
     assert clock.alerts == {}
 

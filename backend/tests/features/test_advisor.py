@@ -99,6 +99,7 @@ async def test_analysis_of_the_present_and_of_the_past(viewer: httpx.AsyncClient
     live = (await viewer.get(f"{ADVISOR}/analysis", params={"stream_id": stream["id"], "window_seconds": 60})).json()
     assert live["live"] is True
     assert live["paths"][0]["verdict"] == "BOTTLENECK"
+    assert {database["last_queried"] for database in live["analysis"]["databases"]} == {None}
     times = [sample["at"] for sample in (await viewer.get(f"{STREAMS}/{stream['id']}/samples")).json()["samples"]]
     span = {"begin_at": "2020-01-01T00:00:00Z", "end_at": times[-1]}
 
@@ -113,6 +114,17 @@ async def test_analysis_of_the_present_and_of_the_past(viewer: httpx.AsyncClient
     unknown = (await viewer.get(f"{ADVISOR}/analysis", params=nothing)).json()
     assert unknown["paths"][0]["verdict"] == "UNKNOWN"
     assert unknown["paths"][0]["messages_per_second"] is None
+
+
+async def test_operators_may_let_the_live_analysis_ask_the_databases(
+    operator: httpx.AsyncClient, viewer: httpx.AsyncClient, stream: dict[str, Any]
+) -> None:
+    asking = {"stream_id": stream["id"], "facts": True}
+    live = (await operator.get(f"{ADVISOR}/analysis", params=asking)).json()
+    assert None not in {database["last_queried"] for database in live["analysis"]["databases"]}
+    assert (await operator.get(f"{ADVISOR}/runs")).json()["items"] == []
+    refused = await viewer.get(f"{ADVISOR}/analysis", params=asking)
+    assert (refused.status_code, refused.json()["code"]) == (403, "permission_denied")
 
 
 async def test_compare_tells_every_statistic_before_and_after(

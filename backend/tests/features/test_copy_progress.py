@@ -14,6 +14,7 @@ def table(name: str, state: str, copied: int, estimated: int, seconds: float = 1
     return {
         "schema": "public", "table": name, "state": state, "rows_estimated": estimated, "rows_copied": copied,
         "bytes_copied": 100 * copied, "ranges_total": 1, "ranges_copied": 0, "seconds": seconds,
+        "indexes_total": 5, "indexes_built": 3,
     }  # fmt: skip
 
 
@@ -47,6 +48,8 @@ def test_what_cannot_be_told_is_not(tables: list[dict[str, Any]]) -> None:
 
 
 def test_with_all_rows_there_indexes_and_foreign_keys_follow() -> None:
-    shown = progress(table("a", "COPIED", 1500, 1400))
+    shown = progress(table("a", "COPIED", 1500, 1400), table("b", "INDEXING", 100, 90))
+    assert (shown.indexes_built, shown.indexes_total) == (6, 10)
+    assert shown.tables[1].seconds_left == 0
     assert (shown.stage, shown.rows_seconds_left, shown.rows_per_second) == ("indexes", 0.0, None)
     assert progress(table("a", "COPIED", 1500, 1400), finished_at=HOURS_AGO).stage == "finished"

@@ -28,6 +28,7 @@ async def test_cookie_is_http_only_and_same_site(anonymous: httpx.AsyncClient, u
     assert "samesite=lax" in cookie
     assert answer.json()["user"] | {"created_at": 0, "updated_at": 0, "id": 0, "etag": 0} == {
         "id": 0, "name": "admin", "role": "admin", "enabled": True, "created_at": 0, "updated_at": 0, "etag": 0,
+        "second_factor": False,
     }  # fmt: skip
 
 

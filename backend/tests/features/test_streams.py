@@ -1,12 +1,15 @@
 """Streams: created whole or not at all, changed under If-Match, moved along their lifecycle."""
 
+import json
 from typing import Any
 
 import httpx
 from sqlalchemy import text
 
 from tests.conftest import Sides
-from tests.support.engine_double import CONTRACT, EngineDouble
+from tests.support.engine_double import CONTRACT, EngineDouble, example
+from thalweg.engine_client.documents import ParkedContents
+from thalweg.features.streams.error_queue import AUDITED_CHARACTERS_MAX, bounded
 from thalweg.kernel.context import Resources
 from thalweg.kernel.settings import PACKAGE
 
@@ -212,6 +215,64 @@ async def test_error_queue_is_read_through_the_engine(
     assert (await operator.post(f"{path}/1/execute")).status_code == 202
     assert (await operator.delete(f"{path}/1", params={"reason": "a test row"})).status_code == 204
     assert (engine.executed, engine.deleted) == ([1], [1])
+
+
+async def test_error_queue_comes_in_parts(
+    operator: httpx.AsyncClient, viewer: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    stream = await created(operator, registered)
+    path = f"{STREAMS}/{stream['id']}/destinations/{stream['destinations'][0]['id']}/errors"
+    engine.parked = 250
+    first = (await viewer.get(path)).json()
+    assert (len(first["errors"]), first["total"], first["roots"]) == (100, 250, 1)
+    second = (await viewer.get(path, params={"limit": 200, "cursor": first["next_cursor"]})).json()
+    assert [one["id"] for one in second["errors"]] == list(range(101, 251))
+    assert second["next_cursor"] is None
+    roots = (await viewer.get(path, params={"roots_only": True})).json()
+    assert [one["id"] for one in roots["errors"]] == [1]
+    assert (await viewer.get(path, params={"cursor": "nonsense"})).status_code == 422
+    assert first["execution"] is None
+    engine.execution = {
+        "error_id": 1, "state": "FAILED", "executed": 80, "total": 250, "started_at": engine.started_at,
+        "finished_at": engine.started_at,
+        "error": {"code": "apply_conflict", "class": "permanent", "title": "T", "message": "in the way", "cure": "C"},
+    }  # fmt: skip
+    execution = (await viewer.get(path)).json()["execution"]
+    assert (execution["state"], execution["executed"], execution["message"]) == ("FAILED", 80, "in the way")
+
+
+async def test_contents_of_a_parked_transaction_are_no_viewers(
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, viewer: httpx.AsyncClient, registered: dict[str, str],
+    engine: EngineDouble,
+) -> None:  # fmt: skip
+    stream = await created(operator, registered)
+    path = f"{STREAMS}/{stream['id']}/destinations/{stream['destinations'][0]['id']}/errors"
+    assert (await viewer.get(f"{path}/1")).status_code == 403
+    shown = (await operator.get(f"{path}/1")).json()
+    assert (shown["error"]["id"], shown["changes_total"]) == (1, 1)
+    (change,) = shown["changes"]
+    assert (change["operation"], change["schema"], change["found_by"]) == ("INSERT", "public", ["id"])
+    amount = change["columns"][1]
+    assert (amount["wanted"]["text"], amount["now"]["state"], amount["wanted_differs"]) == ("19.90", "null", True)
+    assert (await operator.get(f"{path}/2")).status_code == 404
+    assert (await operator.delete(f"{path}/1", params={"reason": "19.90 was wrong"})).status_code == 204
+    entries = (await admin.get("/api/v1/audit", params={"target_id": stream["id"]})).json()["items"]
+    discarded = next(entry for entry in entries if entry["action"] == "stream_errors_delete")
+    assert discarded["after"]["reason"] == "19.90 was wrong"
+    assert discarded["before"]["changes"][0]["columns"][1]["wanted"]["text"] == "19.90"
+    looked = [entry for entry in entries if entry["action"] == "stream_errors_get" and "refused" not in entry["after"]]
+    assert {entry["after"]["error_id"] for entry in looked} == {1, 2}
+    assert all("changes" not in entry["after"] for entry in looked)
+
+
+def test_an_audit_entry_holds_as_much_as_it_may() -> None:
+    contents = ParkedContents.model_validate(example("error-contents"))
+    column = contents.changes[0].columns[1]
+    column.wanted.text = "x" * 1024
+    contents.changes = contents.changes * 500
+    kept = bounded(contents)
+    assert 0 < len(kept["changes"]) < 500
+    assert len(json.dumps(kept)) < AUDITED_CHARACTERS_MAX + 10_000
 
 
 async def test_parameters_are_those_of_the_contract(viewer: httpx.AsyncClient) -> None:

@@ -72,6 +72,9 @@ class EngineDouble:
         self.troubles: dict[str, dict[str, Any]] = {}
         """What differs in the status of a table, by its name."""
         self.resolved: list[tuple[str, dict[str, Any]]] = []
+        self.parked = 1
+        """How many transactions the error queue holds."""
+        self.execution: dict[str, Any] | None = None
 
     def app(self) -> Starlette:
         routes = [
@@ -93,6 +96,7 @@ class EngineDouble:
             Route("/v1/streams/{id}/destinations/{destination}/errors", self._errors),
             Route("/v1/streams/{id}/errors/{error}/execute", self._execute, methods=["POST"]),
             Route("/v1/streams/{id}/errors/{error}", self._delete, methods=["DELETE"]),
+            Route("/v1/streams/{id}/errors/{error}", self._contents),
         ]
         return Starlette(
             routes=[Route(r.path, self._guarded(r.endpoint), methods=list(r.methods or [])) for r in routes]
@@ -115,6 +119,11 @@ class EngineDouble:
         document = await request.json()
         if document["revision"] < self.desired["revision"]:
             return self._refuse(409, "stale_revision", "The revision is lower than the stored one.")
+        own = {stream["id"]: stream for stream in self.desired["streams"]}
+        document["streams"] += [own[name] for name in document.pop("kept", []) if name in own]
+        document["streams"] += [
+            {**own[name], "status": "DROPPED"} for name in document.pop("dropped", []) if name in own
+        ]
         kept = {stream["id"] for stream in document["streams"]}
         for stream in self.desired["streams"]:
             if stream["id"] not in kept and stream["status"] != "DROPPED":
@@ -298,15 +307,34 @@ class EngineDouble:
         return JSONResponse({}, 202)
 
     async def _errors(self, request: Request) -> Response:
-        parked = {
+        after, limit = int(request.query_params.get("after", "0")), int(request.query_params.get("limit", "100"))
+        roots = request.query_params.get("roots") == "1"
+        left = [one for one in self._parked() if one["id"] > after and not (roots and one["code"] == "parked_behind")]
+        document = {
+            "errors": left[:limit], "total": self.parked, "roots": min(self.parked, 1),
+            "next_after": left[limit - 1]["id"] if len(left) > limit else None, "execution": self.execution,
+        }  # fmt: skip
+        return JSONResponse(document)
+
+    def _parked(self) -> list[dict[str, Any]]:
+        """One, and those that wait behind it."""
+        first = {
             "id": 1, "commit_lsn": "0/1", "xid": 7, "lcrs": 3, "tables": ['"public"."t"'], "code": "apply_failed",
             "message": "duplicate key", "sqlstate": "23505", "parked_at": self.started_at,
         }  # fmt: skip
-        return JSONResponse({"errors": [parked]})
+        behind = {"code": "parked_behind", "message": "parked behind", "sqlstate": ""}
+        return [first, *({**first, **behind, "id": number + 1} for number in range(1, self.parked))][: self.parked]
+
+    async def _contents(self, request: Request) -> Response:
+        error_id = int(request.path_params["error"])
+        if error_id > self.parked:
+            return self._refuse(404, "unknown_error_transaction", "There is none.")
+        contents = example("error-contents")
+        return JSONResponse({**contents, "error": {**contents["error"], "id": error_id}})
 
     async def _execute(self, request: Request) -> Response:
         self.executed.append(int(request.path_params["error"]))
-        return JSONResponse({}, 202)
+        return JSONResponse({"state": "DONE"}, 202)
 
     async def _delete(self, request: Request) -> Response:
         self.deleted.append(int(request.path_params["error"]))

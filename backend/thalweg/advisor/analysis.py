@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 
-from thalweg.advisor.bottleneck import bottleneck_of
+from thalweg.advisor.bottleneck import IDLE_LCRS_PER_SECOND, bottleneck_of
 from thalweg.advisor.load import loads_of, rate_of
 from thalweg.advisor.schemas import (
     AdvisorComponent,
@@ -29,6 +29,16 @@ class PathView:
     path: Path
     stages: list[Stage]
     bottleneck: PathBottleneck
+
+    @property
+    def stands_still(self) -> bool:
+        """Its appliers are at work, and nothing comes of it."""
+        row = self.bottleneck
+        if row.sub_component_type != "APPLY SERVER":
+            return False
+        stage = next(stage for stage in self.stages if stage.sub_component == "APPLY SERVER")
+        rate = rate_of(stage.loads, "lcrs")
+        return rate is not None and rate < IDLE_LCRS_PER_SECOND
 
     def stage(self, kind: ComponentType, sub_component: str | None = None) -> Stage | None:
         for stage in self.stages:

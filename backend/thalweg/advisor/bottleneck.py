@@ -7,12 +7,14 @@ And what keeps a path from working at all is a verdict of its own, not a bottlen
 """
 
 import re
+from dataclasses import dataclass
 
 from thalweg.advisor.load import rate_of
 from thalweg.advisor.schemas import PathBottleneck, Thresholds, Verdict
 from thalweg.advisor.shape import Path
 from thalweg.advisor.stages import Stage, Thread
 from thalweg.advisor.streams import Condition
+from thalweg.kernel.words import grouped, parked_in_words
 from thalweg.live.schemas import ComponentType
 
 SIDE = re.compile(r"\b(source|destination)\b", re.IGNORECASE)
@@ -28,16 +30,18 @@ def bottleneck_of(path: Path, stages: list[Stage], thresholds: Thresholds) -> Pa
         return _none(path, *verdict)
     if not any(stage.mean is not None for stage in stages):
         return _none(path, Verdict.UNKNOWN, "There are no two samples yet: rates are not known.")
+    parks = _parks(path, stages)
+    if parks is not None and parks.grown:
+        return _none(path, Verdict.PARKING, parks.told)
     found = _least_idle(stages, thresholds) or _serial(stages, thresholds)
     if found is None:
-        return _unlimited(path, stages)
+        return _unlimited(path, stages, parks)
     return _named(path, *found, thresholds)
 
 
 def _verdict_of(path: Path) -> tuple[Verdict, str] | None:
     """What keeps the path from working, or None."""
-    stream = path.stream
-    condition = stream.destination_conditions.get(path.path.destination_id, stream.condition)
+    condition = path.condition
     if condition.engine_silent is not None:
         return Verdict.ENGINE_DOWN, f"The engine {condition.engine_silent} does not answer."
     if condition.status == "ABORTED":
@@ -126,7 +130,32 @@ def _named(path: Path, stage: Stage, thread: Thread, thresholds: Thresholds) -> 
     )  # fmt: skip
 
 
-def _unlimited(path: Path, stages: list[Stage]) -> PathBottleneck:
+@dataclass(frozen=True)
+class _Parks:
+    """Transactions in the error queue of a destination that applies nothing; `grown` within the span."""
+
+    parked: int
+    grown: int
+
+    @property
+    def told(self) -> str:
+        if self.grown:
+            told = f"{parked_in_words(self.parked)}, {grouped(self.grown)} of them new"
+            return f"It applies nothing and parks what comes: {told}."
+        return f"Nothing is applied, and {parked_in_words(self.parked)}."
+
+
+def _parks(path: Path, stages: list[Stage]) -> _Parks | None:
+    applied = [rate_of(stage.loads, "lcrs") for stage in stages if stage.sub_component == "APPLY SERVER"]
+    if not path.shares or not applied or any(rate is None or rate >= IDLE_LCRS_PER_SECOND for rate in applied):
+        return None
+    parked = path.shares[-1].error_queue_transactions
+    return _Parks(parked, max(0, parked - path.shares[0].error_queue_transactions)) if parked else None
+
+
+def _unlimited(path: Path, stages: list[Stage], parks: _Parks | None) -> PathBottleneck:
+    if parks is not None:
+        return _none(path, Verdict.PARKING, parks.told)
     capture = next((stage for stage in stages if stage.component.component_type is ComponentType.CAPTURE), None)
     rates = [stage.loads[0].rates.get("lcrs") for stage in stages if stage is capture]
     rates += [rate_of(stage.loads, "lcrs") for stage in stages if stage.sub_component == "APPLY SERVER"]
@@ -136,9 +165,11 @@ def _unlimited(path: Path, stages: list[Stage]) -> PathBottleneck:
         return _none(path, Verdict.SOURCE_IDLE, "The source has no changes of these tables.")
     least = min((stage for stage in stages if stage.mean), key=lambda stage: stage.mean.idle if stage.mean else 100)
     assert least.mean is not None  # noqa: S101
+    parked = path.shares[-1].error_queue_transactions if path.shares else 0
+    beside = f" {parked_in_words(parked).capitalize()}." if parked else ""
     return _none(
         path, Verdict.NONE,
-        f"Nothing limits it: the least idle stage, {least.title}, is idle {least.mean.idle:.0f} % of the time.",
+        f"Nothing limits it: the least idle stage, {least.title}, is idle {least.mean.idle:.0f} % of the time.{beside}",
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from thalweg.advisor.load import Load
 from thalweg.advisor.schemas import AdvisorComponent, AdvisorPath
-from thalweg.advisor.streams import StreamInput
+from thalweg.advisor.streams import Condition, StreamInput
 from thalweg.live.schemas import ComponentSample, ComponentType, DestinationSample, Sample
 
 QUEUE_SPILL = "QUEUE SPILL"
@@ -38,6 +38,11 @@ class Path:
         if name is None:
             return sample
         return next((one for one in sample.destinations if one.destination_id == name), None)
+
+    @property
+    def condition(self) -> Condition:
+        """The destination's own where it has one, else the stream's."""
+        return self.stream.destination_conditions.get(self.path.destination_id, self.stream.condition)
 
     @property
     def shares(self) -> list[Sample | DestinationSample]:

@@ -23,6 +23,7 @@ class Condition:
     phase: str
     error_code: str | None = None
     error_message: str | None = None
+    error_cure: str | None = None
     engine_silent: str | None = None
     """The name of an engine that does not answer."""
 

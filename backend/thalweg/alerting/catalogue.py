@@ -142,8 +142,10 @@ RULES: dict[RuleId, Rule] = {
         ),
         Rule(
             RuleId.COMPONENT_ABORTED, "A component has stopped with an error",
-            "The stream does not replicate until somebody acts: the error does not heal by itself.",
-            "Remove the cause that the error names, then press Retry on the stream's page.",
+            "What has stopped, a stream or one of its destinations, does not go on until somebody acts: the error does "
+            "not heal by itself.",
+            "Do what the error says, on the stream's page. What has become of a table has its cure there as a button; "
+            "after anything else press Retry.",
             SubjectType.STREAM, AlertSeverity.CRITICAL, 0, 5,
         ),
         Rule(

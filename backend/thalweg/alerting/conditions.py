@@ -8,7 +8,7 @@ from thalweg.alerting.catalogue import RuleId, SubjectType
 from thalweg.alerting.facts import EngineFacts, Facts, StreamFacts
 from thalweg.alerting.policy import Policy, RuleSettings
 from thalweg.alerting.trend import Memory, seconds_to
-from thalweg.kernel.words import days, duration, size
+from thalweg.kernel.words import days, duration, go_on_in_words, parked_in_words, size
 
 # A firing alert is over only when its value is this far on the good side of the threshold: no flapping at the edge.
 CLEAR_SHARE = 0.8
@@ -260,9 +260,10 @@ def _aborted_branches(stream: StreamFacts, subject: Subject) -> Iterator[Finding
     for branch in stream.branches if stream.status != "ABORTED" else ():
         own = Subject(subject.type, subject.id, subject.name, branch.id)
         told = branch.error or "It has stopped with an error."
+        others = go_on_in_words([one.name for one in stream.branches if one.applies and one.id != branch.id])
         yield Finding(
             RuleId.COMPONENT_ABORTED, own, branch.status == "ABORTED",
-            f"One destination of {stream.name} has stopped; the others go on. {told}",
+            f"{branch.name} of {stream.name} has stopped{others}. {told}",
             evidence={"destination_id": branch.id, "status": branch.status, "error": branch.error},
         )  # fmt: skip
 
@@ -289,9 +290,9 @@ def error_queue(view: View) -> Iterator[Finding]:
             yield Finding(rule, subject, None)
             continue
         threshold = settings.thresholds["transactions"]
-        parked = "1 transaction is" if stream.parked == 1 else f"{stream.parked} transactions are"
         yield Finding(
-            rule, subject, stream.parked > threshold, f"{parked} parked in the error queue of {stream.name}.",
+            rule, subject, stream.parked > threshold,
+            f"{parked_in_words(stream.parked)} in the error queue of {stream.name}.",
             stream.parked, threshold, "transactions", {"transactions": stream.parked},
         )  # fmt: skip
 

@@ -36,8 +36,11 @@ class Branch:
     """One destination of several, which may stop while the others go on."""
 
     id: str
+    name: str
     status: str
     error: str | None
+    applies: bool = True
+    """It is switched on, has no error and does not park everything."""
 
 
 @dataclass(frozen=True)

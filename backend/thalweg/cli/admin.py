@@ -82,6 +82,13 @@ def set_password(name: Annotated[str, typer.Argument()] = "admin") -> None:
 
 
 @app.command()
+def reset_second_factor(name: Annotated[str, typer.Argument()] = "admin") -> None:
+    """Switch a user's second factor off and end the user's sessions: for the last admin, who has lost the device."""
+    had = _run(lambda resources: administration.reset_second_factor(resources, name))
+    typer.echo(f"second factor of {name} reset" if had else f"{name} has no second factor")
+
+
+@app.command()
 def create_token(
     user: str = "admin", name: str = "admin token", role: Role = Role.ADMIN, expires_in_days: int = 365
 ) -> None:

@@ -14,6 +14,7 @@ from thalweg.db.models import EngineRow, UserRow
 from thalweg.features.engines.service import register
 from thalweg.features.identity import repository
 from thalweg.features.identity.schemas import TokenCreate
+from thalweg.features.identity.throttle import code_keys
 from thalweg.features.identity.tokens import make_token
 from thalweg.features.identity.users import user_resource
 from thalweg.kernel.context import Resources
@@ -80,6 +81,25 @@ async def set_password(resources: Resources, name: str, password: str) -> bool:
     return False
 
 
+async def reset_second_factor(resources: Resources, name: str) -> bool:
+    """False when the user has none."""
+    async with resources.sessions() as session:
+        row = await repository.user_by_name(session, name)
+        if row is None:
+            raise Problem("not_found", f"There is no user {name}.", "Check the name.")
+        had = row.second_factor_sealed is not None
+        await repository.forget_second_factor(session, row)
+        await repository.forget_failures(session, code_keys(row.id))
+        if had:
+            row.version += 1
+            await repository.delete_sessions(session, row.id)
+            state = ({"second_factor": True}, {"second_factor": False})
+            target = ("user", row.id, row.name)
+            record_as(session, ADMINISTRATION, "", None, "users_reset_second_factor", target, *state)
+        await session.commit()
+    return had
+
+
 async def create_token(resources: Resources, user: str, name: str, role: Role, expires_in_days: int) -> str:
     async with resources.sessions() as session:
         row = await repository.user_by_name(session, user)
@@ -100,7 +120,7 @@ async def enrol_local(resources: Resources, name: str, url: str, token: str, wai
         try:
             return await _enrol_once(resources, name, url.rstrip("/"), token)
         except Problem as problem:
-            unreachable = any(error.code == "engine_unreachable" for error in problem.errors)
+            unreachable = any(error.code in ("engine_unreachable", "engine_slow") for error in problem.errors)
             if not unreachable or time.monotonic() >= deadline:
                 raise
         await asyncio.sleep(0.5)

@@ -23,6 +23,8 @@ class CommandError(Exception):
     cure: str = ""
     details: tuple[str, ...] = ()
     exit_code: int = 1
+    code: str = ""
+    """Of the API's problem."""
 
 
 EXIT_REFUSED = 1
@@ -162,6 +164,12 @@ def _trusted() -> ssl.SSLContext | bool:
 
 
 def unreachable(url: str, error: Exception) -> CommandError:
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        return CommandError(
+            f"{url} shows a certificate that is not trusted: {error}.",
+            "Let THALWEG_CA_FILE name the certificate (PEM) that signed it; THALWEG_URL must name a host in it.",
+            exit_code=EXIT_UNREACHABLE,
+        )
     return CommandError(
         f"{url} does not answer: {error}.", "Start it with `make up`, or set THALWEG_URL.",
         exit_code=EXIT_UNREACHABLE,
@@ -176,12 +184,12 @@ def _problem(response: httpx.Response) -> CommandError:
             details.append(f"{part['pointer']} {part['message']}".strip())
             details += [f"  cure: {part['cure']}"] if part.get("cure") else []
             details += [f"  {line}" for line in (part.get("sql") or "").splitlines()]
-        message, cure = f"{problem['title']}. {problem['detail']}", problem["cure"] or ""
+        message, cure, code = f"{problem['title']}. {problem['detail']}", problem["cure"] or "", problem["code"]
     except (ValueError, KeyError, TypeError):
         return CommandError(f"The answer was status {response.status_code}.", "Check the address: is it Thalweg's?")
     if response.status_code == httpx.codes.UNAUTHORIZED:
-        return CommandError(message, "Log in: thalweg login, or set THALWEG_TOKEN.", (), EXIT_NOT_LOGGED_IN)
-    return CommandError(message, cure, tuple(details), EXIT_REFUSED)
+        return CommandError(message, "Log in: thalweg login, or set THALWEG_TOKEN.", (), EXIT_NOT_LOGGED_IN, code)
+    return CommandError(message, cure, tuple(details), EXIT_REFUSED, code)
 
 
 def connect() -> Api:

@@ -3,6 +3,7 @@
 import json
 import os
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -74,6 +75,15 @@ def milliseconds(value: float | None) -> str:
     if value is None:
         return "–"
     return f"{value:,.1f} ms" if value < 1000 else f"{value / 1000:,.1f} s"
+
+
+def latency_in_words(latency: dict[str, Any], at: datetime) -> str:
+    """Of an idle stream the last heartbeat's, with its age."""
+    last = latency["last"]
+    known, told = latency, ""
+    if latency["p50_ms"] is None and last is not None:
+        known, told = last, f" {ago((at - datetime.fromisoformat(last['at'])).total_seconds())} ago"
+    return f"p50 {milliseconds(known['p50_ms'])}, p99 {milliseconds(known['p99_ms'])}{told}"
 
 
 def size(value: float | None) -> str:

@@ -14,7 +14,8 @@ def client_of(row: EngineRow, http: httpx.AsyncClient, secrets: SecretBox, timeo
 
 def problem_of(failure: EngineFailure) -> Problem:
     if not failure.reached:
-        return Problem("engine_unreachable", failure.message, failure.cure)
+        code = "engine_slow" if failure.code == "engine_slow" else "engine_unreachable"
+        return Problem(code, failure.message, failure.cure)
     if failure.status == httpx.codes.NOT_FOUND:
         return Problem("not_found", failure.message, failure.cure or "Read the list again.")
     if failure.status == httpx.codes.CONFLICT:

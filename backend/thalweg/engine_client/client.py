@@ -10,8 +10,10 @@ from pydantic import BaseModel, ValidationError
 from thalweg.engine_client.documents import (
     EngineStats,
     EngineStatus,
+    ExecutionState,
     IdentityRequest,
     Markers,
+    ParkedContents,
     ParkedErrors,
     Rehearsal,
     RehearsalFinding,
@@ -21,6 +23,8 @@ from thalweg.engine_client.documents import (
 from thalweg.kernel.outside import outside
 
 REHEARSAL_TIMEOUT_SECONDS = 90
+CONTENTS_TIMEOUT_SECONDS = 20
+"""Each statement at the destination has two seconds; there may be hundreds, at a distance."""
 Answer = TypeVar("Answer", bound=BaseModel)
 
 
@@ -82,7 +86,7 @@ class EngineClient:
         }  # fmt: skip
         if networks:
             body["database_networks"] = list(networks)
-        patient = EngineClient(self._http, self._url, self._token, max(self._timeout, REHEARSAL_TIMEOUT_SECONDS))
+        patient = self._patient(REHEARSAL_TIMEOUT_SECONDS)
         return (await patient._read(Rehearsal, "POST", "/v1/rehearsal", body)).findings
 
     async def request_identity(self, name: str) -> IdentityRequest:
@@ -96,11 +100,21 @@ class EngineClient:
         """`destination`: of a list; None for the stream as a whole, or its only destination."""
         await self._request("POST", f"{_path(stream_id, destination)}/retry")
 
-    async def errors(self, stream_id: str, destination: str | None) -> ParkedErrors:
-        return await self._read(ParkedErrors, "GET", f"{_path(stream_id, destination)}/errors")
+    async def errors(
+        self, stream_id: str, destination: str | None, after: int, limit: int, roots_only: bool
+    ) -> ParkedErrors:
+        """Those with higher ids than `after`, the lowest first. `roots_only`: without those that wait behind others."""
+        query = f"after={after}&limit={limit}{'&roots=1' if roots_only else ''}"
+        return await self._read(ParkedErrors, "GET", f"{_path(stream_id, destination)}/errors?{query}")
 
-    async def execute_error(self, stream_id: str, destination: str | None, error_id: int) -> None:
-        await self._request("POST", f"{_path(stream_id, destination)}/errors/{error_id}/execute")
+    async def error_contents(self, stream_id: str, destination: str | None, error_id: int) -> ParkedContents:
+        patient = self._patient(CONTENTS_TIMEOUT_SECONDS)
+        return await patient._read(ParkedContents, "GET", f"{_path(stream_id, destination)}/errors/{error_id}")
+
+    async def execute_error(self, stream_id: str, destination: str | None, error_id: int) -> ExecutionState:
+        """RUNNING: it goes on at the engine, and `errors` tells how far it is."""
+        path = f"{_path(stream_id, destination)}/errors/{error_id}/execute"
+        return await self._read(ExecutionState, "POST", path)
 
     async def delete_error(self, stream_id: str, destination: str | None, error_id: int) -> None:
         await self._request("DELETE", f"{_path(stream_id, destination)}/errors/{error_id}")
@@ -109,6 +123,9 @@ class EngineClient:
         """`how`: copy or accept. Raises EngineFailure with status 409 where that does not resolve its trouble."""
         path = f"{_path(stream_id, destination)}/tables/{how}"
         await self._request("POST", path, {"schema": schema, "table": table})
+
+    def _patient(self, seconds: float) -> "EngineClient":
+        return EngineClient(self._http, self._url, self._token, max(self._timeout, seconds))
 
     async def _read(self, kind: type[Answer], method: str, path: str, body: dict[str, Any] | None = None) -> Answer:
         response = await self._request(method, path, body)
@@ -145,6 +162,11 @@ def _silence(url: str, error: Exception) -> EngineFailure:
     reason = str(error) or type(error).__name__
     lowered = reason.lower()
     cure = "Check that thalwegd runs there and that its log has no error."
+    if isinstance(error, httpx.ReadTimeout):
+        # It took the request: whoever cannot be reached does not get so far.
+        reason = "it took the request and has not answered in time: it is still at work, or hangs"
+        cure = "Look again in a moment: what was asked for may be done by then. If it stays so, look at thalwegd's log."
+        return EngineFailure("engine_slow", f"{url} does not answer yet: {reason}.", cure)
     if "certificate" in lowered:
         cure = (
             "Let THALWEG_ENGINE_CA_FILE name the certificate (PEM) that signed the engine's, and enrol the engine "

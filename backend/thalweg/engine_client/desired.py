@@ -37,7 +37,18 @@ async def desired_document(session: AsyncSession, engine_id: str, resources: Res
     for lost in await session.scalars(abandoned.order_by(AbandonedStreamRow.id)):
         streams[lost.id] = json.loads(secrets.open(lost.definition_sealed))
     document = {"format": FORMAT, "revision": engine.desired_revision, "streams": list(streams.values())}
+    document |= _unknown(engine, streams)
     return {**document, "database_networks": list(networks.text)} if networks.text else document
+
+
+def _unknown(engine: EngineRow, streams: dict[str, Definition]) -> Definition:
+    """The engine has their definitions. Without these lists it would refuse the document for leaving them out."""
+    unknown = [one["id"] for one in engine.unknown_streams if one["id"] not in streams]
+    lists = {
+        "kept": [name for name in unknown if name not in engine.streams_to_drop],
+        "dropped": [name for name in unknown if name in engine.streams_to_drop],
+    }
+    return {name: ids for name, ids in lists.items() if ids}
 
 
 def capturing_definition(row: StreamRow, secrets: SecretBox) -> Definition:

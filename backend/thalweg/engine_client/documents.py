@@ -69,6 +69,8 @@ class CopiedTable(Document):
     bytes_copied: int
     ranges_total: int
     ranges_copied: int
+    indexes_total: int = 0
+    indexes_built: int = 0
     seconds: float
 
 
@@ -94,6 +96,11 @@ class TableTrouble(Document):
     resolutions: list[str]
 
 
+class LastChange(Document):
+    at_source: datetime
+    at_destination: datetime
+
+
 class StatusTable(Document):
     schema_name: str = Field(alias="schema")
     table: str
@@ -103,6 +110,7 @@ class StatusTable(Document):
     updates: int
     deletes: int
     truncates: int
+    last_change: LastChange | None = None
 
 
 class DestinationPositions(Document):
@@ -324,8 +332,61 @@ class ParkedError(Document):
     parked_at: datetime
 
 
+class ErrorExecution(Document):
+    error_id: int
+    state: Literal["RUNNING", "DONE", "FAILED"]
+    executed: int
+    total: int
+    started_at: datetime
+    finished_at: datetime | None
+    error: EngineError | None
+
+
 class ParkedErrors(Document):
+    """A part of the queue; `next_after` is None at its end. `execution`: the last one that was asked for."""
+
     errors: list[ParkedError]
+    total: int
+    roots: int
+    next_after: int | None
+    execution: ErrorExecution | None
+
+
+class ExecutionState(Document):
+    state: Literal["RUNNING", "DONE"]
+
+
+class ParkedValue(Document):
+    state: str
+    text: str | None
+    bytes: int
+    cut: bool
+
+
+class ParkedColumn(Document):
+    name: str
+    identity: bool
+    wanted: ParkedValue
+    before: ParkedValue
+    now: ParkedValue
+    wanted_differs: bool | None
+    before_differs: bool | None
+
+
+class ParkedChange(Document):
+    operation: str
+    schema_name: str = Field(alias="schema")
+    table: str
+    columns: list[ParkedColumn]
+    found_by: list[str]
+    rows_found: int | None
+    problem: str | None
+
+
+class ParkedContents(Document):
+    error: ParkedError
+    changes_total: int
+    changes: list[ParkedChange]
 
 
 def observed_document(status: StreamStatus) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def _typical() -> bytes:
 def document_of(sample: Sample) -> Json:
     """Without what its row says, and without what only the present is asked about."""
     left_out: dict[str, Any] = {"stream_id": True, "backlog": MOMENTARY}
-    left_out["destinations"] = {"__all__": {"backlog": MOMENTARY}}
+    left_out["destinations"] = {"__all__": {"backlog": MOMENTARY, "parks_since": True}}
     return sample.model_dump(mode="json", by_alias=True, exclude=left_out)
 
 

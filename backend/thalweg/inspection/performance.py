@@ -43,6 +43,11 @@ SELECT s.schemaname AS schema, s.tablename AS "table", array_agg(s.attname::text
  GROUP BY s.schemaname, s.tablename
 """
 """Columns whose values all differ, as the planner's statistics have it: what could be a key."""
+INDEXED = """
+SELECT DISTINCT n.nspname AS schema, c.relname AS "table"
+  FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+ WHERE i.indisvalid AND i.indpred IS NULL AND n.nspname = ANY(%(schemas)s)
+"""
 WAL = "SELECT wal_sync, wal_sync_time, wal_buffers_full FROM pg_stat_wal"
 IO = """
 SELECT object, sum(reads)::float8 AS reads, sum(read_time)::float8 AS read_ms, sum(writes)::float8 AS writes,
@@ -110,6 +115,8 @@ class SourceFacts(Facts):
 class DestinationFacts(Facts):
     keyless: list[Name] = field(default_factory=list)
     """Tables without a primary key or a usable unique index."""
+    indexed: set[Name] = field(default_factory=set)
+    """Of tables without a key, those with an index that is not unique: rows may well be found by it."""
     candidates: dict[Name, list[str]] = field(default_factory=dict)
     """Of tables without a key, columns that could be one."""
     triggers: list[Trigger] = field(default_factory=list)
@@ -151,16 +158,30 @@ async def read_destination(target: Target, stream_id: str, tables: list[Name], t
         async with connected(target, timeout) as connection:
             await connection.execute(f"SET statement_timeout = '{STATEMENT_TIMEOUT}'".encode())
             facts.settings = await _settings(connection)
-            await _read_tables(connection, facts, set(tables))
             before, io_before = await _wal(connection), await _io(connection)
             facts.before = await _activity(connection, set(tables))
             facts.waits = await look_at(connection, f"thalweg {stream_id}", f"thalweg {stream_id} %")
             facts.after = await _activity(connection, set(tables))
+            # After the look: a table that another session has locked may keep this from its end, the waits tell whose.
+            await _read_tables(connection, facts, set(tables))
             after, io_after = await _wal(connection), await _io(connection)
             facts.wal = {name: after[name] - before.get(name, 0.0) for name in after}
             facts.io = {name: io_after[name] - io_before.get(name, 0.0) for name in io_after}
             extension = await read_one(connection, EXTENSION)
             facts.data_layer_installed, facts.data_layer_available = extension["installed"], extension["available"]
+    except ConnectionFailure as failure:
+        facts.failure = failure
+    return facts
+
+
+async def read_waits(target: Target, stream_id: str, timeout: int) -> DestinationFacts:
+    """One look at what the appliers wait for, and nothing else: a few milliseconds. Never raises for what is wrong with
+    the database."""
+    facts = DestinationFacts(now())
+    try:
+        async with connected(target, timeout) as connection:
+            await connection.execute(f"SET statement_timeout = '{STATEMENT_TIMEOUT}'".encode())
+            facts.waits = await look_at(connection, f"thalweg {stream_id}", f"thalweg {stream_id} %", looks=1)
     except ConnectionFailure as failure:
         facts.failure = failure
     return facts
@@ -179,6 +200,8 @@ async def _read_tables(connection: Connection, facts: DestinationFacts, wanted: 
     facts.keyless = [table.name for table in found if not table.facts["primary_key"] and not table.facts["has_unique"]]
     if facts.keyless:
         schemas = sorted({schema for schema, _ in facts.keyless})
+        indexed = {(row["schema"], row["table"]) for row in await read_all(connection, INDEXED, {"schemas": schemas})}
+        facts.indexed = indexed & set(facts.keyless)
         for row in await read_all(connection, UNIQUE_COLUMNS, {"schemas": schemas}):
             if (row["schema"], row["table"]) in facts.keyless:
                 facts.candidates[row["schema"], row["table"]] = row["columns"][:1]

@@ -38,8 +38,12 @@ class Blocker:
     seconds: float | None
 
     @property
+    def called(self) -> str:
+        return f"session {self.pid}" + (f" ({self.application})" if self.application else "")
+
+    @property
     def told(self) -> str:
-        who = f"session {self.pid}" + (f" ({self.application})" if self.application else "")
+        who = self.called
         who += f" of {self.username}" if self.username else ""
         return who + (f", {self.state} for {self.seconds:.0f} s" if self.state and self.seconds is not None else "")
 
@@ -76,10 +80,13 @@ def _works(row: dict[str, object]) -> bool:
     return row["state"] != "idle" and row["wait_event_type"] != "Client"
 
 
-async def look_at(connection: Connection, name: str, pattern: str, *, walsender: bool = False) -> Waits:
-    """Takes about a second. With `walsender`, waiting for its client counts as work: it is what tells its causes."""
+async def look_at(
+    connection: Connection, name: str, pattern: str, *, looks: int = LOOKS, walsender: bool = False
+) -> Waits:
+    """Takes about a second with all looks. With `walsender`, waiting for its client counts as work: it is what tells
+    its causes."""
     waits = Waits()
-    for number in range(LOOKS):
+    for number in range(looks):
         if number:
             await asyncio.sleep(LOOK_PAUSE_SECONDS)
         rows = [dict(row) for row in await read_all(connection, SESSIONS, {"name": name, "pattern": pattern})]

@@ -19,6 +19,7 @@ from thalweg.kernel.secret_box import SecretBox
 from thalweg.kernel.settings import Settings
 
 SESSION_COOKIE = "thalweg_session"
+HALF_LOGIN_COOKIE = "thalweg_half_login"
 CSRF_HEADER = "X-CSRF-Token"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -134,19 +135,32 @@ async def current_context(
     )
 
 
-def require(role: Role) -> Callable[..., Coroutine[Any, Any, Context]]:
+def require(role: Role, *, also_confined: bool = False) -> Callable[..., Coroutine[Any, Any, Context]]:
     async def checked(context: Annotated[Context, Depends(current_context)]) -> Context:
-        if not context.principal.role.covers(role):
+        if context.principal.confined and not also_confined:
             raise Problem(
-                "permission_denied", f"This needs the role {role}; you are {context.principal.role}.",
-                "Ask an admin for the role, or use an API token that has it.",
+                "second_factor_demanded", "An admin demands a second factor of you, and you have none yet.",
+                "Set one up in the console: it asks for that after the login. By REST: "
+                f"POST /api/v1/users/{context.principal.user_id}:prepare-second-factor, then :confirm-second-factor.",
             )  # fmt: skip
+        check_role(context.principal, role)
         return context
 
     return checked
 
 
+def check_role(principal: Principal, role: Role) -> None:
+    """Raises permission_denied. For what only some requests of an operation need."""
+    if not principal.role.covers(role):
+        raise Problem(
+            "permission_denied", f"This needs the role {role}; you are {principal.role}.",
+            "Ask an admin for the role, or use an API token that has it.",
+        )  # fmt: skip
+
+
 Scraper = Annotated[Context, Depends(require(Role.METRICS))]
+Confined = Annotated[Context, Depends(require(Role.VIEWER, also_confined=True))]
+"""As Viewer, also for those who have to set up a second factor first."""
 Viewer = Annotated[Context, Depends(require(Role.VIEWER))]
 Operator = Annotated[Context, Depends(require(Role.OPERATOR))]
 Admin = Annotated[Context, Depends(require(Role.ADMIN))]

@@ -22,8 +22,12 @@ REASONS = {
     "429": "Too many failed logins", "502": "The engine refused", "503": "Not available now",
 }  # fmt: skip
 ASK_ENGINES = ("stream_errors_", "stream_transactions_", "stream_markers_", "streams_retry")
-SHOWS_PASSWORD = ("session_create", "users_change_password")
-PUBLIC = frozenset({"session_create", "engines_enrol", "health_live", "health_ready"})
+SHOWS_PASSWORD = (
+    "session_create", "session_verify_code", "users_change_password", "users_prepare_second_factor",
+    "users_confirm_second_factor", "users_renew_recovery_codes", "users_remove_second_factor",
+)  # fmt: skip
+LOGS_IN = ("session_create", "session_verify_code")
+PUBLIC = frozenset({*LOGS_IN, "engines_enrol", "health_live", "health_ready"})
 
 
 def build_openapi(app: FastAPI, events: list[type[BaseModel]]) -> dict[str, Any]:
@@ -68,7 +72,7 @@ def _add_problems(path: str, method: str, operation: dict[str, Any]) -> None:
         statuses |= {"401", "403"}
     else:
         operation["security"] = []
-        if operation["operationId"] == "session_create":
+        if operation["operationId"] in LOGS_IN:
             statuses.add("401")
         elif method != "get":
             statuses.add("403")

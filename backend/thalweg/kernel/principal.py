@@ -29,6 +29,14 @@ class UserRole(StrEnum):
     ADMIN = "admin"
 
 
+class Demand(StrEnum):
+    """Of whom a second factor is demanded."""
+
+    NOBODY = "nobody"
+    ADMINS = "admins"
+    EVERYBODY = "everybody"
+
+
 @dataclass(frozen=True)
 class Principal:
     user_id: str
@@ -37,6 +45,8 @@ class Principal:
     via: Literal["session", "token", "system", "anonymous"]
     credential_id: str
     """The session's or token's id: names the credential in the audit log."""
+    confined: bool = False
+    """Only a second factor may be set up: one is demanded, and the user has none."""
 
 
 def anonymous(name: str) -> Principal:

@@ -107,6 +107,12 @@ class Settings(BaseSettings):
         default=None,
         description="A service file of libpq's form. Databases may be registered by the names of its services.",
     )
+    lab_source: str | None = Field(
+        default=None,
+        description="HOST:PORT/DBNAME of the demo's source. With lab_destination: the lab may act on these two.",
+    )
+    lab_destination: str | None = Field(default=None, description="HOST:PORT/DBNAME of the demo's destination.")
+    lab_rate: int = Field(default=100, ge=0, description="The demo's usual load, in transactions a second.")
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["json", "text"] = "json"
 

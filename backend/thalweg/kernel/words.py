@@ -21,3 +21,23 @@ def duration(seconds: float) -> str:
 
 def days(count: float) -> str:
     return duration(count * 86400)
+
+
+def grouped(count: int) -> str:
+    """As the console writes whole numbers: with thin spaces between the thousands."""
+    return f"{count:,}".replace(",", "\u202f")
+
+
+def parked_in_words(count: int) -> str:
+    return "1 transaction is parked" if count == 1 else f"{grouped(count)} transactions are parked"
+
+
+def listed(names: list[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def go_on_in_words(others: list[str]) -> str:
+    """A further clause where others go on; empty where none does."""
+    if not others:
+        return ""
+    return f", {others[0]} goes on" if len(others) == 1 else ", the others go on"

@@ -81,7 +81,7 @@ def with_only_destination(sample: Sample, destination_id: str) -> Sample:
 
 
 def _share(sample: Sample) -> dict[str, object]:
-    names = DestinationSample.model_fields.keys() - {"destination_id", "spilled"}
+    names = DestinationSample.model_fields.keys() - {"destination_id", "spilled", "parks_since"}
     return {name: getattr(sample, name) for name in names}
 
 

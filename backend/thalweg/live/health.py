@@ -1,20 +1,23 @@
 """How a stream is doing, in one level and one sentence."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from thalweg.db.models import EngineRow, StreamRow
 from thalweg.inspection.slots import SlotState
-from thalweg.kernel.words import duration, size
+from thalweg.kernel.words import duration, go_on_in_words, listed, parked_in_words, size
 from thalweg.live.backlog import UNKNOWN_BACKLOG
-from thalweg.live.schemas import Backlog, Health, HealthLevel, Sample
+from thalweg.live.schemas import Backlog, DestinationSample, Health, HealthLevel, Sample
 
 OBSERVATION_FRESH = timedelta(seconds=15)
 LATENCY_WARNING_MS = 10_000
 BACKLOG_WARNING_SECONDS = 60
 BEHIND_WARNING_SECONDS = 60
 SILENT = ("UNREACHABLE", "REFUSED")
+LEVELS = (HealthLevel.ERROR, HealthLevel.WARNING)
+"""Of troubles, the worse first."""
 
 
 @dataclass(frozen=True)
@@ -85,49 +88,116 @@ def health_of(facts: Facts, at: datetime) -> Health:
         told = f"It is being deleted, held up by: {error['message']}" if error else "It is being deleted."
         return _health(HealthLevel.WARNING, told)
     if error is not None:
-        return _health(HealthLevel.WARNING, f"Trying again. {error['title']}: {error['message']}")
+        told = f"The engine tries again. {error['title']}: {error['message']}"
+        return _health(HealthLevel.WARNING, told)
     if facts.desired_status == "DISABLED":
         return _stopped(facts)
-    return _troubled_destination(facts) or _troubled_table(facts) or _running(facts)
+    return _worst(_troubles(facts, at)) or _running(facts)
 
 
-def _troubled_destination(facts: Facts) -> Health | None:
-    """The worst that one of several destinations has; the stream itself goes on."""
-    found: list[tuple[int, Health]] = []
-    for one in (facts.observed or {}).get("destinations", []):
-        error, backlog = one["error"], one.get("backlog") or {}
-        name = facts.destination_names.get(one["id"], one["id"])
+def _worst(troubles: list[Health]) -> Health | None:
+    """The first of the worst level, with the number of the others."""
+    if not troubles:
+        return None
+    worst = min(troubles, key=lambda one: LEVELS.index(one.level))
+    more = len(troubles) - 1
+    return _health(worst.level, worst.reason + (f" And {more} more." if more else ""))
+
+
+def _troubles(facts: Facts, at: datetime) -> list[Health]:
+    """What its destinations and tables have, the more pressing first; the stream itself goes on."""
+    branches = (facts.observed or {}).get("destinations", [])
+    return [
+        *_full(facts, branches), *_broken(facts, branches, "ABORTED"), *_parking(facts, at),
+        *_table_troubles(facts), *_broken(facts, branches, "RETRYING"), *_parked(facts),
+    ]  # fmt: skip
+
+
+def _name(facts: Facts, destination_id: str) -> str:
+    return facts.destination_names.get(destination_id, destination_id)
+
+
+def _full(facts: Facts, branches: list[dict[str, Any]]) -> Iterator[Health]:
+    for one in branches:
+        backlog = one.get("backlog") or {}
         if backlog.get("state") == "FULL":
             limit = backlog["limit_bytes"] >> 20
-            told = f"{name}: its backlog has reached {limit} MiB, and the source keeps WAL for it. Raise its "
-            found.append((0, _health(HealthLevel.ERROR, told + "queue_spill_limit_mb, mend it, or drop it.")))
-        elif one["status"] == "ABORTED":
-            what = f"{error['title']}: {error['message']}" if error else "It has stopped with an error."
-            found.append((1, _health(HealthLevel.ERROR, f"{name} has stopped, the others go on. {what}")))
-        elif one["status"] != "DROPPED" and error is not None:
-            what = f"{error['title']}: {error['message']}"
-            found.append((2, _health(HealthLevel.WARNING, f"{name}, the others go on. Trying again. {what}")))
-    return min(found, key=lambda item: item[0])[1] if found else None
+            yield _health(
+                HealthLevel.ERROR,
+                f"{_name(facts, one['id'])}: its backlog has reached {limit} MiB, and the source keeps WAL for it. "
+                "Raise its queue_spill_limit_mb, mend it, or drop it.",
+            )
 
 
-def _troubled_table(facts: Facts) -> Health | None:
-    """The worst of the tables that are not at the source what they were; the others go on."""
-    told: dict[str, tuple[bool, str]] = {}
+def _broken(facts: Facts, branches: list[dict[str, Any]], state: str) -> Iterator[Health]:
+    """Of several destinations those that have stopped with an error, or are tried again; one sentence for those with
+    the same error. Others are said to go on only where one applies."""
+    by_error: dict[str, list[str]] = {}
+    for one in branches:
+        error = one["error"]
+        told = f"{error['title']}: {error['message']}" if error else "It has stopped with an error."
+        if _state_of(one) == state and (one.get("backlog") or {}).get("state") != "FULL":
+            by_error.setdefault(told, []).append(_name(facts, one["id"]))
+    parking = {one.destination_id for one in _that_park(facts)}
+    well = [one["id"] for one in branches if _state_of(one) == "APPLIES" and one["id"] not in parking]
+    go_on = go_on_in_words([_name(facts, one) for one in well])
+    for what, names in by_error.items():
+        if state == "ABORTED":
+            have = "has" if len(names) == 1 else "have"
+            yield _health(HealthLevel.ERROR, f"{listed(names)} {have} stopped{go_on}. {what}")
+        else:
+            yield _health(HealthLevel.WARNING, f"The engine tries {listed(names)} again{go_on}. {what}")
+
+
+def _state_of(branch: dict[str, Any]) -> str:
+    if branch["status"] == "ABORTED":
+        return "ABORTED"
+    if branch["status"] != "ENABLED":
+        return "OFF" if branch["error"] is None or branch["status"] == "DROPPED" else "RETRYING"
+    return "APPLIES" if branch["error"] is None else "RETRYING"
+
+
+def _that_park(facts: Facts) -> list[DestinationSample]:
+    destinations = facts.sample.destinations if facts.sample is not None else []
+    return [one for one in destinations if one.parks_since is not None and one.status == "ENABLED"]
+
+
+def _parking(facts: Facts, at: datetime) -> Iterator[Health]:
+    """What only parks is as good as stopped, however busy it looks."""
+    for one in _that_park(facts):
+        assert one.parks_since is not None  # noqa: S101
+        yield _health(
+            HealthLevel.ERROR,
+            f"{_name(facts, one.destination_id)} has parked everything for "
+            f"{duration((at - one.parks_since).total_seconds())} and applies nothing: "
+            f"{parked_in_words(one.error_queue_transactions)} in its error queue.",
+        )
+
+
+def _parked(facts: Facts) -> Iterator[Health]:
+    sample, parking = facts.sample, _that_park(facts)
+    count = sample.error_queue_transactions if sample is not None else 0
+    count -= sum(one.error_queue_transactions for one in parking)
+    if count > 0:
+        yield _health(HealthLevel.WARNING, f"{parked_in_words(count)} in the error queue.")
+
+
+def _table_troubles(facts: Facts) -> Iterator[Health]:
+    """Of the tables that are not at the source what they were, the worst first; the others go on. What has stopped a
+    whole destination is told as the destination's."""
+    told: dict[str, Health] = {}
     for one in (facts.observed or {}).get("destinations", []):
         for table in one.get("tables", []):
-            if trouble := table.get("trouble"):
-                is_lossless = trouble["kind"] == "RENAMED"
-                told[f"{table['schema']}.{table['table']}"] = (is_lossless, f"{trouble['reason']} {trouble['cure']}")
-    if not told:
-        return None
-    is_lossless, worst = min(told.values())
-    others = f" And {len(told) - 1} more of its tables." if len(told) > 1 else ""
-    return _health(HealthLevel.WARNING if is_lossless else HealthLevel.ERROR, worst + others)
+            trouble = table.get("trouble")
+            if trouble and (one["status"] != "ABORTED" or trouble["kind"] == "RENAMED"):
+                level = HealthLevel.WARNING if trouble["kind"] == "RENAMED" else HealthLevel.ERROR
+                told[f"{table['schema']}.{table['table']}"] = _health(level, f"{trouble['reason']} {trouble['cure']}")
+    yield from sorted(told.values(), key=lambda one: LEVELS.index(one.level))
 
 
 def _stopped(facts: Facts) -> Health:
     """On purpose, and not well either: its backlog grows."""
-    if facts.observed_status == "DISABLED" and (troubled := _troubled_table(facts)):
+    if facts.observed_status == "DISABLED" and (troubled := _worst(list(_table_troubles(facts)))):
         return _health(troubled.level, f"Stopped. {troubled.reason}{_held(facts)}")
     if facts.observed_status != "DISABLED":
         return _health(HealthLevel.STOPPED, "It is draining its queue and stopping.")
@@ -155,10 +225,6 @@ def _held(facts: Facts) -> str:
 
 def _running(facts: Facts) -> Health:
     sample = facts.sample
-    if sample is not None and sample.error_queue_transactions:
-        count = sample.error_queue_transactions
-        told = "1 transaction is" if count == 1 else f"{count} transactions are"
-        return _health(HealthLevel.WARNING, f"{told} parked in the error queue.")
     if facts.observed_phase == "INSTANTIATING":
         return _health(HealthLevel.OK, f"Copying the tables{_copied(facts.observed or {})}.")
     if facts.observed_phase == "INITIALIZING":

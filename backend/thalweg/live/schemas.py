@@ -65,6 +65,12 @@ class ComponentSample(Resource):
     counter_rates: dict[str, float] | None = Field(description="Every counter as a rate per second.")
 
 
+class LastLatency(Resource):
+    p50_ms: float
+    p99_ms: float
+    at: datetime
+
+
 class LatencySample(Resource):
     """Latency from the commit at the source to the commit at the destination, of the interval's transactions and
     heartbeats."""
@@ -72,6 +78,9 @@ class LatencySample(Resource):
     p50_ms: float | None
     p99_ms: float | None
     transactions: int | None
+    last: LastLatency | None = Field(
+        default=None, description="Of the newest interval in which any came: an idle stream has its heartbeats."
+    )
 
 
 class Backlog(Resource):
@@ -129,6 +138,10 @@ class DestinationSample(Resource):
     backlog: Backlog
     spilled: SpilledBacklog | None = Field(description="Null when it is the stream's only one and has no backlog.")
     error_queue_transactions: int
+    parks_since: datetime | None = Field(
+        default=None,
+        description="Since when it has applied nothing and parked every transaction that came. Null: it does not.",
+    )
 
 
 class Sample(Resource):

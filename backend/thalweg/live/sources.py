@@ -11,6 +11,9 @@ from thalweg.inspection.slots import SlotState, SourceState
 from thalweg.live.marks import Marks
 
 SLOT_PREFIX = "thalweg_"
+KEEPS_UP_BYTES = 1 << 20
+LEAP_SECONDS_MAX = 600.0
+"""A restart position that has stood for longer is held by an open transaction."""
 
 
 def slot_name(stream_id: str) -> str:
@@ -33,8 +36,20 @@ class SourceReading(BaseModel):
     def slot(self, stream_id: str) -> SlotState | None:
         return self.state.slots.get(slot_name(stream_id))
 
+    def keeps_up(self, slot: SlotState) -> bool:
+        """Its reader does, and what is kept grows only until the server moves the slot's restart position on: that goes
+        in leaps, and the way from one to the next is no growth. A position that stands for long is."""
+        if not slot.active or slot.confirmed_lsn is None or slot.restart_lsn is None:
+            return False
+        lag = self.state.current_lsn - slot.confirmed_lsn
+        age = self.marks.age_of(slot.restart_lsn, self.read_at)
+        stands = age is not None and age >= LEAP_SECONDS_MAX
+        return lag <= max(KEEPS_UP_BYTES, slot.retained_bytes // 2) and not stands
+
     def seconds_to_full(self, slot: SlotState) -> float | None:
         growth = self.growth.get(slot.name)
+        if self.keeps_up(slot):
+            return None
         return slot.safe_bytes / growth if slot.safe_bytes is not None and growth is not None and growth > 0 else None
 
 

@@ -25,6 +25,12 @@ class Backlogs:
         if reading is not None and lsn_of(source_end):
             reading.marks.add(at, lsn_of(source_end))
 
+    def forget_slot(self, source_id: str, name: str) -> None:
+        """A stream that is gone has none any more; the next reading says so, or finds what was left behind."""
+        reading = self._seen.readings.get(source_id)
+        if reading is not None:
+            reading.state.slots.pop(name, None)
+
     def measured(self, sample: Sample, row: StreamRow, at: datetime) -> Sample:
         """The sample with its backlogs as they are to be shown."""
         self._taken += 1

@@ -38,11 +38,12 @@ from thalweg.workers.alerts.watch import AlertWatch
 from thalweg.workers.backfill import backfill
 from thalweg.workers.backlogs import Backlogs
 from thalweg.workers.history import HistoryWriter
+from thalweg.workers.lab import LabWatch
 from thalweg.workers.overdue import end_overdue
 from thalweg.workers.pairing import HalfSamples
 from thalweg.workers.polling import EngineMemory, Poll, poll
 from thalweg.workers.progress import operation_event
-from thalweg.workers.recording import record_poll
+from thalweg.workers.recording import Memories, record_poll
 from thalweg.workers.sources import Seen
 
 log = structlog.get_logger(__name__)
@@ -68,8 +69,9 @@ class Collector:
         self._history_task: asyncio.Task[None] | None = None
         self._memories: dict[str, EngineMemory] = {}
         self._advisor = AdvisorWatch(resources)
+        self._lab = LabWatch(resources)
         self._seen = Seen()
-        self._backlogs = Backlogs(self._seen)
+        self._remembered = Memories(Backlogs(self._seen))
         self._alerts = AlertWatch(resources, self._seen, lambda events: self._publish([], events, []))
 
     async def run(self) -> None:
@@ -115,8 +117,11 @@ class Collector:
                 log.error("history ended", exc_info=self._history_task.exception())
             self._history_task = asyncio.create_task(self._history.run(), name="history")
         await self._tell_history()
+        self._remembered.forget_before(now())
         if not self._advisor.running:
             self._advisor.start()
+        if self._settings.lab_source is not None and not self._lab.running:
+            await self._lab.start()
 
     async def _tell_history(self) -> None:
         self._alerts.live.history_failing_since = self._history.failing_since
@@ -149,7 +154,7 @@ class Collector:
         memory.note_gap(answer, GAP_INTERVALS * self._settings.poll_interval)
         await self._catch_up(engine_id, client, answer, memory)
         async with self._resources.sessions() as session:
-            outcome = await record_poll(session, engine_id, answer, memory, self._halves, self._backlogs, now())
+            outcome = await record_poll(session, engine_id, answer, memory, self._halves, self._remembered, now())
             await session.commit()
         if outcome is None:
             return False
@@ -264,6 +269,7 @@ class Collector:
         await stop_task(self._loops.pop(engine_id))
 
     async def _stop_loops(self) -> None:
+        await self._lab.stop()
         await self._advisor.stop()
         await self._alerts.stop()
         for engine_id in list(self._loops):

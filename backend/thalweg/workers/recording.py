@@ -9,15 +9,18 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from thalweg.db.models import EngineRow, StreamRow
 from thalweg.db.operations import unfinished_operations
+from thalweg.db.readings import forget_slot
 from thalweg.engine_client.documents import StreamStatus, observed_document
 from thalweg.engine_client.identity import observe_identity
 from thalweg.live.backlog import UNKNOWN_BACKLOG
 from thalweg.live.health import Facts, engine_of_concern, health_of
 from thalweg.live.positions import lsn_of, lsn_text
 from thalweg.live.schemas import EngineEvent, Sample, StreamDeletedEvent, StreamStatusEvent
+from thalweg.live.sources import slot_name
 from thalweg.workers import repository
 from thalweg.workers.abandoning import lay_to_rest
 from thalweg.workers.backlogs import Backlogs
+from thalweg.workers.last_latency import LastLatencies
 from thalweg.workers.pairing import (
     REWRITE_AFTER,
     HalfSamples,
@@ -28,8 +31,26 @@ from thalweg.workers.pairing import (
     pair_samples,
     part_of,
 )
+from thalweg.workers.parking import Parking
 from thalweg.workers.polling import EngineMemory, Poll
 from thalweg.workers.progress import advance, operation_event
+from thalweg.workers.table_rates import TableRates
+from thalweg.workers.unknown import note_unknown
+
+
+@dataclass
+class Memories:
+    """What the collector remembers from poll to poll, of all engines."""
+
+    backlogs: Backlogs
+    table_rates: TableRates = field(default_factory=TableRates)
+    latencies: LastLatencies = field(default_factory=LastLatencies)
+    parking: Parking = field(default_factory=Parking)
+
+    def forget_before(self, at: datetime) -> None:
+        self.table_rates.forget_before(at)
+        self.latencies.forget_before(at)
+        self.parking.forget_before(at)
 
 
 @dataclass
@@ -52,7 +73,7 @@ async def record_poll(
     poll: Poll,
     memory: EngineMemory,
     halves: HalfSamples,
-    backlogs: Backlogs,
+    memories: Memories,
     at: datetime,
 ) -> Outcome | None:
     """In the caller's transaction. None when the engine was deleted meanwhile."""
@@ -66,7 +87,7 @@ async def record_poll(
         _record_failure(engine, poll, memory)
     else:
         _record_answer(engine, poll, memory, outcome, at)
-        await _record_streams(session, engine, engines, poll, halves, backlogs, outcome, at)
+        await _record_streams(session, engine, engines, poll, halves, memories, outcome, at)
         dropped = {stream.id for stream in poll.status.streams if stream.status == "DROPPED"}
         await lay_to_rest(session, engine, dropped, poll.asked_at)
     if engine.state != before:
@@ -102,10 +123,11 @@ def _record_answer(engine: EngineRow, poll: Poll, memory: EngineMemory, outcome:
 
 async def _record_streams(
     session: AsyncSession, engine: EngineRow, engines: dict[str, EngineRow], poll: Poll, halves: HalfSamples,
-    backlogs: Backlogs, outcome: Outcome, at: datetime,
+    memories: Memories, outcome: Outcome, at: datetime,
 ) -> None:  # fmt: skip
     assert poll.status is not None  # noqa: S101
     rows = await repository.lock_streams(session, engine.id)
+    await note_unknown(session, engine, poll.status.streams, set(rows))
     if observe_identity(engine, poll.status.engine):
         _tell_senders(engine, engines, rows)
     operations = await unfinished_operations(session, list(rows))
@@ -128,10 +150,11 @@ async def _record_streams(
             outcome.parts.append(part_of(row, engine.id, own_part))
         sample = pair_samples(row, engine.id, samples.pop(row.id, None), seen.status, engines, halves, at)
         if seen.status.positions is not None:
-            backlogs.note_end(row.source_id, seen.status.positions.source_end, poll.asked_at)
+            memories.backlogs.note_end(row.source_id, seen.status.positions.source_end, poll.asked_at)
         if sample is not None:
-            sample = samples[row.id] = backlogs.measured(sample, row, at)
-        changed = _observe(row, seen.status, seen.asked_at if row.receivers else at)
+            told = memories.latencies.told(memories.backlogs.measured(sample, row, at))
+            sample = samples[row.id] = memories.parking.told(told)
+        changed = _observe(row, seen.status, memories.table_rates, seen.asked_at if row.receivers else at)
         gone = deletes and seen.status.status == "DROPPED"
         if changed and not gone:
             outcome.events.append(_status_event(engine_of_concern(row, engines), row, sample, at))
@@ -142,6 +165,9 @@ async def _record_streams(
             for owner in row.engine_ids:
                 engines[owner].desired_revision += 1
             await session.delete(row)
+            # The reading is older than the deletion: it would show the slot as an orphan.
+            await forget_slot(session, row.source_id, slot_name(row.id))
+            memories.backlogs.forget_slot(row.source_id, slot_name(row.id))
             halves.forget(row.id)
             outcome.deleted_streams.append(row.id)
             outcome.events.append(("stream.deleted", StreamDeletedEvent(stream_id=row.id, at=at)))
@@ -157,9 +183,10 @@ def _tell_senders(engine: EngineRow, engines: dict[str, EngineRow], rows: dict[s
         engines[engine_id].desired_revision += 1
 
 
-def _observe(row: StreamRow, status: StreamStatus, at: datetime) -> bool:
+def _observe(row: StreamRow, status: StreamStatus, rates: TableRates, at: datetime) -> bool:
     """True when something changed that people wait for: status, phase or error, also of a destination."""
     document = observed_document(status)
+    rates.add_to(document, at)
     changed = _state_key(row.observed or {}) != _state_key(document)
     if row.observed != document or row.observed_at is None or at - row.observed_at >= REWRITE_AFTER:
         row.observed, row.observed_at = document, at

@@ -8,6 +8,7 @@ from thalweg.advisor.finding import Cure, Evidence, Finding, FindingSeverity, Ne
 from thalweg.advisor.findings.clues import OWNER, SUPERUSER, Clues, action, fact
 from thalweg.advisor.stages import Stage
 from thalweg.inspection.performance import Activity, DestinationFacts, Name
+from thalweg.inspection.sessions import Blocker
 
 FLUSHES = (
     "IO:WALSync", "IO:WALWrite", "IO:WALInit", "IO:WalSync", "IO:WalWrite", "IO:WalInit", "LWLock:WALWrite",
@@ -78,7 +79,7 @@ def _locks(clues: Clues, stage: Stage) -> Iterator[Finding]:
     blockers = sorted(facts.waits.blockers.values(), key=lambda blocker: blocker.pid)
     database = clues.view.path.path.destination_db
     yield clues.finding(
-        "apply_lock_contention", "Other sessions hold locks that the appliers need",
+        "apply_lock_contention", _holders_in_words(blockers),
         f"In {share:.0f} % of the looks at working appliers they waited for a lock of {blockers[0].told}.",
         [
             _seen(facts, "Lock:", clues.event_threshold),
@@ -97,6 +98,12 @@ def _locks(clues: Clues, stage: Stage) -> Iterator[Finding]:
     )  # fmt: skip
 
 
+def _holders_in_words(blockers: list[Blocker]) -> str:
+    if len(blockers) == 1:
+        return f"{blockers[0].called.capitalize()} holds a lock that the appliers need"
+    return f"{len(blockers)} sessions hold locks that the appliers need, {blockers[0].called} is one"
+
+
 def _seen(facts: DestinationFacts, prefix: str, threshold: float) -> Evidence:
     share = round(facts.waits.share(prefix), 1)
     return fact(f"WAIT {prefix.rstrip(':')}", "working sessions", share, "PERCENT", threshold)
@@ -109,7 +116,14 @@ def _missing_indexes(clues: Clues, stage: Stage) -> Iterator[Finding]:
     found = [(name, facts.after[name]) for name in facts.keyless if name in facts.after]
     changed = [(name, table) for name, table in found if table.updates + table.deletes > 0 and table.seq_scan > 0]
     for name, table in changed:
-        yield _missing_index(clues, stage, facts, name, table)
+        if name not in facts.indexed or _read(facts, name) > 0:
+            yield _missing_index(clues, stage, facts, name, table)
+
+
+def _read(facts: DestinationFacts, name: Name) -> int:
+    """Rows read by sequential scans that have ended while the destination was looked at."""
+    before = facts.before.get(name)
+    return facts.after[name].seq_tup_read - (before.seq_tup_read if before else 0)
 
 
 def _missing_index(clues: Clues, stage: Stage, facts: DestinationFacts, name: Name, table: Activity) -> Finding:
@@ -117,8 +131,7 @@ def _missing_index(clues: Clues, stage: Stage, facts: DestinationFacts, name: Na
     index = NewIndex(schema_name=name[0], table=name[1], name=f"{cut(name[1])}_thalweg_key")
     columns = ", ".join(sql.Identifier(column).as_string() for column in keys)
     statement = f"CREATE UNIQUE INDEX CONCURRENTLY {quoted((index.name,))} ON {quoted(name)} ({columns});"
-    before = facts.before.get(name)
-    read = table.seq_tup_read - (before.seq_tup_read if before else 0)
+    read = _read(facts, name)
     cure = (
         clues.at_destination(
             f"Create an index on the key of {shown}; writers are not blocked meanwhile.", statement, OWNER, index
@@ -335,8 +348,11 @@ def _data_layer(clues: Clues, stage: Stage) -> Iterator[Finding]:
 
 
 def _parallelism(clues: Clues, stage: Stage) -> Iterator[Finding]:
-    """Nothing in the way: the appliers simply have all they can do."""
+    """Nothing in the way: the appliers simply have all they can do. Where nothing comes of it, more would not help."""
     assert stage.mean is not None  # noqa: S101
+    if clues.view.stands_still:
+        yield _standstill(clues, stage)
+        return
     now, maximum = clues.number("parallelism"), clues.facts.parameters["parallelism"].maximum or 64
     busiest = stage.busiest
     if busiest is None or stage.mean.idle > 20 or now >= maximum:
@@ -349,4 +365,19 @@ def _parallelism(clues: Clues, stage: Stage) -> Iterator[Finding]:
         [clues.parameters("Use more appliers, as long as the destination has processors to spare.",
                           parallelism=proposed)],
         severity=FindingSeverity.ADVICE, stage=stage, share=50.0,
+    )  # fmt: skip
+
+
+def _standstill(clues: Clues, stage: Stage) -> Finding:
+    return clues.finding(
+        "apply_standstill", "The appliers are at work, and nothing comes of it",
+        "No change was applied in the whole span: each waits for a statement that has not come back.",
+        [clues.share(stage, "EXECUTE", "execute"), fact("LCRS APPLIED", "appliers", 0.0, "PER SECOND")],
+        [
+            action(
+                "Take a snapshot: it looks for a while at what the appliers' sessions wait for. At the destination, "
+                "pg_stat_activity shows them, and pg_blocking_pids() who is in their way.",
+            )
+        ],
+        severity=FindingSeverity.CRITICAL, stage=stage,
     )  # fmt: skip

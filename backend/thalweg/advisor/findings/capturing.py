@@ -112,9 +112,7 @@ def _decode_cures(clues: Clues, evidence: list[Evidence]) -> list[Cure]:
                     "saves the source a third of its time."
                 )
             )
-    cures.append(
-        action("Move other load off the source's processors, or decode on a standby of PostgreSQL 16 or later.")
-    )
+    cures.append(action("Move other load off the source's processors."))
     return cures
 
 

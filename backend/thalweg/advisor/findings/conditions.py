@@ -13,6 +13,7 @@ TITLES = {
     Verdict.LINK_DOWN: ("link_down", "The two engines do not reach each other"),
     Verdict.ENGINE_DOWN: ("engine_down", "An engine does not answer"),
     Verdict.ABORTED: ("aborted", "The stream has stopped with an error"),
+    Verdict.PARKING: ("parking", "Nothing arrives: transactions are parked in the error queue"),
 }
 CURES = {
     Verdict.DESTINATION_DOWN: "Bring the destination back; the stream goes on by itself, from where it was.",
@@ -20,6 +21,8 @@ CURES = {
     Verdict.LINK_DOWN: "Check the network between the engines, and that the receiving one runs.",
     Verdict.ENGINE_DOWN: "Start thalwegd on its host, and check that the control plane reaches its address.",
     Verdict.ABORTED: "Remove the error's cause, then retry the stream.",
+    Verdict.PARKING: "Open the error queue, remove what keeps its first transactions from being applied, then execute "
+    "them again: those behind them follow.",
 }
 
 
@@ -37,7 +40,7 @@ def conditions(clues: Clues) -> Iterator[Finding]:
         if failure is not None:
             evidence.append(fact("CONNECTION", database, failure.message))
         yield clues.finding(
-            code, title, told, evidence, [_cure(verdict, failure)], severity=FindingSeverity.CRITICAL
+            code, title, told, evidence, [_cure(clues, verdict, failure)], severity=FindingSeverity.CRITICAL
         )  # fmt: skip
     elif verdict is Verdict.SOURCE_IDLE:
         yield clues.finding(
@@ -46,7 +49,8 @@ def conditions(clues: Clues) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _cure(verdict: Verdict, failure: ConnectionFailure | None) -> Cure:
+def _cure(clues: Clues, verdict: Verdict, failure: ConnectionFailure | None) -> Cure:
     if failure is not None and verdict in (Verdict.DESTINATION_DOWN, Verdict.SOURCE_DOWN):
         return action(f"{failure.cure} The stream goes on by itself, from where it was.", failure.sql)
-    return action(CURES[verdict])
+    told = clues.view.path.condition.error_cure if verdict is Verdict.ABORTED else None
+    return action(told or CURES[verdict])

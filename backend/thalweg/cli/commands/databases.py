@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from thalweg.cli.client import CommandError, Json, connect
+from thalweg.cli.client import Api, CommandError, Json, connect
 from thalweg.cli.output import SIGNS, AsJson, done, json_wanted, number, out, print_json, print_table, size
 
 app = typer.Typer(no_args_is_help=True, help="Databases that streams capture from and apply to.")
@@ -67,6 +67,8 @@ def add(
     if result["code"] is not None or not json_wanted(False):
         _show_test(result)
     created = api.create("/databases", {**body, "name": name})
+    # What was told above is kept with the database: else lists call it not tested yet.
+    api.post(f"/databases/{created['id']}/test")
     done(f"Registered {created['name']} as {created['id']}.", created)
 
 
@@ -85,9 +87,10 @@ def edit(
     ssl_crl: PemFile = None,
     password: Annotated[bool, typer.Option("--password", help="Give a new password, at the prompt.")] = False,
     password_stdin: Annotated[bool, typer.Option(help="Read a new password from standard input.")] = False,
+    no_test: Annotated[bool, typer.Option("--no-test", help="Change it also where the test fails.")] = False,
 ) -> None:
-    """Change a database's address or login. Its streams go on with it at once. Another address, or less TLS, wants the
-    password again."""
+    """Change a database's address or login, after a connection test. Its streams go on with it at once. Another
+    address, or less TLS, wants the password again."""
     asked = {"name": new_name, "host": host, "port": port, "dbname": dbname, "user": user, "sslmode": sslmode}
     body: Json = {key: value for key, value in asked.items() if value is not None}
     body |= _contents(sslrootcert=ssl_root_cert, sslcert=ssl_cert, sslkey=ssl_key, sslcrl=ssl_crl)
@@ -99,8 +102,22 @@ def edit(
         raise CommandError("Nothing to change.", "Give at least one option.")
     api = connect()
     database = api.find("/databases", "database", name)
+    if body.keys() - {"name"} and not no_test:
+        _test_change(api, database, body)
     changed = api.patch(f"/databases/{database['id']}", body, database["etag"])
     done(f"Changed {changed['name']}.", changed)
+
+
+def _test_change(api: Api, database: Json, change: Json) -> None:
+    """Nothing is changed that the database refuses: streams that run would stop at once."""
+    kept = {field: database[field] for field in ("host", "port", "dbname", "user", "sslmode", "options")}
+    asked = {field: value for field, value in change.items() if field != "name"}
+    result = api.post("/databases:test", {**kept, **asked, "database_id": database["id"]})
+    if result["code"] is not None:
+        cure = f"{result['cure'] or ''} Nothing was changed; --no-test changes it all the same.".strip()
+        raise _failed_test({**result, "cure": cure})
+    if not json_wanted(False):
+        _show_test(result)
 
 
 def _contents(**files: Path | None) -> Json:
@@ -116,13 +133,17 @@ def test(name: Name) -> None:
 
 def _show_test(result: Json) -> None:
     if result["code"] is not None:
-        details = (result["sql"],) if result["sql"] else ()
-        raise CommandError(f"{result['code']}: {result['message']}", result["cure"] or "", details)
+        raise _failed_test(result)
     if json_wanted(False):
         print_json(result)
         return
     tls = "with TLS" if result["tls"] else "without TLS"
     out.print(f"Connected {tls} in {result['connect_ms']:.0f} ms to PostgreSQL {result['version']}.")
+
+
+def _failed_test(result: Json) -> CommandError:
+    details = (result["sql"],) if result["sql"] else ()
+    return CommandError(f"{result['code']}: {result['message']}", result["cure"] or "", details)
 
 
 @app.command()

@@ -3,11 +3,12 @@
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from thalweg.cli.client import Api, CommandError, Json, connect
 from thalweg.cli.commands.streams import Accept, Name, Set, Yes, destination_of, parameters_of, print_destinations
 from thalweg.cli.following import TIMEOUT, Timeout, Wait, follow
-from thalweg.cli.output import AsJson, done, print_json, print_table
+from thalweg.cli.output import AsJson, done, out, print_json, print_table
 
 app = typer.Typer(no_args_is_help=True, help="The destinations of a stream, each by itself.")
 One = Annotated[str, typer.Argument(metavar="DESTINATION", help="The destination's database, or its id in the stream.")]
@@ -115,6 +116,9 @@ def set_parameters(
 def errors(
     name: Name,
     destination: Annotated[str | None, typer.Option(help="Which one, when the stream has several.")] = None,
+    show: Annotated[
+        int | None, typer.Option(metavar="ID", help="What this one wanted, beside what the destination has now.")
+    ] = None,
     execute: Annotated[
         int | None, typer.Option(metavar="ID", help="Apply this one again, and those that stand behind it.")
     ] = None,
@@ -124,25 +128,37 @@ def errors(
     reason: Annotated[
         str | None, typer.Option(help="Why it is discarded: kept in the audit log with what it was.")
     ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Also those that wait behind another one.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many are listed.")] = 100,
+    cursor: Annotated[str | None, typer.Option(help="Where the part before ended, as it said.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Transactions parked in the error queue of a stream's destination; apply one again, or discard it."""
-    if execute is not None and discard is not None:
-        raise CommandError("A transaction is either executed or discarded.", "Give one of --execute and --discard.")
+    """Transactions parked in the error queue of a stream's destination; open one, apply it again, or discard it."""
+    if sum(one is not None for one in (show, execute, discard)) > 1:
+        raise CommandError("One thing at a time.", "Give one of --show, --execute and --discard.")
     if discard is not None and not reason:
         raise CommandError("What is discarded is lost for the destination.", "Say why: --reason '...'.")
     api = connect()
     stream = whole_stream(api, name)
     path = f"/streams/{stream['id']}/destinations/{one_of(stream, destination)['id']}/errors"
     if execute is not None:
-        api.post(f"{path}/{execute}/execute")
-        done(f"Transaction {execute} is applied.", {"id": execute, "done": "applied"})
+        state = api.post(f"{path}/{execute}/execute")["state"]
+        told = "is applied" if state == "DONE" else "is being applied, with those behind it; the list tells how far"
+        done(f"Transaction {execute} {told}.", {"id": execute, "done": "applied" if state == "DONE" else "running"})
+        return
+    if show is not None:
+        contents = api.get(f"{path}/{show}")
+        if as_json:
+            print_json(contents)
+        else:
+            show_contents(contents)
         return
     if discard is not None:
         api.delete(f"{path}/{discard}", reason=reason)
         done(f"Transaction {discard} is discarded.", {"id": discard, "done": "discarded"})
         return
-    parked = api.get(path)["errors"]
+    queue = api.get(path, limit=limit, roots_only=not every, cursor=cursor)
+    parked = queue["errors"]
     if as_json:
         print_json(parked)
         return
@@ -156,3 +172,46 @@ def errors(
             for item in parked
         ],
     )  # fmt: skip
+    waiting = queue["total"] - queue["roots"]
+    if waiting > 0 and not every:
+        out.print(f"{queue['total']} are parked; {waiting} of them wait behind others: --all lists them.")
+    if queue["next_cursor"]:
+        out.print(f"There are more: --cursor {queue['next_cursor']}")
+    execution = queue["execution"]
+    if execution and execution["state"] != "DONE":
+        ended = "is under way" if execution["state"] == "RUNNING" else f"stopped: {execution['message']}"
+        far = f"{execution['executed']} of {execution['total']}"
+        out.print(f"The execution of {execution['error_id']} has applied {far} and {ended}", markup=False)
+
+
+MARKS = {True: "≠ ", False: "", None: ""}
+
+
+def show_contents(contents: Json) -> None:
+    out.print(f"Transaction {contents['error']['xid']}: {contents['error']['message']}", markup=False)
+    for place, change in enumerate(contents["changes"], 1):
+        found = change["problem"] or (
+            "" if change["rows_found"] is None else f"rows at the destination: {change['rows_found']}"
+        )
+        out.print(f"\n{place}. {change['operation']} {change['schema']}.{change['table']}  {found}", markup=False)
+        print_table(
+            ["COLUMN", "WANTED", "BEFORE", "NOW AT THE DESTINATION"],
+            [
+                [
+                    escape(column["name"]) + (" (key)" if column["identity"] else ""),
+                    MARKS[column["wanted_differs"]] + value_in_words(column["wanted"]),
+                    MARKS[column["before_differs"]] + value_in_words(column["before"]),
+                    value_in_words(column["now"]),
+                ]
+                for column in change["columns"]
+            ],
+        )
+    left = contents["changes_total"] - len(contents["changes"])
+    if left > 0:
+        out.print(f"\nThe first {len(contents['changes'])} of {contents['changes_total']} changes are shown.")
+
+
+def value_in_words(value: Json) -> str:
+    if value["text"] is None:
+        return {"null": "NULL", "unchanged": "unchanged, not sent"}.get(value["state"], "–")
+    return escape(value["text"]) + (f"… (cut: {value['bytes']} bytes)" if value["cut"] else "")

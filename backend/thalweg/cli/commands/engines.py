@@ -1,11 +1,11 @@
-"""engines list, enrol, token, address, remove."""
+"""engines list, enrol, token, address, drop-stream, remove."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from thalweg.cli.client import connect
+from thalweg.cli.client import Json, connect
 from thalweg.cli.output import AsJson, done, out, print_json, print_table
 
 app = typer.Typer(no_args_is_help=True, help="Engines: the processes that capture and apply, one on each host.")
@@ -24,11 +24,19 @@ def list_engines(as_json: AsJson = False) -> None:
         [
             [
                 item["name"], item["url"], item["state"], item["version"] or "–", item["hostname"] or "–",
-                (item["last_seen_at"] or "–")[:19], item["message"] or "",
+                (item["last_seen_at"] or "–")[:19], item["message"] or _unknown(item["unknown_streams"]),
             ]
             for item in items
         ],
     )  # fmt: skip
+
+
+def _unknown(streams: list[Json]) -> str:
+    """What to do about those that the store does not know."""
+    if not streams:
+        return ""
+    named = ", ".join(f"{one['id']}{' (being dropped)' if one['being_dropped'] else ''}" for one in streams)
+    return f"It runs streams that the store does not know: {named}. End one with 'thalweg engines drop-stream'."
 
 
 @app.command()
@@ -68,6 +76,17 @@ def address(
     engine = api.find("/engines", "engine", name)
     changed = api.patch(f"/engines/{engine['id']}", {"propagation_address": reached_at}, "*")
     done(f"Engines send to {changed['name']} at {reached_at or 'the address where it listens'}.", changed)
+
+
+@app.command("drop-stream")
+def drop_stream(
+    name: Name, stream_id: Annotated[str, typer.Argument(help="One that the engine runs and the store does not know.")]
+) -> None:
+    """Have an engine drop a stream that the store does not know, since it came back from an older backup."""
+    api = connect()
+    engine = api.find("/engines", "engine", name)
+    changed = api.post(f"/engines/{engine['id']}:drop-stream", {"stream_id": stream_id})
+    done(f"{changed['name']} drops {stream_id}.", changed)
 
 
 @app.command()

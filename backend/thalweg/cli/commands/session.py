@@ -1,6 +1,7 @@
 """login, logout."""
 
 import socket
+from collections.abc import Callable
 from typing import Annotated
 
 import httpx
@@ -10,6 +11,7 @@ from thalweg.cli.client import (
     DEFAULT_URL,
     Api,
     CommandError,
+    Json,
     config_file,
     connect,
     load_config,
@@ -22,30 +24,55 @@ from thalweg.cli.output import out
 def login(
     url: Annotated[str | None, typer.Option(help="The control plane's address.")] = None,
     user: Annotated[str | None, typer.Option(help="Your name.")] = None,
-    password_stdin: Annotated[bool, typer.Option(help="Read the password from standard input.")] = False,
+    password_stdin: Annotated[
+        bool,
+        typer.Option(help="Read the password from standard input, and from its next line a code where one is wanted."),
+    ] = False,
+    code: Annotated[
+        str | None, typer.Option(help="The second factor's code, or a recovery code. Default: asked for when wanted.")
+    ] = None,
     days: Annotated[int, typer.Option(help="Days until the token expires.")] = 90,
 ) -> None:
     """Log in: makes an API token for this machine and keeps it in the configuration file (mode 0600)."""
     url = url or load_config().get("url") or DEFAULT_URL
     user = user or typer.prompt("User", default="admin")
-    if password_stdin:
-        password = typer.get_text_stream("stdin").readline().rstrip("\n")
-    else:
-        password = typer.prompt("Password", hide_input=True)
-    token = _token_for(url, user, password, days)
+    stdin = typer.get_text_stream("stdin") if password_stdin else None
+    password = stdin.readline().rstrip("\n") if stdin else typer.prompt("Password", hide_input=True)
+
+    def wanted_code() -> str:
+        if code is not None:
+            return code
+        asked = stdin.readline().strip() if stdin else typer.prompt("Code of your second factor, or a recovery code")
+        if not asked:
+            raise CommandError("A code of the second factor is wanted.", "Give it by --code, or as the second line.")
+        return str(asked)
+
+    token = _token_for(url, user, password, wanted_code, days)
     save_config({"url": url, "token": token["secret"], "token_id": token["token"]["id"]})
     out.print(f"Logged in to {url} as {user} ({token['token']['role']}), until {token['token']['expires_at'][:10]}.")
 
 
-def _token_for(url: str, user: str, password: str, days: int) -> dict[str, dict[str, str]]:
+def _token_for(
+    url: str, user: str, password: str, wanted_code: Callable[[], str], days: int
+) -> dict[str, dict[str, str]]:
     """The session lives for this one call: the cookie is forgotten with the client."""
     api = Api(url, None)
-    session = api.post("/session", {"name": user, "password": password})
+    session = _session(api, user, password, wanted_code)
     csrf = {"X-CSRF-Token": session["csrf_token"]}
     body = {"name": f"thalweg on {socket.gethostname()}", "role": session["user"]["role"], "expires_in_days": days}
-    token = api.post("/tokens", body, csrf)
-    api.delete("/session", csrf)
-    return token
+    try:
+        return api.post("/tokens", body, csrf)
+    finally:
+        api.delete("/session", csrf)
+
+
+def _session(api: Api, user: str, password: str, wanted_code: Callable[[], str]) -> Json:
+    try:
+        return api.post("/session", {"name": user, "password": password})
+    except CommandError as error:
+        if error.code != "second_factor_required":
+            raise
+    return api.post("/session:verify-code", {"code": wanted_code()})
 
 
 def logout() -> None:

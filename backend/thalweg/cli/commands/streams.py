@@ -1,6 +1,7 @@
 """streams list, show, create, start, stop, retry, delete, set, errors; preflight."""
 
 import sys
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -13,6 +14,7 @@ from thalweg.cli.output import (
     AsJson,
     done,
     json_wanted,
+    latency_in_words,
     milliseconds,
     number,
     out,
@@ -115,7 +117,7 @@ def show(name: Name, as_json: AsJson = False) -> None:
     out.print(
         f"  {number(stream['lcrs_per_second'])} LCR/s, {number(stream['transactions_per_second'])} transactions/s"
     )
-    out.print(f"  latency p50 {milliseconds(latency['p50_ms'])}, p99 {milliseconds(latency['p99_ms'])}")
+    out.print(f"  latency {latency_in_words(latency, datetime.now(UTC))}")
     out.print(f"  backlog {size(backlog['bytes'])}, {seconds(backlog['seconds'])}")
     if len(stream["destinations"]) > 1 or stream["mode"] == "fan-out":
         print_destinations(stream)
@@ -129,6 +131,10 @@ def show(name: Name, as_json: AsJson = False) -> None:
             for table in stream["tables"]
         ],
     )  # fmt: skip
+    out.print(COUNTED, style="dim")
+
+
+COUNTED = "Inserts, updates and deletes count since apply last started."
 
 
 def names_of(stream: Json) -> str:

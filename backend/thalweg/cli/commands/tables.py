@@ -7,7 +7,7 @@ import typer
 
 from thalweg.cli.client import CommandError, Json, connect
 from thalweg.cli.commands.destinations import one_of, whole_stream
-from thalweg.cli.commands.streams import Name, Yes
+from thalweg.cli.commands.streams import COUNTED, Name, Yes
 from thalweg.cli.output import AsJson, done, number, out, print_json, print_table
 
 app = typer.Typer(no_args_is_help=True, help="The tables of a stream, and the cures of their troubles.")
@@ -41,6 +41,7 @@ def list_tables(name: Name, destination: Destination = None, as_json: AsJson = F
             for table in tables
         ],
     )  # fmt: skip
+    out.print(COUNTED, style="dim")
     for table in tables:
         if trouble := table["trouble"]:
             out.print(f"{table['schema']}.{table['table']}: {trouble['reason']}")

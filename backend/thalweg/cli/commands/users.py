@@ -6,7 +6,7 @@ import typer
 
 from thalweg.cli.client import CommandError, Json, connect
 from thalweg.cli.output import AsJson, done, print_json, print_table
-from thalweg.kernel.principal import UserRole
+from thalweg.kernel.principal import Demand, UserRole
 
 app = typer.Typer(no_args_is_help=True, help="People who may log in.")
 Name = Annotated[str, typer.Argument(help="The user's name or id.")]
@@ -27,9 +27,16 @@ def list_users(as_json: AsJson = False) -> None:
         print_json(items)
         return
     print_table(
-        ["NAME", "ROLE", "ENABLED", "SINCE"],
-        [[item["name"], item["role"], "yes" if item["enabled"] else "no", item["created_at"][:10]] for item in items],
+        ["NAME", "ROLE", "ENABLED", "2ND FACTOR", "SINCE"],
+        [
+            [item["name"], item["role"], _yes(item["enabled"]), _yes(item["second_factor"]), item["created_at"][:10]]
+            for item in items
+        ],
     )
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
 
 
 @app.command()
@@ -69,3 +76,24 @@ def remove(name: Name) -> None:
     user = api.find("/users", "user", name)
     api.delete(f"/users/{user['id']}")
     done(f"Removed {user['name']}.", user)
+
+
+@app.command()
+def reset_second_factor(name: Name) -> None:
+    """Switch the second factor of somebody else off, who has lost the device. Ends all their sessions."""
+    api = connect()
+    user = api.find("/users", "user", name)
+    api.post(f"/users/{user['id']}:reset-second-factor")
+    done(f"{user['name']} logs in with the password alone now.", user)
+
+
+@app.command()
+def require_second_factor(
+    of: Annotated[Demand | None, typer.Argument(help="Of whom it is demanded. Left out: shows who it is.")] = None,
+) -> None:
+    """Demand a second factor. Whoever lacks one can only set one up from then on; API tokens need none."""
+    api = connect()
+    policy = api.get("/access-policy")
+    if of is not None:
+        policy = api.patch("/access-policy", {"require_second_factor": of}, policy["etag"])
+    done(f"A second factor is demanded of: {policy['require_second_factor']}.", policy)

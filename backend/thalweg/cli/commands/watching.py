@@ -16,6 +16,7 @@ from thalweg.cli.output import (
     AsJson,
     ago,
     backlog_in_words,
+    latency_in_words,
     milliseconds,
     number,
     out,
@@ -70,7 +71,7 @@ def _figures(shown: Json) -> str:
     latency, backlog = shown["latency"], shown["backlog"]
     return (
         f"{number(shown['lcrs_per_second']):>9} LCR/s  "
-        f"latency p50 {milliseconds(latency['p50_ms'])}, p99 {milliseconds(latency['p99_ms'])}  "
+        f"latency {latency_in_words(latency, datetime.now(UTC))}  "
         f"backlog {backlog_in_words(backlog)}"
     )
 

@@ -15,13 +15,23 @@ from thalweg.db.models.database import DatabaseRow
 from thalweg.db.models.destination import DestinationRow
 from thalweg.db.models.engine import EngineRow, EnrolmentRow
 from thalweg.db.models.history import HistoryHourRow, HistoryMinuteRow, HistoryRow, HistorySecondRow
-from thalweg.db.models.identity import LoginThrottleRow, SessionRow, TokenRow, UserRow
+from thalweg.db.models.identity import (
+    AccessPolicyRow,
+    HalfLoginRow,
+    LoginThrottleRow,
+    RecoveryCodeRow,
+    SessionRow,
+    TokenRow,
+    UserRow,
+)
+from thalweg.db.models.lab import LabActionRow
 from thalweg.db.models.record import AuditRow, IdempotencyRow, OperationRow
 from thalweg.db.models.source_reading import SourceReadingRow
 from thalweg.db.models.stream import StreamRow
 
 __all__ = [
     "AbandonedStreamRow",
+    "AccessPolicyRow",
     "AdvisorCureRow",
     "AdvisorPolicyRow",
     "AdvisorRunRow",
@@ -38,13 +48,16 @@ __all__ = [
     "DestinationRow",
     "EngineRow",
     "EnrolmentRow",
+    "HalfLoginRow",
     "HistoryHourRow",
     "HistoryMinuteRow",
     "HistoryRow",
     "HistorySecondRow",
     "IdempotencyRow",
+    "LabActionRow",
     "LoginThrottleRow",
     "OperationRow",
+    "RecoveryCodeRow",
     "SessionRow",
     "SourceReadingRow",
     "StreamRow",

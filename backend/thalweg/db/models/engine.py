@@ -1,8 +1,10 @@
 """Engines and the tokens with which they enrol."""
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import BigInteger, ForeignKey
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from thalweg.db.models.base import Base, Identified
@@ -37,6 +39,10 @@ class EngineRow(Identified, Base):
     """host:port where it takes propagations, as it was started."""
     propagation_address: Mapped[str | None]
     """host:port where other engines reach it, when an admin has set it."""
+    unknown_streams: Mapped[list[dict[str, Any]]] = mapped_column(JSONB, default=list, server_default="[]")
+    """Id, status and phase of those that it runs and the store does not know: the store came back from a backup."""
+    streams_to_drop: Mapped[list[str]] = mapped_column(JSONB, default=list, server_default="[]")
+    """Those of them that an admin wants gone."""
     edition: Mapped[int] = mapped_column(default=1)
     """Grows with every update by a user: it is the entity tag."""
 

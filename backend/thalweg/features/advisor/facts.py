@@ -3,6 +3,7 @@
 import asyncio
 import json
 from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,16 @@ from thalweg.advisor.findings.clues import Parameter, StreamFacts
 from thalweg.advisor.schemas import Verdict
 from thalweg.db.models import DestinationRow, StreamRow
 from thalweg.db.streams import OF_THE_STREAM
-from thalweg.inspection.performance import DestinationFacts, Facts, SourceFacts, read_both
+from thalweg.inspection.performance import DestinationFacts, Facts, SourceFacts, read_both, read_waits
 from thalweg.inspection.target import Target, target_of
 from thalweg.kernel.context import Resources
 
 READ_AT_ONCE = 6
 PATHS_READ_MAX = 40
 TIMEOUT_SECONDS = 3
-UNREAD = (Verdict.NONE, Verdict.SOURCE_IDLE, Verdict.STOPPED, Verdict.COPYING, Verdict.UNKNOWN)
+UNREAD = (
+    Verdict.NONE, Verdict.PARKING, Verdict.SOURCE_IDLE, Verdict.STOPPED, Verdict.COPYING, Verdict.UNKNOWN,
+)  # fmt: skip
 SESSIONS_SHOWN = 5
 
 
@@ -39,15 +42,30 @@ class _Reading:
     tables: list[tuple[str, str]]
 
 
-async def facts_of(resources: Resources, rows: list[StreamRow], views: list[PathView], *, read: bool) -> Known:
-    """Databases are read only where something limits or breaks a path: everything else has no use for it."""
+class Depth(Enum):
+    """How much of the databases is read: a look at the appliers' waits is for what is shown every few seconds."""
+
+    NOTHING = "nothing"
+    WAITS = "waits"
+    ALL = "all"
+
+
+async def facts_of(resources: Resources, rows: list[StreamRow], views: list[PathView], depth: Depth) -> Known:
+    """Databases are read only where something limits or breaks a path: everything else has no use for it. Waits only
+    where nothing comes of the appliers' work: the samples do not tell a lock from a long statement."""
     by_id = {row.id: row for row in rows}
-    wanted = [view for view in views if view.bottleneck.verdict not in UNREAD][:PATHS_READ_MAX] if read else []
+    wanted: list[PathView] = []
+    if depth is Depth.ALL:
+        wanted = [view for view in views if view.bottleneck.verdict not in UNREAD][:PATHS_READ_MAX]
+    elif depth is Depth.WAITS:
+        wanted = [view for view in views if view.stands_still][:PATHS_READ_MAX]
     readings = [_reading(resources, by_id[view.path.path.stream_id], view) for view in wanted]
     limit = asyncio.Semaphore(READ_AT_ONCE)
 
-    async def one(reading: _Reading) -> tuple[SourceFacts, DestinationFacts]:
+    async def one(reading: _Reading) -> tuple[SourceFacts | None, DestinationFacts]:
         async with limit:
+            if depth is Depth.WAITS:
+                return None, await read_waits(reading.destination, reading.stream_id, TIMEOUT_SECONDS)
             return await read_both(
                 reading.source, reading.destination, reading.stream_id, reading.tables, TIMEOUT_SECONDS
             )

@@ -61,12 +61,16 @@ async def get_analysis(
     window_seconds: Annotated[int, Query(ge=2, le=WINDOW_MAX)] = WINDOW_DEFAULT,
     begin_at: Time = None,
     end_at: Time = None,
+    facts: Annotated[
+        bool, Query(description="Ask the databases, too: takes a second, and the role operator. Not of the past.")
+    ] = False,
 ) -> LiveAnalysis:
-    """Analyse the last seconds, or what was recorded between two times. Nothing is written down, no database is read.
+    """Analyse the last seconds, or what was recorded between two times. Nothing is written down. Without `facts` no
+    database is read, and what only they know is not named: which trigger, which table, which session.
 
     `begin_at` and `end_at` go together and replace `window_seconds`: the answer to "what happened then".
     """
-    return await service.analyse_now(context, stream_id, component_id, window_seconds, begin_at, end_at)
+    return await service.analyse_now(context, stream_id, component_id, window_seconds, begin_at, end_at, facts=facts)
 
 
 @router.post("/runs", status_code=201, operation_id="advisor_runs_create", response_model=Run)

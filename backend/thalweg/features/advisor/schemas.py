@@ -143,7 +143,7 @@ class Run(RunSummary):
 
 
 class LiveAnalysis(Resource):
-    """An analysis that is not kept. Without facts of the databases."""
+    """An analysis that is not kept."""
 
     at: datetime
     live: bool = Field(description="False: Redis cannot be reached, there are no samples.")

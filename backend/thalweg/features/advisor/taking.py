@@ -11,7 +11,7 @@ from thalweg.advisor.findings.ranking import find
 from thalweg.advisor.schemas import Analysis
 from thalweg.db.models import AdvisorRunRow
 from thalweg.features.advisor import repository
-from thalweg.features.advisor.facts import facts_of
+from thalweg.features.advisor.facts import Depth, facts_of
 from thalweg.features.advisor.gathering import Span, gather, thresholds_of
 from thalweg.features.advisor.presentation import path_lines, series_of, summary_document
 from thalweg.features.advisor.schemas import LiveAnalysis, RunReason, RunScope
@@ -43,7 +43,7 @@ class Taken:
 
 
 async def examine(
-    session: AsyncSession, resources: Resources, scope: RunScope, span: Span, *, facts: bool, at: datetime
+    session: AsyncSession, resources: Resources, scope: RunScope, span: Span, *, depth: Depth, at: datetime
 ) -> Taken:
     """An analysis that is not written down. Ends the session's transaction before it looks at what is outside."""
     stream_id = scope.stream_id
@@ -52,7 +52,7 @@ async def examine(
     thresholds = thresholds_of(await repository.policy(session))
     gathered = await gather(session, resources, stream_id, span)
     analysis, views = analyse(gathered.inputs, thresholds, at, scope.component_id)
-    known = await facts_of(resources, gathered.rows, views, read=facts and not span.is_past)
+    known = await facts_of(resources, gathered.rows, views, Depth.NOTHING if span.is_past else depth)
     queried = {sheet.database: sheet.queried_at for sheet in known.sheets if sheet.error is None}
     for database in analysis.databases:
         database.last_queried = queried.get(database.global_name)
@@ -63,7 +63,8 @@ async def examine(
 async def take_run(session: AsyncSession, resources: Resources, request: RunRequest) -> AdvisorRunRow:
     """A run that is not in the session yet: what it was taken from is outside of it."""
     at = now()
-    taken = await examine(session, resources, request.scope, request.span, facts=request.facts, at=at)
+    depth = Depth.ALL if request.facts else Depth.NOTHING
+    taken = await examine(session, resources, request.scope, request.span, depth=depth, at=at)
     return AdvisorRunRow(
         at=at, reason=request.reason, detail=request.detail, requested_by=request.requested_by, name=request.name,
         note=request.note, kept=False, scope=request.scope.model_dump(mode="json"), version=1,
@@ -86,10 +87,11 @@ async def keep_run(session: AsyncSession, row: AdvisorRunRow) -> AdvisorRunRow:
 
 
 async def look(
-    session: AsyncSession, resources: Resources, scope: RunScope, span: Span
+    session: AsyncSession, resources: Resources, scope: RunScope, span: Span, *, facts: bool
 ) -> LiveAnalysis:  # fmt: skip
     at = now()
-    taken = await examine(session, resources, scope, span, facts=False, at=at)
+    depth = Depth.ALL if facts else Depth.WAITS
+    taken = await examine(session, resources, scope, span, depth=depth, at=at)
     return LiveAnalysis(
         at=at, live=taken.live, analysis=taken.analysis,
         paths=path_lines(taken.analysis, taken.findings), findings_ranked=taken.findings,

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request, Response
 
 from thalweg.features.engines import service
-from thalweg.features.engines.schemas import Engine, EngineEnrol, EngineUpdate, Enrolment, EnrolmentCreate
+from thalweg.features.engines.schemas import Engine, EngineEnrol, EngineUpdate, Enrolment, EnrolmentCreate, StreamDrop
 from thalweg.kernel.context import Admin, Resources, TransactionalRoute, Viewer, get_resources
 from thalweg.kernel.etags import IfMatch
 from thalweg.kernel.idempotency import OnceOnly
@@ -33,6 +33,15 @@ async def update_engine(
 ) -> Engine:
     """Change where other engines reach it. Those that send to it are told at once."""
     engine = await service.update_engine(context, engine_id, body, if_match)
+    response.headers["ETag"] = engine.etag
+    return engine
+
+
+@router.post("/engines/{engine_id}:drop-stream", operation_id="engines_drop_stream")
+async def drop_stream(engine_id: IdPath, body: StreamDrop, context: Admin, response: Response) -> Engine:
+    """Have an engine drop a stream that the store does not know: what it has at both databases goes, but not the rows
+    that it copied."""
+    engine = await service.drop_stream(context, engine_id, body)
     response.headers["ETag"] = engine.etag
     return engine
 

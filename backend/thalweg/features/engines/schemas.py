@@ -46,6 +46,15 @@ class Identity(Resource):
     listen: str | None = Field(description="host:port where it takes propagations. Null: it was started without.")
 
 
+class UnknownStream(Resource):
+    """One that the engine runs and the store does not know: the store came back from a backup older than it."""
+
+    id: str
+    status: str
+    phase: str
+    being_dropped: bool
+
+
 class Engine(Resource):
     id: str
     name: str
@@ -68,6 +77,9 @@ class Engine(Resource):
     )
     propagation_address_set: bool = Field(description="False: it is where the engine listens.")
     streams: list[str]
+    unknown_streams: list[UnknownStream] = Field(
+        description="They go on as they are until they are dropped with :drop-stream."
+    )
     created_at: datetime
     etag: str = Field(description="Send as If-Match when updating.")
 
@@ -76,6 +88,10 @@ class EngineUpdate(Body):
     propagation_address: PropagationAddress | None = Field(
         description="host:port where other engines reach it; null: where it listens."
     )
+
+
+class StreamDrop(Body):
+    stream_id: str = Field(max_length=32, description="One of the engine's unknown_streams.")
 
 
 class EnrolmentCreate(Body):

@@ -23,6 +23,8 @@ from thalweg.features.engines.schemas import (
     Enrolment,
     EnrolmentCreate,
     Identity,
+    StreamDrop,
+    UnknownStream,
 )
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context, Resources, release
@@ -44,8 +46,12 @@ def _resource(row: EngineRow, streams: list[str]) -> Engine:
         desired_revision=row.desired_revision, acknowledged_revision=row.acknowledged_revision,
         identity=_identity(row), propagation_address=row.reached_at,
         propagation_address_set=row.propagation_address is not None,
-        streams=streams, created_at=row.created_at, etag=etag_of(row.edition),
+        streams=streams, unknown_streams=_unknown_streams(row), created_at=row.created_at, etag=etag_of(row.edition),
     )  # fmt: skip
+
+
+def _unknown_streams(row: EngineRow) -> list[UnknownStream]:
+    return [UnknownStream(**one, being_dropped=one["id"] in row.streams_to_drop) for one in row.unknown_streams]
 
 
 def _identity(row: EngineRow) -> Identity | None:
@@ -94,6 +100,24 @@ async def update_engine(context: Context, engine_id: str, body: EngineUpdate, if
     engine = _resource(row, streams)
     record(context, "engines_update", ("engine", row.id, row.name), before, snapshot(engine))
     return engine
+
+
+async def drop_stream(context: Context, engine_id: str, body: StreamDrop) -> Engine:
+    """Of those that the store does not know: the engine removes what they have at both databases, and forgets them."""
+    row = await context.session.get(EngineRow, engine_id, with_for_update=True)
+    if row is None:
+        raise not_found("engine", engine_id)
+    if body.stream_id not in {one["id"] for one in row.unknown_streams}:
+        raise Problem(
+            "conflict", f"{row.name} runs no unknown stream {body.stream_id}.",
+            "A stream that is known is deleted itself: DELETE /api/v1/streams/{id}.",
+        )  # fmt: skip
+    if body.stream_id not in row.streams_to_drop:
+        row.streams_to_drop = [*row.streams_to_drop, body.stream_id]
+        row.desired_revision += 1
+        await context.session.flush()
+    record(context, "engines_drop_stream", ("engine", row.id, row.name), after={"stream_id": body.stream_id})
+    return _resource(row, (await repository.streams_of(context.session, [row.id])).get(row.id, []))
 
 
 async def delete_engine(context: Context, engine_id: str) -> None:

@@ -1,38 +1,23 @@
 """Logging in with a password. What is counted and written is one short transaction before the password is verified and
 one after: no connection of the store waits for a hash."""
 
-from dataclasses import dataclass
-from datetime import timedelta
-
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from thalweg.db.audit import record_as
-from thalweg.db.models import SessionRow, UserRow
 from thalweg.features.identity import repository
-from thalweg.features.identity.schemas import Session, SessionCreate
-from thalweg.features.identity.service import session_resource
+from thalweg.features.identity.login_code import begin_half_login
+from thalweg.features.identity.opening import Caller, Opened, open_session
+from thalweg.features.identity.schemas import SessionCreate
 from thalweg.features.identity.throttle import attempt_was_right, attempt_was_wrong, begin_attempt, login_keys
-from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources, release
-from thalweg.kernel.ids import new_secret, secret_hash
 from thalweg.kernel.passwords import verify_password
-from thalweg.kernel.principal import Principal, Role, anonymous
+from thalweg.kernel.principal import anonymous
 from thalweg.kernel.problems import Problem
 
 
-@dataclass(frozen=True)
-class Caller:
-    """Where a login comes from."""
-
-    address: str | None
-    user_agent: str | None
-    request_id: str
-
-
-async def log_in(
-    session: AsyncSession, resources: Resources, body: SessionCreate, caller: Caller
-) -> tuple[Session, str]:
-    """The session and the cookie's value. Raises wrong_credentials or too_many_attempts."""
+async def log_in(session: AsyncSession, resources: Resources, body: SessionCreate, caller: Caller) -> Opened | str:
+    """The session, or the value of the cookie with which a code completes the login. Raises wrong_credentials or
+    too_many_attempts."""
     keys = login_keys(body.name, caller.address)
     async with resources.login_turn:
         await begin_attempt(session, resources.settings, keys)
@@ -53,24 +38,10 @@ async def log_in(
                 "Check the name and the password. An admin can set a new one: thalweg-admin set-password NAME.",
             )  # fmt: skip
         await attempt_was_right(session, keys)
-        opened = await _open_session(session, resources, user, caller)
+        answer: Opened | str
+        if user.second_factor_sealed is None:
+            answer = await open_session(session, resources, user, caller)
+        else:
+            answer = await begin_half_login(session, user, caller)
         await release(session)
-        return opened
-
-
-async def _open_session(
-    session: AsyncSession, resources: Resources, user: UserRow, caller: Caller
-) -> tuple[Session, str]:
-    await repository.delete_expired_sessions(session, now())
-    secret = new_secret()
-    row = SessionRow(
-        user_id=user.id, secret_hash=secret_hash(secret), csrf_token=new_secret(), address=caller.address,
-        expires_at=now() + timedelta(seconds=resources.settings.session_seconds),
-        user_agent=(caller.user_agent or "")[:200].replace("\x00", "") or None,
-    )  # fmt: skip
-    session.add(row)
-    await session.flush()
-    principal = Principal(user.id, user.name, Role(user.role), "session", row.id)
-    target = ("user", user.id, user.name)
-    record_as(session, principal, caller.request_id, caller.address, "session_create", target)
-    return session_resource(row, user), secret
+        return answer

@@ -1,14 +1,24 @@
-"""SQL of users, sessions, tokens and login throttles."""
+"""SQL of users, their second factors, sessions, tokens and login throttles."""
 
 from datetime import datetime
 
-from sqlalchemy import Select, case, delete, func, select, update
+from sqlalchemy import ColumnElement, Select, and_, case, delete, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
-from sqlalchemy.orm import joinedload
+from sqlalchemy.orm import contains_eager, joinedload
 
-from thalweg.db.models import LoginThrottleRow, SessionRow, TokenRow, UserRow
-from thalweg.kernel.principal import Role
+from thalweg.db.models import (
+    AccessPolicyRow,
+    HalfLoginRow,
+    LoginThrottleRow,
+    RecoveryCodeRow,
+    SessionRow,
+    TokenRow,
+    UserRow,
+)
+from thalweg.kernel.principal import Demand, Role
+
+POLICY = 1
 
 
 async def user_by_name(session: AsyncSession, name: str, *, fresh: bool = False) -> UserRow | None:
@@ -36,21 +46,95 @@ def all_users() -> Select[UserRow]:
     return select(UserRow)
 
 
-async def session_by_secret(session: AsyncSession, secret_hash: str, at: datetime) -> SessionRow | None:
+def _lacks_second_factor() -> ColumnElement[bool]:
+    """Of the query's user: one is demanded, and there is none."""
+    policy = select(AccessPolicyRow.require_second_factor).scalar_subquery()
+    demanded = or_(policy == Demand.EVERYBODY, and_(policy == Demand.ADMINS, UserRow.role == Role.ADMIN))
+    return and_(UserRow.second_factor_sealed.is_(None), func.coalesce(demanded, False))
+
+
+async def session_by_secret(session: AsyncSession, secret_hash: str, at: datetime) -> tuple[SessionRow, bool] | None:
+    """Of an enabled user, and whether a second factor is demanded that the user lacks."""
     query = (
-        select(SessionRow)
-        .options(joinedload(SessionRow.user))
-        .where(SessionRow.secret_hash == secret_hash, SessionRow.expires_at > at)
+        select(SessionRow, _lacks_second_factor())
+        .join(SessionRow.user)
+        .options(contains_eager(SessionRow.user))
+        .where(SessionRow.secret_hash == secret_hash, SessionRow.expires_at > at, UserRow.enabled)
     )
-    return (await session.scalars(query)).one_or_none()
+    found = (await session.execute(query)).one_or_none()
+    return None if found is None else (found[0], found[1])
 
 
 async def delete_sessions(session: AsyncSession, user_id: str, except_id: str = "") -> None:
+    """Also logins that are half done."""
+    await session.execute(delete(HalfLoginRow).where(HalfLoginRow.user_id == user_id))
     await session.execute(delete(SessionRow).where(SessionRow.user_id == user_id, SessionRow.id != except_id))
 
 
 async def delete_expired_sessions(session: AsyncSession, at: datetime) -> None:
     await session.execute(delete(SessionRow).where(SessionRow.expires_at <= at))
+
+
+async def user_halfway(session: AsyncSession, secret_hash: str, at: datetime, *, lock: bool) -> UserRow | None:
+    """Whose login waits for a code."""
+    query = (
+        select(UserRow)
+        .join(HalfLoginRow, HalfLoginRow.user_id == UserRow.id)
+        .where(
+            HalfLoginRow.secret_hash == secret_hash,
+            HalfLoginRow.expires_at > at,
+            UserRow.enabled,
+            UserRow.second_factor_sealed.is_not(None),
+        )
+    )
+    if lock:
+        query = query.with_for_update().execution_options(populate_existing=True)
+    return (await session.scalars(query)).one_or_none()
+
+
+async def delete_half_login(session: AsyncSession, secret_hash: str) -> None:
+    await session.execute(delete(HalfLoginRow).where(HalfLoginRow.secret_hash == secret_hash))
+
+
+async def delete_expired_half_logins(session: AsyncSession, at: datetime) -> None:
+    await session.execute(delete(HalfLoginRow).where(HalfLoginRow.expires_at <= at))
+
+
+async def recovery_code(session: AsyncSession, user_id: str, beginning: str) -> RecoveryCodeRow | None:
+    query = select(RecoveryCodeRow).where(RecoveryCodeRow.user_id == user_id, RecoveryCodeRow.beginning == beginning)
+    return (await session.scalars(query)).one_or_none()
+
+
+async def spend_recovery_code(session: AsyncSession, code_id: str) -> bool:
+    """False when somebody else was quicker."""
+    spent = delete(RecoveryCodeRow).where(RecoveryCodeRow.id == code_id).returning(RecoveryCodeRow.id)
+    return (await session.scalars(spent)).one_or_none() is not None
+
+
+async def recovery_codes_left(session: AsyncSession, user_id: str) -> int:
+    query = select(func.count()).select_from(RecoveryCodeRow).where(RecoveryCodeRow.user_id == user_id)
+    return (await session.scalars(query)).one()
+
+
+async def replace_recovery_codes(session: AsyncSession, user_id: str, hashes: dict[str, str]) -> None:
+    """`hashes` by the codes' beginnings."""
+    await session.execute(delete(RecoveryCodeRow).where(RecoveryCodeRow.user_id == user_id))
+    session.add_all(
+        RecoveryCodeRow(user_id=user_id, beginning=beginning, code_hash=code_hash)
+        for beginning, code_hash in hashes.items()
+    )
+
+
+async def forget_second_factor(session: AsyncSession, user: UserRow) -> None:
+    user.second_factor_sealed = user.second_factor_draft_sealed = None
+    user.second_factor_since = user.second_factor_step = None
+    await replace_recovery_codes(session, user.id, {})
+
+
+async def access_policy(session: AsyncSession, *, lock: bool = False) -> AccessPolicyRow:
+    """The one that was stored, or what holds before."""
+    row = await session.get(AccessPolicyRow, POLICY, with_for_update=lock or None)
+    return row or AccessPolicyRow(id=POLICY, require_second_factor=Demand.NOBODY, version=1)
 
 
 async def token_by_secret(session: AsyncSession, secret_hash: str, at: datetime) -> TokenRow | None:
@@ -70,7 +154,7 @@ async def session_is_valid(session: AsyncSession, session_id: str, at: datetime)
     query = (
         select(SessionRow.id)
         .join(SessionRow.user)
-        .where(SessionRow.id == session_id, SessionRow.expires_at > at, UserRow.enabled)
+        .where(SessionRow.id == session_id, SessionRow.expires_at > at, UserRow.enabled, ~_lacks_second_factor())
     )
     return (await session.scalars(query)).first() is not None
 

@@ -2,12 +2,21 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Cookie, Depends, Request, Response
 
-from thalweg.features.identity import login, service, tokens, users
+from thalweg.features.identity import login, login_code, policy, second_factor, service, tokens, users
+from thalweg.features.identity.opening import Caller, Opened
 from thalweg.features.identity.schemas import (
+    AccessPolicy,
+    AccessPolicyUpdate,
     PasswordChange,
+    RecoveryCodes,
+    SecondFactor,
+    SecondFactorCode,
+    SecondFactorDraft,
+    SecondFactorProof,
     Session,
+    SessionCode,
     SessionCreate,
     Token,
     TokenCreate,
@@ -17,8 +26,10 @@ from thalweg.features.identity.schemas import (
     UserUpdate,
 )
 from thalweg.kernel.context import (
+    HALF_LOGIN_COOKIE,
     SESSION_COOKIE,
     Admin,
+    Confined,
     Resources,
     TransactionalRoute,
     Viewer,
@@ -28,8 +39,23 @@ from thalweg.kernel.etags import IfMatch
 from thalweg.kernel.idempotency import OnceOnly
 from thalweg.kernel.models import IdPath, Page
 from thalweg.kernel.pagination import LIMIT_DEFAULT, Cursor, Limit
+from thalweg.kernel.problems import Problem
 
 router = APIRouter(route_class=TransactionalRoute, tags=["identity"])
+
+
+def _caller(request: Request) -> Caller:
+    address = request.client.host if request.client else None
+    return Caller(address, request.headers.get("user-agent"), request.state.request_id)
+
+
+def _logged_in(opened: Opened, response: Response, resources: Resources) -> Session:
+    response.set_cookie(
+        SESSION_COOKIE, opened.cookie, max_age=resources.settings.session_seconds, httponly=True,
+        samesite="lax", secure=resources.settings.secure_cookies, path="/",
+    )  # fmt: skip
+    response.headers["Cache-Control"] = "no-store"
+    return opened.session
 
 
 @router.post("/session", status_code=201, operation_id="session_create")
@@ -39,26 +65,49 @@ async def create_session(
     response: Response,
     resources: Annotated[Resources, Depends(get_resources)],
 ) -> Session:
-    """Log in. Sets the session's cookie; failed attempts slow down the next ones."""
-    address = request.client.host if request.client else None
-    caller = login.Caller(address, request.headers.get("user-agent"), request.state.request_id)
-    session, cookie = await login.log_in(request.state.session, resources, body, caller)
-    response.set_cookie(
-        SESSION_COOKIE, cookie, max_age=resources.settings.session_seconds, httponly=True,
-        samesite="lax", secure=resources.settings.secure_cookies, path="/",
+    """Log in. Sets the session's cookie; failed attempts slow down the next ones.
+
+    Whoever has a second factor gets 401 second_factor_required with a cookie that is good for five minutes: send it
+    back with a code to /api/v1/session:verify-code.
+    """
+    answer = await login.log_in(request.state.session, resources, body, _caller(request))
+    if isinstance(answer, Opened):
+        return _logged_in(answer, response, resources)
+    cookie = Response()
+    cookie.set_cookie(
+        HALF_LOGIN_COOKIE, answer, max_age=login_code.HALF_LOGIN_SECONDS, httponly=True,
+        samesite="strict", secure=resources.settings.secure_cookies, path="/api/v1",
     )  # fmt: skip
-    response.headers["Cache-Control"] = "no-store"
-    return session
+    raise Problem(
+        "second_factor_required", "The password is right; the login needs a code of the second factor, too.",
+        "Send the code with the cookie of this answer to POST /api/v1/session:verify-code, within five minutes.",
+        headers={"Set-Cookie": cookie.headers["set-cookie"], "Cache-Control": "no-store"},
+    )  # fmt: skip
+
+
+@router.post("/session:verify-code", status_code=201, operation_id="session_verify_code")
+async def verify_code(
+    body: SessionCode,
+    request: Request,
+    response: Response,
+    resources: Annotated[Resources, Depends(get_resources)],
+    half_login: Annotated[str | None, Cookie(alias=HALF_LOGIN_COOKIE)] = None,
+) -> Session:
+    """The second step of a login: a code of the authenticator, or a recovery code. Wrong ones slow down the next."""
+    opened = await login_code.verify_code(request.state.session, resources, half_login, body.code, _caller(request))
+    secure = resources.settings.secure_cookies
+    response.delete_cookie(HALF_LOGIN_COOKIE, path="/api/v1", httponly=True, samesite="strict", secure=secure)
+    return _logged_in(opened, response, resources)
 
 
 @router.get("/session", operation_id="session_get")
-async def get_session(context: Viewer) -> Session:
+async def get_session(context: Confined) -> Session:
     """Who is logged in, and the CSRF token to send with changes."""
     return await service.current_session(context)
 
 
 @router.delete("/session", status_code=204, operation_id="session_delete")
-async def delete_session(context: Viewer, response: Response) -> None:
+async def delete_session(context: Confined, response: Response) -> None:
     """Log out."""
     await service.log_out(context)
     secure = context.resources.settings.secure_cookies
@@ -103,6 +152,60 @@ async def delete_user(user_id: IdPath, context: Admin) -> None:
 async def change_password(user_id: IdPath, body: PasswordChange, context: Viewer) -> None:
     """Change a password; ends the user's other sessions. Your own needs the current one, others' need an admin."""
     await users.change_password(context, user_id, body)
+
+
+@router.get("/users/{user_id}/second-factor", operation_id="users_get_second_factor")
+async def get_second_factor(user_id: IdPath, context: Confined) -> SecondFactor:
+    """Your own; an admin sees everybody's."""
+    return await second_factor.get_second_factor(context, user_id)
+
+
+@router.post("/users/{user_id}:prepare-second-factor", operation_id="users_prepare_second_factor")
+async def prepare_second_factor(user_id: IdPath, body: SecondFactorProof, context: Confined) -> SecondFactorDraft:
+    """Make a secret for your authenticator. The one that is there, if any, counts until a code confirms the new one."""
+    return await second_factor.prepare(context, user_id, body)
+
+
+@router.post("/users/{user_id}:confirm-second-factor", operation_id="users_confirm_second_factor")
+async def confirm_second_factor(user_id: IdPath, body: SecondFactorCode, context: Confined) -> RecoveryCodes:
+    """Switch the prepared one on; ends your other sessions. The recovery codes are in this answer and nowhere else."""
+    return await second_factor.confirm(context, user_id, body)
+
+
+@router.post("/users/{user_id}:renew-recovery-codes", operation_id="users_renew_recovery_codes")
+async def renew_recovery_codes(user_id: IdPath, body: SecondFactorProof, context: Viewer) -> RecoveryCodes:
+    """Ten new ones; those before are void."""
+    return await second_factor.renew_recovery_codes(context, user_id, body)
+
+
+@router.post("/users/{user_id}:remove-second-factor", status_code=204, operation_id="users_remove_second_factor")
+async def remove_second_factor(user_id: IdPath, body: SecondFactorProof, context: Viewer) -> None:
+    """Switch your own off; ends your other sessions. Refused where an admin demands one."""
+    await second_factor.remove(context, user_id, body)
+
+
+@router.post("/users/{user_id}:reset-second-factor", status_code=204, operation_id="users_reset_second_factor")
+async def reset_second_factor(user_id: IdPath, context: Admin) -> None:
+    """Switch somebody else's off, who has lost the device; ends all their sessions."""
+    await second_factor.reset(context, user_id)
+
+
+@router.get("/access-policy", operation_id="access_policy_get")
+async def get_access_policy(context: Admin, response: Response) -> AccessPolicy:
+    """What is demanded of those who log in."""
+    found = await policy.get_policy(context)
+    response.headers["ETag"] = found.etag
+    return found
+
+
+@router.patch("/access-policy", operation_id="access_policy_update")
+async def update_access_policy(
+    body: AccessPolicyUpdate, context: Admin, response: Response, if_match: IfMatch = None
+) -> AccessPolicy:
+    """Demand a second factor. Whoever lacks one can only set one up from then on; API tokens need none."""
+    changed = await policy.update_policy(context, body, if_match)
+    response.headers["ETag"] = changed.etag
+    return changed
 
 
 @router.get("/tokens", operation_id="tokens_list")

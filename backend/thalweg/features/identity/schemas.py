@@ -5,8 +5,8 @@ from typing import Annotated
 
 from pydantic import Field, StrictBool, StrictInt, StringConstraints
 
-from thalweg.kernel.models import Body, Name, Resource, Secret
-from thalweg.kernel.principal import Role, UserRole
+from thalweg.kernel.models import NO_CONTROL_CHARACTERS, Body, Name, Resource, Secret
+from thalweg.kernel.principal import Demand, Role, UserRole
 
 NewPassword = Annotated[str, StringConstraints(min_length=10, max_length=1000)]
 
@@ -16,6 +16,7 @@ class User(Resource):
     name: str
     role: UserRole
     enabled: bool
+    second_factor: bool = Field(description="Whether a login needs a code beside the password.")
     created_at: datetime
     updated_at: datetime
     etag: str = Field(description="Send as If-Match when updating.")
@@ -54,6 +55,57 @@ class Session(Resource):
         description="Send as X-CSRF-Token with every change. Null when an API token authenticates."
     )
     expires_at: datetime | None
+    second_factor_missing: bool = Field(
+        description="True: an admin demands a second factor. Until one is set up, everything else is refused."
+    )
+
+
+Code = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=NO_CONTROL_CHARACTERS)]
+
+
+class SessionCode(Body):
+    code: Code = Field(description="The code that the authenticator shows, or a recovery code.")
+
+
+class SecondFactor(Resource):
+    enabled: bool
+    since: datetime | None
+    recovery_codes_left: int
+    demanded: bool = Field(description="Whether an admin demands one of this user: then it cannot be removed.")
+
+
+class SecondFactorProof(Body):
+    current_password: Secret
+    code: Code | None = Field(
+        default=None, description="Of the second factor that is there, or a recovery code. Null: there is none yet."
+    )
+
+
+class SecondFactorDraft(Resource):
+    """Shown this once. It counts when a code confirms it."""
+
+    secret: str = Field(description="For authenticators that do not scan: base32; six digits, 30 seconds, SHA-1.")
+    uri: str = Field(description="What the QR code says.")
+    qr_code: str = Field(description="The QR code: an SVG as a data: address.")
+
+
+class SecondFactorCode(Body):
+    code: Code = Field(description="The code that the authenticator shows for the secret that was prepared.")
+
+
+class RecoveryCodes(Resource):
+    """Each lets in once, in place of a code. Shown this once: only hashes are stored."""
+
+    codes: list[str]
+
+
+class AccessPolicy(Resource):
+    require_second_factor: Demand = Field(description="Who must have a second factor. API tokens need none.")
+    etag: str = Field(description="Send as If-Match when updating.")
+
+
+class AccessPolicyUpdate(Body):
+    require_second_factor: Demand
 
 
 class Token(Resource):

@@ -23,15 +23,16 @@ class SessionsAndTokens:
     """The Authenticator of `thalweg.kernel.context`."""
 
     async def by_cookie(self, session: AsyncSession, cookie: str, csrf: str | None, safe: bool) -> Principal | None:
-        row = await repository.session_by_secret(session, secret_hash(cookie), now())
-        if row is None or not row.user.enabled:
+        found = await repository.session_by_secret(session, secret_hash(cookie), now())
+        if found is None:
             return None
+        row, confined = found
         if not safe and not hmac.compare_digest((csrf or "").encode(), row.csrf_token.encode()):
             raise Problem(
                 "csrf_token_invalid", "A change with a session's cookie needs its X-CSRF-Token header.",
                 "Read csrf_token from GET /api/v1/session and send it as X-CSRF-Token.",
             )  # fmt: skip
-        return Principal(row.user.id, row.user.name, Role(row.user.role), "session", row.id)
+        return Principal(row.user.id, row.user.name, Role(row.user.role), "session", row.id, confined)
 
     async def by_token(self, session: AsyncSession, token: str) -> Principal | None:
         at = now()
@@ -58,8 +59,8 @@ async def current_session(context: Context) -> Session:
         raise Problem("authentication_required", "The user was deleted.", "Log in as another user.")
     if context.principal.via == "session":
         row = await context.session.get_one(SessionRow, context.principal.credential_id)
-        return session_resource(row, user)
-    return Session(user=user_resource(user), csrf_token=None, expires_at=None)
+        return session_resource(row, user, context.principal.confined)
+    return Session(user=user_resource(user), csrf_token=None, expires_at=None, second_factor_missing=False)
 
 
 async def log_out(context: Context) -> None:
@@ -70,5 +71,7 @@ async def log_out(context: Context) -> None:
     record(context, "session_delete", ("user", context.principal.user_id, context.principal.name))
 
 
-def session_resource(row: SessionRow, user: UserRow) -> Session:
-    return Session(user=user_resource(user), csrf_token=row.csrf_token, expires_at=row.expires_at)
+def session_resource(row: SessionRow, user: UserRow, confined: bool) -> Session:
+    return Session(
+        user=user_resource(user), csrf_token=row.csrf_token, expires_at=row.expires_at, second_factor_missing=confined
+    )

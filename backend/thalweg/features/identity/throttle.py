@@ -17,12 +17,21 @@ ADDRESS = "address:"
 
 
 def login_keys(name: str, address: str | None) -> list[str]:
-    return [f"name:{name}", f"{ADDRESS}{address or 'unknown'}"]
+    return [f"name:{name}", address_key(address)]
+
+
+def address_key(address: str | None) -> str:
+    return f"{ADDRESS}{address or 'unknown'}"
 
 
 def password_keys(user_id: str) -> list[str]:
     """Of somebody who is logged in and must show the current password."""
     return [f"password:{user_id}"]
+
+
+def code_keys(user_id: str) -> list[str]:
+    """Apart from the password's: whoever knows it must not have the wrong codes forgotten by showing it again."""
+    return [f"code:{user_id}"]
 
 
 async def begin_attempt(session: AsyncSession, settings: Settings, keys: list[str]) -> None:

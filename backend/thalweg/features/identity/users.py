@@ -25,7 +25,7 @@ from thalweg.kernel.problems import Problem, name_taken, not_found
 def user_resource(row: UserRow) -> User:
     return User(
         id=row.id, name=row.name, role=UserRole(row.role), enabled=row.enabled, created_at=row.created_at,
-        updated_at=row.updated_at, etag=etag_of(row.version),
+        updated_at=row.updated_at, etag=etag_of(row.version), second_factor=row.second_factor_sealed is not None,
     )  # fmt: skip
 
 

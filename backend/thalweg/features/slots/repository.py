@@ -3,7 +3,7 @@
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from thalweg.db.models import DatabaseRow, SourceReadingRow, StreamRow
+from thalweg.db.models import DatabaseRow, StreamRow
 
 
 async def databases(session: AsyncSession) -> list[DatabaseRow]:
@@ -12,7 +12,3 @@ async def databases(session: AsyncSession) -> list[DatabaseRow]:
 
 async def streams(session: AsyncSession) -> list[StreamRow]:
     return list(await session.scalars(select(StreamRow).order_by(StreamRow.id)))
-
-
-async def lock_reading(session: AsyncSession, database_id: str) -> SourceReadingRow | None:
-    return await session.get(SourceReadingRow, database_id, with_for_update=True, populate_existing=True)

@@ -1,13 +1,12 @@
 """Whose each slot of a server is, and what becomes of it; the end of those that nobody owns."""
 
-from copy import deepcopy
 from datetime import datetime
 
 from psycopg import sql
 
 from thalweg.db.audit import record, snapshot
 from thalweg.db.models import DatabaseRow, SourceReadingRow
-from thalweg.db.readings import readings_of
+from thalweg.db.readings import forget_slot, lock_reading, readings_of
 from thalweg.features.slots import repository
 from thalweg.features.slots.schemas import ServerSlot, SlotDatabase, SlotOwner, SlotServer, SlotServers, SlotStream
 from thalweg.inspection.failure import ConnectionFailure
@@ -89,6 +88,8 @@ def why_no_forecast(reading: SourceReading, state: SlotState) -> str | None:
         return "It is lost: the server has removed WAL that it needs."
     if state.restart_lsn is None:
         return "It keeps no WAL yet."
+    if reading.keeps_up(state):
+        return "Its reader keeps up: what is kept is let go from time to time."
     if growth is None:
         return "It was not observed long enough to know whether it grows."
     if growth <= 0:
@@ -119,7 +120,7 @@ async def drop_slot(context: Context, database_id: str, name: str) -> None:
             "Delete the stream: its slot goes with it.",
         )  # fmt: skip
     target, what = target_of(row, context.resources), ("database", row.id, row.name)
-    kept = await repository.lock_reading(context.session, database_id)
+    kept = await lock_reading(context.session, database_id)
     before = _as_read(kept, name)
     # In the audit log before it is asked of the server; a refusal is written, too.
     record(context, "slots_drop", what, before=before, after={"slot": name})
@@ -134,19 +135,10 @@ async def drop_slot(context: Context, database_id: str, name: str) -> None:
         record(context, "slots_drop", what, after={"slot": name, "refused": "not_found"})
         await context.release()
         raise Problem("not_found", f"The server has no slot {name}.", "It may have been dropped meanwhile.")
-    await _forget(context, database_id, name)
+    await forget_slot(context.session, database_id, name)
 
 
 def _as_read(row: SourceReadingRow | None, name: str) -> dict[str, object]:
     reading = reading_of(row) if row is not None else None
     state = reading.state.slots.get(name) if reading is not None else None
     return {"slot": name} if reading is None or state is None else snapshot(slot_of(reading, state, now())) or {}
-
-
-async def _forget(context: Context, database_id: str, name: str) -> None:
-    """So that it is not shown until the server is read again."""
-    row = await repository.lock_reading(context.session, database_id)
-    if row is not None and row.document is not None:
-        document = deepcopy(row.document)
-        document["state"]["slots"].pop(name, None)
-        row.document = document

@@ -1,5 +1,6 @@
 """A destination's error queue, read and worked through the engine that applies there."""
 
+import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -8,9 +9,22 @@ from thalweg.db.audit import record
 from thalweg.db.models import DestinationRow, StreamRow
 from thalweg.engine_client.access import client_of, problem_of
 from thalweg.engine_client.client import EngineClient, EngineFailure
-from thalweg.features.streams.schemas import ParkedTransaction, ParkedTransactions
+from thalweg.engine_client.documents import ErrorExecution as EngineExecution
+from thalweg.engine_client.documents import ParkedContents as EngineContents
+from thalweg.engine_client.documents import ParkedError
+from thalweg.features.streams.error_queue_schemas import (
+    ErrorExecution,
+    ExecutionAccepted,
+    ExecutionState,
+    ParkedContents,
+    ParkedTransaction,
+    ParkedTransactions,
+)
 from thalweg.features.streams.service import existing_destination, existing_stream
 from thalweg.kernel.context import Context
+from thalweg.kernel.pagination import decode_cursor, encode_cursor
+
+AUDITED_CHARACTERS_MAX = 100_000
 
 
 async def engine_of(
@@ -29,37 +43,88 @@ def name_at_engine(row: StreamRow, one: DestinationRow) -> str | None:
     return one.id if row.fans_out and one.engine_id == row.capture_engine_id else None
 
 
-async def list_errors(context: Context, stream_id: str, destination_id: str) -> ParkedTransactions:
+async def list_errors(
+    context: Context, stream_id: str, destination_id: str, limit: int, cursor: str | None, roots_only: bool
+) -> ParkedTransactions:
+    after = 0 if cursor is None else int(decode_cursor(cursor, int)[0])
     _, client, name = await engine_of(context, stream_id, destination_id)
     try:
-        parked = await client.errors(stream_id, name)
+        parked = await client.errors(stream_id, name, after, limit, roots_only)
     except EngineFailure as failure:
         raise problem_of(failure) from failure
     return ParkedTransactions(
-        errors=[
-            ParkedTransaction(**{**error.model_dump(), "sqlstate": error.sqlstate or None}) for error in parked.errors
-        ]
+        errors=[shown(error) for error in parked.errors],
+        total=parked.total,
+        roots=parked.roots,
+        next_cursor=None if parked.next_after is None else encode_cursor(parked.next_after),
+        execution=parked.execution and _execution(parked.execution),
     )
 
 
-async def execute(context: Context, stream_id: str, destination_id: str, error_id: int) -> None:
+def _execution(execution: EngineExecution) -> ErrorExecution:
+    return ErrorExecution(
+        **execution.model_dump(exclude={"error"}), message=execution.error and execution.error.message
+    )
+
+
+def shown(error: ParkedError) -> ParkedTransaction:
+    return ParkedTransaction(**{**error.model_dump(), "sqlstate": error.sqlstate or None})
+
+
+async def show(context: Context, stream_id: str, destination_id: str, error_id: int) -> ParkedContents:
+    row, client, name = await engine_of(context, stream_id, destination_id)
+    facts = {"destination_id": destination_id, "error_id": error_id}
+    record(context, "stream_errors_get", ("stream", row.id, row.name), after=facts)
+    async with asked(context, row, "stream_errors_get", facts):
+        contents = await client.error_contents(stream_id, name, error_id)
+    return ParkedContents.model_validate(
+        {**contents.model_dump(mode="json", by_alias=True), "error": shown(contents.error)}
+    )
+
+
+async def execute(context: Context, stream_id: str, destination_id: str, error_id: int) -> ExecutionAccepted:
     row, client, name = await engine_of(context, stream_id, destination_id)
     facts = {"destination_id": destination_id, "error_id": error_id}
     record(context, "stream_errors_execute", ("stream", row.id, row.name), after=facts)
     async with asked(context, row, "stream_errors_execute", facts):
-        await client.execute_error(stream_id, name, error_id)
+        execution = await client.execute_error(stream_id, name, error_id)
+    return ExecutionAccepted(accepted=True, state=ExecutionState(execution.state))
 
 
 async def discard(context: Context, stream_id: str, destination_id: str, error_id: int, reason: str) -> None:
-    """What is discarded stays in the audit log, with the reason."""
+    """What is discarded stays in the audit log, with the reason and with the rows that it would have changed."""
     row, client, name = await engine_of(context, stream_id, destination_id)
     why = {"destination_id": destination_id, "reason": reason}
     async with asked(context, row, "stream_errors_delete", why):
-        parked = (await client.errors(stream_id, name)).errors
-    kept = next((one.model_dump(mode="json") for one in parked if one.id == error_id), {"id": error_id})
+        kept = await _kept(client, stream_id, name, error_id)
     record(context, "stream_errors_delete", ("stream", row.id, row.name), before=kept, after=why)
     async with asked(context, row, "stream_errors_delete", why):
         await client.delete_error(stream_id, name, error_id)
+
+
+async def _kept(client: EngineClient, stream_id: str, name: str | None, error_id: int) -> dict[str, Any]:
+    """Of a transaction that is there, but cannot be opened, why: it may be discarded all the same."""
+    try:
+        contents = await client.error_contents(stream_id, name, error_id)
+    except EngineFailure as failure:
+        if failure.code == "unknown_error_transaction" or not failure.reached:
+            raise
+        return {"id": error_id, "changes": [], "changes_unreadable": failure.message}
+    return bounded(contents)
+
+
+def bounded(contents: EngineContents) -> dict[str, Any]:
+    """As many changes as an entry of the audit log holds; `changes_total` says how many there were."""
+    changes: list[dict[str, Any]] = []
+    room = AUDITED_CHARACTERS_MAX
+    for change in contents.changes:
+        document = change.model_dump(mode="json", by_alias=True)
+        room -= len(json.dumps(document))
+        if room < 0:
+            break
+        changes.append(document)
+    head = contents.error.model_dump(mode="json")
+    return {**head, "changes_total": contents.changes_total, "changes": changes}
 
 
 @asynccontextmanager

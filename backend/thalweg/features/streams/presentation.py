@@ -164,6 +164,7 @@ def _destination_fields(row: StreamRow, one: DestinationRow, live: Live, at: dat
         "backlog": _backlog(row, one, live, at),
         "spilled": spilled_of(DestinationBacklog.model_validate(backlog)) if backlog else None,
         "error_queue_transactions": own.error_queue_transactions if own else None,
+        "parks_since": own.parks_since if own else None,
         "rows_copied": copied.rows_copied if copied else None,
         "rows_to_copy": copied.rows_estimated if copied else None,
         "actions": destination_actions(row, one, troubled=error is not None),
@@ -240,6 +241,7 @@ def _tables(row: StreamRow, observed: dict[str, Any]) -> list[StreamTable]:
                 schema_name=table["schema"], table=table["table"], state=counts["state"] if counts else "UNKNOWN",
                 trouble=counts.get("trouble") if counts else None,
                 **{name: counts[name] if counts else None for name in CHANGES},
+                **{name: counts.get(name) if counts else None for name in ("changes_per_second", "last_change")},
             )
         )  # fmt: skip
     return shown
@@ -252,6 +254,15 @@ def _sum_of(destinations: list[list[StreamTable]]) -> list[StreamTable]:
         counts = {name: [value for one in same if (value := getattr(one, name)) is not None] for name in CHANGES}
         least = min(same, key=lambda one: (one.trouble is None, STATES.index(one.state) if one.state in STATES else -1))
         update: dict[str, Any] = {name: sum(known) if known else None for name, known in counts.items()}
+        # All get the same changes: a sum would tell of more than the source makes.
+        update["changes_per_second"] = max(
+            (one.changes_per_second for one in same if one.changes_per_second is not None), default=None
+        )
+        update["last_change"] = min(
+            (one.last_change for one in same if one.last_change is not None),
+            key=lambda change: change.at_source,
+            default=None,
+        )
         summed.append(least.model_copy(update=update))
     return summed
 
@@ -271,6 +282,8 @@ def instantiation_of(document: dict[str, Any] | None) -> Instantiation | None:
         rows_estimated=sum(table.rows_estimated or 0 for table in tables),
         rows_copied=sum(table.rows_copied for table in tables),
         bytes_copied=sum(table.bytes_copied for table in tables),
+        indexes_total=sum(table.indexes_total for table in tables),
+        indexes_built=sum(table.indexes_built for table in tables),
         rows_per_second=sum(table.rows_per_second or 0 for table in running) if running else None,
         bytes_per_second=sum(table.bytes_per_second or 0 for table in running) if running else None,
         rows_seconds_left=_rows_seconds_left(left, running), tables=tables,
@@ -288,7 +301,7 @@ def _rows_seconds_left(left: list[TableProgress], running: list[TableProgress]) 
 
 
 def _has_rows(state: str) -> bool:
-    return state in ("COPIED", "REPLICATING")
+    return state in ("INDEXING", "COPIED", "REPLICATING")
 
 
 def _table_progress(table: dict[str, Any]) -> TableProgress:
@@ -298,7 +311,8 @@ def _table_progress(table: dict[str, Any]) -> TableProgress:
     return TableProgress(
         schema_name=table["schema"], table=table["table"], state=table["state"], rows_estimated=estimate,
         rows_copied=rows, bytes_copied=table["bytes_copied"], ranges_total=table["ranges_total"],
-        ranges_copied=table["ranges_copied"], seconds=seconds, rows_per_second=rate,
+        ranges_copied=table["ranges_copied"], indexes_total=table.get("indexes_total", 0),
+        indexes_built=table.get("indexes_built", 0), seconds=seconds, rows_per_second=rate,
         bytes_per_second=table["bytes_copied"] / seconds if rate else None,
         seconds_left=0.0 if _has_rows(table["state"]) else _left(estimate, rows, rate),
     )  # fmt: skip

@@ -7,13 +7,13 @@ from fastapi import APIRouter, Path, Query, Response
 from thalweg.db.operations import OperationAccepted
 from thalweg.features.streams import actions, destination_actions, error_queue, live, service, table_troubles
 from thalweg.features.streams.destination_lifecycle import DestinationAction
+from thalweg.features.streams.error_queue_schemas import ExecutionAccepted, ParkedContents, ParkedTransactions
 from thalweg.features.streams.lifecycle import Action
 from thalweg.features.streams.schemas import (
     Accepted,
     DestinationUpdate,
     Overview,
     OverviewRates,
-    ParkedTransactions,
     Stream,
     StreamParameterList,
     StreamSummary,
@@ -155,10 +155,16 @@ async def retry_destination(
     return await destination_actions.act(context, stream_id, destination_id, DestinationAction.RETRY, response)
 
 
+RootsOnly = Annotated[bool, Query(description="Leave out the transactions that wait behind another parked one.")]
+
+
 @router.get(f"{ONE}/errors", operation_id="stream_errors_list")
-async def list_errors(stream_id: IdPath, destination_id: DestinationPath, context: Viewer) -> ParkedTransactions:
-    """Transactions parked in the destination's error queue, read through the engine."""
-    return await error_queue.list_errors(context, stream_id, destination_id)
+async def list_errors(
+    stream_id: IdPath, destination_id: DestinationPath, context: Viewer, limit: Limit = LIMIT_DEFAULT,
+    cursor: Cursor = None, roots_only: RootsOnly = False,
+) -> ParkedTransactions:  # fmt: skip
+    """Transactions parked in the destination's error queue in the order of their parking, read through the engine."""
+    return await error_queue.list_errors(context, stream_id, destination_id, limit, cursor, roots_only)
 
 
 ErrorId = Annotated[int, Path(ge=1, le=2**62)]
@@ -174,13 +180,22 @@ Reason = Annotated[
 ]
 
 
+@router.get(f"{ONE}/errors/{{error_id}}", operation_id="stream_errors_get")
+async def get_error(
+    stream_id: IdPath, destination_id: DestinationPath, error_id: ErrorId, context: Operator
+) -> ParkedContents:
+    """What a parked transaction wanted, row by row, beside what the destination has now. Shows rows of the tables:
+    viewers may not, and the audit log keeps who has looked."""
+    return await error_queue.show(context, stream_id, destination_id, error_id)
+
+
 @router.post(f"{ONE}/errors/{{error_id}}/execute", status_code=202, operation_id="stream_errors_execute")
 async def execute_error(
     stream_id: IdPath, destination_id: DestinationPath, error_id: ErrorId, context: Operator
-) -> Accepted:
-    """Apply a parked transaction again, with its dependants in order."""
-    await error_queue.execute(context, stream_id, destination_id, error_id)
-    return Accepted(accepted=True)
+) -> ExecutionAccepted:
+    """Apply a parked transaction again, with its dependants in order. Where that takes longer than a few seconds it
+    goes on after the answer, and the list of the queue tells how far it is."""
+    return await error_queue.execute(context, stream_id, destination_id, error_id)
 
 
 @router.delete(f"{ONE}/errors/{{error_id}}", status_code=204, operation_id="stream_errors_delete")

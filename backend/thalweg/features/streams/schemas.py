@@ -169,6 +169,7 @@ class Positions(Resource):
 class TableState(StrEnum):
     WAITING = "WAITING"
     COPYING = "COPYING"
+    INDEXING = "INDEXING"
     COPIED = "COPIED"
     REPLICATING = "REPLICATING"
     STOPPED = "STOPPED"
@@ -225,7 +226,9 @@ class TableProgress(Resource):
     bytes_copied: int
     ranges_total: int | None
     ranges_copied: int | None
-    seconds: float | None
+    indexes_total: int = Field(description="Keys, constraints, indexes and foreign keys that the engine makes.")
+    indexes_built: int = Field(description="Of those; one that is left out with a warning counts.")
+    seconds: float | None = Field(description="Spent on its rows.")
     rows_per_second: float | None = Field(description="Null until something has been copied.")
     bytes_per_second: float | None
     seconds_left: float | None = Field(description="Of its rows. Null while it cannot be told.")
@@ -244,6 +247,8 @@ class Instantiation(Resource):
     rows_estimated: int | None
     rows_copied: int
     bytes_copied: int
+    indexes_total: int = Field(description="Of all tables.")
+    indexes_built: int
     rows_per_second: float | None = Field(description="Of the tables that are being copied now; null when none is.")
     bytes_per_second: float | None
     rows_seconds_left: float | None = Field(
@@ -251,6 +256,11 @@ class Instantiation(Resource):
         "has no forecast."
     )
     tables: list[TableProgress]
+
+
+class LastChange(Resource):
+    at_source: datetime = Field(description="When it was committed there, by the source's clock.")
+    at_destination: datetime = Field(description="When it was committed there, by the engine's clock.")
 
 
 class StreamTable(Resource):
@@ -262,6 +272,12 @@ class StreamTable(Resource):
     updates: int | None
     deletes: int | None
     truncates: int | None
+    changes_per_second: float | None = Field(
+        description="Over the last half minute; null until that is known. Of several destinations: at the fastest."
+    )
+    last_change: LastChange | None = Field(
+        description="Since its apply started; null when there was none. Of several destinations: at the slowest."
+    )
 
 
 class DatabaseRef(Resource):
@@ -316,6 +332,10 @@ class DestinationSummary(Resource):
     backlog: Backlog
     spilled: SpilledBacklog | None = Field(description="Null when the stream has no list, and so no backlogs.")
     error_queue_transactions: int | None
+    parks_since: datetime | None = Field(
+        default=None,
+        description="Since when it has applied nothing and parked every transaction that came. Null: it does not.",
+    )
     rows_copied: int | None = Field(description="Of the initial copy. Null when there was none.")
     rows_to_copy: int | None
     actions: list[str] = Field(
@@ -398,22 +418,6 @@ class StreamRates(Resource):
 class OverviewRates(Resource):
     streams: list[StreamRates]
     live: bool = Field(description="False: Redis cannot be reached, rates are missing.")
-
-
-class ParkedTransaction(Resource):
-    id: int
-    commit_lsn: str
-    xid: int
-    lcrs: int
-    tables: list[str]
-    code: str
-    message: str
-    sqlstate: str | None
-    parked_at: datetime
-
-
-class ParkedTransactions(Resource):
-    errors: list[ParkedTransaction]
 
 
 class Accepted(Resource):

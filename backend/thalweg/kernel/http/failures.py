@@ -96,7 +96,8 @@ async def on_secret_key(request: Request, error: Exception) -> JSONResponse:
         request,
         Problem(
             "secret_key_mismatch", str(error),
-            "Put the right key back (THALWEG_SECRET_KEY_FILE), or enter the database's password again.",
+            "Put the right key back (THALWEG_SECRET_KEY_FILE). Without it, enter databases' passwords again, and reset "
+            "users' second factors: thalweg-admin reset-second-factor NAME.",
         ),
     )  # fmt: skip
 

@@ -110,13 +110,21 @@ def _stream(
         behind_bytes=sample.backlog.bytes if sample else None, latency_seconds=p99 / 1000 if p99 is not None else None,
         parked=sample.error_queue_transactions if sample else None,
         spills=_spills(row, sample, settings), slot=seen.slot(row.id, at),
-        branches=_branches(row, observed), troubles=_troubles(observed),
+        branches=_branches(row, observed, sample), troubles=_troubles(observed),
     )  # fmt: skip
 
 
-def _branches(row: StreamRow, observed: dict[str, Any]) -> tuple[Branch, ...]:
+def _branches(row: StreamRow, observed: dict[str, Any], sample: Sample | None) -> tuple[Branch, ...]:
+    parking = {one.destination_id for one in (sample.destinations if sample else []) if one.parks_since}
+    names = {one.id: one.database.name for one in row.destinations}
     return tuple(
-        Branch(one["id"], one["status"], one["error"]["message"] if one["error"] else None)
+        Branch(
+            one["id"],
+            names.get(one["id"], one["id"]),
+            one["status"],
+            one["error"]["message"] if one["error"] else None,
+            applies=one["status"] == "ENABLED" and not one["error"] and one["id"] not in parking,
+        )
         for one in (observed.get("destinations") or [] if row.fans_out else [])
     )
 

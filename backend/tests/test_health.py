@@ -1,0 +1,90 @@
+"""Health as a sentence: the worst first, how many more there are, and "goes on" only of what applies."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.test_last_latency import AT, sample_at
+from tests.test_units import facts
+from thalweg.live.health import health_of
+from thalweg.live.rates import UNKNOWN
+from thalweg.live.schemas import HealthLevel, Sample
+from thalweg.workers.parking import Parking
+
+NAMES = {"a": "Warehouse", "b": "Reports", "c": "Archive"}
+LOST = {"title": "The connection broke", "message": "no answer"}
+GONE = {"title": "A table was replaced", "message": "public.t is another table now"}
+RENAMED = {"kind": "RENAMED", "reason": "public.u is called v.", "cure": "Follow the rename."}
+REPLACED = {"kind": "REPLACED", "reason": "public.t was replaced.", "cure": "Copy it again."}
+
+
+def branch(name: str, status: str = "ENABLED", error: Any = None, *troubles: dict[str, Any]) -> dict[str, Any]:
+    tables = [{"schema": "public", "table": str(number), "trouble": one} for number, one in enumerate(troubles)]
+    return {"id": name, "status": status, "error": error, "tables": tables, "backlog": None}
+
+
+def told(*branches: dict[str, Any], sample: Sample | None = None) -> tuple[str, str]:
+    observed = {"error": None, "instantiation": None, "destinations": list(branches)}
+    known = facts(observed=observed, destination_names=NAMES, sample=sample, observed_at=AT)
+    health = health_of(known, AT)
+    return health.level, health.reason
+
+
+STOPPED, RETRIED = branch("a", "ABORTED", GONE), branch("b", "ENABLED", LOST)
+STOPS = "A table was replaced: public.t is another table now"
+
+
+@pytest.mark.parametrize(
+    ("branches", "reason"),
+    [
+        ([STOPPED, branch("b")], f"Warehouse has stopped, Reports goes on. {STOPS}"),
+        ([STOPPED, branch("b"), branch("c")], f"Warehouse has stopped, the others go on. {STOPS}"),
+        ([STOPPED, branch("b", "ABORTED", GONE)], f"Warehouse and Reports have stopped. {STOPS}"),
+        ([STOPPED, branch("b", "DISABLED")], f"Warehouse has stopped. {STOPS}"),
+        ([STOPPED, RETRIED], f"Warehouse has stopped. {STOPS} And 1 more."),
+        ([branch("a"), RETRIED], "The engine tries Reports again, Warehouse goes on. The connection broke: no answer"),
+        (
+            [branch("a", "ENABLED", None, REPLACED, RENAMED), RETRIED],
+            "public.t was replaced. Copy it again. And 2 more.",
+        ),
+        ([branch("a", "ABORTED", GONE, REPLACED), branch("b")], f"Warehouse has stopped, Reports goes on. {STOPS}"),
+    ],
+)
+def test_what_has_stopped_and_what_goes_on(branches: list[dict[str, Any]], reason: str) -> None:
+    assert told(*branches)[1] == reason
+
+
+def parked(seconds: int, count: int, rate: float = 0.0) -> Sample:
+    sample = sample_at(AT + timedelta(seconds=seconds), UNKNOWN)
+    share = {"error_queue_transactions": count, "lcrs_per_second": rate}
+    destinations = [one.model_copy(update=share) for one in sample.destinations]
+    return sample.model_copy(update={"destinations": destinations, **share})
+
+
+def since(parking: Parking, *samples: Sample) -> Any:
+    return [parking.told(sample) for sample in samples][-1].destinations[0].parks_since
+
+
+def test_parking_everything_begins_with_growth_and_ends_with_anything_applied() -> None:
+    parking = Parking()
+    assert since(parking, parked(0, 0), parked(1, 1), parked(2, 2)) is None
+    assert since(parking, parked(3, 5)) == AT + timedelta(seconds=1)
+    assert since(parking, parked(4, 5)) == AT + timedelta(seconds=1)  # The source writes nothing.
+    assert since(parking, parked(5, 6, rate=3.0)) is None
+    assert since(parking, parked(6, 7), parked(7, 8), parked(8, 9)) == AT + timedelta(seconds=6)
+    assert since(parking, parked(9, 0)) is None
+
+
+def test_a_destination_that_parks_everything_has_failed_and_does_not_go_on() -> None:
+    sample = parked(0, 14047)
+    one = sample.destinations[0].model_copy(update={"parks_since": AT - timedelta(seconds=300)})
+    sample = sample.model_copy(update={"destinations": [one]})
+    assert told(branch("a"), sample=sample) == (
+        HealthLevel.ERROR,
+        "Warehouse has parked everything for 5 min and applies nothing: 14\u202f047 transactions are parked in its "
+        "error queue.",
+    )
+    level, reason = told(branch("a"), RETRIED, sample=sample)
+    assert (level, reason.endswith(" And 1 more.")) == (HealthLevel.ERROR, True)
+    assert "goes on" not in told(branch("a"), branch("b", "ABORTED", GONE), sample=sample)[1]

@@ -1,0 +1,116 @@
+"""What `make up` makes of settings.env, and of services that run already: the shell functions of scripts/."""
+
+import http.server
+import os
+import ssl
+import subprocess
+import threading
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from tests.support.real_engine import make_certificate
+
+ROOT = Path(__file__).resolve().parents[2]
+# As scripts/up.sh begins; every service is the caller's, and all lies in the test's own folder.
+PRELUDE = f"""
+set -euo pipefail
+source {ROOT}/scripts/settings.sh
+for part in steps secrets users clusters daemons services; do source {ROOT}/scripts/lib/$part.sh; done
+service_user() {{ id -un; }}
+services_directory() {{ echo "$THALWEG_HOME"; }}
+code_directory() {{ echo "$THALWEG_ROOT"; }}
+"""
+
+
+def run(home: Path, script: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("THALWEG_")}
+    return subprocess.run(
+        ["bash", "-c", PRELUDE + script], env={**kept, "THALWEG_HOME": str(home), **environment},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def exported(output: str) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in output.splitlines() if line.startswith("THALWEG_"))
+
+
+def test_settings_of_the_file_reach_the_services(tmp_path: Path) -> None:
+    certificate, key = make_certificate(tmp_path)
+    (tmp_path / "settings.env").write_text(
+        f"# ours\n\nTHALWEG_TLS_CERTIFICATE_FILE={certificate}\nTHALWEG_TLS_KEY_FILE={key}\n"
+        f"THALWEG_ENGINE_CA_FILE={certificate}\nTHALWEG_ALERTS_KEPT_DAYS=7\nTHALWEG_PUBLIC_URL=https://a=b"
+    )
+    for service in ("api", "collector"):
+        done = run(tmp_path, f"control_plane_environment {service}; env", THALWEG_ALERTS_KEPT_DAYS="8")
+        found = exported(done.stdout)
+        assert found["THALWEG_API_URL"].startswith("https://"), done.stderr
+        assert found["THALWEG_ALERTS_KEPT_DAYS"] == "8", "the environment wins"
+        assert found["THALWEG_PUBLIC_URL"] == "https://a=b", "a last line needs no line end"
+        for name, file in (("TLS_KEY_FILE", key), ("ENGINE_CA_FILE", certificate)):
+            handed = Path(found[f"THALWEG_{name}"])
+            assert handed.read_bytes() == file.read_bytes()
+            assert handed.stat().st_mode & 0o077 == 0 or handed == file
+    assert exported(run(tmp_path, "env").stdout)["THALWEG_ALERTS_KEPT_DAYS"] == "7", "and so those of the engine"
+
+
+def test_a_line_that_is_no_setting_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "settings.env").write_text("export THALWEG_PUBLIC_URL=https://a.example\n")
+    done = run(tmp_path, "echo went on")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "THALWEG_NAME=value" in done.stderr
+
+
+def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
+    (tmp_path / "settings.env").write_text("THALWEG_ENGINE_CA_FILE=/nowhere/ca.pem\n")
+    done = run(tmp_path, "step 'start collector' 'read the log' control_plane_environment collector")
+    assert done.returncode == 1
+    assert "cure: correct THALWEG_ENGINE_CA_FILE in" in done.stdout.rpartition("──")[2]
+
+
+@pytest.fixture
+def https_port(tmp_path: Path) -> Generator[int, None, None]:
+    """Somebody who answers by https."""
+    certificate, key = make_certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    (tmp_path / "healthz").touch()
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *arguments: object) -> None:
+            super().__init__(*arguments, directory=str(tmp_path))  # type: ignore[arg-type]
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield server.server_address[1]
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_an_api_with_another_scheme_is_not_a_taken_port(tmp_path: Path, https_port: int) -> None:
+    script = "daemon_pid() { echo $$; }; step 'start api' 'port must be free' start_api"
+    done = run(tmp_path, script, THALWEG_API_PORT=str(https_port))
+    assert done.returncode == 1, done.stdout
+    assert "THALWEG_TLS_CERTIFICATE_FILE" in done.stdout.rpartition("── cure:")[2]
+    assert "port must be free" not in done.stdout
+
+
+def test_what_runs_older_code_or_settings_is_stopped(tmp_path: Path) -> None:
+    started = """
+    trap 'stop_daemon api 5; stop_daemon collector 5' EXIT
+    for name in api collector; do
+      start_daemon "$name" sleep 600
+      service_version "$name" >"$THALWEG_RUN/$name.version"
+    done
+    """
+    assert run(tmp_path, started + "stop_older; daemon_pid api; daemon_pid collector").stdout.startswith("note: none\n")
+    code = run(
+        tmp_path, started + "echo older >$THALWEG_RUN/api.version; stop_older; daemon_pid collector; daemon_pid api"
+    )
+    assert (code.stdout.splitlines()[0], code.returncode) == ("note: api", 1), code.stderr
+    settings = run(tmp_path, started + "echo THALWEG_LOG_LEVEL=debug >$THALWEG_HOME/settings.env; stop_older")
+    assert settings.stdout.startswith("note: collector api\n"), settings.stderr

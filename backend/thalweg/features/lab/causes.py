@@ -1,0 +1,94 @@
+"""What makes the demo's stream slow: real SQL at its destination, and what takes it back.
+
+Every statement may be executed twice: who carries them out may be interrupted at any time, and begins again.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+SECONDS = 600
+"""No action of the lab lasts longer: then it ends by itself."""
+
+
+class CauseName(StrEnum):
+    TRIGGER = "trigger"
+    INDEX = "index"
+    LOCK = "lock"
+
+
+@dataclass(frozen=True)
+class Cause:
+    """`begin` and `end` are executed one by one, each in a transaction of its own."""
+
+    title: str
+    told: str
+    tables: tuple[str, ...]
+    """Of the stream, in the schema public: without them there is nothing to slow down."""
+    begin: tuple[str, ...]
+    end: tuple[str, ...]
+    there: str
+    """A query of one boolean: whether it still slows the stream."""
+    seconds: int = SECONDS
+    """After so long it ends by itself."""
+    in_session: bool = False
+    """It lasts as long as the session that has executed `begin`: `end` is what happens to that session."""
+
+
+END_SLEEP = """DO $$ BEGIN
+  IF to_regclass('lab.slow') IS NOT NULL THEN DELETE FROM lab.slow; END IF;
+END $$;"""
+
+CAUSES = {
+    CauseName.TRIGGER: Cause(
+        "Slow trigger",
+        "A trigger at the destination takes 50 ms for each account that is changed, as one that asks another service "
+        "would.",
+        ("pgbench_accounts",),
+        begin=(
+            END_SLEEP,
+            "DROP SCHEMA IF EXISTS lab CASCADE;",
+            "CREATE SCHEMA lab;",
+            f"CREATE TABLE lab.slow AS SELECT now() + interval '{SECONDS} seconds' AS until;",
+            """CREATE FUNCTION lab.check_account() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  PERFORM pg_sleep(0.05) FROM lab.slow WHERE until > clock_timestamp();
+  RETURN NULL;
+END $$;""",
+            "CREATE TRIGGER lab_check_account AFTER UPDATE ON pgbench_accounts\n"
+            "  FOR EACH ROW EXECUTE FUNCTION lab.check_account();",
+            "ALTER TABLE pgbench_accounts ENABLE ALWAYS TRIGGER lab_check_account;",
+        ),
+        # What is being applied holds a lock that DROP waits for: without the row, the trigger lets it go on at once.
+        end=(END_SLEEP, "DROP SCHEMA IF EXISTS lab CASCADE;"),
+        there="""SELECT EXISTS (SELECT FROM pg_trigger
+ WHERE tgrelid = to_regclass('pgbench_accounts') AND tgname = 'lab_check_account' AND tgenabled IN ('A', 'R')
+) AS there""",
+    ),
+    CauseName.INDEX: Cause(
+        "Missing index",
+        "The index that finds an article's row is dropped at the destination: each update reads the whole table.",
+        ("stock",),
+        # The second is what the advisor's cure has made, if it was tried before.
+        begin=("DROP INDEX IF EXISTS stock_by_article, stock_thalweg_key;", "ANALYZE stock;"),
+        end=("CREATE INDEX IF NOT EXISTS stock_by_article ON stock (article);",),
+        # The index comes back once what is being applied has ended: a backlog of ten minutes would take as long again.
+        seconds=180,
+        there="""SELECT NOT EXISTS (SELECT FROM pg_index
+ WHERE indrelid = to_regclass('stock') AND indisvalid) AS there""",
+    ),
+    CauseName.LOCK: Cause(
+        "Lock",
+        "A session at the destination locks the branches' rows and does not commit, as a report that somebody has left "
+        "open.",
+        ("pgbench_branches",),
+        begin=(
+            "SET application_name = 'lab: report left open';",
+            # The server ends the session where nobody else does.
+            f"SET idle_in_transaction_session_timeout = '{SECONDS}s';",
+            "BEGIN;",
+            "SELECT FROM pgbench_branches FOR UPDATE;",
+        ),
+        end=("ROLLBACK;",),
+        there="SELECT true AS there",
+        in_session=True,
+    ),
+}  # fmt: skip

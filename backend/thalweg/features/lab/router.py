@@ -1,0 +1,40 @@
+"""The lab over HTTP: the demo's load, and what makes its stream slow."""
+
+from fastapi import APIRouter
+
+from thalweg.features.lab import service
+from thalweg.features.lab.causes import CauseName
+from thalweg.features.lab.schemas import Lab, LabLoadUpdate
+from thalweg.kernel.context import Operator, TransactionalRoute, Viewer
+
+router = APIRouter(route_class=TransactionalRoute, tags=["lab"])
+
+
+@router.get("/lab", operation_id="lab_get")
+async def get_lab(context: Viewer) -> Lab:
+    """What the lab may do to the demo, and what it does now. Without a demo `available` is false."""
+    return await service.get_lab(context)
+
+
+@router.put("/lab/load", operation_id="lab_load_change")
+async def change_load(body: LabLoadUpdate, context: Operator) -> Lab:
+    """Let the demo's load make so many transactions a second, for ten minutes at most. It follows within 5 s."""
+    return await service.change_load(context, body)
+
+
+@router.post("/lab/causes/{cause}:start", operation_id="lab_causes_start")
+async def start_cause(cause: CauseName, context: Operator) -> Lab:
+    """Make the demo's stream slow, for ten minutes at most. Another cause that is on ends."""
+    return await service.start_cause(context, cause)
+
+
+@router.post("/lab/causes/{cause}:stop", operation_id="lab_causes_stop")
+async def stop_cause(cause: CauseName, context: Operator) -> Lab:
+    """Take it back. One that is not on stays so."""
+    return await service.stop_cause(context, cause)
+
+
+@router.post("/lab:reset", operation_id="lab_reset")
+async def reset(context: Operator) -> Lab:
+    """Back to normal: end every cause, and let the load be the usual one."""
+    return await service.reset(context)

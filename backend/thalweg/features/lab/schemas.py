@@ -1,0 +1,67 @@
+"""The lab as the API shows it."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field, StrictInt
+
+from thalweg.features.lab.causes import CauseName
+from thalweg.kernel.models import Body, Resource
+
+RATE_MAX = 2000
+
+
+class LabState(StrEnum):
+    """STARTING and ENDING: the collector is at it. GONE: it was cured at the database, and is not ended yet."""
+
+    OFF = "off"
+    STARTING = "starting"
+    ON = "on"
+    GONE = "gone"
+    ENDING = "ending"
+
+
+class LabAction(Resource):
+    state: LabState
+    begun_by: str | None = Field(description="Null while it is off.")
+    in_effect_at: datetime | None
+    until: datetime | None = Field(description="When it ends by itself. Null while it is off.")
+    failure: str | None = Field(description="Why the last try to begin or to end it failed; it is tried again.")
+
+
+class LabLoad(LabAction):
+    rate: int = Field(description="What is wanted, in transactions a second. The machine may manage fewer.")
+    usual_rate: int = Field(description="What it goes back to.")
+    rate_max: int
+
+
+class LabCause(LabAction):
+    name: CauseName
+    title: str
+    told: str = Field(description="What it does, in a sentence.")
+    sql: str = Field(description="What is executed at the destination to begin it.")
+    end_sql: str = Field(description="What is executed there to end it.")
+    refused: str | None = Field(description="Why it cannot be begun now. Null where it can.")
+
+
+class LabStream(Resource):
+    id: str
+    name: str
+    source: str = Field(description="The database's name.")
+    destination: str
+
+
+class Lab(Resource):
+    """The demo's load, and what may make its stream slow."""
+
+    available: bool
+    why: str | None = Field(description="Why it is not available. Null where it is.")
+    cure: str | None
+    stream: LabStream | None
+    load: LabLoad | None
+    causes: list[LabCause] = Field(description="Empty where it is not available. No more than one is on.")
+
+
+class LabLoadUpdate(Body):
+    rate: Annotated[StrictInt, Field(ge=0, le=RATE_MAX, description="Transactions a second.")]

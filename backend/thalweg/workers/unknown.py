@@ -1,0 +1,23 @@
+"""Streams that an engine runs and the store does not know: the store came back from a backup older than they."""
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from thalweg.db.models import EngineRow
+from thalweg.engine_client.documents import StreamStatus
+from thalweg.workers import repository
+
+
+async def note_unknown(session: AsyncSession, engine: EngineRow, streams: list[StreamStatus], known: set[str]) -> None:
+    """They go on as they are until an admin has them dropped; the engine is told of both by name."""
+    abandoned = {row.id for row in await repository.abandoned_streams(session, engine.id)}
+    unknown = [
+        {"id": one.id, "status": one.status, "phase": one.phase}
+        for one in streams
+        if one.status != "DROPPED" and one.id not in known | abandoned
+    ]
+    ids = [one["id"] for one in unknown]
+    if ids != [one["id"] for one in engine.unknown_streams]:
+        engine.desired_revision += 1
+        engine.streams_to_drop = [name for name in engine.streams_to_drop if name in ids]
+    if unknown != engine.unknown_streams:
+        engine.unknown_streams = unknown
