@@ -41,9 +41,12 @@ export const runQuery = (id: number) =>
     retry: false,
   });
 
-/** The last seconds of live samples, or what was recorded between two times: nothing is written down. */
+/**
+ * The last seconds of live samples, or what was recorded between two times: nothing is written down. With `facts` the
+ * databases are asked, too: an operator's.
+ */
 export type AnalysisScope = { stream_id: string } & (
-  | { window_seconds: number }
+  | { window_seconds: number; facts?: boolean }
   | { begin_at: string; end_at: string }
 );
 

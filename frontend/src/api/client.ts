@@ -5,6 +5,7 @@ import { ProblemError, problemFromResponse, unreachableProblem } from "./problem
 
 let csrfToken: string | null = null;
 let onUnauthenticated: () => void = () => {};
+let onSecondFactorDemanded: () => void = () => {};
 
 /** The session's token, sent with every change. The session cookie itself is HttpOnly. */
 export function setCsrfToken(token: string | null): void {
@@ -16,13 +17,18 @@ export function setUnauthenticatedHandler(handler: () => void): void {
   onUnauthenticated = handler;
 }
 
+/** Called when a request finds that the user must set up a second factor first. */
+export function setSecondFactorDemandedHandler(handler: () => void): void {
+  onSecondFactorDemanded = handler;
+}
+
 const session: Middleware = {
   onRequest({ request }) {
     if (csrfToken && request.method !== "GET") request.headers.set("X-CSRF-Token", csrfToken);
     return request;
   },
   onResponse({ response, schemaPath }) {
-    if (response.status === 401 && schemaPath !== "/api/v1/session") onUnauthenticated();
+    if (response.status === 401 && !schemaPath.startsWith("/api/v1/session")) onUnauthenticated();
     return response;
   },
 };
@@ -53,10 +59,9 @@ export async function unwrap<Data>(call: Promise<Answer<Data>>): Promise<Data> {
   const { data, error, response } = answer;
   if (!response.ok) {
     const path = response.url ? new URL(response.url).pathname : "";
-    throw new ProblemError(
-      problemFromResponse(response.status, error, path),
-      response.headers.get("X-Request-ID"),
-    );
+    const problem = problemFromResponse(response.status, error, path);
+    if (problem.code === "second_factor_demanded") onSecondFactorDemanded();
+    throw new ProblemError(problem, response.headers.get("X-Request-ID"));
   }
   return data as Data;
 }

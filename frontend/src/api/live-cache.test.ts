@@ -36,7 +36,7 @@ describe("takeEvent", () => {
   it("brings a sample's numbers to the overview and the stream's page", () => {
     const data = sample(at(9), {
       lcrs_per_second: 500,
-      latency: { p50_ms: 2, p99_ms: 9, transactions: 50 },
+      latency: { p50_ms: 2, p99_ms: 9, transactions: 50, last: null },
       backlog: backlog({ bytes: 10, seconds: 0 }),
     });
     takeEvent(cache, { name: "stream.sample", data });

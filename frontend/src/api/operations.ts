@@ -81,6 +81,20 @@ export function useDeleteEngine() {
   });
 }
 
+export function useDropUnknownStream() {
+  const cache = useQueryClient();
+  return useMutation({
+    mutationFn: ({ id, streamId }: { id: string; streamId: string }) =>
+      unwrap(
+        client.POST("/api/v1/engines/{engine_id}:drop-stream", {
+          params: { path: { engine_id: id } },
+          body: { stream_id: streamId },
+        }),
+      ),
+    onSettled: () => cache.invalidateQueries({ queryKey: keys.engines }),
+  });
+}
+
 export function useUpdateEngine() {
   const cache = useQueryClient();
   return useMutation({

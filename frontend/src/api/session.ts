@@ -23,15 +23,30 @@ export const sessionQuery = queryOptions({
   retry: false,
 });
 
-export function useLogin() {
+function useLoggedIn() {
   const cache = useQueryClient();
+  return (session: Session) => {
+    setCsrfToken(session.csrf_token);
+    cache.setQueryData(keys.session, session);
+  };
+}
+
+/** Fails with the problem second_factor_required where a code is wanted: see useVerifyCode. */
+export function useLogin() {
+  const onSuccess = useLoggedIn();
   return useMutation({
     mutationFn: (body: { name: string; password: string }) =>
       unwrap(client.POST("/api/v1/session", { body })),
-    onSuccess: (session) => {
-      setCsrfToken(session.csrf_token);
-      cache.setQueryData(keys.session, session);
-    },
+    onSuccess,
+  });
+}
+
+/** The login's second step. The cookie of the first one goes with it. */
+export function useVerifyCode() {
+  const onSuccess = useLoggedIn();
+  return useMutation({
+    mutationFn: (code: string) => unwrap(client.POST("/api/v1/session:verify-code", { body: { code } })),
+    onSuccess,
   });
 }
 

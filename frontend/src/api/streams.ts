@@ -1,4 +1,10 @@
-import { keepPreviousData, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
+import {
+  infiniteQueryOptions,
+  keepPreviousData,
+  queryOptions,
+  useMutation,
+  useQueryClient,
+} from "@tanstack/react-query";
 import { client, idempotencyKey, unwrap } from "./client";
 import { keys } from "./keys";
 import type { Rates } from "./live-cache";
@@ -60,17 +66,43 @@ export const samplesQuery = (id: string, minutes: number) =>
     staleTime: Number.POSITIVE_INFINITY,
   });
 
-export const parkedQuery = (id: string, destinationId: string) =>
-  queryOptions({
-    queryKey: keys.parked(id, destinationId),
-    queryFn: ({ signal }) =>
+const PARKED = "/api/v1/streams/{stream_id}/destinations/{destination_id}/errors" as const;
+
+/** A part at a time. While an execution runs its progress is read more often. */
+export const parkedQuery = (id: string, destinationId: string, rootsOnly: boolean) =>
+  infiniteQueryOptions({
+    queryKey: [...keys.parked(id, destinationId), rootsOnly],
+    queryFn: ({ pageParam, signal }) =>
       unwrap(
-        client.GET("/api/v1/streams/{stream_id}/destinations/{destination_id}/errors", {
-          params: { path: { stream_id: id, destination_id: destinationId } },
+        client.GET(PARKED, {
+          params: {
+            path: { stream_id: id, destination_id: destinationId },
+            query: { limit: 50, cursor: pageParam, roots_only: rootsOnly },
+          },
           signal,
         }),
       ),
-    refetchInterval: 10_000,
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => page.next_cursor ?? undefined,
+    placeholderData: keepPreviousData,
+    refetchInterval: ({ state }) => (state.data?.pages[0]?.execution?.state === "RUNNING" ? 2000 : 10_000),
+    retry: false,
+  });
+
+/** Read when somebody opens it, and not again by itself: each reading stands in the audit log. */
+export const parkedContentsQuery = (id: string, destinationId: string, errorId: number) =>
+  queryOptions({
+    queryKey: keys.parkedContents(id, destinationId, errorId),
+    queryFn: ({ signal }) =>
+      unwrap(
+        client.GET(`${PARKED}/{error_id}`, {
+          params: { path: { stream_id: id, destination_id: destinationId, error_id: errorId } },
+          signal,
+        }),
+      ),
+    staleTime: 0,
+    gcTime: 0,
+    refetchOnWindowFocus: false,
     retry: false,
   });
 

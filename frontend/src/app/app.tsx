@@ -2,7 +2,7 @@ import { MantineProvider } from "@mantine/core";
 import { Notifications } from "@mantine/notifications";
 import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
-import { setUnauthenticatedHandler } from "@/api/client";
+import { setSecondFactorDemandedHandler, setUnauthenticatedHandler } from "@/api/client";
 import { keys } from "@/api/keys";
 import { createQueryClient } from "./query-client";
 import { createAppRouter } from "./router";
@@ -13,6 +13,8 @@ const router = createAppRouter(queryClient);
 
 // When a request finds the session over, the guard of the shell sees it in the cache and shows the login.
 setUnauthenticatedHandler(() => queryClient.setQueryData(keys.session, null));
+// Likewise when one finds that a second factor is demanded meanwhile.
+setSecondFactorDemandedHandler(() => void queryClient.invalidateQueries({ queryKey: keys.session }));
 
 export function App() {
   return (

@@ -4,6 +4,7 @@ import {
   IconBell,
   IconCpu,
   IconDatabase,
+  IconFlask2,
   IconHistory,
   IconLayoutDashboard,
   IconListCheck,
@@ -11,12 +12,17 @@ import {
   IconSettings,
   IconStethoscope,
 } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
 import { Link, useLocation } from "@tanstack/react-router";
+import { labQuery } from "@/api/lab";
+import { sessionQuery } from "@/api/session";
+import { covers } from "@/lib/session-role";
 
 const entries = [
   { to: "/", label: "Overview", icon: IconLayoutDashboard, under: ["/streams"] },
   { to: "/topology", label: "Topology", icon: IconAffiliate, under: [] },
   { to: "/advisor", label: "Advisor", icon: IconStethoscope, under: [] },
+  { to: "/lab", label: "Lab", icon: IconFlask2, under: [] },
   { to: "/alerts", label: "Alerts", icon: IconBell, under: [] },
   { to: "/databases", label: "Databases", icon: IconDatabase, under: [] },
   { to: "/slots", label: "Slots", icon: IconPlugConnected, under: [] },
@@ -29,36 +35,41 @@ const entries = [
 /** `onChosen` closes the drawer that holds it, where there is one. */
 export function Navigation({ onChosen }: { onChosen?: () => void }) {
   const tall = onChosen !== undefined;
+  // The lab only where there is a demo to try things on.
+  const hasLab = useQuery(labQuery).data?.available === true;
+  const readsAudit = covers(useQuery(sessionQuery).data?.user.role, "admin");
   const path = useLocation({ select: (location) => location.pathname });
   return (
     <Stack component="nav" aria-label="Main" gap={2} p={8}>
-      {entries.map(({ to, label, icon: Icon, under }) => {
-        const active =
-          to === "/"
-            ? path === "/" || under.some((prefix) => path.startsWith(prefix))
-            : path === to || path.startsWith(`${to}/`);
-        return (
-          <NavLink
-            key={to}
-            component={Link}
-            to={to}
-            label={label}
-            active={active}
-            onClick={onChosen}
-            aria-current={active ? "page" : undefined}
-            leftSection={<Icon size={17} stroke={1.7} aria-hidden />}
-            styles={{
-              root: {
-                borderRadius: 5,
-                padding: tall ? "12px 12px" : "6px 10px",
-                background: active ? "var(--accent-soft)" : undefined,
-                color: active ? "var(--accent)" : "var(--text-primary)",
-              },
-              label: { fontSize: tall ? 15 : 13, fontWeight: active ? 600 : 450 },
-            }}
-          />
-        );
-      })}
+      {entries
+        .filter(({ to }) => (to !== "/lab" || hasLab) && (to !== "/audit" || readsAudit))
+        .map(({ to, label, icon: Icon, under }) => {
+          const active =
+            to === "/"
+              ? path === "/" || under.some((prefix) => path.startsWith(prefix))
+              : path === to || path.startsWith(`${to}/`);
+          return (
+            <NavLink
+              key={to}
+              component={Link}
+              to={to}
+              label={label}
+              active={active}
+              onClick={onChosen}
+              aria-current={active ? "page" : undefined}
+              leftSection={<Icon size={17} stroke={1.7} aria-hidden />}
+              styles={{
+                root: {
+                  borderRadius: 5,
+                  padding: tall ? "12px 12px" : "6px 10px",
+                  background: active ? "var(--accent-soft)" : undefined,
+                  color: active ? "var(--accent)" : "var(--text-primary)",
+                },
+                label: { fontSize: tall ? 15 : 13, fontWeight: active ? 600 : 450 },
+              }}
+            />
+          );
+        })}
     </Stack>
   );
 }

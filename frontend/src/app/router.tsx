@@ -85,6 +85,12 @@ const slots = createRoute({
   component: lazyRouteComponent(() => import("@/pages/slots/slots-page"), "SlotsPage"),
 });
 
+const lab = createRoute({
+  getParentRoute: () => shell,
+  path: "/lab",
+  component: lazyRouteComponent(() => import("@/pages/lab/lab-page"), "LabPage"),
+});
+
 const topology = createRoute({
   getParentRoute: () => shell,
   path: "/topology",
@@ -152,6 +158,7 @@ const routeTree = root.addChildren([
     databases,
     database,
     slots,
+    lab,
     topology,
     advisor,
     advisorRun,

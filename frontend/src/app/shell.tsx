@@ -9,6 +9,7 @@ import { sessionQuery, useLogout } from "@/api/session";
 import type { Session } from "@/api/types";
 import { AlertBell } from "@/features/alerts/alert-bell";
 import { LiveMarker } from "@/features/live-status/live-marker";
+import { SecondFactorPage } from "@/pages/login/second-factor-page";
 import { BrandMark } from "@/ui/brand-mark";
 import { useNarrow } from "@/ui/narrow";
 import { ProblemAlert } from "@/ui/problem-alert";
@@ -34,6 +35,7 @@ export function GuardedShell() {
     );
   }
   if (!session.data) return <ToLogin />;
+  if (session.data.second_factor_missing) return <SecondFactorPage userId={session.data.user.id} />;
   return <Shell session={session.data} />;
 }
 

@@ -4,6 +4,7 @@ import {
   byteRate,
   bytes,
   compactCount,
+  counted,
   duration,
   formatAgo,
   formatCount,
@@ -75,4 +76,10 @@ describe("how long ago", () => {
   ])("%s is %s", (time, text) => {
     expect(formatAgo(time, now)).toBe(text);
   });
+});
+
+it("a count has the noun that fits, and thin spaces", () => {
+  expect(counted(1, "table")).toBe("1 table");
+  expect(counted(0, "table")).toBe("0 tables");
+  expect(counted(1257, "transaction")).toBe("1\u202f257 transactions");
 });

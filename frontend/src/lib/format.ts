@@ -44,6 +44,11 @@ export function formatCount(n: Maybe): string {
   return Math.round(n).toLocaleString("en-US").replaceAll(",", "\u202f");
 }
 
+/** "1 table", "1 234 tables": exact, with the noun that fits. */
+export function counted(n: number, one: string): string {
+  return `${formatCount(n)} ${n === 1 ? one : `${one}s`}`;
+}
+
 /** Rounded to three digits with a decimal prefix: 12.3 k. */
 export function compactCount(n: Maybe, unit = ""): Quantity {
   if (!known(n)) return unknownQuantity;
@@ -116,6 +121,14 @@ export function parseTime(value: string | null | undefined): number | null {
   if (!value) return null;
   const time = Date.parse(value);
   return Number.isNaN(time) ? null : time;
+}
+
+/** Microseconds since 1970: a Date has milliseconds only. */
+export function parseMicros(value: string | null | undefined): number | null {
+  const time = parseTime(value);
+  if (!value || time === null) return null;
+  const digits = /\.(\d+)/.exec(value)?.[1] ?? "";
+  return Math.floor(time / 1000) * 1e6 + Number(digits.padEnd(6, "0").slice(0, 6));
 }
 
 /** Local date and time to the second. */

@@ -28,12 +28,12 @@ export const metrics = {
   latencyP50: {
     label: "Latency p50",
     definition:
-      "Half of the transactions were committed at the destination within this time after their commit at the source.",
+      "Half of the transactions were committed at the destination within this time after their commit at the source. Of an idle stream: the last heartbeat.",
   },
   latencyP99: {
     label: "Latency p99",
     definition:
-      "99 % of the transactions were committed at the destination within this time after their commit at the source.",
+      "99 % of the transactions were committed at the destination within this time after their commit at the source. Of an idle stream: the last heartbeat.",
   },
   componentLatency: {
     label: "Latency",
@@ -122,6 +122,11 @@ export const metrics = {
   copyRate: {
     label: "Rate",
     definition: "Rows copied a second, of the tables that are being copied, each since it began.",
+  },
+  indexesBuilt: {
+    label: "Indexes",
+    definition:
+      "Keys, constraints, indexes and foreign keys that the engine has made after the rows, of those that it makes.",
   },
   timeLeft: {
     label: "Rows in",

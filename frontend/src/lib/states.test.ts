@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { healthInWords, reasonBeside, sentenceCase, stateInWords } from "./states";
+import {
+  destinationState,
+  healthInWords,
+  reasonBeside,
+  sentenceCase,
+  stateInWords,
+  streamState,
+} from "./states";
 
 describe("states of the engine's contract", () => {
   it.each([
@@ -81,4 +88,31 @@ describe("health", () => {
   ])("%s is %s", (level, label, tone) => {
     expect(healthInWords(level)).toMatchObject({ label, tone });
   });
+});
+
+describe("a stream's badge", () => {
+  const well = { status: "ENABLED", phase: "REPLICATING" };
+
+  it("is of the worst of its destinations", () => {
+    const of = (...destinations: (typeof well)[]) => streamState({ phase: "REPLICATING", destinations });
+    expect(of(well, well)).toBe("REPLICATING");
+    expect(of(well, { status: "ENABLED", phase: "RETRYING" })).toBe("RETRYING");
+    expect(of({ status: "ENABLED", phase: "RETRYING" }, { status: "ABORTED", phase: "STOPPED" })).toBe(
+      "ABORTED",
+    );
+    expect(of({ status: "DISABLED", phase: "STOPPED" }, well)).toBe("REPLICATING");
+  });
+
+  it("does not call replicating what only parks", () => {
+    const parks = { ...well, parks_since: "2026-11-23T01:24:10Z" };
+    expect(destinationState(parks)).toBe("PARKING");
+    expect(streamState({ phase: "REPLICATING", destinations: [well, parks] })).toBe("PARKING");
+    expect(stateInWords("PARKING").tone).toBe("bad");
+  });
+});
+
+it("says Stopping until the engine has stopped", () => {
+  expect(healthInWords("stopped", "ENABLED").label).toBe("Stopping");
+  expect(healthInWords("stopped", "DISABLED").label).toBe("Stopped");
+  expect(healthInWords("ok", "ENABLED").label).toBe("Healthy");
 });

@@ -62,6 +62,8 @@ const states: Record<string, [Tone, string]> = {
   ONLINE: ["good", "Answers the control plane."],
   UNREACHABLE: ["bad", "Does not answer. Its streams may go on running; only their picture is missing."],
   REFUSED: ["bad", "It answers, but not to our token or our version of its API."],
+  // of a destination
+  PARKING: ["bad", "Nothing is applied: every transaction that comes is parked in the error queue."],
   // phases of a stream
   INSTANTIATING: ["busy", "The initial copy of the tables runs."],
   "CATCHING UP": ["busy", "Changes that gathered during the copy or a stop are being applied."],
@@ -74,6 +76,7 @@ const states: Record<string, [Tone, string]> = {
   WAITING: ["quiet", "Its copy has not begun."],
   PENDING: ["quiet", "Not begun."],
   COPYING: ["busy", "Existing rows are being copied."],
+  INDEXING: ["busy", "The rows are there; keys, indexes and foreign keys are being built."],
   COPIED: ["good", "All existing rows are copied."],
   // operations
   QUEUED: ["quiet", "Not begun."],
@@ -119,6 +122,26 @@ export function reasonBeside(reason: string, state: string): string | null {
   return reason.replace(/\.$/, "").toLowerCase() === sentenceCase(state).toLowerCase() ? null : reason;
 }
 
+interface DestinationState {
+  status: string;
+  phase: string;
+  parks_since?: string | null;
+}
+
+/** What a destination does; one that only parks does nothing, whatever its phase. */
+export function destinationState({ status, phase, parks_since }: DestinationState): string {
+  if (status !== "ENABLED") return status;
+  return parks_since ? "PARKING" : phase;
+}
+
+const worstFirst = ["ABORTED", "PARKING", "RETRYING"];
+
+/** What a stream does: of several destinations the worst has the word. */
+export function streamState(stream: { phase: string; destinations: DestinationState[] }): string {
+  const states = stream.destinations.map(destinationState);
+  return worstFirst.find((state) => states.includes(state)) ?? stream.phase;
+}
+
 const healths: Record<string, [string, Tone, string]> = {
   ok: ["Healthy", "good", "Runs and keeps up."],
   healthy: ["Healthy", "good", "Runs and keeps up."],
@@ -130,7 +153,10 @@ const healths: Record<string, [string, Tone, string]> = {
   unknown: ["Unknown", "quiet", "The engine has not reported."],
 };
 
-export function healthInWords(level: string | null | undefined): StateInWords {
+/** `status` is the engine's: what it has been asked to stop stops until the engine says that it has. */
+export function healthInWords(level: string | null | undefined, status?: string): StateInWords {
+  if (level === "stopped" && status === "ENABLED")
+    return { label: "Stopping", tone: "busy", definition: "Its queue is drained, then it stops." };
   const entry = healths[(level ?? "unknown").toLowerCase()];
   if (entry) return { label: entry[0], tone: entry[1], definition: entry[2] };
   return { label: sentenceCase(level ?? "unknown"), tone: "quiet", definition: "" };

@@ -21,6 +21,8 @@ function table(name: string, state: string): TableProgress {
     bytes_copied: 5000,
     ranges_total: 2,
     ranges_copied: 1,
+    indexes_total: 5,
+    indexes_built: 3,
     seconds: 10,
     rows_per_second: 50,
     bytes_per_second: 500,
@@ -36,6 +38,8 @@ function copy(values: Partial<Instantiation>): Instantiation {
     rows_estimated: 3000,
     rows_copied: 1500,
     bytes_copied: 15_000,
+    indexes_total: 15,
+    indexes_built: 9,
     rows_per_second: 50,
     bytes_per_second: 500,
     rows_seconds_left: 30,
@@ -60,9 +64,14 @@ it("puts running tables first, and says what is not known", async () => {
 });
 
 it("tells of indexes once all rows are there", () => {
-  const one = destination({ instantiation: copy({ stage: "indexes", rows_seconds_left: 0 }) });
+  const tables = [table("done", "COPIED"), table("now", "INDEXING")];
+  const one = destination({ instantiation: copy({ stage: "indexes", rows_seconds_left: 0, tables }) });
   renderUi(<CopyBoard destinations={[one]} observedAt={AT} finished={false} />);
-  expect(screen.getByText("all rows are there")).toBeVisible();
+  expect(screen.getByText("all rows are there, building indexes 9 of 15")).toBeVisible();
+  expect(screen.getByRole("progressbar", { name: "Copy of public.now" })).toHaveAttribute(
+    "aria-valuetext",
+    "building indexes 3 of 5",
+  );
   expect(screen.getByText(/are being built now. How long that takes is not known/)).toBeVisible();
   expect(screen.queryByText("All rows in")).toBeNull();
 });

@@ -1,8 +1,7 @@
 // Operations that have not finished say what they wait for: on their page and on their stream's.
 import { screen, within } from "@testing-library/react";
 import { beforeEach, expect, it, vi } from "vitest";
-import type { Operation } from "@/api/types";
-import { session, stream } from "./data";
+import { operation, session, stream } from "./data";
 import { expectNoAxeViolations, type Routes, renderAt, stubApi, stubEvents } from "./render";
 
 vi.mock("uplot", () => ({ default: class {} }));
@@ -10,35 +9,17 @@ vi.mock("uplot", () => ({ default: class {} }));
 const AT = "2026-11-21T00:00:05Z";
 const WAITS = "Engine engine-1, which has not answered since 2026-11-21 00:00:01 UTC.";
 
-function operation(values: Partial<Operation>): Operation {
-  return {
-    id: "op000001",
-    kind: "stream.stop",
-    target: { type: "stream", id: "stream01", name: "orders to warehouse", destination_id: null },
-    state: "running",
-    progress: { done: 0, total: null, unit: "rows" },
-    error: null,
-    waiting_for: WAITS,
-    requested_by: "admin",
-    created_at: AT,
-    started_at: AT,
-    finished_at: null,
-    ...values,
-  };
-}
-
 const done = operation({
   id: "op000002",
   kind: "stream.start",
   state: "succeeded",
-  waiting_for: null,
   finished_at: AT,
 });
 
 const routes: Routes = {
   "GET /api/v1/session": { body: session },
   "GET /api/v1/streams/stream01": { body: stream() },
-  "GET /api/v1/operations": { body: { items: [operation({}), done], next_cursor: null } },
+  "GET /api/v1/operations": { body: { items: [operation({ waiting_for: WAITS }), done], next_cursor: null } },
 };
 
 beforeEach(stubEvents);

@@ -1,7 +1,7 @@
 // The slots page: whose each slot is, what becomes of it, and the end of an orphan.
 import { screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it, vi } from "vitest";
 import type { ServerSlot, SlotServer } from "@/api/types";
 import { session } from "./data";
 import { expectNoAxeViolations, type Routes, renderAt, stubApi, stubEvents } from "./render";
@@ -134,4 +134,15 @@ it("says why it is empty", async () => {
   stubApi(routes([]));
   renderAt("/slots");
   expect(await screen.findByText("No servers yet")).toBeVisible();
+});
+
+it("shows a card for each slot on a phone, with its forecast and what may be done", async () => {
+  const wide = window.matchMedia;
+  vi.stubGlobal("matchMedia", (query: string) => ({ ...wide(query), matches: query.includes("max-width") }));
+  stubApi(routes([server({})]));
+  renderAt("/slots");
+  const card = await screen.findByRole("listitem", { name: "thalweg_gone0001" });
+  expect(card).toHaveTextContent("MiB");
+  expect(within(card).getByRole("button", { name: "Drop thalweg_gone0001" })).toBeVisible();
+  expect(screen.queryByRole("table")).toBeNull();
 });

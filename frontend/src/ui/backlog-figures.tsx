@@ -4,13 +4,15 @@ import { Metric } from "@/ui/quantity";
 
 interface BacklogFiguresProps {
   backlog: BacklogValues;
+  /** Transactions in the error queue: as long as there are any, it is not caught up, whatever the positions say. */
+  parked: number | null;
   /** Of the stream: what the source keeps for all destinations. */
   slot?: { retained_bytes: number; read_at: string } | null;
   size?: "sm" | "lg";
 }
 
 /** How much waits, since when, whether it grows, and when it is worked off or full. */
-export function BacklogFigures({ backlog, slot, size = "sm" }: BacklogFiguresProps) {
+export function BacklogFigures({ backlog, parked, slot, size = "sm" }: BacklogFiguresProps) {
   const waits = backlog.bytes !== null && backlog.bytes > 0;
   return (
     <>
@@ -21,7 +23,7 @@ export function BacklogFigures({ backlog, slot, size = "sm" }: BacklogFiguresPro
         <Metric
           metric="backlogSeconds"
           size={size}
-          quantity={duration(waits ? backlog.seconds : (backlog.seconds ?? 0))}
+          quantity={duration(waits ? backlog.seconds : parked ? null : (backlog.seconds ?? 0))}
         />
       ) : (
         <Metric metric="backlogFull" size={size} quantity={duration(backlog.seconds_to_full)} />

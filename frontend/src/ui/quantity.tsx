@@ -32,17 +32,21 @@ export function Metric({
   metric,
   label,
   quantity,
+  note,
   size = "sm",
 }: {
   metric: MetricName;
   label?: string;
   quantity: Value;
+  /** What to know of the number: "12 s ago". */
+  note?: string | null;
   size?: "sm" | "lg";
 }) {
   return (
     <Box className={classes.metric} data-size={size}>
       <MetricLabel metric={metric} label={label} />
       <Quantity quantity={quantity} size={size} />
+      {note && <span className={classes.note}>{note}</span>}
     </Box>
   );
 }

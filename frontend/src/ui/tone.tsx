@@ -64,6 +64,6 @@ export function StateBadge({ state, ...rest }: StateBadgeProps) {
   return <ToneBadge state={stateInWords(state)} {...rest} />;
 }
 
-export function HealthBadge({ level }: { level: string | null | undefined }) {
-  return <ToneBadge state={healthInWords(level)} />;
+export function HealthBadge({ level, status }: { level: string | null | undefined; status?: string }) {
+  return <ToneBadge state={healthInWords(level, status)} />;
 }

@@ -17,6 +17,9 @@ export interface paths {
         /**
          * Create Session
          * @description Log in. Sets the session's cookie; failed attempts slow down the next ones.
+         *
+         *     Whoever has a second factor gets 401 second_factor_required with a cookie that is good for five minutes: send it
+         *     back with a code to /api/v1/session:verify-code.
          */
         post: operations["session_create"];
         /**
@@ -24,6 +27,26 @@ export interface paths {
          * @description Log out.
          */
         delete: operations["session_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/session:verify-code": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Verify Code
+         * @description The second step of a login: a code of the authenticator, or a recovery code. Wrong ones slow down the next.
+         */
+        post: operations["session_verify_code"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -87,6 +110,150 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{user_id}/second-factor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Second Factor
+         * @description Your own; an admin sees everybody's.
+         */
+        get: operations["users_get_second_factor"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{user_id}:prepare-second-factor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Prepare Second Factor
+         * @description Make a secret for your authenticator. The one that is there, if any, counts until a code confirms the new one.
+         */
+        post: operations["users_prepare_second_factor"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{user_id}:confirm-second-factor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Confirm Second Factor
+         * @description Switch the prepared one on; ends your other sessions. The recovery codes are in this answer and nowhere else.
+         */
+        post: operations["users_confirm_second_factor"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{user_id}:renew-recovery-codes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Renew Recovery Codes
+         * @description Ten new ones; those before are void.
+         */
+        post: operations["users_renew_recovery_codes"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{user_id}:remove-second-factor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Remove Second Factor
+         * @description Switch your own off; ends your other sessions. Refused where an admin demands one.
+         */
+        post: operations["users_remove_second_factor"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{user_id}:reset-second-factor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reset Second Factor
+         * @description Switch somebody else's off, who has lost the device; ends all their sessions.
+         */
+        post: operations["users_reset_second_factor"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/access-policy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Access Policy
+         * @description What is demanded of those who log in.
+         */
+        get: operations["access_policy_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Update Access Policy
+         * @description Demand a second factor. Whoever lacks one can only set one up from then on; API tokens need none.
+         */
+        patch: operations["access_policy_update"];
         trace?: never;
     };
     "/api/v1/tokens": {
@@ -297,6 +464,27 @@ export interface paths {
          * @description Change where other engines reach it. Those that send to it are told at once.
          */
         patch: operations["engines_update"];
+        trace?: never;
+    };
+    "/api/v1/engines/{engine_id}:drop-stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Drop Stream
+         * @description Have an engine drop a stream that the store does not know: what it has at both databases goes, but not the rows
+         *     that it copied.
+         */
+        post: operations["engines_drop_stream"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/engines/enrolments": {
@@ -680,12 +868,37 @@ export interface paths {
         };
         /**
          * List Errors
-         * @description Transactions parked in the destination's error queue, read through the engine.
+         * @description Transactions parked in the destination's error queue in the order of their parking, read through the engine.
          */
         get: operations["stream_errors_list"];
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/streams/{stream_id}/destinations/{destination_id}/errors/{error_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Error
+         * @description What a parked transaction wanted, row by row, beside what the destination has now. Shows rows of the tables:
+         *     viewers may not, and the audit log keeps who has looked.
+         */
+        get: operations["stream_errors_get"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete Error
+         * @description Discard a parked transaction: its changes are never applied. What it was stays in the audit log.
+         */
+        delete: operations["stream_errors_delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -702,30 +915,11 @@ export interface paths {
         put?: never;
         /**
          * Execute Error
-         * @description Apply a parked transaction again, with its dependants in order.
+         * @description Apply a parked transaction again, with its dependants in order. Where that takes longer than a few seconds it
+         *     goes on after the answer, and the list of the queue tells how far it is.
          */
         post: operations["stream_errors_execute"];
         delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/streams/{stream_id}/destinations/{destination_id}/errors/{error_id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        /**
-         * Delete Error
-         * @description Discard a parked transaction: its changes are never applied. What it was stays in the audit log.
-         */
-        delete: operations["stream_errors_delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1065,7 +1259,8 @@ export interface paths {
         };
         /**
          * Get Analysis
-         * @description Analyse the last seconds, or what was recorded between two times. Nothing is written down, no database is read.
+         * @description Analyse the last seconds, or what was recorded between two times. Nothing is written down. Without `facts` no
+         *     database is read, and what only they know is not named: which trigger, which table, which session.
          *
          *     `begin_at` and `end_at` go together and replace `window_seconds`: the answer to "what happened then".
          */
@@ -1787,6 +1982,106 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/lab": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Lab
+         * @description What the lab may do to the demo, and what it does now. Without a demo `available` is false.
+         */
+        get: operations["lab_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/lab/load": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Change Load
+         * @description Let the demo's load make so many transactions a second, for ten minutes at most. It follows within 5 s.
+         */
+        put: operations["lab_load_change"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/lab/causes/{cause}:start": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start Cause
+         * @description Make the demo's stream slow, for ten minutes at most. Another cause that is on ends.
+         */
+        post: operations["lab_causes_start"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/lab/causes/{cause}:stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Stop Cause
+         * @description Take it back. One that is not on stays so.
+         */
+        post: operations["lab_causes_stop"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/lab:reset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reset
+         * @description Back to normal: end every cause, and let the load be the usual one.
+         */
+        post: operations["lab_reset"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -1859,6 +2154,20 @@ export interface components {
              * @default true
              */
             accepted: boolean;
+        };
+        /** AccessPolicy */
+        AccessPolicy: {
+            /** @description Who must have a second factor. API tokens need none. */
+            require_second_factor: components["schemas"]["Demand"];
+            /**
+             * Etag
+             * @description Send as If-Match when updating.
+             */
+            etag: string;
+        };
+        /** AccessPolicyUpdate */
+        AccessPolicyUpdate: {
+            require_second_factor: components["schemas"]["Demand"];
         };
         /**
          * AdvisorComponent
@@ -2558,6 +2867,11 @@ export interface components {
          */
         BacklogState: "IN MEMORY" | "ON DISK" | "FULL";
         /**
+         * CauseName
+         * @enum {string}
+         */
+        CauseName: "trigger" | "index" | "lock";
+        /**
          * ChannelKind
          * @enum {string}
          */
@@ -3194,6 +3508,12 @@ export interface components {
          */
         DeliveryState: "pending" | "delivered" | "failed";
         /**
+         * Demand
+         * @description Of whom a second factor is demanded.
+         * @enum {string}
+         */
+        Demand: "nobody" | "admins" | "everybody";
+        /**
          * DesiredStatus
          * @description What the users want; the engine is told with every desired document.
          * @enum {string}
@@ -3261,6 +3581,11 @@ export interface components {
             spilled: components["schemas"]["SpilledBacklog"] | null;
             /** Error Queue Transactions */
             error_queue_transactions: number;
+            /**
+             * Parks Since
+             * @description Since when it has applied nothing and parked every transaction that came. Null: it does not.
+             */
+            parks_since: string | null;
         };
         /**
          * DestinationSummary
@@ -3293,6 +3618,11 @@ export interface components {
             spilled: components["schemas"]["SpilledBacklog"] | null;
             /** Error Queue Transactions */
             error_queue_transactions: number | null;
+            /**
+             * Parks Since
+             * @description Since when it has applied nothing and parked every transaction that came. Null: it does not.
+             */
+            parks_since: string | null;
             /**
              * Rows Copied
              * @description Of the initial copy. Null when there was none.
@@ -3442,6 +3772,11 @@ export interface components {
             /** Streams */
             streams: string[];
             /**
+             * Unknown Streams
+             * @description They go on as they are until they are dropped with :drop-stream.
+             */
+            unknown_streams: components["schemas"]["UnknownStream"][];
+            /**
              * Created At
              * Format: date-time
              */
@@ -3526,6 +3861,37 @@ export interface components {
              */
             expires_in_minutes: number;
         };
+        /** ErrorExecution */
+        ErrorExecution: {
+            /**
+             * Error Id
+             * @description The transaction that was to be executed, with those behind it.
+             */
+            error_id: number;
+            state: components["schemas"]["ExecutionState"];
+            /**
+             * Executed
+             * @description Transactions that have been applied and are out of the queue.
+             */
+            executed: number;
+            /**
+             * Total
+             * @description Transactions that were to be executed when it began.
+             */
+            total: number;
+            /**
+             * Started At
+             * Format: date-time
+             */
+            started_at: string;
+            /** Finished At */
+            finished_at: string | null;
+            /**
+             * Message
+             * @description Why it stopped: FAILED only.
+             */
+            message: string | null;
+        };
         /**
          * Evidence
          * @description One figure that the finding rests on.
@@ -3561,6 +3927,21 @@ export interface components {
              */
             series: string | null;
         };
+        /** ExecutionAccepted */
+        ExecutionAccepted: {
+            /**
+             * Accepted
+             * @default true
+             */
+            accepted: boolean;
+            /** @description RUNNING: it goes on; the queue's `execution` tells how far it is. */
+            state: components["schemas"]["ExecutionState"];
+        };
+        /**
+         * ExecutionState
+         * @enum {string}
+         */
+        ExecutionState: "RUNNING" | "DONE" | "FAILED";
         /**
          * Fact
          * @description What a database's own catalogue says: one line.
@@ -3822,6 +4203,13 @@ export interface components {
             /** Bytes Copied */
             bytes_copied: number;
             /**
+             * Indexes Total
+             * @description Of all tables.
+             */
+            indexes_total: number;
+            /** Indexes Built */
+            indexes_built: number;
+            /**
              * Rows Per Second
              * @description Of the tables that are being copied now; null when none is.
              */
@@ -3837,6 +4225,160 @@ export interface components {
             tables: components["schemas"]["TableProgress"][];
         };
         /**
+         * Lab
+         * @description The demo's load, and what may make its stream slow.
+         */
+        Lab: {
+            /** Available */
+            available: boolean;
+            /**
+             * Why
+             * @description Why it is not available. Null where it is.
+             */
+            why: string | null;
+            /** Cure */
+            cure: string | null;
+            stream: components["schemas"]["LabStream"] | null;
+            load: components["schemas"]["LabLoad"] | null;
+            /**
+             * Causes
+             * @description Empty where it is not available. No more than one is on.
+             */
+            causes: components["schemas"]["LabCause"][];
+        };
+        /** LabCause */
+        LabCause: {
+            state: components["schemas"]["LabState"];
+            /**
+             * Begun By
+             * @description Null while it is off.
+             */
+            begun_by: string | null;
+            /** In Effect At */
+            in_effect_at: string | null;
+            /**
+             * Until
+             * @description When it ends by itself. Null while it is off.
+             */
+            until: string | null;
+            /**
+             * Failure
+             * @description Why the last try to begin or to end it failed; it is tried again.
+             */
+            failure: string | null;
+            name: components["schemas"]["CauseName"];
+            /** Title */
+            title: string;
+            /**
+             * Told
+             * @description What it does, in a sentence.
+             */
+            told: string;
+            /**
+             * Sql
+             * @description What is executed at the destination to begin it.
+             */
+            sql: string;
+            /**
+             * End Sql
+             * @description What is executed there to end it.
+             */
+            end_sql: string;
+            /**
+             * Refused
+             * @description Why it cannot be begun now. Null where it can.
+             */
+            refused: string | null;
+        };
+        /** LabLoad */
+        LabLoad: {
+            state: components["schemas"]["LabState"];
+            /**
+             * Begun By
+             * @description Null while it is off.
+             */
+            begun_by: string | null;
+            /** In Effect At */
+            in_effect_at: string | null;
+            /**
+             * Until
+             * @description When it ends by itself. Null while it is off.
+             */
+            until: string | null;
+            /**
+             * Failure
+             * @description Why the last try to begin or to end it failed; it is tried again.
+             */
+            failure: string | null;
+            /**
+             * Rate
+             * @description What is wanted, in transactions a second. The machine may manage fewer.
+             */
+            rate: number;
+            /**
+             * Usual Rate
+             * @description What it goes back to.
+             */
+            usual_rate: number;
+            /** Rate Max */
+            rate_max: number;
+        };
+        /** LabLoadUpdate */
+        LabLoadUpdate: {
+            /**
+             * Rate
+             * @description Transactions a second.
+             */
+            rate: number;
+        };
+        /**
+         * LabState
+         * @description STARTING and ENDING: the collector is at it. GONE: it was cured at the database, and is not ended yet.
+         * @enum {string}
+         */
+        LabState: "off" | "starting" | "on" | "gone" | "ending";
+        /** LabStream */
+        LabStream: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /**
+             * Source
+             * @description The database's name.
+             */
+            source: string;
+            /** Destination */
+            destination: string;
+        };
+        /** LastChange */
+        LastChange: {
+            /**
+             * At Source
+             * Format: date-time
+             * @description When it was committed there, by the source's clock.
+             */
+            at_source: string;
+            /**
+             * At Destination
+             * Format: date-time
+             * @description When it was committed there, by the engine's clock.
+             */
+            at_destination: string;
+        };
+        /** LastLatency */
+        LastLatency: {
+            /** P50 Ms */
+            p50_ms: number;
+            /** P99 Ms */
+            p99_ms: number;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+        };
+        /**
          * LatencySample
          * @description Latency from the commit at the source to the commit at the destination, of the interval's transactions and
          *     heartbeats.
@@ -3848,10 +4390,12 @@ export interface components {
             p99_ms: number | null;
             /** Transactions */
             transactions: number | null;
+            /** @description Of the newest interval in which any came: an idle stream has its heartbeats. */
+            last: components["schemas"]["LastLatency"] | null;
         };
         /**
          * LiveAnalysis
-         * @description An analysis that is not kept. Without facts of the databases.
+         * @description An analysis that is not kept.
          */
         LiveAnalysis: {
             /**
@@ -4283,6 +4827,76 @@ export interface components {
          * @enum {string}
          */
         ParameterType: "integer" | "boolean" | "enum";
+        /** ParkedChange */
+        ParkedChange: {
+            operation: components["schemas"]["ParkedOperation"];
+            /** Schema */
+            schema: string;
+            /** Table */
+            table: string;
+            /**
+             * Columns
+             * @description Of a TRUNCATE none.
+             */
+            columns: components["schemas"]["ParkedColumn"][];
+            /**
+             * Found By
+             * @description The columns by which the destination's row was found: of the key; of an INSERT also of another unique key that a row is in the way of; all of them where the table has no key.
+             */
+            found_by: string[];
+            /**
+             * Rows Found
+             * @description Rows at the destination that fit; null: not looked for, or `problem`.
+             */
+            rows_found: number | null;
+            /**
+             * Problem
+             * @description Why the destination's row is not known.
+             */
+            problem: string | null;
+        };
+        /** ParkedColumn */
+        ParkedColumn: {
+            /** Name */
+            name: string;
+            /**
+             * Identity
+             * @description The row is found at the destination by it.
+             */
+            identity: boolean;
+            /** @description What the change makes of it. */
+            wanted: components["schemas"]["ParkedValue"];
+            /** @description What it was at the source before. */
+            before: components["schemas"]["ParkedValue"];
+            /** @description What it is at the destination at this moment. */
+            now: components["schemas"]["ParkedValue"];
+            /**
+             * Wanted Differs
+             * @description From `now`; null where one of them is not known.
+             */
+            wanted_differs: boolean | null;
+            /**
+             * Before Differs
+             * @description From `now`; null where one of them is not known.
+             */
+            before_differs: boolean | null;
+        };
+        /** ParkedContents */
+        ParkedContents: {
+            error: components["schemas"]["ParkedTransaction"];
+            /**
+             * Changes Total
+             * @description In the transaction; `changes` holds the first 100.
+             */
+            changes_total: number;
+            /** Changes */
+            changes: components["schemas"]["ParkedChange"][];
+        };
+        /**
+         * ParkedOperation
+         * @enum {string}
+         */
+        ParkedOperation: "INSERT" | "UPDATE" | "DELETE" | "TRUNCATE";
         /** ParkedTransaction */
         ParkedTransaction: {
             /** Id */
@@ -4311,7 +4925,40 @@ export interface components {
         ParkedTransactions: {
             /** Errors */
             errors: components["schemas"]["ParkedTransaction"][];
+            /**
+             * Total
+             * @description In the whole queue.
+             */
+            total: number;
+            /**
+             * Roots
+             * @description Those of `total` that do not wait behind another one.
+             */
+            roots: number;
+            /** Next Cursor */
+            next_cursor: string | null;
+            /** @description The last one that was asked for since the engine started. */
+            execution: components["schemas"]["ErrorExecution"] | null;
         };
+        /** ParkedValue */
+        ParkedValue: {
+            /** @description `absent`: the change does not tell the value, or there is no row. `null`: NULL. `unchanged`: stored outside the row and not sent, because it stayed as it was. `text`: as the destination's server writes it. `raw`: the destination could not read it as the column's type; the bytes as they came, in hex unless they are text. */
+            state: components["schemas"]["ParkedValueState"];
+            /** Text */
+            text: string | null;
+            /**
+             * Bytes
+             * @description Of the whole value; `text` holds the first 1024.
+             */
+            bytes: number;
+            /** Cut */
+            cut: boolean;
+        };
+        /**
+         * ParkedValueState
+         * @enum {string}
+         */
+        ParkedValueState: "absent" | "null" | "unchanged" | "text" | "raw";
         /** PasswordChange */
         PasswordChange: {
             /**
@@ -4564,6 +5211,14 @@ export interface components {
              * @enum {string}
              */
             history: "ok" | "failing" | "unknown";
+        };
+        /**
+         * RecoveryCodes
+         * @description Each lets in once, in place of a code. Shown this once: only hashes are stored.
+         */
+        RecoveryCodes: {
+            /** Codes */
+            codes: string[];
         };
         /** RenamedTable */
         RenamedTable: {
@@ -4936,6 +5591,59 @@ export interface components {
             /** Enabled */
             enabled?: boolean | null;
         };
+        /** SecondFactor */
+        SecondFactor: {
+            /** Enabled */
+            enabled: boolean;
+            /** Since */
+            since: string | null;
+            /** Recovery Codes Left */
+            recovery_codes_left: number;
+            /**
+             * Demanded
+             * @description Whether an admin demands one of this user: then it cannot be removed.
+             */
+            demanded: boolean;
+        };
+        /** SecondFactorCode */
+        SecondFactorCode: {
+            /**
+             * Code
+             * @description The code that the authenticator shows for the secret that was prepared.
+             */
+            code: string;
+        };
+        /**
+         * SecondFactorDraft
+         * @description Shown this once. It counts when a code confirms it.
+         */
+        SecondFactorDraft: {
+            /**
+             * Secret
+             * @description For authenticators that do not scan: base32; six digits, 30 seconds, SHA-1.
+             */
+            secret: string;
+            /**
+             * Uri
+             * @description What the QR code says.
+             */
+            uri: string;
+            /**
+             * Qr Code
+             * @description The QR code: an SVG as a data: address.
+             */
+            qr_code: string;
+        };
+        /** SecondFactorProof */
+        SecondFactorProof: {
+            /** Current Password */
+            current_password: string;
+            /**
+             * Code
+             * @description Of the second factor that is there, or a recovery code. Null: there is none yet.
+             */
+            code?: string | null;
+        };
         /** ServerSlot */
         ServerSlot: {
             /** Name */
@@ -5042,6 +5750,19 @@ export interface components {
             csrf_token: string | null;
             /** Expires At */
             expires_at: string | null;
+            /**
+             * Second Factor Missing
+             * @description True: an admin demands a second factor. Until one is set up, everything else is refused.
+             */
+            second_factor_missing: boolean;
+        };
+        /** SessionCode */
+        SessionCode: {
+            /**
+             * Code
+             * @description The code that the authenticator shows, or a recovery code.
+             */
+            code: string;
         };
         /** SessionCreate */
         SessionCreate: {
@@ -5485,6 +6206,11 @@ export interface components {
             /** Error Queue Transactions */
             error_queue_transactions: number | null;
             /**
+             * Parks Since
+             * @description Since when it has applied nothing and parked every transaction that came. Null: it does not.
+             */
+            parks_since: string | null;
+            /**
              * Rows Copied
              * @description Of the initial copy. Null when there was none.
              */
@@ -5523,6 +6249,14 @@ export interface components {
             instantiation: components["schemas"]["Instantiation"] | null;
             /** Tables */
             tables: components["schemas"]["StreamTable"][];
+        };
+        /** StreamDrop */
+        StreamDrop: {
+            /**
+             * Stream Id
+             * @description One of the engine's unknown_streams.
+             */
+            stream_id: string;
         };
         /** StreamError */
         StreamError: {
@@ -5778,6 +6512,13 @@ export interface components {
             deletes: number | null;
             /** Truncates */
             truncates: number | null;
+            /**
+             * Changes Per Second
+             * @description Over the last half minute; null until that is known. Of several destinations: at the fastest.
+             */
+            changes_per_second: number | null;
+            /** @description Since its apply started; null when there was none. Of several destinations: at the slowest. */
+            last_change: components["schemas"]["LastChange"] | null;
         };
         /** StreamTransactions */
         StreamTransactions: {
@@ -5883,7 +6624,20 @@ export interface components {
             ranges_total: number | null;
             /** Ranges Copied */
             ranges_copied: number | null;
-            /** Seconds */
+            /**
+             * Indexes Total
+             * @description Keys, constraints, indexes and foreign keys that the engine makes.
+             */
+            indexes_total: number;
+            /**
+             * Indexes Built
+             * @description Of those; one that is left out with a warning counts.
+             */
+            indexes_built: number;
+            /**
+             * Seconds
+             * @description Spent on its rows.
+             */
             seconds: number | null;
             /**
              * Rows Per Second
@@ -6208,6 +6962,20 @@ export interface components {
          * @enum {string}
          */
         Unit: "MESSAGES PER SECOND" | "TRANSACTIONS PER SECOND" | "BYTES PER SECOND" | "PER SECOND" | "SECONDS" | "PERCENT" | "BYTES" | "NUMBER OF MESSAGES" | "NUMBER";
+        /**
+         * UnknownStream
+         * @description One that the engine runs and the store does not know: the store came back from a backup older than it.
+         */
+        UnknownStream: {
+            /** Id */
+            id: string;
+            /** Status */
+            status: string;
+            /** Phase */
+            phase: string;
+            /** Being Dropped */
+            being_dropped: boolean;
+        };
         /** User */
         User: {
             /** Id */
@@ -6217,6 +6985,11 @@ export interface components {
             role: components["schemas"]["UserRole"];
             /** Enabled */
             enabled: boolean;
+            /**
+             * Second Factor
+             * @description Whether a login needs a code beside the password.
+             */
+            second_factor: boolean;
             /**
              * Created At
              * Format: date-time
@@ -6261,7 +7034,7 @@ export interface components {
          * @description What limits a path. Only BOTTLENECK names a component.
          * @enum {string}
          */
-        Verdict: "BOTTLENECK" | "NO BOTTLENECK" | "SOURCE IDLE" | "SOURCE DOWN" | "DESTINATION DOWN" | "LINK DOWN" | "ENGINE DOWN" | "STOPPED" | "ABORTED" | "COPYING" | "UNKNOWN";
+        Verdict: "BOTTLENECK" | "NO BOTTLENECK" | "PARKING" | "SOURCE IDLE" | "SOURCE DOWN" | "DESTINATION DOWN" | "LINK DOWN" | "ENGINE DOWN" | "STOPPED" | "ABORTED" | "COPYING" | "UNKNOWN";
         /** WebhookChannelCreate */
         WebhookChannelCreate: {
             /** Name */
@@ -6536,6 +7309,113 @@ export interface operations {
             };
             /** @description Not valid */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    session_verify_code: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: {
+                thalweg_half_login?: string | null;
+            };
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SessionCode"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too many failed logins */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7088,6 +7968,773 @@ export interface operations {
             };
             /** @description Too many failed logins */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    users_get_second_factor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SecondFactor"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    users_prepare_second_factor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SecondFactorProof"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SecondFactorDraft"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    users_confirm_second_factor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SecondFactorCode"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecoveryCodes"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    users_renew_recovery_codes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SecondFactorProof"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecoveryCodes"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    users_remove_second_factor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SecondFactorProof"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    users_reset_second_factor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    access_policy_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccessPolicy"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    access_policy_update: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `etag` of the resource as you read it; `*` to force. */
+                "If-Match"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AccessPolicyUpdate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccessPolicy"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Changed meanwhile */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description If-Match missing */
+            428: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8477,6 +10124,104 @@ export interface operations {
             };
             /** @description If-Match missing */
             428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    engines_drop_stream: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                engine_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StreamDrop"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Engine"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10432,7 +12177,14 @@ export interface operations {
     };
     stream_errors_list: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Items in a part. */
+                limit?: number;
+                /** @description `next_cursor` of the part before. */
+                cursor?: string | null;
+                /** @description Leave out the transactions that wait behind another parked one. */
+                roots_only?: boolean;
+            };
             header?: never;
             path: {
                 stream_id: string;
@@ -10516,7 +12268,7 @@ export interface operations {
             };
         };
     };
-    stream_errors_execute: {
+    stream_errors_get: {
         parameters: {
             query?: never;
             header?: never;
@@ -10530,13 +12282,101 @@ export interface operations {
         requestBody?: never;
         responses: {
             /** @description Successful Response */
-            202: {
+            200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Accepted"];
+                    "application/json": components["schemas"]["ParkedContents"];
                 };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The engine refused */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    stream_errors_delete: {
+        parameters: {
+            query: {
+                /** @description Why the two databases may differ from here on: it stands in the audit log beside what was discarded. */
+                reason: string;
+            };
+            header?: never;
+            path: {
+                stream_id: string;
+                destination_id: string;
+                error_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Malformed request */
             400: {
@@ -10612,12 +12452,9 @@ export interface operations {
             };
         };
     };
-    stream_errors_delete: {
+    stream_errors_execute: {
         parameters: {
-            query: {
-                /** @description Why the two databases may differ from here on: it stands in the audit log beside what was discarded. */
-                reason: string;
-            };
+            query?: never;
             header?: never;
             path: {
                 stream_id: string;
@@ -10629,11 +12466,13 @@ export interface operations {
         requestBody?: never;
         responses: {
             /** @description Successful Response */
-            204: {
+            202: {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["ExecutionAccepted"];
+                };
             };
             /** @description Malformed request */
             400: {
@@ -12149,6 +13988,8 @@ export interface operations {
                 begin_at?: string | null;
                 /** @description With time zone. */
                 end_at?: string | null;
+                /** @description Ask the databases, too: takes a second, and the role operator. Not of the past. */
+                facts?: boolean;
             };
             header?: never;
             path?: never;
@@ -16133,6 +17974,411 @@ export interface operations {
             };
             /** @description Not allowed */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    lab_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Lab"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    lab_load_change: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LabLoadUpdate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Lab"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    lab_causes_start: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cause: components["schemas"]["CauseName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Lab"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    lab_causes_stop: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cause: components["schemas"]["CauseName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Lab"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    lab_reset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Lab"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -12,11 +12,12 @@ import { problemInWords } from "@/api/problem-in-words";
 import { type StreamAction, useDestinationAction, useDropDestination } from "@/api/streams";
 import type { Stream, StreamDestination } from "@/api/types";
 import type { RestCallSpec } from "@/lib/curl";
-import { asText, bytes, compactCount, duration, latencyMs, rate } from "@/lib/format";
-import { stateInWords } from "@/lib/states";
+import { asText, bytes, compactCount, duration, rate } from "@/lib/format";
+import { destinationState, stateInWords } from "@/lib/states";
 import { BacklogFigures } from "@/ui/backlog-figures";
 import { ConfirmByName } from "@/ui/confirm-by-name";
 import { ConfirmStop } from "@/ui/confirm-stop";
+import { LatencyMetric } from "@/ui/latency-metric";
 import { Meter } from "@/ui/meter";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { Metric, MetricLabel } from "@/ui/quantity";
@@ -41,24 +42,24 @@ interface BranchHeadProps {
 export function BranchHead(props: BranchHeadProps) {
   const { destination, onErrorQueue } = props;
   const { database, engine, error, latency, backlog } = destination;
+  // The table's own trouble, at the head of the page, says the same, with its cures.
+  const tellsTroubles =
+    error?.code === "table_trouble" && destination.tables.some(({ trouble }) => trouble !== null);
   return (
     <Stack gap={8}>
-      <Group justify="space-between" wrap="nowrap" align="flex-start">
+      <Group justify="space-between" align="flex-start" gap={8}>
         <Group gap={8}>
           <Text size="sm" fw={600} component="h3" title={database.address}>
             {database.name}
           </Text>
-          <StateBadge
-            state={destination.status === "ENABLED" ? destination.phase : destination.status}
-            compact
-          />
+          <StateBadge state={destinationState(destination)} compact />
           <Text size="xs" c="dimmed">
             {destination.mode === "propagation" ? `received and applied by ${engine.name}` : engine.name}
           </Text>
         </Group>
         <BranchActions {...props} />
       </Group>
-      {error && (
+      {error && !tellsTroubles && (
         <ProblemAlert
           tone={error.class === "transient" ? "warning" : "bad"}
           problem={{ title: error.title, message: error.message, cure: error.cure, code: error.code }}
@@ -66,8 +67,8 @@ export function BranchHead(props: BranchHeadProps) {
       )}
       <Group gap={28} align="flex-start">
         <Metric metric="lcrRate" quantity={rate(destination.lcrs_per_second, "LCR")} />
-        <Metric metric="latencyP99" quantity={latencyMs(latency.p99_ms)} />
-        <BacklogFigures backlog={backlog} />
+        <LatencyMetric latency={latency} of="p99_ms" />
+        <BacklogFigures backlog={backlog} parked={destination.error_queue_transactions} />
         <Spilled destination={destination} />
         <Group gap={6} align="flex-end">
           <Metric metric="errors" quantity={compactCount(destination.error_queue_transactions, "txn")} />
@@ -127,7 +128,7 @@ function BranchActions({ stream, destination, mayAct, onParameters }: BranchHead
   const offered = buttons.filter(({ action }) => destination.actions.includes(action));
   const waiting = destination.spilled ? asText(bytes(destination.spilled.bytes)) : "nothing";
   return (
-    <Group gap={6} wrap="nowrap">
+    <Group gap={6}>
       <RestCallButton
         label="REST calls"
         calls={[

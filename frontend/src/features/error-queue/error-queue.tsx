@@ -1,125 +1,88 @@
-import { Box, Button, Code, Group, Stack, Text } from "@mantine/core";
+import { Group, Stack, Switch, Text } from "@mantine/core";
 import { IconCircleCheck } from "@tabler/icons-react";
-import { useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { problemInWords } from "@/api/problem-in-words";
 import { parkedQuery, useParkedAction } from "@/api/streams";
 import type { ParkedTransaction } from "@/api/types";
-import { formatTime } from "@/lib/format";
-import { type Column, DataTable } from "@/ui/data-table";
+import { formatCount } from "@/lib/format";
+import { DataTable } from "@/ui/data-table";
 import { Empty } from "@/ui/faces";
+import { useNarrow } from "@/ui/narrow";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { QueryFaces } from "@/ui/query-faces";
 import { RestCallButton } from "@/ui/rest-call";
+import { ShowOlder } from "@/ui/show-older";
 import { ConfirmDecision, type Decision } from "./confirm-decision";
+import { ExecutionProgress } from "./execution-progress";
+import { narrowColumns, parkedColumns } from "./parked-columns";
+import { ParkedDetails } from "./parked-details";
 
 interface ErrorQueueProps {
   streamId: string;
   destinationId: string;
   mayAct: boolean;
+  /** As the rest of the page counts them; null: not known. */
+  count: number | null;
 }
 
 /** Transactions that failed for good and were parked whole at the destination. */
-export function ErrorQueue({ streamId, destinationId, mayAct }: ErrorQueueProps) {
-  const parked = useQuery(parkedQuery(streamId, destinationId));
+export function ErrorQueue({ streamId, destinationId, mayAct, count }: ErrorQueueProps) {
+  const [rootsOnly, setRootsOnly] = useState(true);
+  const parked = useInfiniteQuery(parkedQuery(streamId, destinationId, rootsOnly));
   const act = useParkedAction(streamId, destinationId);
   const [deciding, setDeciding] = useState<Decision | null>(null);
+  const [opened, setOpened] = useState<ParkedTransaction | null>(null);
+  const narrow = useNarrow();
   const path = `/api/v1/streams/${streamId}/destinations/${destinationId}/errors`;
-
-  const columns: Column<ParkedTransaction>[] = [
-    {
-      key: "at",
-      header: "Parked",
-      sortBy: (error) => error.parked_at,
-      cell: (error) => formatTime(error.parked_at),
-    },
-    {
-      key: "lsn",
-      header: "Commit LSN",
-      definition: "Where the transaction committed in the source's write-ahead log.",
-      cell: (error) => <Code>{error.commit_lsn}</Code>,
-    },
-    {
-      key: "xid",
-      header: "Transaction",
-      align: "right",
-      sortBy: (error) => error.xid,
-      cell: (error) => error.xid,
-    },
-    {
-      key: "lcrs",
-      header: "LCRs",
-      align: "right",
-      sortBy: (error) => error.lcrs,
-      cell: (error) => error.lcrs,
-    },
-    { key: "tables", header: "Tables", cell: (error) => error.tables.join(", ") },
-    {
-      key: "message",
-      header: "Error",
-      cell: (error) => (
-        <Box maw={420}>
-          <Text size="sm">{error.message}</Text>
-          <Text size="xs" c="dimmed">
-            {[error.code, error.sqlstate && `SQLSTATE ${error.sqlstate}`].filter(Boolean).join(" · ")}
-          </Text>
-        </Box>
-      ),
-    },
-    {
-      key: "actions",
-      header: "Actions",
-      cell: (error) => (
-        <Group gap={6} wrap="nowrap">
-          <Button
-            variant="default"
-            disabled={!mayAct}
-            aria-label={`Execute transaction ${error.xid}`}
-            loading={act.isPending && act.variables?.errorId === error.id}
-            onClick={() => setDeciding({ error, discards: false })}
-          >
-            Execute
-          </Button>
-          <Button
-            variant="default"
-            disabled={!mayAct}
-            aria-label={`Discard transaction ${error.xid}`}
-            onClick={() => setDeciding({ error, discards: true })}
-          >
-            Discard
-          </Button>
-        </Group>
-      ),
-    },
-  ];
+  const actions = {
+    mayAct,
+    executing: act.isPending ? (act.variables?.errorId ?? null) : null,
+    onOpen: setOpened,
+    onDecide: (error: ParkedTransaction, discards: boolean) => setDeciding({ error, discards }),
+  };
 
   return (
     <QueryFaces query={parked} inWords={problemInWords} loadingLabel="Loading the error queue">
-      {({ errors }) =>
-        errors.length === 0 ? (
-          <Empty icon={<IconCircleCheck size={36} stroke={1.5} />} title="The error queue is empty">
-            With disable_on_error off, a transaction that fails for good is parked here, whole, with those
-            that depend on it.
-          </Empty>
-        ) : (
+      {({ pages }) => {
+        const first = pages[0];
+        if (!first || first.total === 0)
+          return (
+            <Empty icon={<IconCircleCheck size={36} stroke={1.5} />} title="The error queue is empty">
+              With disable_on_error off, a transaction that fails for good is parked here, whole, with those
+              that depend on it.
+            </Empty>
+          );
+        return (
           <Stack gap="xs">
             {act.isError && <ProblemAlert problem={problemInWords(act.error)} />}
-            <Group justify="flex-end" px={14}>
-              <RestCallButton
-                label="REST calls"
-                calls={[
-                  { method: "GET", path },
-                  { method: "POST", path: `${path}/ERROR_ID/execute` },
-                  { method: "DELETE", path: `${path}/ERROR_ID?reason=WHY` },
-                ]}
-              />
+            <ExecutionProgress execution={first.execution} />
+            <Group justify="space-between" px={14}>
+              <Text size="sm">{countsInWords(count ?? first.total, first.roots)}</Text>
+              <Group gap="sm">
+                <Switch
+                  label="Show those that wait"
+                  checked={!rootsOnly}
+                  onChange={(event) => setRootsOnly(!event.currentTarget.checked)}
+                />
+                <RestCallButton
+                  label="REST calls"
+                  calls={[
+                    { method: "GET", path: rootsOnly ? `${path}?roots_only=true` : path },
+                    { method: "GET", path: `${path}/ERROR_ID` },
+                    { method: "POST", path: `${path}/ERROR_ID/execute` },
+                    { method: "DELETE", path: `${path}/ERROR_ID?reason=WHY` },
+                  ]}
+                />
+              </Group>
             </Group>
             <DataTable
               label="Error queue"
-              columns={columns}
-              rows={errors}
+              columns={narrow ? narrowColumns(actions) : parkedColumns(actions)}
+              rows={pages.flatMap((page) => page.errors)}
               rowKey={(error) => String(error.id)}
             />
+            <ShowOlder query={parked} label="Show the next ones" />
             {deciding && (
               <ConfirmDecision
                 {...deciding}
@@ -131,9 +94,28 @@ export function ErrorQueue({ streamId, destinationId, mayAct }: ErrorQueueProps)
                 }}
               />
             )}
+            {opened && (
+              <ParkedDetails
+                streamId={streamId}
+                destinationId={destinationId}
+                error={opened}
+                path={path}
+                onClose={() => setOpened(null)}
+              />
+            )}
           </Stack>
-        )
-      }
+        );
+      }}
     </QueryFaces>
   );
+}
+
+/** Those that wait are folded away under those that they wait for. */
+export function countsInWords(total: number, roots: number): string {
+  const parked = total === 1 ? "1 transaction is parked" : `${formatCount(total)} transactions are parked`;
+  const waiting = Math.max(0, total - roots);
+  if (waiting === 0) return `${parked}.`;
+  const failed = roots === 1 ? "1 comes first" : `${formatCount(roots)} come first`;
+  const behind = waiting === 1 ? "1 waits behind" : `${formatCount(waiting)} wait behind`;
+  return `${parked}: ${failed}, ${behind}.`;
 }

@@ -4,6 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useCreateUser, useDeleteUser, usersQuery, useUpdateUser } from "@/api/identity";
 import { problemInWords } from "@/api/problem-in-words";
+import { useResetSecondFactor } from "@/api/second-factor";
 import type { User, UserRole } from "@/api/types";
 import { formatTime } from "@/lib/format";
 import { ConfirmByName } from "@/ui/confirm-by-name";
@@ -15,8 +16,9 @@ import { QueryFaces } from "@/ui/query-faces";
 import { ToneBadge } from "@/ui/tone";
 import { PASSWORD_LENGTH_MIN, PasswordForm } from "./password-form";
 import { roles } from "./roles";
+import { secondFactorInWords } from "./second-factor-words";
 
-type Dialog = { kind: "create" } | { kind: "password" | "delete"; user: User } | null;
+type Dialog = { kind: "create" } | { kind: "password" | "delete" | "reset"; user: User } | null;
 
 const enabledInWords = (enabled: boolean) =>
   enabled
@@ -27,9 +29,11 @@ export function Users({ selfId }: { selfId: string }) {
   const users = useQuery(usersQuery);
   const update = useUpdateUser();
   const remove = useDeleteUser();
+  const reset = useResetSecondFactor();
   const [dialog, setDialog] = useState<Dialog>(null);
   const close = () => {
     remove.reset();
+    reset.reset();
     setDialog(null);
   };
   const columns: Column<User>[] = [
@@ -59,6 +63,11 @@ export function Users({ selfId }: { selfId: string }) {
       cell: (user) => <ToneBadge compact state={enabledInWords(user.enabled)} />,
     },
     {
+      key: "second factor",
+      header: "Second factor",
+      cell: (user) => <ToneBadge compact state={secondFactorInWords(user.second_factor)} />,
+    },
+    {
       key: "created",
       header: "Created",
       sortBy: (user) => user.created_at,
@@ -85,6 +94,15 @@ export function Users({ selfId }: { selfId: string }) {
           >
             Set password
           </Button>
+          {user.second_factor && user.id !== selfId && (
+            <Button
+              variant="default"
+              aria-label={`Reset second factor of ${user.name}`}
+              onClick={() => setDialog({ kind: "reset", user })}
+            >
+              Reset second factor
+            </Button>
+          )}
           <Button
             variant="default"
             disabled={user.id === selfId}
@@ -126,6 +144,22 @@ export function Users({ selfId }: { selfId: string }) {
           <PasswordForm userId={dialog.user.id} needsCurrent={false} onDone={close} />
         )}
       </Modal>
+      {dialog?.kind === "reset" && (
+        <ConfirmByName
+          opened
+          onClose={close}
+          title="Reset second factor"
+          verb="Reset"
+          name={dialog.user.name}
+          call={() => ({ method: "POST", path: `/api/v1/users/${dialog.user.id}:reset-second-factor` })}
+          pending={reset.isPending}
+          problem={reset.isError && <ProblemAlert problem={problemInWords(reset.error)} />}
+          onConfirm={() => reset.mutate(dialog.user.id, { onSuccess: close })}
+        >
+          For somebody who has lost the device: the password of {dialog.user.name} alone lets in then, and all
+          sessions of {dialog.user.name} end.
+        </ConfirmByName>
+      )}
       {dialog?.kind === "delete" && (
         <ConfirmByName
           opened

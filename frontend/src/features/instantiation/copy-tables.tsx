@@ -9,7 +9,7 @@ import { StateBadge } from "@/ui/tone";
 import { copiedShare } from "./share";
 
 /** What runs comes first, then what waits, then what is done. */
-const ORDER = ["COPYING", "WAITING", "COPIED", "REPLICATING"];
+const ORDER = ["COPYING", "INDEXING", "WAITING", "COPIED", "REPLICATING"];
 
 const name = (table: TableProgress) => `${table.schema}.${table.table}`;
 
@@ -63,6 +63,14 @@ const columns: Column<TableProgress>[] = [
     cell: (table) => `${table.ranges_copied ?? "–"} / ${table.ranges_total ?? "–"}`,
   },
   {
+    key: "indexes",
+    header: "Indexes",
+    definition: metrics.indexesBuilt.definition,
+    align: "right",
+    sortBy: (table) => table.indexes_built,
+    cell: (table) => `${table.indexes_built} / ${table.indexes_total}`,
+  },
+  {
     key: "left",
     header: "Rows in",
     definition: metrics.timeLeft.definition,
@@ -87,8 +95,11 @@ export function CopyTables({ tables }: { tables: TableProgress[] }) {
 }
 
 function Progress({ table }: { table: TableProgress }) {
-  const share = copiedShare(table);
-  const text = asText(percent(share));
+  const indexing = table.state === "INDEXING";
+  const share = indexing ? table.indexes_built / table.indexes_total : copiedShare(table);
+  const text = indexing
+    ? `building indexes ${table.indexes_built} of ${table.indexes_total}`
+    : asText(percent(share));
   return (
     <Group gap={8} wrap="nowrap">
       <Meter
@@ -96,7 +107,7 @@ function Progress({ table }: { table: TableProgress }) {
         label={`Copy of ${name(table)}`}
         share={share}
         text={text}
-        tone={share === 1 ? "good" : "busy"}
+        tone={share === 1 && !indexing ? "good" : "busy"}
       />
       <Text size="xs" miw={40} ta="right" className="numeric">
         {text}

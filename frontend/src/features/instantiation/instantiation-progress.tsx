@@ -16,7 +16,7 @@ interface InstantiationProgressProps {
 export function InstantiationProgress({ instantiation, observedAt }: InstantiationProgressProps) {
   const indexes = instantiation.stage === "indexes";
   const text = indexes
-    ? "all rows are there"
+    ? `all rows are there, building indexes ${instantiation.indexes_built} of ${instantiation.indexes_total}`
     : `${asText(percent(copiedShare(instantiation)))} of about ${asText(compactCount(instantiation.rows_estimated, "rows"))}`;
   return (
     <Stack gap="sm">

@@ -9,6 +9,7 @@ describe("copiedShare", () => {
     [{ rows_copied: 5, rows_estimated: 0, state: "COPYING" }, null],
     [{ rows_copied: 0, rows_estimated: 0, state: "COPIED" }, 1],
     [{ rows_copied: 0, rows_estimated: 9, state: "WAITING" }, 0],
+    [{ rows_copied: 8, rows_estimated: 9, state: "INDEXING" }, 1],
   ])("%o is %s", (copied, share) => {
     expect(copiedShare(copied)).toBe(share);
   });

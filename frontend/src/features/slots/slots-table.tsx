@@ -1,9 +1,10 @@
-import { Box, Button, Stack, Text } from "@mantine/core";
+import { Box, Button, Group, Stack, Text } from "@mantine/core";
 import type { ServerSlot } from "@/api/types";
 import { growth } from "@/lib/backlog";
 import { asText, bytes, compactCount, duration } from "@/lib/format";
 import { AnchorLink } from "@/ui/anchor-link";
 import { type Column, DataTable } from "@/ui/data-table";
+import { useNarrow } from "@/ui/narrow";
 import { Quantity } from "@/ui/quantity";
 import { ToneBadge } from "@/ui/tone";
 import { forecast, oldestXmin, orphan, walInWords } from "./slot-words";
@@ -16,6 +17,7 @@ interface SlotsTableProps {
 }
 
 export function SlotsTable({ label, slots, mayAct, onDrop }: SlotsTableProps) {
+  if (useNarrow()) return <SlotCards label={label} slots={slots} mayAct={mayAct} onDrop={onDrop} />;
   return (
     <DataTable
       label={label}
@@ -33,30 +35,14 @@ function columns(mayAct: boolean, onDrop: (slot: ServerSlot) => void): Column<Se
       key: "name",
       header: "Slot",
       sortBy: (slot) => slot.name,
-      cell: (slot) => (
-        <Stack gap={2} py={4} align="flex-start">
-          <Text size="xs" ff="monospace">
-            {slot.name}
-          </Text>
-          <Text size="xs" c="dimmed">
-            {[
-              slot.plugin ?? slot.slot_type,
-              slot.database && `database ${slot.database}`,
-              slot.temporary && "temporary",
-            ]
-              .filter(Boolean)
-              .join(", ")}
-          </Text>
-        </Stack>
-      ),
+      cell: (slot) => <Name slot={slot} />,
     },
     { key: "owner", header: "Owner", sortBy: ownerName, cell: (slot) => <Owner slot={slot} /> },
     {
       key: "reader",
       header: "Reader",
       definition: "The server's process that sends to whoever reads from the slot now.",
-      cell: (slot) =>
-        slot.active ? (slot.active_pid === null ? "yes" : `pid ${slot.active_pid}`) : "nobody",
+      cell: readerInWords,
     },
     {
       key: "kept",
@@ -96,19 +82,80 @@ function columns(mayAct: boolean, onDrop: (slot: ServerSlot) => void): Column<Se
     {
       key: "actions",
       header: "Actions",
-      cell: (slot) =>
-        slot.owner === "orphan" && (
-          <Button
-            variant="default"
-            disabled={!mayAct || slot.active}
-            aria-label={`Drop ${slot.name}`}
-            onClick={() => onDrop(slot)}
-          >
-            Drop
-          </Button>
-        ),
+      cell: (slot) => <DropButton slot={slot} mayAct={mayAct} onDrop={onDrop} />,
     },
   ];
+}
+
+/** A card for each slot, those that keep most WAL first: what a phone has room for. */
+function SlotCards({ label, slots, mayAct, onDrop }: SlotsTableProps) {
+  const sorted = [...slots].sort((one, other) => other.retained_bytes - one.retained_bytes);
+  return (
+    <Stack component="ul" gap={0} m={0} p={0} aria-label={label} style={{ listStyle: "none" }}>
+      {sorted.map((slot) => (
+        <Stack
+          component="li"
+          key={slot.name}
+          aria-label={slot.name}
+          gap={6}
+          p={12}
+          style={{ borderTop: "1px solid var(--border-subtle)" }}
+        >
+          <Name slot={slot} />
+          <Group gap={10}>
+            <Owner slot={slot} />
+            <ToneBadge compact state={walInWords(slot)} />
+            <Text size="xs" c="dimmed">
+              read by {readerInWords(slot)}
+            </Text>
+          </Group>
+          <Kept slot={slot} />
+          <Text size="xs">{forecast(slot)}</Text>
+          <DropButton slot={slot} mayAct={mayAct} onDrop={onDrop} />
+        </Stack>
+      ))}
+    </Stack>
+  );
+}
+
+const readerInWords = (slot: ServerSlot) =>
+  slot.active ? (slot.active_pid === null ? "somebody" : `pid ${slot.active_pid}`) : "nobody";
+
+function Name({ slot }: { slot: ServerSlot }) {
+  return (
+    <Stack gap={2} py={4} align="flex-start">
+      <Text size="xs" ff="monospace" style={{ overflowWrap: "anywhere" }}>
+        {slot.name}
+      </Text>
+      <Text size="xs" c="dimmed">
+        {[
+          slot.plugin ?? slot.slot_type,
+          slot.database && `database ${slot.database}`,
+          slot.temporary && "temporary",
+        ]
+          .filter(Boolean)
+          .join(", ")}
+      </Text>
+    </Stack>
+  );
+}
+
+function DropButton({
+  slot,
+  mayAct,
+  onDrop,
+}: { slot: ServerSlot } & Pick<SlotsTableProps, "mayAct" | "onDrop">) {
+  if (slot.owner !== "orphan") return null;
+  return (
+    <Button
+      variant="default"
+      disabled={!mayAct || slot.active}
+      aria-label={`Drop ${slot.name}`}
+      onClick={() => onDrop(slot)}
+    >
+      Drop
+    </Button>
+  );
 }
 
 const ownerName = (slot: ServerSlot) => slot.stream?.name ?? slot.owner;
@@ -133,7 +180,9 @@ function Kept({ slot }: { slot: ServerSlot }) {
     slot.retained_age_seconds !== null && slot.retained_bytes > 0
       ? `since ${asText(duration(slot.retained_age_seconds))}`
       : null,
-    slot.growth_bytes_per_second ? asText(growth(slot.growth_bytes_per_second)) : null,
+    slot.growth_bytes_per_second && slot.wal_status !== "lost"
+      ? asText(growth(slot.growth_bytes_per_second))
+      : null,
   ].filter(Boolean);
   return (
     <Box py={4} style={{ whiteSpace: "nowrap" }}>

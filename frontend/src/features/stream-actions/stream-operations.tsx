@@ -5,26 +5,54 @@ import type { Operation, Stream } from "@/api/types";
 import { asText, compactCount, formatAgo } from "@/lib/format";
 import { isUnfinished, operationKind } from "@/lib/operations";
 import { AnchorLink } from "@/ui/anchor-link";
+import { ProblemAlert } from "@/ui/problem-alert";
 import { ToneIcon } from "@/ui/tone";
 import classes from "./stream-operations.module.css";
 
-/** What is being done with the stream now, how far it is, and what it waits for. Nothing else: nothing is shown. */
+/** For so long after its end the page shows what was refused. */
+const FAILED_SHOWN_MS = 120_000;
+
+/**
+ * What is being done with the stream now, how far it is, and what it waits for; and how the last that was asked for has
+ * failed, for a while. Nothing else: nothing is shown.
+ */
 export function StreamOperations({ stream }: { stream: Stream }) {
-  const unfinished = (useQuery(streamOperationsQuery(stream.id)).data ?? []).filter(isUnfinished);
-  return unfinished.map((operation) => <Banner key={operation.id} operation={operation} stream={stream} />);
+  const operations = useQuery(streamOperationsQuery(stream.id)).data ?? [];
+  const failed = operations[0];
+  return (
+    <>
+      {operations.filter(isUnfinished).map((operation) => (
+        <Banner key={operation.id} operation={operation} stream={stream} />
+      ))}
+      {failed?.error &&
+        failed.finished_at &&
+        Date.now() - Date.parse(failed.finished_at) < FAILED_SHOWN_MS && (
+          <ProblemAlert
+            problem={{
+              ...failed.error,
+              title: `${title(failed, stream)} failed: ${failed.error.title}`,
+              facts: [`asked for by ${failed.requested_by} ${formatAgo(failed.created_at)}`],
+            }}
+          />
+        )}
+    </>
+  );
+}
+
+function title({ kind, target }: Operation, stream: Stream): string {
+  const destination = stream.destinations.find(({ id }) => id === target.destination_id);
+  return destination ? `${operationKind(kind)} ${destination.database.name}` : operationKind(kind);
 }
 
 function Banner({ operation, stream }: { operation: Operation; stream: Stream }) {
   const { done, total, unit } = operation.progress;
-  const destination = stream.destinations.find(({ id }) => id === operation.target.destination_id);
   return (
     <output className={classes.banner} aria-label="Under way">
       <Group gap={8} wrap="nowrap" align="flex-start">
         <ToneIcon tone="busy" />
         <div>
           <Text size="sm" fw={600}>
-            {operationKind(operation.kind)}
-            {destination && ` ${destination.database.name}`}
+            {title(operation, stream)}
             {total ? `: ${asText(compactCount(done))} of ${asText(compactCount(total, unit))}` : ""}
           </Text>
           {operation.waiting_for && <Text size="sm">Waits for: {operation.waiting_for}</Text>}

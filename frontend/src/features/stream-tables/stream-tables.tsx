@@ -1,16 +1,38 @@
-import { Group, Stack, Text, TextInput } from "@mantine/core";
+import { Button, Group, Select, Stack, Text, TextInput } from "@mantine/core";
 import { IconSearch } from "@tabler/icons-react";
-import type { StreamTable } from "@/api/types";
-import { formatCount } from "@/lib/format";
+import { useQuery } from "@tanstack/react-query";
+import { useMemo, useState } from "react";
+import { previewQuery, type TableResolution } from "@/api/streams";
+import type { SourceTable, Stream, StreamTable } from "@/api/types";
+import { formatAgo, formatCount, formatTime, latency, parseMicros, parseTime, rate } from "@/lib/format";
 import { type Column, DataTable } from "@/ui/data-table";
+import { Quantity } from "@/ui/quantity";
 import { StateBadge } from "@/ui/tone";
+import { ConfirmResolution } from "./table-resolution";
 
-const name = (table: StreamTable) => `${table.schema}.${table.table}`;
+interface TableRow extends StreamTable {
+  /** How the source identifies a row of it; undefined until the source has been asked. */
+  identity: string | undefined;
+}
+
+const name = (table: { schema: string; table: string }) => `${table.schema}.${table.table}`;
+
+/** Microseconds from the commit at the source to the one at the destination; the clocks may differ. */
+function lagOf({ last_change }: StreamTable): number | null {
+  const from = parseMicros(last_change?.at_source);
+  const to = parseMicros(last_change?.at_destination);
+  return from === null || to === null ? null : Math.max(0, to - from);
+}
+
+export function identityOf({ key_columns, replica_identity }: SourceTable): string {
+  if (key_columns.length > 0) return key_columns.join(", ");
+  return replica_identity === "full" ? "all columns" : "none";
+}
 
 function countColumn(
   key: "inserts" | "updates" | "deletes" | "truncates",
   definition: string,
-): Column<StreamTable> {
+): Column<TableRow> {
   return {
     key,
     header: key.charAt(0).toUpperCase() + key.slice(1),
@@ -21,13 +43,50 @@ function countColumn(
   };
 }
 
-const columns: Column<StreamTable>[] = [
+const columns: Column<TableRow>[] = [
   { key: "table", header: "Table", cell: name, sortBy: name },
   {
     key: "state",
     header: "State",
     cell: (table) => <StateBadge state={table.state} compact />,
     sortBy: (table) => table.state,
+  },
+  {
+    key: "rate",
+    header: "Rate",
+    definition: "Row changes a second at the destination, over the last half minute.",
+    align: "right",
+    sortBy: (table) => table.changes_per_second,
+    cell: (table) => <Quantity quantity={rate(table.changes_per_second, "LCR")} />,
+  },
+  {
+    key: "lag",
+    header: "Lag",
+    definition: "Of its last change: from the commit at the source to the commit at the destination.",
+    align: "right",
+    sortBy: lagOf,
+    cell: (table) => <Quantity quantity={latency(lagOf(table))} />,
+  },
+  {
+    key: "last_change",
+    header: "Last change",
+    definition: "When the last change came to the destination, since the engine started its apply.",
+    align: "right",
+    sortBy: (table) => parseTime(table.last_change?.at_destination),
+    cell: ({ last_change }) =>
+      last_change ? (
+        <span title={formatTime(last_change.at_destination)}>{formatAgo(last_change.at_destination)}</span>
+      ) : (
+        "none yet"
+      ),
+  },
+  {
+    key: "identity",
+    header: "Identity",
+    definition:
+      "How a row is found at the destination: the primary key's columns, else the replica identity's; all columns with REPLICA IDENTITY FULL.",
+    sortBy: (table) => table.identity,
+    cell: (table) => table.identity ?? "unknown",
   },
   countColumn("inserts", "Rows inserted at the destination by this stream, without the initial copy."),
   countColumn("updates", "Rows updated at the destination by this stream."),
@@ -36,32 +95,86 @@ const columns: Column<StreamTable>[] = [
 ];
 
 interface StreamTablesProps {
-  tables: StreamTable[];
+  stream: Stream;
+  /** The destination whose tables are shown; the first by default. */
+  destinationId: string | undefined;
+  onDestination: (id: string | undefined) => void;
   filter: string;
   onFilter: (filter: string) => void;
+  mayAct: boolean;
 }
 
-export function StreamTables({ tables, filter, onFilter }: StreamTablesProps) {
+export function StreamTables({
+  stream,
+  destinationId,
+  onDestination,
+  filter,
+  onFilter,
+  mayAct,
+}: StreamTablesProps) {
+  const [asked, setAsked] = useState<TableResolution | null>(null);
+  const source = useQuery(previewQuery({ source_id: stream.source.id, rules: stream.rules }));
+  const { destinations } = stream;
+  const shown = destinations.find(({ id }) => id === destinationId) ?? destinations[0];
+  const shownId = shown?.id;
+  const may = mayAct && stream.desired_status !== "DROPPED";
+  const withCopy = useMemo(
+    (): Column<TableRow>[] => [
+      ...columns,
+      {
+        key: "copy",
+        header: "Copy",
+        align: "right",
+        cell: ({ schema, table }) => (
+          <Button
+            size="compact-sm"
+            variant="subtle"
+            disabled={!may || shownId === undefined}
+            aria-label={`Copy ${schema}.${table} again`}
+            onClick={() => shownId && setAsked({ resolution: "copy", destinationId: shownId, schema, table })}
+          >
+            Again
+          </Button>
+        ),
+      },
+    ],
+    [may, shownId],
+  );
+  const identities = new Map(source.data?.tables.map((table) => [name(table), identityOf(table)]));
   const wanted = filter.trim().toLowerCase();
-  const rows = wanted ? tables.filter((table) => name(table).toLowerCase().includes(wanted)) : tables;
+  const tables = shown?.tables ?? [];
+  const rows = tables
+    .filter((table) => name(table).toLowerCase().includes(wanted))
+    .map((table) => ({ ...table, identity: identities.get(name(table)) }));
   return (
     <Stack gap={4}>
       <Group px={14} pt={6} justify="space-between">
-        <TextInput
-          aria-label="Filter tables"
-          placeholder="Filter tables"
-          leftSection={<IconSearch size={14} aria-hidden />}
-          value={filter}
-          onChange={(event) => onFilter(event.currentTarget.value)}
-          w={280}
-        />
+        <Group gap="xs">
+          <TextInput
+            aria-label="Filter tables"
+            placeholder="Filter tables"
+            leftSection={<IconSearch size={14} aria-hidden />}
+            value={filter}
+            onChange={(event) => onFilter(event.currentTarget.value)}
+            w={280}
+          />
+          {destinations.length > 1 && (
+            <Select
+              aria-label="Destination"
+              data={destinations.map(({ id, database }) => ({ value: id, label: database.name }))}
+              value={shownId ?? null}
+              onChange={(id) => onDestination(id ?? undefined)}
+              allowDeselect={false}
+            />
+          )}
+        </Group>
         <Text size="xs" c="dimmed">
           {rows.length} of {tables.length} tables. Counts since the stream's engine started it.
         </Text>
       </Group>
       <DataTable
         label="Tables"
-        columns={columns}
+        columns={withCopy}
         rows={rows}
         rowKey={name}
         initialSort={{ key: "table", descending: false }}
@@ -70,6 +183,7 @@ export function StreamTables({ tables, filter, onFilter }: StreamTablesProps) {
         }
         maxHeight={640}
       />
+      <ConfirmResolution stream={stream} asked={asked} onClose={() => setAsked(null)} />
     </Stack>
   );
 }

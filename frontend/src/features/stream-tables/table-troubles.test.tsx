@@ -14,6 +14,8 @@ const table: StreamTable = {
   updates: 0,
   deletes: 0,
   truncates: 0,
+  changes_per_second: null,
+  last_change: null,
   trouble: {
     kind: "REPLACED",
     reason: "It was dropped, and another table was created under its name.",
@@ -31,7 +33,7 @@ describe("TableTroubles", () => {
     expect(screen.getByText(/its changes are left out/)).toBeVisible();
     await userEvent.click(screen.getByRole("button", { name: "Copy again" }));
     const dialog = await screen.findByRole("dialog", { name: "Copy again: public.orders" });
-    expect(dialog).toHaveTextContent("Its rows at the destination are deleted");
+    expect(dialog).toHaveTextContent("All its rows in warehouse are deleted");
     await expectNoAxeViolations();
   });
 

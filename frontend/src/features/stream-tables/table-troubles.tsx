@@ -1,39 +1,12 @@
-import { Button, Group, Modal, Stack, Text } from "@mantine/core";
+import { Button, Group, Stack, Text } from "@mantine/core";
 import { useState } from "react";
-import { problemInWords } from "@/api/problem-in-words";
-import { type TableResolution, useTableResolution } from "@/api/streams";
-import type { Stream, StreamTable, TroubleResolution } from "@/api/types";
-import type { RestCallSpec } from "@/lib/curl";
+import type { TableResolution } from "@/api/streams";
+import type { Stream, StreamTable } from "@/api/types";
 import { formatTime } from "@/lib/format";
 import { sentenceCase } from "@/lib/states";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { RestCallButton } from "@/ui/rest-call";
-
-const labels: Record<TroubleResolution, string> = {
-  copy: "Copy again",
-  follow: "Follow the rename",
-  remove: "Take it out of the stream",
-  accept: "Accept the partitions",
-};
-
-const consequences: Record<TroubleResolution, string> = {
-  copy: "Its rows at the destination are deleted and the source's are copied again. The path waits meanwhile.",
-  follow: "The stream's rules get the table's new name, and the destination's table is renamed.",
-  remove: "The stream replicates the table no longer. The destination's table stays as it is.",
-  accept: "The destination's rows count as right. Those that differ from the source's stay so.",
-};
-
-/** Of the whole stream; the others are of one destination. */
-const ofStream = (resolution: TroubleResolution) => resolution === "follow" || resolution === "remove";
-
-function callOf(stream: Stream, { resolution, destinationId, schema, table }: TableResolution): RestCallSpec {
-  const at = ofStream(resolution) ? "" : `/destinations/${destinationId}`;
-  return {
-    method: "POST",
-    path: `/api/v1/streams/${stream.id}${at}/tables:${resolution}`,
-    body: { schema, table },
-  };
-}
+import { ConfirmResolution, callOfResolution, resolutionLabels } from "./table-resolution";
 
 interface Troubled {
   table: StreamTable & { trouble: NonNullable<StreamTable["trouble"]> };
@@ -60,12 +33,7 @@ interface TableTroublesProps {
 
 /** Tables that are not at the source what they were when they were copied, each with what cures it. */
 export function TableTroubles({ stream, mayAct, most = Number.POSITIVE_INFINITY }: TableTroublesProps) {
-  const resolve = useTableResolution(stream.id);
   const [asked, setAsked] = useState<TableResolution | null>(null);
-  const close = () => {
-    resolve.reset();
-    setAsked(null);
-  };
   const troubled = troubledOf(stream);
   return (
     <>
@@ -99,10 +67,10 @@ export function TableTroubles({ stream, mayAct, most = Number.POSITIVE_INFINITY 
                   disabled={!mayAct}
                   onClick={() => setAsked(choice)}
                 >
-                  {labels[choice.resolution]}
+                  {resolutionLabels[choice.resolution]}
                 </Button>
               ))}
-              <RestCallButton calls={choices.map((choice) => callOf(stream, choice))} />
+              <RestCallButton calls={choices.map((choice) => callOfResolution(stream, choice))} />
             </Group>
           </Stack>
         );
@@ -110,26 +78,7 @@ export function TableTroubles({ stream, mayAct, most = Number.POSITIVE_INFINITY 
       {troubled.length > most && (
         <Text size="sm">And {troubled.length - most} more: see the tab Tables.</Text>
       )}
-      <Modal
-        opened={asked !== null}
-        onClose={close}
-        title={asked ? `${labels[asked.resolution]}: ${asked.schema}.${asked.table}` : ""}
-      >
-        {asked && (
-          <Stack gap="sm">
-            <Text size="sm">{consequences[asked.resolution]}</Text>
-            {resolve.isError && <ProblemAlert problem={problemInWords(resolve.error)} />}
-            <Group justify="flex-end">
-              <Button variant="default" onClick={close}>
-                Cancel
-              </Button>
-              <Button loading={resolve.isPending} onClick={() => resolve.mutate(asked, { onSuccess: close })}>
-                {labels[asked.resolution]}
-              </Button>
-            </Group>
-          </Stack>
-        )}
-      </Modal>
+      <ConfirmResolution stream={stream} asked={asked} onClose={() => setAsked(null)} />
     </>
   );
 }

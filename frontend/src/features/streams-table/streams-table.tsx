@@ -5,11 +5,13 @@ import { openAlertsQuery } from "@/api/alerts";
 import { ratesQuery } from "@/api/streams";
 import type { StreamSummary } from "@/api/types";
 import { backlogInBrief } from "@/lib/backlog";
-import { bytes, compactCount, latencyMs, rate } from "@/lib/format";
+import { bytes, compactCount, rate } from "@/lib/format";
+import { latencyValue } from "@/lib/latency-shown";
 import { metrics } from "@/lib/metrics";
-import { healthInWords, reasonBeside } from "@/lib/states";
+import { healthInWords, reasonBeside, streamState } from "@/lib/states";
 import { AnchorLink } from "@/ui/anchor-link";
 import { type Column, DataTable, sortRows } from "@/ui/data-table";
+import { LatencyCell, LatencyMetric } from "@/ui/latency-metric";
 import { useNarrow } from "@/ui/narrow";
 import { Metric, Quantity } from "@/ui/quantity";
 import { Sparkline } from "@/ui/sparkline";
@@ -38,8 +40,8 @@ const columns: Column<StreamSummary>[] = [
     key: "phase",
     header: "Phase",
     definition: "What the stream does now.",
-    sortBy: (stream) => stream.phase,
-    cell: (stream) => <StateBadge state={stream.phase} compact />,
+    sortBy: streamState,
+    cell: (stream) => <StateBadge state={streamState(stream)} compact />,
   },
   {
     key: "rate",
@@ -54,16 +56,16 @@ const columns: Column<StreamSummary>[] = [
     header: "Latency p50",
     definition: metrics.latencyP50.definition,
     align: "right",
-    sortBy: (stream) => stream.latency.p50_ms,
-    cell: (stream) => <Quantity quantity={latencyMs(stream.latency.p50_ms)} />,
+    sortBy: (stream) => latencyValue(stream.latency, "p50_ms"),
+    cell: (stream) => <LatencyCell latency={stream.latency} of="p50_ms" />,
   },
   {
     key: "p99",
     header: "p99",
     definition: metrics.latencyP99.definition,
     align: "right",
-    sortBy: (stream) => stream.latency.p99_ms,
-    cell: (stream) => <Quantity quantity={latencyMs(stream.latency.p99_ms)} />,
+    sortBy: (stream) => latencyValue(stream.latency, "p99_ms"),
+    cell: (stream) => <LatencyCell latency={stream.latency} of="p99_ms" />,
   },
   {
     key: "backlog",
@@ -112,12 +114,12 @@ function StreamCards({ streams }: { streams: StreamSummary[] }) {
         <li key={stream.id} className={classes.card} aria-label={stream.name}>
           <Group justify="space-between" wrap="nowrap" align="flex-start" gap="xs">
             <NameCell stream={stream} />
-            <StateBadge state={stream.phase} compact />
+            <StateBadge state={streamState(stream)} compact />
           </Group>
           <HealthCell stream={stream} />
           <div className={classes.figures}>
             <Metric metric="lcrRate" label="Rate" quantity={rate(stream.lcrs_per_second, "LCR")} />
-            <Metric metric="latencyP99" quantity={latencyMs(stream.latency.p99_ms)} />
+            <LatencyMetric latency={stream.latency} of="p99_ms" />
             <Metric metric="backlogBytes" quantity={bytes(stream.backlog.bytes)} />
             <Metric metric="errors" quantity={compactCount(stream.error_queue_transactions, "txn")} />
           </div>
@@ -172,8 +174,8 @@ function AlertMark({ streamId }: { streamId: string }) {
 }
 
 function HealthCell({ stream }: { stream: StreamSummary }) {
-  const words = healthInWords(stream.health.level);
-  const reason = reasonBeside(stream.health.reason, stream.phase);
+  const words = healthInWords(stream.health.level, stream.status);
+  const reason = reasonBeside(stream.health.reason, streamState(stream));
   return (
     <Group gap={7} wrap="nowrap" align="flex-start">
       <Box pt={2}>
@@ -184,7 +186,7 @@ function HealthCell({ stream }: { stream: StreamSummary }) {
           {words.label} <AlertMark streamId={stream.id} />
         </Text>
         {reason && (
-          <Text size="xs" c="dimmed" lineClamp={2} title={reason}>
+          <Text size="xs" c="dimmed" lineClamp={3} title={reason}>
             {reason}
           </Text>
         )}

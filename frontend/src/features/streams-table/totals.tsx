@@ -1,6 +1,7 @@
 import { Group } from "@mantine/core";
 import type { Overview, StreamSummary } from "@/api/types";
 import { bytes, compactCount, latencyMs, type Maybe, rate } from "@/lib/format";
+import { latencyValue } from "@/lib/latency-shown";
 import type { Tone } from "@/lib/states";
 import { Metric } from "@/ui/quantity";
 import { ToneIcon } from "@/ui/tone";
@@ -13,7 +14,7 @@ export function sumKnown(values: Maybe[]): number | null {
 }
 
 function worst(streams: StreamSummary[]): number | null {
-  const values = streams.flatMap(({ latency }) => (latency.p99_ms === null ? [] : [latency.p99_ms]));
+  const values = streams.flatMap(({ latency }) => latencyValue(latency, "p99_ms") ?? []);
   return values.length === 0 ? null : Math.max(...values);
 }
 

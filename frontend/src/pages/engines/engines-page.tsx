@@ -20,6 +20,7 @@ import { QueryFaces } from "@/ui/query-faces";
 import { RestCallButton } from "@/ui/rest-call";
 import { StateBadge } from "@/ui/tone";
 import { PropagationAddress } from "./propagation-address";
+import { UnknownStreams } from "./unknown-streams";
 
 const ENROLMENT_MINUTES = 60;
 
@@ -64,20 +65,27 @@ export function EnginesPage() {
       {enrolment.isError && <ProblemAlert problem={problemInWords(enrolment.error)} />}
       <QueryFaces query={engines} inWords={problemInWords} loadingLabel="Loading engines">
         {(known) => (
-          <Panel flush>
-            {known.length === 0 ? (
-              <Empty icon={<IconCpu size={40} stroke={1.5} />} title="No engine is enrolled" actions={enrol}>
-                An engine enrols with a token that is good for one time.
-              </Empty>
-            ) : (
-              <DataTable
-                label="Engines"
-                columns={columns(mayAct, setRemoving, setAddressing)}
-                rows={known}
-                rowKey={(engine) => engine.id}
-              />
-            )}
-          </Panel>
+          <>
+            <UnknownStreams engines={known} mayAct={mayAct} />
+            <Panel flush>
+              {known.length === 0 ? (
+                <Empty
+                  icon={<IconCpu size={40} stroke={1.5} />}
+                  title="No engine is enrolled"
+                  actions={enrol}
+                >
+                  An engine enrols with a token that is good for one time.
+                </Empty>
+              ) : (
+                <DataTable
+                  label="Engines"
+                  columns={columns(mayAct, setRemoving, setAddressing)}
+                  rows={known}
+                  rowKey={(engine) => engine.id}
+                />
+              )}
+            </Panel>
+          </>
         )}
       </QueryFaces>
       <Modal

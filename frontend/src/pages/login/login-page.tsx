@@ -1,11 +1,13 @@
-import { Box, Button, Center, PasswordInput, Stack, Text, TextInput, Title } from "@mantine/core";
+import { Button, PasswordInput, Stack, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Navigate, useRouter } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
+import { asProblem } from "@/api/problem";
 import { problemInWords } from "@/api/problem-in-words";
 import { sessionQuery, useLogin } from "@/api/session";
-import { BrandMark } from "@/ui/brand-mark";
 import { ProblemAlert } from "@/ui/problem-alert";
+import { CodeForm } from "./code-form";
+import { Entrance } from "./entrance";
 
 const route = getRouteApi("/login");
 
@@ -26,22 +28,23 @@ export function LoginPage() {
 
   if (session.data && !login.isPending) return <Navigate to={localPath(next)} replace />;
 
+  const enter = () => router.history.push(localPath(next));
+  const codeWanted = login.isError && asProblem(login.error).code === "second_factor_required";
+  const again = () => {
+    setPassword("");
+    login.reset();
+  };
   return (
-    <Center component="main" mih="100vh" p="md">
-      <Box w={380}>
-        <Stack align="center" gap={6} mb="lg">
-          <BrandMark size={40} />
-          <Title order={1}>Log in to Thalweg</Title>
-          <Text size="sm" c="dimmed">
-            Replication for PostgreSQL
-          </Text>
-        </Stack>
+    <Entrance title="Log in to Thalweg" subtitle="Replication for PostgreSQL">
+      {codeWanted ? (
+        <CodeForm onLoggedIn={enter} onBack={again} />
+      ) : (
         <form
           className="panel"
           style={{ padding: 20 }}
           onSubmit={(event) => {
             event.preventDefault();
-            login.mutate({ name, password }, { onSuccess: () => router.history.push(localPath(next)) });
+            login.mutate({ name, password }, { onSuccess: enter });
           }}
         >
           <Stack gap="sm">
@@ -69,8 +72,8 @@ export function LoginPage() {
             </Button>
           </Stack>
         </form>
-      </Box>
-    </Center>
+      )}
+    </Entrance>
   );
 }
 

@@ -1,14 +1,17 @@
 import { SimpleGrid, Stack, Text } from "@mantine/core";
-import { IconArrowRight, IconRoute, IconStethoscope } from "@tabler/icons-react";
+import { IconArrowRight, IconFlask2, IconRoute, IconStethoscope } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
+import { labQuery } from "@/api/lab";
 import { AnchorLink } from "@/ui/anchor-link";
 import { Panel } from "@/ui/panel";
 
 /** Beside the only stream, usually the demo: where to go from here. */
 export function FirstSteps({ mayCreate }: { mayCreate: boolean }) {
+  const hasLab = useQuery(labQuery).data?.available === true;
   return (
     <Panel title="What next">
-      <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="lg">
+      <SimpleGrid cols={{ base: 1, sm: 3 }} spacing="lg">
         {mayCreate && (
           <Step icon={<IconRoute size={18} stroke={1.7} aria-hidden />} title="Replicate your own tables">
             <Text size="sm" c="dimmed">
@@ -28,6 +31,17 @@ export function FirstSteps({ mayCreate }: { mayCreate: boolean }) {
             Open the advisor <IconArrowRight size={13} aria-hidden />
           </AnchorLink>
         </Step>
+        {hasLab && (
+          <Step icon={<IconFlask2 size={18} stroke={1.7} aria-hidden />} title="Make it slow on purpose">
+            <Text size="sm" c="dimmed">
+              The lab gives the demo more load, or a real trouble, and the advisor explains it: a tour of five
+              minutes.
+            </Text>
+            <AnchorLink to="/lab" size="sm">
+              Open the lab <IconArrowRight size={13} aria-hidden />
+            </AnchorLink>
+          </Step>
+        )}
       </SimpleGrid>
     </Panel>
   );

@@ -2,7 +2,9 @@ import { Stack, Tabs } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { sessionQuery } from "@/api/session";
+import { AccessPolicy } from "@/features/identity/access-policy";
 import { PasswordForm } from "@/features/identity/password-form";
+import { SecondFactor } from "@/features/identity/second-factor";
 import { Tokens } from "@/features/identity/tokens";
 import { Users } from "@/features/identity/users";
 import type { RestCallSpec } from "@/lib/curl";
@@ -33,10 +35,26 @@ function restCalls(tab: string, userId: string): RestCallSpec[] {
         body: { role: "operator", enabled: true },
       },
       { method: "DELETE", path: "/api/v1/users/USER_ID" },
+      { method: "POST", path: "/api/v1/users/USER_ID:reset-second-factor" },
+      {
+        method: "PATCH",
+        path: "/api/v1/access-policy",
+        headers: { "If-Match": "ETAG" },
+        body: { require_second_factor: "admins" },
+      },
     ];
   }
   const body = { current_password: "********", new_password: "********" };
-  return [{ method: "POST", path: `/api/v1/users/${userId}:change-password`, body }];
+  const own = `/api/v1/users/${userId}`;
+  const proof = { current_password: "********", code: "CODE" };
+  return [
+    { method: "POST", path: `${own}:change-password`, body },
+    { method: "GET", path: `${own}/second-factor` },
+    { method: "POST", path: `${own}:prepare-second-factor`, body: { current_password: "********" } },
+    { method: "POST", path: `${own}:confirm-second-factor`, body: { code: "CODE" } },
+    { method: "POST", path: `${own}:renew-recovery-codes`, body: proof },
+    { method: "POST", path: `${own}:remove-second-factor`, body: proof },
+  ];
 }
 
 export function SettingsPage() {
@@ -68,6 +86,7 @@ export function SettingsPage() {
             <Panel title="Change password">
               <PasswordForm userId={user.id} needsCurrent />
             </Panel>
+            <SecondFactor userId={user.id} />
           </Stack>
         </Tabs.Panel>
         <Tabs.Panel value="tokens">
@@ -75,7 +94,10 @@ export function SettingsPage() {
         </Tabs.Panel>
         {isAdmin && (
           <Tabs.Panel value="users">
-            <Users selfId={user.id} />
+            <Stack>
+              <Users selfId={user.id} />
+              <AccessPolicy />
+            </Stack>
           </Tabs.Panel>
         )}
       </Tabs>

@@ -1,9 +1,12 @@
 import { Button, Checkbox, Group, Radio, Stack, Text } from "@mantine/core";
 import { IconPlus } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
+import { sessionQuery } from "@/api/session";
 import type { Database } from "@/api/types";
 import { ConnectionTestResult } from "@/features/connection-test/connection-test-result";
 import { DatabaseDrawer } from "@/features/database-form/database-drawer";
+import { covers } from "@/lib/session-role";
 import { Empty } from "@/ui/faces";
 import classes from "./database-step.module.css";
 
@@ -84,9 +87,11 @@ interface CardsProps {
 
 function Cards({ label, databases, onAdded, children }: CardsProps) {
   const [adding, setAdding] = useState(false);
+  const mayAct = covers(useQuery(sessionQuery).data?.user.role, "operator");
   const add = (
     <Button
       variant="default"
+      disabled={!mayAct}
       leftSection={<IconPlus size={14} aria-hidden />}
       onClick={() => setAdding(true)}
     >

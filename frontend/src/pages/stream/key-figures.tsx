@@ -1,7 +1,8 @@
 import { SimpleGrid } from "@mantine/core";
 import type { Stream } from "@/api/types";
-import { byteRate, compactCount, latencyMs, rate } from "@/lib/format";
+import { byteRate, compactCount, rate } from "@/lib/format";
 import { BacklogFigures } from "@/ui/backlog-figures";
+import { LatencyMetric } from "@/ui/latency-metric";
 import { Metric } from "@/ui/quantity";
 import classes from "./stream-now.module.css";
 
@@ -17,10 +18,15 @@ export function KeyFigures({ stream }: { stream: Stream }) {
       />
       <Metric metric="transactionRate" size="lg" quantity={rate(stream.transactions_per_second, "txn")} />
       <Metric metric="byteRate" size="lg" quantity={byteRate(stream.bytes_per_second)} />
-      <Metric metric="latencyP50" size="lg" quantity={latencyMs(stream.latency.p50_ms)} />
-      <Metric metric="latencyP99" size="lg" quantity={latencyMs(stream.latency.p99_ms)} />
+      <LatencyMetric latency={stream.latency} of="p50_ms" size="lg" />
+      <LatencyMetric latency={stream.latency} of="p99_ms" size="lg" />
       <Metric metric="errors" size="lg" quantity={compactCount(stream.error_queue_transactions, "txn")} />
-      <BacklogFigures backlog={stream.backlog} slot={stream.slot} size="lg" />
+      <BacklogFigures
+        backlog={stream.backlog}
+        parked={stream.error_queue_transactions}
+        slot={stream.slot}
+        size="lg"
+      />
     </SimpleGrid>
   );
 }

@@ -17,7 +17,9 @@ import { StreamOperations } from "@/features/stream-actions/stream-operations";
 import { StreamTables } from "@/features/stream-tables/stream-tables";
 import { TableTroubles } from "@/features/stream-tables/table-troubles";
 import { StreamRules } from "@/features/table-rules/stream-rules";
+import { counted, formatCount } from "@/lib/format";
 import { covers } from "@/lib/session-role";
+import { streamState } from "@/lib/states";
 import { AnchorLink } from "@/ui/anchor-link";
 import { Empty } from "@/ui/faces";
 import { PageHeader } from "@/ui/page-header";
@@ -75,8 +77,8 @@ function StreamView({ stream }: { stream: Stream }) {
         title={stream.name}
         beside={
           <>
-            <HealthBadge level={stream.health.level} />
-            <StateBadge state={stream.phase} />
+            <HealthBadge level={stream.health.level} status={stream.status} />
+            <StateBadge state={streamState(stream)} />
           </>
         }
         description={<Facts stream={stream} />}
@@ -105,7 +107,10 @@ function StreamView({ stream }: { stream: Stream }) {
           <Tabs.Tab value="latency">Latency</Tabs.Tab>
           <Tabs.Tab value="tables">Tables ({stream.tables.length || stream.table_count})</Tabs.Tab>
           <Tabs.Tab value="parameters">Parameters</Tabs.Tab>
-          <Tabs.Tab value="errors" rightSection={parked > 0 ? <Badge size="sm">{parked}</Badge> : null}>
+          <Tabs.Tab
+            value="errors"
+            rightSection={parked > 0 ? <Badge size="sm">{formatCount(parked)}</Badge> : null}
+          >
             Error queue
           </Tabs.Tab>
         </Tabs.List>
@@ -137,7 +142,12 @@ function StreamView({ stream }: { stream: Stream }) {
             <TableTroubles stream={stream} mayAct={mayAct} />
             <Panel flush>
               <StreamTables
-                tables={stream.tables}
+                stream={stream}
+                mayAct={mayAct}
+                destinationId={destination}
+                onDestination={(id) =>
+                  navigate({ search: (now) => ({ ...now, destination: id }), replace: true })
+                }
                 filter={filter}
                 onFilter={(next) =>
                   navigate({ search: (now) => ({ ...now, filter: next || undefined }), replace: true })
@@ -169,7 +179,14 @@ function StreamView({ stream }: { stream: Stream }) {
               )
             }
           >
-            {queueOf && <ErrorQueue streamId={stream.id} destinationId={queueOf.id} mayAct={mayAct} />}
+            {queueOf && (
+              <ErrorQueue
+                streamId={stream.id}
+                destinationId={queueOf.id}
+                mayAct={mayAct}
+                count={queueOf.error_queue_transactions}
+              />
+            )}
           </Panel>
         </Tabs.Panel>
       </Tabs>
@@ -198,7 +215,7 @@ function Facts({ stream }: { stream: Stream }) {
           </span>
         ))}
         <Text size="sm" c="dimmed">
-          · {enginesInWords(stream)} · {stream.table_count} tables
+          · {enginesInWords(stream)} · {counted(stream.table_count, "table")}
         </Text>
       </Group>
       <StreamVerdict stream={stream} />

@@ -1,0 +1,22 @@
+import { screen, within } from "@testing-library/react";
+import { expect, it } from "vitest";
+import { session } from "@/test/data";
+import { renderAt, stubApi, stubEvents } from "@/test/render";
+
+async function menuOf(role: "viewer" | "admin") {
+  stubEvents();
+  const body = { ...session, user: { ...session.user, role } };
+  stubApi({ "GET /api/v1/session": { body }, "GET /api/v1/slots": { body: { servers: [] } } });
+  renderAt("/slots");
+  return within(await screen.findByRole("navigation", { name: "Main" }));
+}
+
+it("offers the audit log to those who may read it", async () => {
+  expect(await (await menuOf("admin")).findByRole("link", { name: "Audit" })).toBeVisible();
+});
+
+it("offers it to nobody else", async () => {
+  const menu = await menuOf("viewer");
+  expect(menu.getByRole("link", { name: "Settings" })).toBeVisible();
+  expect(menu.queryByRole("link", { name: "Audit" })).toBeNull();
+});

@@ -1,0 +1,31 @@
+import { Progress, Stack, Text } from "@mantine/core";
+import type { ErrorExecution } from "@/api/types";
+import { formatCount, formatTime } from "@/lib/format";
+import { ProblemAlert } from "@/ui/problem-alert";
+
+/** How far the execution is that somebody has asked for, or why it stopped. */
+export function ExecutionProgress({ execution }: { execution: ErrorExecution | null }) {
+  if (!execution || execution.state === "DONE") return null;
+  const share = `${formatCount(execution.executed)} of ${formatCount(execution.total)}`;
+  if (execution.state === "FAILED") {
+    return (
+      <ProblemAlert
+        tone="warning"
+        problem={{
+          title: `The execution stopped after ${share} transactions`,
+          message: execution.message,
+          facts: [formatTime(execution.finished_at)],
+        }}
+      />
+    );
+  }
+  return (
+    <Stack gap={4} px={14} role="status">
+      <Text size="sm">Executing: {share} transactions are applied.</Text>
+      <Progress
+        value={(100 * execution.executed) / Math.max(1, execution.total)}
+        aria-label="Executed transactions"
+      />
+    </Stack>
+  );
+}

@@ -1,0 +1,72 @@
+import { Group, ScrollArea, Stack, Table, Text, Title } from "@mantine/core";
+import { IconKey } from "@tabler/icons-react";
+import type { ParkedChange } from "@/api/types";
+import classes from "./parked-details.module.css";
+import { ParkedValueCell } from "./parked-value";
+
+/** What the destination has in the row's place, in one sentence. */
+export function rowInWords(change: ParkedChange): string {
+  if (change.problem) return `The destination's row is not known: ${change.problem}.`;
+  if (change.operation === "TRUNCATE") return "All rows of the table go.";
+  if (change.rows_found === null)
+    return "Nothing was looked for at the destination: the table has no key to find a row by.";
+  const by = change.found_by.join(", ");
+  if (change.rows_found === 0) return `The destination has no such row (looked for by ${by}).`;
+  if (change.rows_found === 1) return `The destination has one row, found by ${by}.`;
+  return `The destination has ${change.rows_found} rows like it, found by ${by}; one of them is shown.`;
+}
+
+/** One change of a parked transaction, column by column. */
+export function ParkedChangeTable({ change, place }: { change: ParkedChange; place: number }) {
+  const name = `${change.operation} ${change.schema}.${change.table}`;
+  return (
+    <Stack gap={4}>
+      <Group gap="xs">
+        <Title order={3} size="sm">
+          {place}. {name}
+        </Title>
+        <Text size="sm" c="dimmed">
+          {rowInWords(change)}
+        </Text>
+      </Group>
+      {change.columns.length > 0 && (
+        <ScrollArea
+          type="auto"
+          viewportProps={{ tabIndex: 0, role: "region", "aria-label": `${name}, scrollable` }}
+        >
+          <Table
+            aria-label={`Change ${place}: ${name}`}
+            withTableBorder
+            layout="fixed"
+            className={classes.table}
+            miw={640}
+          >
+            <Table.Thead>
+              <Table.Tr>
+                <Table.Th w="16%">Column</Table.Th>
+                <Table.Th>Wanted</Table.Th>
+                <Table.Th>Before, at the source</Table.Th>
+                <Table.Th>At the destination now</Table.Th>
+              </Table.Tr>
+            </Table.Thead>
+            <Table.Tbody>
+              {change.columns.map((column) => (
+                <Table.Tr key={column.name}>
+                  <Table.Td>
+                    <Group gap={4} wrap="nowrap">
+                      {column.name}
+                      {column.identity && <IconKey size={12} role="img" aria-label="finds the row" />}
+                    </Group>
+                  </Table.Td>
+                  <ParkedValueCell value={column.wanted} differs={column.wanted_differs} />
+                  <ParkedValueCell value={column.before} differs={column.before_differs} />
+                  <ParkedValueCell value={column.now} />
+                </Table.Tr>
+              ))}
+            </Table.Tbody>
+          </Table>
+        </ScrollArea>
+      )}
+    </Stack>
+  );
+}

@@ -1,0 +1,90 @@
+import { Box, Button, Code, Group, Stack, Text } from "@mantine/core";
+import type { ParkedTransaction } from "@/api/types";
+import { formatTime } from "@/lib/format";
+import type { Column } from "@/ui/data-table";
+
+interface Actions {
+  mayAct: boolean;
+  executing: number | null;
+  onOpen: (error: ParkedTransaction) => void;
+  onDecide: (error: ParkedTransaction, discards: boolean) => void;
+}
+
+export function parkedColumns(actions: Actions): Column<ParkedTransaction>[] {
+  return [
+    { key: "at", header: "Parked", cell: (error) => formatTime(error.parked_at) },
+    {
+      key: "lsn",
+      header: "Commit LSN",
+      definition: "Where the transaction committed in the source's write-ahead log.",
+      cell: (error) => <Code>{error.commit_lsn}</Code>,
+    },
+    { key: "xid", header: "Transaction", align: "right", cell: (error) => error.xid },
+    { key: "lcrs", header: "LCRs", align: "right", cell: (error) => error.lcrs },
+    { key: "tables", header: "Tables", cell: (error) => error.tables.join(", ") },
+    { key: "message", header: "Error", cell: (error) => <Message error={error} /> },
+    { key: "actions", header: "Actions", cell: (error) => <Buttons error={error} {...actions} /> },
+  ];
+}
+
+/** All in one cell, for a phone. */
+export function narrowColumns(actions: Actions): Column<ParkedTransaction>[] {
+  return [
+    {
+      key: "all",
+      header: "Transaction",
+      cell: (error) => (
+        <Stack gap={4} py={6}>
+          <Text size="xs" c="dimmed">
+            {error.xid} · {formatTime(error.parked_at)} · {error.tables.join(", ")}
+          </Text>
+          <Message error={error} />
+          <Buttons error={error} {...actions} />
+        </Stack>
+      ),
+    },
+  ];
+}
+
+function Message({ error }: { error: ParkedTransaction }) {
+  return (
+    <Box maw={420} style={{ overflowWrap: "anywhere" }}>
+      <Text size="sm">{error.message}</Text>
+      <Text size="xs" c="dimmed">
+        {[error.code, error.sqlstate && `SQLSTATE ${error.sqlstate}`].filter(Boolean).join(" · ")}
+      </Text>
+    </Box>
+  );
+}
+
+function Buttons({ error, mayAct, executing, onOpen, onDecide }: Actions & { error: ParkedTransaction }) {
+  return (
+    <Group gap={6} wrap="nowrap">
+      <Button
+        variant="default"
+        disabled={!mayAct}
+        aria-label={`Open transaction ${error.xid}`}
+        onClick={() => onOpen(error)}
+      >
+        Open
+      </Button>
+      <Button
+        variant="default"
+        disabled={!mayAct}
+        aria-label={`Execute transaction ${error.xid}`}
+        loading={executing === error.id}
+        onClick={() => onDecide(error, false)}
+      >
+        Execute
+      </Button>
+      <Button
+        variant="default"
+        disabled={!mayAct}
+        aria-label={`Discard transaction ${error.xid}`}
+        onClick={() => onDecide(error, true)}
+      >
+        Discard
+      </Button>
+    </Group>
+  );
+}

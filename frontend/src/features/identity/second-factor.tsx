@@ -1,0 +1,152 @@
+import { Button, Group, Modal, Stack, Text } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { problemInWords } from "@/api/problem-in-words";
+import {
+  secondFactorQuery,
+  useRemoveSecondFactor,
+  useRenewRecoveryCodes,
+  useSecondFactorChanged,
+} from "@/api/second-factor";
+import type { SecondFactor as State } from "@/api/types";
+import { formatTime } from "@/lib/format";
+import { Panel } from "@/ui/panel";
+import { QueryFaces } from "@/ui/query-faces";
+import { ToneBadge } from "@/ui/tone";
+import { ProofForm } from "./proof-form";
+import { RecoveryCodes } from "./recovery-codes";
+import { SecondFactorSetup } from "./second-factor-setup";
+import { secondFactorInWords } from "./second-factor-words";
+
+type Dialog = "setup" | "renew" | "remove" | null;
+const titles = {
+  setup: "Set up a second factor",
+  renew: "New recovery codes",
+  remove: "Switch the second factor off",
+};
+const RECOVERY_CODES_FEW = 3;
+
+/** Your own: its state, and what can be done about it. */
+export function SecondFactor({ userId }: { userId: string }) {
+  const state = useQuery(secondFactorQuery(userId));
+  const changed = useSecondFactorChanged();
+  const [dialog, setDialog] = useState<Dialog>(null);
+  const close = () => {
+    setDialog(null);
+    void changed();
+  };
+  return (
+    <Panel
+      title="Second factor"
+      aside={state.data && <ToneBadge compact state={secondFactorInWords(state.data.enabled)} />}
+    >
+      <QueryFaces query={state} inWords={problemInWords} loadingLabel="Loading the second factor">
+        {(known) => <Summary state={known} onChoose={setDialog} />}
+      </QueryFaces>
+      <Modal
+        opened={dialog !== null}
+        onClose={close}
+        // The recovery codes are shown once: a click beside them must not close them.
+        closeOnClickOutside={false}
+        title={dialog ? titles[dialog] : ""}
+      >
+        {dialog === "setup" && (
+          <SecondFactorSetup
+            userId={userId}
+            replaces={state.data?.enabled ?? false}
+            onDone={close}
+            onCancel={close}
+          />
+        )}
+        {dialog === "renew" && <Renewal userId={userId} onDone={close} />}
+        {dialog === "remove" && <Removal userId={userId} onDone={close} />}
+      </Modal>
+    </Panel>
+  );
+}
+
+function Summary({ state, onChoose }: { state: State; onChoose: (dialog: Dialog) => void }) {
+  if (!state.enabled) {
+    return (
+      <Stack gap="sm">
+        <Text size="sm">
+          With it, logging in takes a code of your authenticator app beside the password. API tokens are not
+          asked for one.
+        </Text>
+        <Group justify="flex-end">
+          <Button onClick={() => onChoose("setup")}>Set up</Button>
+        </Group>
+      </Stack>
+    );
+  }
+  const left = state.recovery_codes_left;
+  return (
+    <Stack gap="sm">
+      <Text size="sm">
+        Since {formatTime(state.since)}. {left === 1 ? "1 recovery code is" : `${left} recovery codes are`}{" "}
+        left.
+        {left < RECOVERY_CODES_FEW && " Make new ones before you need them."}
+        {state.demanded && " An admin demands a second factor: you can replace it, and not switch it off."}
+      </Text>
+      <Group justify="flex-end" gap="xs">
+        {!state.demanded && (
+          <Button variant="default" onClick={() => onChoose("remove")}>
+            Switch off
+          </Button>
+        )}
+        <Button variant="default" onClick={() => onChoose("renew")}>
+          New recovery codes
+        </Button>
+        <Button variant="default" onClick={() => onChoose("setup")}>
+          Another device
+        </Button>
+      </Group>
+    </Stack>
+  );
+}
+
+function Renewal({ userId, onDone }: { userId: string; onDone: () => void }) {
+  const renew = useRenewRecoveryCodes(userId);
+  if (renew.data) return <RecoveryCodes codes={renew.data.codes} onDone={onDone} />;
+  return (
+    <Stack gap="sm">
+      <Text size="sm">The recovery codes that you have now will be void.</Text>
+      <ProofForm
+        needsCode
+        onProof={(proof) => renew.mutate(proof)}
+        pending={renew.isPending}
+        error={renew.error}
+        onCancel={onDone}
+      >
+        Make new ones
+      </ProofForm>
+    </Stack>
+  );
+}
+
+function Removal({ userId, onDone }: { userId: string; onDone: () => void }) {
+  const remove = useRemoveSecondFactor(userId);
+  return (
+    <Stack gap="sm">
+      <Text size="sm">Your password alone will let in then. Your other sessions end.</Text>
+      <ProofForm
+        needsCode
+        onProof={(proof) =>
+          remove.mutate(proof, {
+            onSuccess: () => {
+              notifications.show({ message: "The second factor was switched off." });
+              onDone();
+            },
+          })
+        }
+        pending={remove.isPending}
+        error={remove.error}
+        onCancel={onDone}
+        color="red"
+      >
+        Switch off
+      </ProofForm>
+    </Stack>
+  );
+}

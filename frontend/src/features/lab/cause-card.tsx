@@ -1,0 +1,81 @@
+import { Button, Group, Stack, Text, Title } from "@mantine/core";
+import { IconArrowBackUp, IconPlayerPlay } from "@tabler/icons-react";
+import { useId } from "react";
+import type { LabCause } from "@/api/types";
+import { CopyBlock } from "@/ui/copy-block";
+import { ToneBadge } from "@/ui/tone";
+import classes from "./cause-card.module.css";
+import { stateOfAction } from "./states";
+import { TimeLeft } from "./time-left";
+
+interface CauseCardProps {
+  cause: LabCause;
+  /** The destination's name. */
+  at: string;
+  disabled: boolean;
+  onStart: () => void;
+  onStop: () => void;
+}
+
+/** One way to make the stream slow: what it does, its SQL, and the way back. */
+export function CauseCard({ cause, at, disabled, onStart, onStop }: CauseCardProps) {
+  const { title, told, state, until, failure, refused } = cause;
+  const id = useId();
+  const begun = state === "starting" || state === "on" || state === "gone";
+  return (
+    <Stack
+      component="article"
+      gap={8}
+      className={classes.card}
+      data-on={begun || undefined}
+      aria-labelledby={id}
+    >
+      <Group justify="space-between" gap={8}>
+        <Title order={3} id={id}>
+          {title}
+        </Title>
+        <ToneBadge state={stateOfAction[state]} compact />
+      </Group>
+      <Text size="sm">{told}</Text>
+      {begun || state === "ending" ? (
+        <Group justify="space-between">
+          <Button
+            variant="default"
+            disabled={disabled || !begun}
+            leftSection={<IconArrowBackUp size={15} aria-hidden />}
+            onClick={onStop}
+          >
+            Back to normal
+          </Button>
+          {until && begun && <TimeLeft until={until} />}
+        </Group>
+      ) : (
+        <Button
+          style={{ alignSelf: "flex-start" }}
+          disabled={disabled || refused !== null}
+          leftSection={<IconPlayerPlay size={15} aria-hidden />}
+          onClick={onStart}
+        >
+          Make it slow
+        </Button>
+      )}
+      {state === "off" && refused && (
+        <Text size="sm" c="dimmed">
+          {refused}
+        </Text>
+      )}
+      {failure && (
+        <Text size="sm" c="var(--tone-bad)">
+          {failure} It is tried again.
+        </Text>
+      )}
+      <details>
+        <summary className={classes.summary}>The SQL</summary>
+        <Stack gap={8} mt={8}>
+          <CopyBlock text={cause.sql} label={`Runs at ${at}`} about={title} maxHeight={180} />
+          <CopyBlock text={cause.end_sql} label="Takes it back" about={title} maxHeight={120} />
+        </Stack>
+      </details>
+    </Stack>
+  );
+}

@@ -1,0 +1,102 @@
+import { screen, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { describe, expect, it, vi } from "vitest";
+import type { SourceTable, StreamTable } from "@/api/types";
+
+import { destination, stream } from "@/test/data";
+import { expectNoAxeViolations, renderUi, stubApi } from "@/test/render";
+import { StreamTables } from "./stream-tables";
+
+const orders: StreamTable = {
+  schema: "public",
+  table: "orders",
+  state: "REPLICATING",
+  trouble: null,
+  inserts: 12,
+  updates: 0,
+  deletes: 0,
+  truncates: 0,
+  changes_per_second: 41.5,
+  last_change: { at_source: "2026-11-21T10:00:00.999460Z", at_destination: "2026-11-21T10:00:01.002Z" },
+};
+
+const atSource = {
+  schema: "public",
+  table: "orders",
+  kind: "table",
+  bytes: 8192,
+  rows_estimated: 10,
+  key_columns: ["id", "line"],
+  replica_identity: "default",
+  replicable: true,
+  unsupported: [],
+  warnings: [],
+} satisfies Partial<SourceTable>;
+
+const one = { inserts: 1, updates: 1, deletes: 1, truncates: 0, trouble: null };
+const quiet: StreamTable = { ...orders, ...one, table: "quiet", changes_per_second: 0, last_change: null };
+
+function renderTables(mayAct: boolean) {
+  const onDestination = vi.fn();
+  const destinations = [
+    destination({ id: "a", tables: [orders, quiet] }),
+    destination({
+      id: "b",
+      database: { id: "b", name: "archive", address: "127.0.0.1:5433/b" },
+      tables: [quiet],
+    }),
+  ];
+  renderUi(
+    <StreamTables
+      stream={stream({ destinations })}
+      destinationId={undefined}
+      onDestination={onDestination}
+      filter=""
+      onFilter={() => {}}
+      mayAct={mayAct}
+    />,
+  );
+  return onDestination;
+}
+
+describe("StreamTables", () => {
+  it("shows how fast, how late and by what each table's rows come, of one destination", async () => {
+    stubApi({ "POST /api/v1/streams:preview-tables": { body: { tables: [atSource] } } });
+    const onDestination = renderTables(true);
+    const row = (await screen.findByText("public.orders")).closest("tr") as HTMLElement;
+    expect(await within(row).findByText("id, line")).toBeVisible();
+    expect(row).toHaveTextContent("41.5 LCR/s");
+    expect(row).toHaveTextContent("2.54 ms");
+    const silent = screen.getByText("public.quiet").closest("tr") as HTMLElement;
+    expect(silent).toHaveTextContent("none yet");
+    expect(silent).toHaveTextContent("unknown");
+    await userEvent.click(screen.getByRole("combobox", { name: "Destination" }));
+    await userEvent.click(await screen.findByRole("option", { name: "archive" }));
+    expect(onDestination).toHaveBeenCalledWith("b");
+    await expectNoAxeViolations();
+  });
+
+  it("asks before it copies a table again, and copies it at that destination", async () => {
+    let sent: unknown = null;
+    stubApi({
+      "POST /api/v1/streams:preview-tables": { body: { tables: [atSource] } },
+      "POST /api/v1/streams/stream01/destinations/a/tables:copy": async (request) => {
+        sent = await request.json();
+        return { status: 202, body: {} };
+      },
+    });
+    renderTables(true);
+    await userEvent.click(await screen.findByRole("button", { name: "Copy public.orders again" }));
+    const dialog = await screen.findByRole("dialog", { name: "Copy again: public.orders" });
+    expect(dialog).toHaveTextContent(/All its rows in \w+ are deleted/);
+    expect(sent).toBeNull();
+    await userEvent.click(within(dialog).getByRole("button", { name: "Copy again" }));
+    await vi.waitFor(() => expect(sent).toEqual({ schema: "public", table: "orders" }));
+  });
+
+  it("lets viewers only read", async () => {
+    stubApi({ "POST /api/v1/streams:preview-tables": { body: { tables: [] } } });
+    renderTables(false);
+    expect(await screen.findByRole("button", { name: "Copy public.orders again" })).toBeDisabled();
+  });
+});

@@ -1,0 +1,94 @@
+import { Button, Group, Modal, Stack, Text } from "@mantine/core";
+import { problemInWords } from "@/api/problem-in-words";
+import { type TableResolution, useTableResolution } from "@/api/streams";
+import type { Stream, StreamDestination, TroubleResolution } from "@/api/types";
+import type { RestCallSpec } from "@/lib/curl";
+import { formatCount } from "@/lib/format";
+import { ProblemAlert } from "@/ui/problem-alert";
+
+export const resolutionLabels: Record<TroubleResolution, string> = {
+  copy: "Copy again",
+  follow: "Follow the rename",
+  remove: "Take it out of the stream",
+  accept: "Accept the partitions",
+};
+
+const consequences: Record<TroubleResolution, (where: string) => string> = {
+  copy: (where) =>
+    `All its rows in ${where} are deleted and the source's are copied again. The path to ${where} waits meanwhile.`,
+  follow: () => "The stream's rules get the table's new name, and the table is renamed at every destination.",
+  remove: () => "The stream replicates the table no longer. The destinations' tables stay as they are.",
+  accept: (where) => `The rows in ${where} count as right. Those that differ from the source's stay so.`,
+};
+
+/** Of the whole stream; the others are of one destination. */
+const ofStream = (resolution: TroubleResolution) => resolution === "follow" || resolution === "remove";
+
+export function callOfResolution(
+  stream: Stream,
+  { resolution, destinationId, schema, table }: TableResolution,
+): RestCallSpec {
+  const at = ofStream(resolution) ? "" : `/destinations/${destinationId}`;
+  return {
+    method: "POST",
+    path: `/api/v1/streams/${stream.id}${at}/tables:${resolution}`,
+    body: { schema, table },
+  };
+}
+
+interface ConfirmResolutionProps {
+  stream: Stream;
+  asked: TableResolution | null;
+  onClose: () => void;
+}
+
+/** How many rows go, as far as it is known: those of the copy, and what was applied since. */
+function RowsThere({ destination, asked }: { destination: StreamDestination; asked: TableResolution }) {
+  const isIt = (one: { schema: string; table: string }) =>
+    one.schema === asked.schema && one.table === asked.table;
+  const copied = destination.instantiation?.tables.find(isIt);
+  const applied = destination.tables.find(isIt);
+  if (!copied || !applied) return null;
+  const rows = Math.max(0, copied.rows_copied + (applied.inserts ?? 0) - (applied.deletes ?? 0));
+  return (
+    <Text size="sm">
+      Rows in {destination.database.name} now: about <strong>{formatCount(rows)}</strong>.
+    </Text>
+  );
+}
+
+/** Asks before something is done with a table, and does it. */
+export function ConfirmResolution({ stream, asked, onClose }: ConfirmResolutionProps) {
+  const resolve = useTableResolution(stream.id);
+  const destination = stream.destinations.find(({ id }) => id === asked?.destinationId);
+  const where = destination?.database.name ?? "the destination";
+  const close = () => {
+    resolve.reset();
+    onClose();
+  };
+  return (
+    <Modal
+      opened={asked !== null}
+      onClose={close}
+      title={asked ? `${resolutionLabels[asked.resolution]}: ${asked.schema}.${asked.table}` : ""}
+    >
+      {asked && (
+        <Stack gap="sm">
+          <Text size="sm">{consequences[asked.resolution](where)}</Text>
+          {asked.resolution === "copy" && destination && (
+            <RowsThere destination={destination} asked={asked} />
+          )}
+          {resolve.isError && <ProblemAlert problem={problemInWords(resolve.error)} />}
+          <Group justify="flex-end">
+            <Button variant="default" onClick={close}>
+              Cancel
+            </Button>
+            <Button loading={resolve.isPending} onClick={() => resolve.mutate(asked, { onSuccess: close })}>
+              {resolutionLabels[asked.resolution]}
+            </Button>
+          </Group>
+        </Stack>
+      )}
+    </Modal>
+  );
+}

@@ -1,0 +1,29 @@
+import { formatAgo, latencyMs, type Quantity } from "./format";
+
+const RECENT_MS = 5_000;
+
+/** Of one interval, and of the last one in which anything came. */
+export interface Latency {
+  p50_ms: number | null;
+  p99_ms: number | null;
+  last: { p50_ms: number; p99_ms: number; at: string } | null;
+}
+
+export interface ShownLatency {
+  quantity: Quantity;
+  /** When it was so: an idle stream has only its heartbeats. Null: now. */
+  ago: string | null;
+}
+
+/** The interval's latency; where nothing came in it, the one before, with its age. */
+export function latencyShown(latency: Latency, of: "p50_ms" | "p99_ms", now = Date.now()): ShownLatency {
+  const { last } = latency;
+  if (latency[of] !== null || !last) return { quantity: latencyMs(latency[of]), ago: null };
+  const recent = now - Date.parse(last.at) < RECENT_MS;
+  return { quantity: latencyMs(last[of]), ago: recent ? null : formatAgo(last.at, now) };
+}
+
+/** For sorting and for the worst of several. */
+export function latencyValue(latency: Latency, of: "p50_ms" | "p99_ms"): number | null {
+  return latency[of] ?? latency.last?.[of] ?? null;
+}

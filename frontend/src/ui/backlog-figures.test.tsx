@@ -1,0 +1,20 @@
+import { screen } from "@testing-library/react";
+import { expect, test } from "vitest";
+import { renderUi } from "@/test/render";
+import { BacklogFigures } from "./backlog-figures";
+
+const none = {
+  bytes: 0,
+  seconds: 0,
+  age_seconds: 0,
+  growth_bytes_per_second: 0,
+  seconds_to_full: null,
+};
+
+test("what has parked transactions is not caught up", () => {
+  const { unmount } = renderUi(<BacklogFigures backlog={none} parked={0} />);
+  expect(screen.getByText("Caught up in").parentElement?.parentElement).toHaveTextContent(/0 ms/);
+  unmount();
+  renderUi(<BacklogFigures backlog={none} parked={862} />);
+  expect(screen.getByText("Caught up in").parentElement?.parentElement).toHaveTextContent(/–/);
+});
