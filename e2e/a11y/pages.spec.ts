@@ -43,6 +43,7 @@ const entries = [
   "Overview",
   "Topology",
   "Advisor",
+  "Lab",
   "Alerts",
   "Databases",
   "Slots",

@@ -18,6 +18,8 @@ const tables = Array.from({ length: TABLES }, (_, number) => ({
   updates: 10 * number,
   deletes: number,
   truncates: 0,
+  changes_per_second: number,
+  last_change: null,
   trouble: null,
 }));
 
@@ -56,7 +58,7 @@ function sampleAt(at: number) {
     lcrs_per_second: rate,
     transactions_per_second: rate / 5,
     bytes_per_second: rate * 150,
-    latency: { p50_ms: 4 + (rate % 7), p99_ms: 9 + (rate % 13), transactions: 1000 },
+    latency: { p50_ms: 4 + (rate % 7), p99_ms: 9 + (rate % 13), transactions: 1000, last: null },
     backlog: {
       bytes: 1024 * rate,
       seconds: 1,

@@ -21,6 +21,7 @@ export class Shell {
       | "Overview"
       | "Topology"
       | "Advisor"
+      | "Lab"
       | "Alerts"
       | "Databases"
       | "Slots"

@@ -232,6 +232,13 @@ test("a row in the way raises an alert, which is taken on and ends when the row 
   await expect(alert).toContainText("The way is mended tonight.");
 
   await alert.getByRole("button", { name: "Open stream" }).click();
+  await page.getByRole("button", { name: /^Open transaction/ }).click();
+  const opened = page.getByRole("dialog", { name: /^Transaction \d+/ });
+  const email = opened.getByRole("row", { name: /^email/ });
+  await expect(email).toContainText("differs: from-the-source@example.com");
+  await expect(email).toContainText("in-the-way@example.com");
+  await expect(opened).toContainText("The destination has one row, found by id.");
+  await opened.getByRole("button", { name: "Close" }).click();
   await sales.atDestination("DELETE FROM sales.customers WHERE id = 900001");
   await page.getByRole("button", { name: /^Execute transaction/ }).click();
   await stream.confirm("Execute").click();

@@ -1,0 +1,72 @@
+// The tour that the overview offers: more load arrives, a real cause makes the demo slow, the advisor names it, and all is
+// as before with one click.
+import { expect, test } from "@playwright/test";
+import { sql } from "../../environment/postgres.ts";
+import { stack } from "../../environment/stack.ts";
+import { LabScreen } from "../../screens/lab-screen.ts";
+
+test.setTimeout(240_000);
+
+const headers = { Authorization: `Bearer ${stack.apiToken()}` };
+const triggers = () =>
+  sql(
+    stack.destination,
+    "demo",
+    "SELECT tgname FROM pg_trigger WHERE tgrelid = 'pgbench_accounts'::regclass AND tgname = 'lab_check_account'",
+  );
+
+test.afterEach(async ({ request }) => {
+  await request.post("/api/v1/lab:reset", { headers });
+});
+
+test("a slow trigger of the lab is named by the advisor within a minute, and gone with one click", async ({
+  page,
+}) => {
+  const lab = new LabScreen(page);
+  await page.goto("/");
+  await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Lab" }).click();
+  await expect(lab.verdict).toContainText("Nothing limits it");
+
+  const trigger = lab.cause("Slow trigger");
+  await trigger.getByRole("button", { name: "Make it slow" }).click();
+  await expect(trigger).toContainText("On");
+  await expect(trigger.getByRole("timer")).toContainText(/ends by itself in (10:00|9:\d\d)/);
+  await expect(lab.verdict).toContainText(
+    "A trigger fires for every change that is applied to public.pgbench_accounts",
+    { timeout: 60_000 },
+  );
+  expect(await triggers()).toBe("lab_check_account");
+  await page.screenshot({ path: test.info().outputPath("named.png"), fullPage: true });
+
+  await trigger.getByRole("button", { name: "Back to normal" }).click();
+  await expect(trigger).toContainText("Off", { timeout: 60_000 });
+  expect(await triggers()).toBe("");
+  await expect(lab.verdict).toContainText("Nothing limits it", { timeout: 60_000 });
+});
+
+test("the load follows the slider", async ({ page }) => {
+  const lab = new LabScreen(page);
+  const committed = async () =>
+    Number(
+      await sql(stack.source, "demo", "SELECT xact_commit FROM pg_stat_database WHERE datname = 'demo'"),
+    );
+  await lab.open();
+  await lab.load.focus();
+  await page.keyboard.press("ArrowRight");
+  await expect(page.getByText("200 transactions a second")).toBeVisible();
+  await page.keyboard.press("Home");
+  await expect(page.getByText("0 transactions a second", { exact: true })).toBeVisible();
+  // Without load only those who look commit, a few a second.
+  await expect(async () => {
+    const before = await committed();
+    await page.waitForTimeout(3000);
+    expect((await committed()) - before).toBeLessThan(150);
+  }).toPass({ timeout: 30_000 });
+  await page.getByRole("button", { name: "All back to normal" }).click();
+  await expect(page.getByText(/100 transactions a second – the usual load/)).toBeVisible();
+  await expect(async () => {
+    const before = await committed();
+    await page.waitForTimeout(3000);
+    expect((await committed()) - before).toBeGreaterThan(200);
+  }).toPass({ timeout: 30_000 });
+});
