@@ -1,7 +1,7 @@
 # Every verb is a script under scripts/, so that containers and other machines run the same.
 .DEFAULT_GOAL := help
 SUITES := lint engine sanitizers fuzz backend frontend system e2e
-.PHONY: help up down demo status test fmt lint bench advisor-rig docs clean admin-password $(addprefix test-,$(SUITES))
+.PHONY: help up down demo status test fmt lint bench advisor-rig docs clean admin-password admin-reset-second-factor $(addprefix test-,$(SUITES))
 
 help: ## print the verbs
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,6 +21,9 @@ status: ## one line for each service and each stream
 
 admin-password: ## give the console's admin a new random password and print it
 	@scripts/admin_password.sh
+
+admin-reset-second-factor: ## let the console's admin in without a code, whose device is lost
+	@scripts/admin_second_factor.sh
 
 test: ## run every suite
 	@scripts/test.sh $(SUITES)

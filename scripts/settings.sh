@@ -1,16 +1,25 @@
 # shellcheck shell=bash
 # Every port, path and size that the scripts use. Sourced, never run.
-# A value comes from the environment, else from settings.env under THALWEG_HOME, else from here.
+# A value comes from the environment, else from settings.env under THALWEG_HOME, else from here. Any setting of the services
+# (backend/thalweg/kernel/settings.py) may stand in settings.env.
 
 THALWEG_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 THALWEG_HOME=${THALWEG_HOME:-$THALWEG_ROOT/.thalweg}
 
+# Names that the file sets: services.sh hands them to the services, too.
+THALWEG_SETTINGS_OF_FILE=()
 load_settings_file() {
-  local file=$THALWEG_HOME/settings.env name value
+  local file=$THALWEG_HOME/settings.env line name
   [[ -f $file ]] || return 0
-  while IFS='=' read -r name value; do
-    [[ $name =~ ^THALWEG_[A-Z_]+$ ]] || continue
-    [[ -n ${!name:-} ]] || printf -v "$name" '%s' "$value"
+  while IFS= read -r line || [[ -n $line ]]; do
+    [[ $line =~ ^[[:space:]]*(#.*)?$ ]] && continue
+    if [[ ! $line =~ ^(THALWEG_[A-Z0-9_]+)=(.*)$ ]]; then
+      echo "$file: cannot read '${line%%=*}'. Write THALWEG_NAME=value: no spaces around '=', no quotes, no 'export'." >&2
+      exit 2
+    fi
+    name=${BASH_REMATCH[1]}
+    [[ -n ${!name:-} ]] || printf -v "$name" '%s' "${BASH_REMATCH[2]}"
+    THALWEG_SETTINGS_OF_FILE+=("$name")
   done <"$file"
 }
 load_settings_file

@@ -17,7 +17,7 @@ total_failed=0
 needs_packages() {
   local groups='build extension runtime'
   case " $* " in *' e2e '* | *' lint '* | *' sanitizers '* | *' fuzz '*) groups+=' test' ;; esac
-  case " $* " in *' system '*) groups+=' system' ;; esac
+  case " $* " in *' system '* | *' backend '*) groups+=' system' ;; esac
   echo "$groups"
 }
 

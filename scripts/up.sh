@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds what is out of date, starts what is down, and makes the demo. Changes nothing else.
+# Installs what is missing, builds what is out of date, starts what is down or runs older code, and makes the demo.
+# Changes nothing else.
 set -euo pipefail
 source "$(dirname "$0")/settings.sh"
 for part in steps secrets users clusters redis daemons demo services; do
@@ -17,12 +18,13 @@ fi
 step "make service users" "read the log above" make_service_users
 [[ $(services_directory) == "$THALWEG_HOME" ]] ||
   echo "  the services' users cannot enter $THALWEG_HOME: their data lie in $(services_directory)"
+step "stop what is older" "$logs" stop_older
 step "place the code" "read the log above" copy_code
 step "start store" "$logs" start_cluster store
 step "start redis" "$logs; port $THALWEG_REDIS_PORT must be free" start_redis
 step "migrate store" "$logs" migrate_store
 step "start engine" "$logs; port $THALWEG_ENGINE_PORT must be free" start_service engine 30 answers "$THALWEG_ENGINE_URL/healthz"
-step "start api" "$logs; port $THALWEG_API_PORT must be free" start_service api 30 answers "$THALWEG_API_URL/healthz"
+step "start api" "$logs; port $THALWEG_API_PORT must be free" start_api
 step "start collector" "$logs" start_service collector 0
 step "make admin" "'make admin-password' makes a new password" make_admin
 step "enrol engine" "$logs" enrol_engine

@@ -21,6 +21,29 @@ SQL
     sql source demo <<<'ALTER TABLE pgbench_history REPLICA IDENTITY FULL'
     echo "note: loaded at scale $THALWEG_DEMO_SCALE"
   fi
+  make_stock
+  # Where the console's lab says how much load it wants; scripts/load.sh reads it. Outside the schema that is replicated.
+  sql source demo <<'SQL'
+SET ROLE shop;
+CREATE SCHEMA IF NOT EXISTS lab;
+CREATE TABLE IF NOT EXISTS lab.load (
+  one boolean PRIMARY KEY DEFAULT true CHECK (one), rate int NOT NULL CHECK (rate >= 0), until timestamptz NOT NULL);
+SQL
+}
+
+# A table as old applications have them: without a key, its rows are found by an index. The console's lab drops that index
+# at the destination. Made whole or not at all.
+make_stock() {
+  sql source demo --single-transaction <<'SQL'
+SET ROLE shop;
+SELECT to_regclass('stock') IS NULL AS missing \gset
+\if :missing
+CREATE TABLE stock (article int NOT NULL, amount int NOT NULL, place text NOT NULL);
+INSERT INTO stock SELECT n, 1000, 'aisle ' || n % 40 || ', shelf ' || n % 700 FROM generate_series(1, 200000) n;
+CREATE INDEX stock_by_article ON stock (article);
+ALTER TABLE stock REPLICA IDENTITY FULL;
+\endif
+SQL
 }
 
 make_demo_destination() {
@@ -39,4 +62,4 @@ demo_was_copied() {
 }
 
 # Empties the demo's destination, for a stream that copies it again.
-drop_demo_copy() { sql destination demo <<<'DROP TABLE IF EXISTS pgbench_accounts, pgbench_branches, pgbench_history, pgbench_tellers'; }
+drop_demo_copy() { sql destination demo <<<'DROP TABLE IF EXISTS pgbench_accounts, pgbench_branches, pgbench_history, pgbench_tellers, stock'; }

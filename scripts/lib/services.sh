@@ -8,6 +8,7 @@ THALWEG_TOKEN_FILE=$THALWEG_SECRETS/api-token
 THALWEG_ENGINE_BINARY=${THALWEG_ENGINE_BINARY:-$THALWEG_BUILD/release/src/daemon/thalwegd}
 DEMO_STREAM='shop to warehouse'
 export THALWEG_API_URL THALWEG_ENGINE_URL THALWEG_TOKEN_FILE
+((${#THALWEG_SETTINGS_OF_FILE[@]} == 0)) || export "${THALWEG_SETTINGS_OF_FILE[@]}"
 
 # The control plane's settings (backend/thalweg/kernel/settings.py), for API, collector and thalweg-admin: control_plane_environment SERVICE
 control_plane_environment() {
@@ -19,6 +20,28 @@ control_plane_environment() {
   THALWEG_LISTEN_PORT=$THALWEG_API_PORT
   THALWEG_SECRET_KEY_FILE=$(hand_over "$1" secret.key)
   THALWEG_CONSOLE_DIRECTORY=$(code_directory)/frontend/dist
+  # The two databases that the lab may act on: none where there is no demo.
+  if [[ $THALWEG_DEMO == pgbench ]]; then
+    export THALWEG_LAB_SOURCE=$THALWEG_SOURCE_HOST:$THALWEG_SOURCE_PORT/demo
+    export THALWEG_LAB_DESTINATION=$THALWEG_DESTINATION_HOST:$THALWEG_DESTINATION_PORT/demo
+    export THALWEG_LAB_RATE=$THALWEG_DEMO_RATE
+  fi
+  hand_over_files "$1"
+}
+
+# The files that settings name, where the service's user can read them: the caller's may be root's alone.
+hand_over_files() {
+  local name
+  for name in THALWEG_TLS_CERTIFICATE_FILE THALWEG_TLS_KEY_FILE THALWEG_ENGINE_CA_FILE THALWEG_DATABASE_SERVICE_FILE; do
+    [[ -n ${!name:-} ]] || continue
+    if [[ ! -r ${!name} ]]; then
+      echo "$name: ${!name} cannot be read."
+      echo "cure: correct $name in $THALWEG_HOME/settings.env or in the environment"
+      return 1
+    fi
+    printf -v "$name" '%s' "$(hand_over_file "$1" "${!name}" "$name")"
+    export "${name?}"
+  done
 }
 
 # venv_command NAME : prints its path, in the copy of the code where there is one.
@@ -93,6 +116,43 @@ engine_program() {
 # Whether it answers, not who it is: --insecure.
 answers() { curl --silent --fail --insecure --noproxy '*' --max-time 5 --output /dev/null "$1"; }
 
+# One that runs may have been started with TLS where the settings know of none, or the other way round.
+start_api() {
+  local other=http://${THALWEG_API_URL#http*://}
+  [[ $THALWEG_API_URL == https://* ]] || other=https://${THALWEG_API_URL#http://}
+  if daemon_pid api >/dev/null && answers "$other/healthz"; then
+    echo "The API that runs answers at $other, and these settings say $THALWEG_API_URL."
+    echo "cure: write THALWEG_TLS_CERTIFICATE_FILE and THALWEG_TLS_KEY_FILE into $THALWEG_HOME/settings.env, or leave" \
+      "both out everywhere; then 'make down' and 'make up'"
+    return 1
+  fi
+  start_service api 30 answers "$THALWEG_API_URL/healthz"
+}
+
+# service_version NAME : one hash over what API, collector or engine would be started from now: its code, and settings.env.
+service_version() {
+  local paths=("$THALWEG_HOME/settings.env")
+  case $1 in
+    engine) paths+=("$THALWEG_ENGINE_BINARY") ;;
+    *) paths+=("$THALWEG_ROOT"/{backend/thalweg,engine/contract,migrations,frontend/dist} "$THALWEG_VENV/.lock") ;;
+  esac
+  # A stack without settings.env, or without the console, is one too.
+  { find "${paths[@]}" -type f ! -name '*.pyc' -print0 2>/dev/null || true; } | sort -z | xargs -0 sha256sum | sha256sum
+}
+
+# Ends those of API, collector and engine that run older code or older settings than there are now. Before the store is
+# migrated: none of them reads a schema that is newer than it.
+stop_older() {
+  local name ended=()
+  for name in collector api engine; do
+    daemon_pid "$name" >/dev/null || continue
+    [[ $(service_version "$name") != "$(cat "$THALWEG_RUN/$name.version" 2>/dev/null)" ]] || continue
+    stop_daemon "$name" 30
+    ended+=("$name")
+  done
+  echo "note: ${ended[*]:-none}"
+}
+
 # start_service NAME SECONDS CHECK... : supervised, as its user; then waits until the check succeeds.
 start_service() {
   local name=$1 seconds=$2 fresh="" command ends_with become
@@ -101,6 +161,9 @@ start_service() {
     echo "note: already running"
   else
     fresh=1
+    case $name in
+      api | collector | engine) mkdir -p "$THALWEG_RUN" && service_version "$name" >"$THALWEG_RUN/$name.version" ;;
+    esac
     (
       service_command "$name"
       becoming "$(service_user "$name")"

@@ -2,7 +2,8 @@
 # Steps: one line each when all is well; the log's end and the cure when not. Sourced, never run.
 
 # step NAME CURE COMMAND [ARGUMENT...]
-# Runs COMMAND (a program or a function) with its output in $THALWEG_LOG/NAME.log. Exits the script when it fails.
+# Runs COMMAND (a program or a function) with its output in $THALWEG_LOG/NAME.log. Exits the script when it fails. A command
+# that knows a better cure prints 'cure: ...'.
 step() {
   local name=$1 cure=$2 log started seconds status stops_on_failure=${-//[^e]/}
   shift 2
@@ -24,15 +25,22 @@ step() {
   printf '✗ %-28s %4ds  failed with status %d\n' "$name" "$seconds" "$status"
   printf '  ── last lines of %s\n' "$log"
   tail -n 25 "$log" | sed 's/^/  │ /'
-  printf '  ── cure: %s\n' "$cure"
+  printf '  ── cure: %s\n' "$(step_word cure "$log" "$cure")"
   exit "$status"
 }
 
 # A command says something worth its line ("already running") by printing 'note: ...' as its last such line.
 step_note() {
   local note
-  note=$(grep -a '^note: ' "$1" | tail -n 1 | cut -c7-)
+  note=$(step_word note "$1" "")
   [[ -z $note ]] || printf '  %s' "$note"
+}
+
+# step_word WORD LOG ELSE : what follows 'WORD: ' on the last line that begins so.
+step_word() {
+  local line
+  line=$(grep -a "^$1: " "$2" | tail -n 1) || line="$1: $3"
+  printf '%s' "${line#"$1: "}"
 }
 
 # Runs a command as root: directly, or through sudo.

@@ -64,15 +64,24 @@ own_directory() {
 # hand_over SERVICE SECRET : prints a file with the secret that only the service's user can read. Root's own copy stays where
 # it is; without root there is one user, and one file.
 hand_over() {
-  local directory
   if ((EUID != 0)); then
     secret_file "$2"
     return
   fi
+  hand_over_file "$1" "$(secret_file "$2")" "$2"
+}
+
+# hand_over_file SERVICE FILE NAME : the same with any file that the caller can read.
+hand_over_file() {
+  local directory
+  if ((EUID != 0)); then
+    printf '%s\n' "$2"
+    return
+  fi
   directory=$(services_directory)/credentials/$1
   mkdir -p "$directory"
-  install -m 0400 -o "$(service_user "$1")" "$(secret_file "$2")" "$directory/$2"
-  printf '%s\n' "$directory/$2"
+  install -m 0400 -o "$(service_user "$1")" "$2" "$directory/$3"
+  printf '%s\n' "$directory/$3"
 }
 
 # Prints where the services' users find the code: the checkout, or a copy of what runs where they cannot read that.

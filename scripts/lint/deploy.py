@@ -1,6 +1,7 @@
 """What deploys Thalweg, checked without running it: docker-compose.yml and the Dockerfiles (what they name exists,
 what they repeat agrees), and systemd's units (systemd-analyze)."""
 
+import os
 import re
 import subprocess
 import sys
@@ -133,8 +134,11 @@ def _unit_problems(units: list[Path]) -> list[str]:
         for unit in units:
             copies.append(Path(directory) / unit.name)
             copies[-1].write_text(re.sub(r"^ExecStart=\S+", "ExecStart=/bin/true", unit.read_text(), flags=re.M))
-        read = subprocess.run(["systemd-analyze", "verify", *map(str, copies)],
-                              capture_output=True, text=True, check=False)
+        drop_in = Path(directory) / "thalweg-engine.service.d/tls.conf"
+        drop_in.parent.mkdir()
+        drop_in.write_text((ROOT / "deploy/systemd/thalweg-engine-tls.conf").read_text())
+        read = subprocess.run(["systemd-analyze", "verify", *map(str, copies)], capture_output=True, text=True,
+                              check=False, env=os.environ | {"SYSTEMD_UNIT_PATH": f"{directory}:"})
         problems += [line for line in read.stderr.splitlines() if line]
         if read.returncode and not read.stderr:
             problems.append(f"systemd-analyze ended with status {read.returncode}")
