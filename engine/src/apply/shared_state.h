@@ -88,7 +88,8 @@ struct SharedState {
   std::atomic<uint64_t> parked{0};
   // Data transactions committed so far. Writer: the coordinator. Reader: the recorder (relaxed).
   std::atomic<uint64_t> commits{0};
-  // No more commits come. Writer: the coordinator at its end (release). Reader: the recorder (acquire).
+  // No more groups are assigned, and no more commits come. Writer: the coordinator at its end (release). Readers:
+  // appliers, the recorder (acquire).
   std::atomic<bool> commits_ended{false};
   // Set by whoever changed the error queue; the coordinator loads it again and clears this.
   std::atomic<bool> reload_parked{false};

@@ -134,12 +134,13 @@ void Applier::run() {
   }
   while (true) {
     while (!attend(By::agent)) work_alone();
-    const bool ending = shared_.ending() || retiring_.load(std::memory_order_acquire);
-    if (ending && !sent_.empty()) {
+    const bool retiring = retiring_.load(std::memory_order_acquire);
+    if ((shared_.ending() || retiring) && !sent_.empty()) {
       take_answer(session_->await_answer());  // gives up once apply is abandoned
       continue;
     }
-    if (ending && assigned_.empty()) break;
+    // A coordinator that has not yet seen the end may still assign a group, and waits for it to come back.
+    if ((retiring || shared_.commits_ended.load(std::memory_order_acquire)) && assigned_.empty()) break;
     show_wait();
     const pollfd answers = session_ ? session_->polled() : kNothing;
     listens_ = answers.fd >= 0;

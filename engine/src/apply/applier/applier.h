@@ -37,7 +37,7 @@ class Applier {
   static constexpr size_t kGroupsMax = 2;  // that it may have at a time
 
   Applier(SharedState& shared, metadata::MetadataCache& cache, int number);  // from 1
-  ~Applier();                                                                // joins; the shared state must be ending
+  ~Applier();                                                                // joins; the commits must have ended
   void join();
   Applier(const Applier&) = delete;
   Applier& operator=(const Applier&) = delete;
