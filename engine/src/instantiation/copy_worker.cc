@@ -17,7 +17,7 @@ constexpr size_t kMessageBytes = size_t{64} << 10;  // the source sends a messag
 
 base::Result<pg::Connection> open_session(const base::Conninfo& conninfo, const std::string& stream_id) {
   pg::ConnectOptions options;
-  options.application_name = "thalweg copy " + stream_id;
+  options.application_name = copy_application_name(stream_id);
   THALWEG_ASSIGN(pg::Connection connection, pg::Connection::open(conninfo, options));
   THALWEG_TRY(
       connection.script("SET search_path = ''; SET statement_timeout = 0; SET lock_timeout = 0; "
@@ -26,6 +26,8 @@ base::Result<pg::Connection> open_session(const base::Conninfo& conninfo, const 
 }
 
 }  // namespace
+
+std::string copy_application_name(const std::string& stream_id) { return "thalweg copy " + stream_id; }
 
 // Adds to the table's counters while a range is under way, and takes it back when the range fails.
 class CopyWorker::RangeCount {

@@ -28,6 +28,9 @@ struct CopyOptions {
   int64_t index_memory_mb = 64;
 };
 
+// Of every worker's sessions, on both sides.
+std::string copy_application_name(const std::string& stream_id);
+
 // Owner: one thread at a time.
 class CopyWorker {
  public:

@@ -146,6 +146,7 @@ base::Result<base::Lsn> Instantiation::add_constraints(base::Lsn applied) {
     ready.push_back(shape.name);
     if (record.created) created.push_back(&shape);
   }
+  if (!ready.empty()) THALWEG_TRY(s.end_predecessors());
   THALWEG_ASSIGN(const Builds builds, s.plan_indexes(created));
   THALWEG_TRY(s.build_indexes(builds));
   // A foreign key needs both its tables, from one state of the source: tables of different snapshots do not qualify.

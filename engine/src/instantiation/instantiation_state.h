@@ -73,6 +73,7 @@ struct Instantiation::State {
     const TableRecord& record = known.at(shape.name);
     return !record.finished && is_copied(record);
   }
+  base::Result<void> end_predecessors();
   Copier& workers();
   base::Result<void> plan_ranges(const std::vector<const TableShape*>& waiting);
   base::Result<Builds> plan_indexes(const std::vector<const TableShape*>& tables);

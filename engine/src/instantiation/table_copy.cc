@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <iterator>
 
@@ -15,6 +16,7 @@ namespace {
 
 // Above it each index is a step of its own. Below it a round trip and a commit cost more than an index.
 constexpr int64_t kBigRows = 100'000;
+constexpr std::chrono::milliseconds kPredecessorsEnd = std::chrono::seconds(10);
 
 std::vector<Step> range_steps(const std::vector<RangeRecord>& records) {
   std::vector<Step> steps;
@@ -25,6 +27,23 @@ std::vector<Step> range_steps(const std::vector<RangeRecord>& records) {
 }
 
 }  // namespace
+
+// The server goes on with what a killed engine's worker had begun, an index say, and would complete it after this one
+// has planned what is missing.
+base::Result<void> Instantiation::State::end_predecessors() {
+  if (copier) return {};
+  THALWEG_ASSIGN(const pg::Rows left,
+                 destination->connection.query(
+                     "WITH predecessor AS MATERIALIZED (SELECT pid FROM pg_catalog.pg_stat_activity WHERE datname = "
+                     "pg_catalog.current_database() AND usename = current_user AND application_name = "
+                     "pg_catalog.left($1, 63)) "
+                     "SELECT pid FROM predecessor WHERE NOT pg_catalog.pg_terminate_backend(pid, $2::bigint)",
+                     {copy_application_name(options.stream_id), std::to_string(kPredecessorsEnd.count())}));
+  if (left.size() == 0) return {};
+  return base::fail(base::ErrorCode::stream_in_use,
+                    fmt::format("Session {} of an earlier initial copy has not ended at the destination within {} s.",
+                                left.text(0, 0), kPredecessorsEnd / std::chrono::seconds(1)));
+}
 
 Copier& Instantiation::State::workers() {
   if (!copier) {
@@ -112,6 +131,7 @@ base::Result<std::vector<TableWork>> Instantiation::State::plan_copy(const std::
 }
 
 base::Result<void> Instantiation::State::copy_tables(const Snapshot& snapshot) {
+  THALWEG_TRY(end_predecessors());
   THALWEG_TRY(workers().open(snapshot));
   std::vector<const TableShape*> waiting;
   for (const TableShape& shape : shapes) {

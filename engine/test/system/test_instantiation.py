@@ -123,6 +123,22 @@ def test_killed_while_indexes_are_built(scene: Scene, random_: random.Random) ->
     assert scene.engine.status(scene.stream)["instantiation"]["warnings"] == []
 
 
+def test_what_a_killed_engine_left_at_work_ends(scene: Scene) -> None:
+    scene.run_at_source("CREATE TABLE item (id integer PRIMARY KEY, code text);"
+                        "CREATE UNIQUE INDEX item_code ON item (code); INSERT INTO item VALUES (1, 'a');")
+    scene.destination.run_script(scene.database, SLOW_INDEXES.replace("0.2", "4"))
+    scene.start_stream(wait=False)
+    at_work = ("SELECT count(*) FROM pg_stat_activity WHERE state = 'active' "
+               "AND application_name LIKE 'thalweg copy %' AND query LIKE '%INDEX%'")
+    wait_for(lambda: scene.at_destination(at_work) == [(1,)], SECONDS, "an index is being built")
+    scene.engine.kill()
+    scene.destination.run_script(scene.database, "DROP EVENT TRIGGER slow")
+    scene.engine.start()
+    scene.wait_replicating()
+    assert scene.at_destination(INDEXES) == scene.at_source(INDEXES)
+    assert scene.engine.status(scene.stream)["instantiation"]["warnings"] == []
+
+
 def test_missing_destination_tables_are_created_as_at_the_source(scene: Scene) -> None:
     scene.run_at_source("""
         CREATE SCHEMA "Lager";
