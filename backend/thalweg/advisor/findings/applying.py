@@ -304,7 +304,7 @@ def _small_groups(clues: Clues, stage: Stage) -> Iterator[Finding]:
     if groups > 0:
         evidence.append(fact("MESSAGES PER GROUP", "appliers", round(lcrs / groups, 1), "NUMBER"))
     yield clues.finding(
-        "apply_small_groups", "Each of the source's transactions costs one at the destination",
+        "apply_small_groups", "The source's transactions are executed in small groups",
         "group_size keeps appliers from executing consecutive transactions together.", evidence, cures, stage=stage,
         is_cause=False,
     )  # fmt: skip

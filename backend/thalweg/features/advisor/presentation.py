@@ -21,7 +21,8 @@ def path_lines(analysis: Analysis, findings: list[Finding]) -> list[RunPath]:
     lines = []
     for path in analysis.paths:
         bottleneck = bottlenecks[path.path_id]
-        top = next((finding for finding in findings if finding.path_id == path.path_id), None)
+        # What merely comes with the bottleneck says nothing of why it is one.
+        top = next((finding for finding in findings if finding.path_id == path.path_id and finding.is_cause), None)
         lines.append(
             RunPath(
                 path_id=path.path_id, stream_id=path.stream_id, stream_name=path.stream_name,

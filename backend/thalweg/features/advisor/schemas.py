@@ -95,7 +95,7 @@ class RunPath(Resource):
     latency_p50_seconds: float | None
     latency_p99_seconds: float | None
     backlog_bytes: float | None
-    top_finding: str | None = Field(description="Title of the highest ranked finding.")
+    top_finding: str | None = Field(description="Title of the highest ranked finding that is a cause; null: none is.")
     top_finding_code: str | None
 
     @computed_field(description="“stream → destination”: how it is called everywhere.")  # type: ignore[prop-decorator]
