@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 API_VERSION = 1
+CHANGES = ("inserts", "updates", "deletes", "truncates")  # as a destination's tables count them
 
 
 class Document(BaseModel):

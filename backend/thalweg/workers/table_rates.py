@@ -4,9 +4,10 @@ from collections import deque
 from datetime import datetime, timedelta
 from typing import Any
 
+from thalweg.engine_client.documents import CHANGES
+
 WINDOW = timedelta(seconds=30)
 SPACING = timedelta(seconds=5)
-CHANGES = ("inserts", "updates", "deletes", "truncates")
 
 Table = tuple[str, str]
 Totals = dict[Table, int]

@@ -9,12 +9,14 @@ from thalweg.workers import repository
 
 async def note_unknown(session: AsyncSession, engine: EngineRow, streams: list[StreamStatus], known: set[str]) -> None:
     """They go on as they are until an admin has them dropped; the engine is told of both by name."""
-    abandoned = {row.id for row in await repository.abandoned_streams(session, engine.id)}
     unknown = [
         {"id": one.id, "status": one.status, "phase": one.phase}
         for one in streams
-        if one.status != "DROPPED" and one.id not in known | abandoned
+        if one.status != "DROPPED" and one.id not in known
     ]
+    if unknown:
+        abandoned = {row.id for row in await repository.abandoned_streams(session, engine.id)}
+        unknown = [one for one in unknown if one["id"] not in abandoned]
     ids = [one["id"] for one in unknown]
     if ids != [one["id"] for one in engine.unknown_streams]:
         engine.desired_revision += 1

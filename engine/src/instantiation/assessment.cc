@@ -65,12 +65,8 @@ base::Result<void> Instantiation::State::read_records() {
   if (!exists || fresh) return {};
   THALWEG_TRY(bookkeeping->upgrade());
   THALWEG_ASSIGN(std::vector<TableRecord> records, bookkeeping->tables());
-  for (TableRecord& record : records) {
-    // A rename is not recorded: it can be seen at the source for as long as it lasts.
-    const auto seen = before.find(record.table);
-    if (!record.trouble && seen != before.end()) record.trouble = seen->second.trouble;
-    known.emplace(record.table, std::move(record));
-  }
+  for (TableRecord& record : records) known.emplace(record.table, std::move(record));
+  keep_passing_troubles(known, before);
   return {};
 }
 

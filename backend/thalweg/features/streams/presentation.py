@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from thalweg.db.models import DatabaseRow, DestinationRow, EngineRow, StreamRow
-from thalweg.engine_client.documents import DestinationBacklog
+from thalweg.engine_client.documents import CHANGES, DestinationBacklog
 from thalweg.features.streams.destination_lifecycle import allowed_actions as destination_actions
 from thalweg.features.streams.lifecycle import DesiredStatus, allowed_actions
 from thalweg.features.streams.parameters import effective
@@ -38,7 +38,6 @@ from thalweg.live.schemas import CAPTURING, Backlog, HalfRole
 from thalweg.live.slots import stream_slot
 
 Definitions = dict[str, StreamParameter]
-CHANGES = ("inserts", "updates", "deletes", "truncates")
 STATES = tuple(state.value for state in TableState)
 
 

@@ -3,8 +3,9 @@ import { IconSearch } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { previewQuery, type TableResolution } from "@/api/streams";
-import type { SourceTable, Stream, StreamTable } from "@/api/types";
+import type { Stream, StreamTable } from "@/api/types";
 import { formatAgo, formatCount, formatTime, latency, parseMicros, parseTime, rate } from "@/lib/format";
+import { rowIdentity } from "@/lib/row-identity";
 import { type Column, DataTable } from "@/ui/data-table";
 import { Quantity } from "@/ui/quantity";
 import { StateBadge } from "@/ui/tone";
@@ -22,11 +23,6 @@ function lagOf({ last_change }: StreamTable): number | null {
   const from = parseMicros(last_change?.at_source);
   const to = parseMicros(last_change?.at_destination);
   return from === null || to === null ? null : Math.max(0, to - from);
-}
-
-export function identityOf({ key_columns, replica_identity }: SourceTable): string {
-  if (key_columns.length > 0) return key_columns.join(", ");
-  return replica_identity === "full" ? "all columns" : "none";
 }
 
 function countColumn(
@@ -140,7 +136,7 @@ export function StreamTables({
     ],
     [may, shownId],
   );
-  const identities = new Map(source.data?.tables.map((table) => [name(table), identityOf(table)]));
+  const identities = new Map(source.data?.tables.map((table) => [name(table), rowIdentity(table) ?? "none"]));
   const wanted = filter.trim().toLowerCase();
   const tables = shown?.tables ?? [];
   const rows = tables

@@ -3,6 +3,7 @@ import { IconSearch } from "@tabler/icons-react";
 import { useState } from "react";
 import type { SourceTable } from "@/api/types";
 import { bytes, compactCount } from "@/lib/format";
+import { rowIdentity } from "@/lib/row-identity";
 import { type Column, DataTable } from "@/ui/data-table";
 import { Quantity } from "@/ui/quantity";
 import { ToneIcon } from "@/ui/tone";
@@ -125,8 +126,8 @@ export function SourceTables({ tables, selection, maxHeight = 420 }: SourceTable
 }
 
 function Key({ table }: { table: SourceTable }) {
-  if (table.key_columns.length > 0) return <span>{table.key_columns.join(", ")}</span>;
-  if (table.replica_identity === "full") return <span>all columns</span>;
+  const identity = rowIdentity(table);
+  if (identity) return <span>{identity}</span>;
   return (
     <Group gap={5} wrap="nowrap">
       <ToneIcon tone="warning" size={14} />
