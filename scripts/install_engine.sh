@@ -32,10 +32,11 @@ case $host in
   *[!0-9.]*) name=DNS:$host listen=0.0.0.0 ;;
   *) name=IP:$host listen=$host ;;
 esac
-# Its own authority. Who has an authority puts a certificate for HOST and its key here before, or later in their place.
+# Its own authority. Whoever has an authority puts a certificate for HOST and its key here before, or later in their place.
 if [[ ! -s $configuration/engine-tls.crt ]]; then
-  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 825 -subj "/CN=thalweg-engine" \
-    -addext "subjectAltName=$name" -keyout "$configuration/engine-tls.key" -out "$configuration/engine-tls.crt" 2>/dev/null
+  said=$(openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 825 -subj "/CN=thalweg-engine" \
+    -addext "subjectAltName=$name" -keyout "$configuration/engine-tls.key" -out "$configuration/engine-tls.crt" 2>&1) ||
+    { printf '%s\n' "$said" "No certificate can be made for '$host': give an address or a name, without a port." >&2; exit 1; }
 fi
 [[ -s $configuration/engine.env ]] ||
   printf '%s\n' "THALWEG_ENGINE_LISTEN=$listen:8643" "THALWEG_PROPAGATION_LISTEN=$listen:8644" >"$configuration/engine.env"

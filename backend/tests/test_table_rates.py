@@ -38,6 +38,12 @@ def test_a_table_that_came_in_has_no_rate_yet() -> None:
     assert look(rates, 10, orders=200, late=50) == {"orders": 10.0, "late": None}
 
 
+def test_a_table_that_went_takes_no_other_s_rate_along() -> None:
+    rates = TableRates()
+    look(rates, 0, orders=100, dropped=5)
+    assert look(rates, 10, orders=200) == {"orders": 10.0}
+
+
 def test_totals_that_start_over_are_no_negative_rate() -> None:
     rates = TableRates()
     look(rates, 0, orders=100)

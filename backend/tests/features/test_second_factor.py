@@ -54,7 +54,8 @@ async def test_nothing_counts_before_a_code_confirms_it(
     client = await browser_of(app, "viewer")
     wrong = await client.post(f"{path}:prepare-second-factor", json={"current_password": "a guess"})
     assert (wrong.status_code, wrong.json()["code"]) == (403, "permission_denied")
-    assert (await client.post(f"{path}:confirm-second-factor", json={"code": "000000"})).status_code == 409
+    for _ in range(12):  # there is nothing to guess: none of them counts
+        assert (await client.post(f"{path}:confirm-second-factor", json={"code": "000000"})).status_code == 409
     prepared = (await client.post(f"{path}:prepare-second-factor", json={"current_password": PASSWORD})).json()
     assert prepared["secret"] in prepared["uri"]
     assert prepared["qr_code"].startswith("data:image/svg+xml")
@@ -235,6 +236,15 @@ async def test_another_device_replaces_the_first_when_it_is_confirmed(
     for code in (old.code(), old.recovery_codes[1]):
         assert (await client.post(VERIFY, json={"code": code})).json()["code"] == "wrong_code"
     assert (await client.post(VERIFY, json={"code": device.code()})).status_code == 201
+
+
+async def test_another_password_voids_what_was_prepared(app: FastAPI, users: Users, path: str) -> None:
+    client = await browser_of(app, "viewer")
+    prepared = await client.post(f"{path}:prepare-second-factor", json={"current_password": PASSWORD})
+    body = {"current_password": PASSWORD, "new_password": "weathered copper kettle"}
+    assert (await client.post(f"{path}:change-password", json=body)).status_code == 204
+    code = Authenticator(secret=prepared.json()["secret"]).code()
+    assert (await client.post(f"{path}:confirm-second-factor", json={"code": code})).status_code == 409
 
 
 async def test_wrong_proofs_in_a_session_are_throttled(browser: httpx.AsyncClient, path: str) -> None:

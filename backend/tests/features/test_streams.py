@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import httpx
+import pytest
 from sqlalchemy import text
 
 from tests.conftest import Sides
@@ -239,6 +240,22 @@ async def test_error_queue_comes_in_parts(
     }  # fmt: skip
     execution = (await viewer.get(path)).json()["execution"]
     assert (execution["state"], execution["executed"], execution["message"]) == ("FAILED", 80, "in the way")
+
+
+async def test_a_parked_transaction_that_opens_too_slowly_can_be_discarded(
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    stream = await created(operator, registered)
+    path = f"{STREAMS}/{stream['id']}/destinations/{stream['destinations'][0]['id']}/errors"
+    engine.contents_take = 3.0  # longer than the settings' engine_timeout
+    monkeypatch.setattr("thalweg.engine_client.client.CONTENTS_TIMEOUT_SECONDS", 0)
+    assert (await operator.get(f"{path}/1")).json()["code"] == "engine_slow"
+    assert (await operator.delete(f"{path}/1", params={"reason": "cannot be opened"})).status_code == 204
+    assert engine.deleted == [1]
+    entries = (await admin.get("/api/v1/audit", params={"target_id": stream["id"]})).json()["items"]
+    discarded = next(entry for entry in entries if entry["action"] == "stream_errors_delete")
+    assert "not answered in time" in discarded["before"]["changes_unreadable"]
 
 
 async def test_contents_of_a_parked_transaction_are_no_viewers(

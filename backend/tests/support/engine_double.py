@@ -1,5 +1,6 @@
 """Stands in for thalwegd at the HTTP boundary: serves the shapes of engine/contract's example files."""
 
+import asyncio
 import copy
 import json
 from dataclasses import dataclass
@@ -73,6 +74,7 @@ class EngineDouble:
         """What differs in the status of a table, by its name."""
         self.resolved: list[tuple[str, dict[str, Any]]] = []
         self.parked = 1
+        self.contents_take = 0.0  # seconds
         """How many transactions the error queue holds."""
         self.execution: dict[str, Any] | None = None
 
@@ -330,6 +332,7 @@ class EngineDouble:
         if error_id > self.parked:
             return self._refuse(404, "unknown_error_transaction", "There is none.")
         contents = example("error-contents")
+        await asyncio.sleep(self.contents_take)
         return JSONResponse({**contents, "error": {**contents["error"], "id": error_id}})
 
     async def _execute(self, request: Request) -> Response:

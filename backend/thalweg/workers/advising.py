@@ -3,10 +3,7 @@
 import asyncio
 from datetime import datetime, timedelta
 
-import psycopg
 import structlog
-from redis.exceptions import RedisError
-from sqlalchemy.exc import SQLAlchemyError
 
 from thalweg.db.models import AdvisorScheduleRow
 from thalweg.features.advisor import repository
@@ -18,10 +15,10 @@ from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
 from thalweg.kernel.tasks import stop_task
 from thalweg.workers.curing import CureWorker
+from thalweg.workers.outages import OUTAGES
 
 log = structlog.get_logger(__name__)
 RETENTION_EVERY = timedelta(minutes=10)
-OUTAGES = (SQLAlchemyError, psycopg.Error, RedisError, OSError)
 
 
 class AdvisorWatch:

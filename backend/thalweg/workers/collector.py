@@ -9,11 +9,9 @@ import signal
 import time
 from datetime import datetime, timedelta
 
-import psycopg
 import structlog
 from pydantic import BaseModel
 from redis.exceptions import RedisError
-from sqlalchemy.exc import SQLAlchemyError
 
 from thalweg.composition import close_resources, make_resources
 from thalweg.db.election import Election
@@ -26,7 +24,6 @@ from thalweg.engine_client.identity import give_identity, needs_identity, open_a
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
 from thalweg.kernel.logging import configure_logging
-from thalweg.kernel.secret_box import SecretKeyError
 from thalweg.kernel.settings import Settings
 from thalweg.kernel.tasks import stop_task
 from thalweg.live.bus import Bus
@@ -39,6 +36,7 @@ from thalweg.workers.backfill import backfill
 from thalweg.workers.backlogs import Backlogs
 from thalweg.workers.history import HistoryWriter
 from thalweg.workers.lab import LabWatch
+from thalweg.workers.outages import OUTAGES
 from thalweg.workers.overdue import end_overdue
 from thalweg.workers.pairing import HalfSamples
 from thalweg.workers.polling import EngineMemory, Poll, poll
@@ -50,7 +48,6 @@ log = structlog.get_logger(__name__)
 GAP_INTERVALS = 2.5
 """A poll that is later than so many intervals after the last one leaves a gap in history."""
 IDENTITY_RETRY = timedelta(seconds=60)
-OUTAGES = (SQLAlchemyError, psycopg.Error, OSError, SecretKeyError)
 
 
 class Collector:

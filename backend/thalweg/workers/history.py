@@ -8,9 +8,7 @@ import asyncio
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-import psycopg
 import structlog
-from sqlalchemy.exc import SQLAlchemyError
 
 from thalweg.history import partitions, repository
 from thalweg.history.document import Stored, decode, document_of, encode
@@ -19,6 +17,7 @@ from thalweg.history.tiers import HOURS, MINUTES, SECONDS, TIERS, Tier, floor, k
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
 from thalweg.live.schemas import Sample
+from thalweg.workers.outages import OUTAGES
 
 log = structlog.get_logger(__name__)
 BATCH = 20_000
@@ -26,7 +25,6 @@ BATCH = 20_000
 ROLL_AFTER = timedelta(seconds=10)
 """A minute is rolled up so long after its end: its last samples are still on their way."""
 LOOK_BACK = timedelta(days=1)
-OUTAGES = (SQLAlchemyError, psycopg.Error, OSError)
 
 
 class HistoryWriter:

@@ -12,7 +12,6 @@ from datetime import datetime
 import psycopg
 import structlog
 from sqlalchemy import delete
-from sqlalchemy.exc import SQLAlchemyError
 
 from thalweg.db.audit import record_as
 from thalweg.db.models import LabActionRow
@@ -28,9 +27,9 @@ from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
 from thalweg.kernel.principal import Principal, Role
 from thalweg.kernel.tasks import stop_task
+from thalweg.workers.outages import OUTAGES
 
 log = structlog.get_logger(__name__)
-OUTAGES = (SQLAlchemyError, psycopg.Error, OSError)
 TIME = Principal("", "time", Role.ADMIN, "system", "")
 """Who ends what nobody has ended."""
 SET_RATE = """
@@ -118,6 +117,9 @@ class LabWatch:
         except ConnectionFailure as failure:
             await session.close()
             seen = Seen(row.in_effect_at is not None, row.gone, failure=f"{failure.message} {failure.cure}")
+        except psycopg.Error as error:  # of a session that outlives the turn
+            await session.close()
+            seen = Seen(row.in_effect_at is not None, row.gone, failure=str(error).strip())
         await self._write(row, seen)
 
     async def _load(self, row: LabActionRow, target: Target) -> Seen:
@@ -150,13 +152,14 @@ class LabWatch:
         if state is LabState.ENDING:
             await session.close()
             return Seen(False, over=True)
-        if state is LabState.STARTING:
+        # One that is on without a session was another collector's, and ended with it.
+        if state is LabState.STARTING or (state is LabState.ON and session.connection is None):
             await session.close()
             session.connection = await session.stack.enter_async_context(
                 connected(target, self._timeout, read_only=False)
             )
             await _execute(session.connection, cause.begin)
-        return Seen(True, gone=not await _lasts(session, cause))
+        return Seen(True, gone=state is LabState.GONE or not await _lasts(session, cause))
 
     async def _write(self, row: LabActionRow, seen: Seen) -> None:
         """Unless somebody wants something else since: that is carried out at the next turn."""

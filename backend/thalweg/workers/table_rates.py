@@ -37,7 +37,7 @@ class TableRates:
 
     def _first_of(self, key: tuple[str, str], totals: Totals, at: datetime) -> tuple[datetime, Totals]:
         looks = self._seen.setdefault(key, deque())
-        if looks and any(totals.get(name, 0) < before for name, before in looks[-1][1].items()):
+        if looks and any(totals[name] < before for name, before in looks[-1][1].items() if name in totals):
             looks.clear()  # apply has started anew, and counts from 0
         if not looks or at - looks[-1][0] >= SPACING:
             looks.append((at, totals))

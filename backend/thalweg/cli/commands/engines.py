@@ -24,19 +24,20 @@ def list_engines(as_json: AsJson = False) -> None:
         [
             [
                 item["name"], item["url"], item["state"], item["version"] or "–", item["hostname"] or "–",
-                (item["last_seen_at"] or "–")[:19], item["message"] or _unknown(item["unknown_streams"]),
+                (item["last_seen_at"] or "–")[:19], _message(item),
             ]
             for item in items
         ],
     )  # fmt: skip
 
 
-def _unknown(streams: list[Json]) -> str:
-    """What to do about those that the store does not know."""
-    if not streams:
-        return ""
-    named = ", ".join(f"{one['id']}{' (being dropped)' if one['being_dropped'] else ''}" for one in streams)
-    return f"It runs streams that the store does not know: {named}. End one with 'thalweg engines drop-stream'."
+def _message(engine: Json) -> str:
+    """Also what to do about streams that the store does not know."""
+    told = [engine["message"]] if engine["message"] else []
+    if streams := engine["unknown_streams"]:
+        named = ", ".join(f"{one['id']}{' (being dropped)' if one['being_dropped'] else ''}" for one in streams)
+        told.append(f"It runs streams that the store does not know: {named}. End one with 'thalweg engines drop-stream'.")
+    return " ".join(told)
 
 
 @app.command()

@@ -25,6 +25,6 @@ class LabActionRow(Base):
     """Somebody has ended it before its time."""
     in_effect_at: Mapped[datetime | None]
     gone: Mapped[bool]
-    """It was in effect and is not any more: somebody has cured it at the database."""
+    """It was in effect, and was ended at the database: by the advisor's cure, say."""
     failure: Mapped[str | None]
     """Why the collector's last try failed."""

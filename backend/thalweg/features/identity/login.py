@@ -26,8 +26,9 @@ async def log_in(session: AsyncSession, resources: Resources, body: SessionCreat
         await release(session)
     matches = await verify_password(body.password, stored)
     async with resources.login_turn:
-        # Meanwhile the user may have been deleted, disabled, or given another password.
-        user = await repository.user_by_name(session, body.name, fresh=True)
+        # Meanwhile the user may have been deleted, disabled, or given another password; whoever does that from here on
+        # finds this session, and ends it.
+        user = await repository.user_by_name(session, body.name, lock=True)
         if not matches or user is None or not user.enabled or user.password_hash != stored:
             await attempt_was_wrong(session, resources.settings, keys)
             target = ("user", user.id if user else "", body.name)

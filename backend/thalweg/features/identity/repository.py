@@ -21,10 +21,9 @@ from thalweg.kernel.principal import Demand, Role
 POLICY = 1
 
 
-async def user_by_name(session: AsyncSession, name: str, *, fresh: bool = False) -> UserRow | None:
-    """`fresh`: also what the session has read of it before."""
-    query = select(UserRow).where(UserRow.name == name).execution_options(populate_existing=fresh)
-    return (await session.scalars(query)).one_or_none()
+async def user_by_name(session: AsyncSession, name: str, *, lock: bool = False) -> UserRow | None:
+    query = select(UserRow).where(UserRow.name == name).execution_options(populate_existing=lock)
+    return (await session.scalars(query.with_for_update() if lock else query)).one_or_none()
 
 
 async def user_by_id(session: AsyncSession, user_id: str, *, lock: bool = False) -> UserRow | None:

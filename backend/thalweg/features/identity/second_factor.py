@@ -51,14 +51,13 @@ async def prepare(context: Context, user_id: str, body: SecondFactorProof) -> Se
 
 
 async def confirm(context: Context, user_id: str, body: SecondFactorCode) -> RecoveryCodes:
-    await _own(context, user_id)
+    draft = (await _own(context, user_id)).second_factor_draft_sealed
+    if draft is None:
+        raise Problem("conflict", "No second factor was prepared.", "Prepare one: :prepare-second-factor.")
     keys = code_keys(user_id)
     await begin_attempt(context.session, context.resources.settings, keys)
     await context.release()
     row = await _existing(context, user_id)
-    draft = row.second_factor_draft_sealed
-    if draft is None:
-        raise Problem("conflict", "No second factor was prepared.", "Prepare one: :prepare-second-factor.")
     step = codes.step_of(context.resources.secrets.open(draft), codes.plain(body.code), now(), None)
     if step is None:
         await _refuse(

@@ -109,13 +109,18 @@ async def change_password(context: Context, user_id: str, body: PasswordChange) 
     if not own and not context.principal.role.covers(Role.ADMIN):
         raise Problem("permission_denied", "Only an admin may change somebody else's password.", "Ask an admin.")
     row = await _existing(context, user_id)
+    name, stored = row.name, row.password_hash
     if own:
         await _check_current(context, row, body.current_password or "")
     await context.release()
-    await check_password(body.new_password, row.name, "/new_password")
+    await check_password(body.new_password, name, "/new_password")
     password_hash = await hash_password(body.new_password)
     row = await _existing(context, user_id, lock=True)
+    if own and row.password_hash != stored:
+        raise Problem("conflict", "The password was changed meanwhile.", "Log in with the new one, and try again.")
     row.password_hash = password_hash
+    row.second_factor_draft_sealed = None  # whoever prepared it may have known the old password only
+    row.version += 1
     row.updated_at = now()
     await repository.delete_sessions(context.session, row.id, context.principal.credential_id)
     record(context, "users_change_password", ("user", row.id, row.name))

@@ -38,7 +38,6 @@ async def demo(session: AsyncSession, settings: Settings) -> Demo | None:
     return Demo(stream, stream.source, destination)
 
 
-async def actions(session: AsyncSession, *, lock: bool = False) -> dict[str, LabActionRow]:
-    query = select(LabActionRow).order_by(LabActionRow.action)
-    rows = await session.scalars(query.with_for_update() if lock else query)
+async def actions(session: AsyncSession) -> dict[str, LabActionRow]:
+    rows = await session.scalars(select(LabActionRow).order_by(LabActionRow.action))
     return {row.action: row for row in rows}

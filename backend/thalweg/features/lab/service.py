@@ -56,11 +56,10 @@ def state_of(row: LabActionRow | None, at: datetime) -> LabState:
 
 def _load(row: LabActionRow | None, usual: int, at: datetime) -> LabLoad:
     state = state_of(row, at)
-    over = row is None or row.rate is None or state is LabState.ENDING
+    wanted = None if row is None or state is LabState.ENDING else row.rate
     return LabLoad(
-        state=state, rate=usual if over or row is None or row.rate is None else row.rate, usual_rate=usual,
-        rate_max=RATE_MAX, **_facts(row),
-    )  # fmt: skip
+        state=state, rate=usual if wanted is None else wanted, usual_rate=usual, rate_max=RATE_MAX, **_facts(row)
+    )
 
 
 def _cause(name: CauseName, cause: Cause, row: LabActionRow | None, stream: StreamRow, at: datetime) -> LabCause:
@@ -141,9 +140,10 @@ async def _demo(context: Context) -> Demo:
 
 
 async def _locked(context: Context) -> dict[str, LabActionRow]:
-    """One request at a time: two that begin the same would both insert it."""
-    await context.session.execute(text("LOCK TABLE lab_actions IN SHARE ROW EXCLUSIVE MODE"))
-    return await repository.actions(context.session, lock=True)
+    """One request at a time: two that begin the same would both insert it. The collector, which locks the row that it
+    writes, waits too, instead of this for it and it for this."""
+    await context.session.execute(text("LOCK TABLE lab_actions IN EXCLUSIVE MODE"))
+    return await repository.actions(context.session)
 
 
 async def _flushed(context: Context) -> Lab:

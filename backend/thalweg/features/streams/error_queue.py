@@ -92,7 +92,7 @@ async def execute(context: Context, stream_id: str, destination_id: str, error_i
 
 
 async def discard(context: Context, stream_id: str, destination_id: str, error_id: int, reason: str) -> None:
-    """What is discarded stays in the audit log, with the reason and with the rows that it would have changed."""
+    """What can be shown of it stays in the audit log, with the reason."""
     row, client, name = await engine_of(context, stream_id, destination_id)
     why = {"destination_id": destination_id, "reason": reason}
     async with asked(context, row, "stream_errors_delete", why):
@@ -103,11 +103,11 @@ async def discard(context: Context, stream_id: str, destination_id: str, error_i
 
 
 async def _kept(client: EngineClient, stream_id: str, name: str | None, error_id: int) -> dict[str, Any]:
-    """Of a transaction that is there, but cannot be opened, why: it may be discarded all the same."""
+    """Of a transaction that cannot be opened, or not in time, why: it may be discarded all the same."""
     try:
         contents = await client.error_contents(stream_id, name, error_id)
     except EngineFailure as failure:
-        if failure.code == "unknown_error_transaction" or not failure.reached:
+        if failure.code in ("unknown_error_transaction", "engine_unreachable"):
             raise
         return {"id": error_id, "changes": [], "changes_unreadable": failure.message}
     return bounded(contents)

@@ -5,26 +5,22 @@ from collections.abc import Awaitable, Callable, Coroutine
 from datetime import datetime, timedelta
 from typing import Any
 
-import psycopg
 import structlog
 from pydantic import BaseModel
-from redis.exceptions import RedisError
-from sqlalchemy.exc import SQLAlchemyError
 
 from thalweg.alerting.evaluation import evaluate
 from thalweg.alerting.trend import Memory
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
-from thalweg.kernel.secret_box import SecretKeyError
 from thalweg.kernel.tasks import stop_task
 from thalweg.workers.alerts import repository
 from thalweg.workers.alerts.delivering import deliver_due
 from thalweg.workers.alerts.facts import Live, read_facts
 from thalweg.workers.alerts.recording import key_of, open_alert, read_policy, record_changes
 from thalweg.workers.alerts.snapshots import Snapshots
+from thalweg.workers.outages import OUTAGES
 from thalweg.workers.sources import Seen, SourceWatch
 
-OUTAGES = (SQLAlchemyError, psycopg.Error, RedisError, OSError, SecretKeyError)
 OUTAGE_PAUSE = 1.0
 FORGET_EVERY = timedelta(hours=1)
 DELIVER_EVERY = 2.0

@@ -38,7 +38,7 @@ export function ConfirmDecision({ error, discards, path, onClose, onConfirm }: C
         <Stack gap="sm">
           <Text size="sm">
             {discards
-              ? `Its ${error.lcrs} changes will never be applied at the destination: the two databases then differ in ${tables}. What it was stays in the audit log.`
+              ? `Its ${error.lcrs} changes will never be applied at the destination: the two databases then differ in ${tables}. Its first 100 changes, values cut at 1 KiB, stay in the audit log.`
               : `Its ${error.lcrs} changes in ${tables} are applied now, then those of the transactions that stand behind it, in the source's order. What fails again stays parked.`}
           </Text>
           {discards && (

@@ -22,12 +22,10 @@ interface ErrorQueueProps {
   streamId: string;
   destinationId: string;
   mayAct: boolean;
-  /** As the rest of the page counts them; null: not known. */
-  count: number | null;
 }
 
 /** Transactions that failed for good and were parked whole at the destination. */
-export function ErrorQueue({ streamId, destinationId, mayAct, count }: ErrorQueueProps) {
+export function ErrorQueue({ streamId, destinationId, mayAct }: ErrorQueueProps) {
   const [rootsOnly, setRootsOnly] = useState(true);
   const parked = useInfiniteQuery(parkedQuery(streamId, destinationId, rootsOnly));
   const act = useParkedAction(streamId, destinationId);
@@ -58,7 +56,7 @@ export function ErrorQueue({ streamId, destinationId, mayAct, count }: ErrorQueu
             {act.isError && <ProblemAlert problem={problemInWords(act.error)} />}
             <ExecutionProgress execution={first.execution} />
             <Group justify="space-between" px={14}>
-              <Text size="sm">{countsInWords(count ?? first.total, first.roots)}</Text>
+              <Text size="sm">{countsInWords(first.total, first.roots)}</Text>
               <Group gap="sm">
                 <Switch
                   label="Show those that wait"

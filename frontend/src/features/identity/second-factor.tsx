@@ -47,8 +47,9 @@ export function SecondFactor({ userId }: { userId: string }) {
       <Modal
         opened={dialog !== null}
         onClose={close}
-        // The recovery codes are shown once: a click beside them must not close them.
+        // The recovery codes are shown once: neither a click beside them nor Escape must close them.
         closeOnClickOutside={false}
+        closeOnEscape={false}
         title={dialog ? titles[dialog] : ""}
       >
         {dialog === "setup" && (

@@ -3,12 +3,12 @@ import type { StateInWords } from "@/lib/states";
 
 export const stateOfAction: Record<LabState, StateInWords> = {
   off: { label: "Off", tone: "quiet", definition: "As it is usually." },
-  starting: { label: "Starting", tone: "busy", definition: "It is wanted; the database is not there yet." },
+  starting: { label: "Starting", tone: "busy", definition: "It is wanted, and not yet in effect at the database." },
   on: { label: "On", tone: "warning", definition: "In effect." },
   gone: {
     label: "Cured",
     tone: "good",
-    definition: "It was in effect, and somebody has cured it at the database.",
+    definition: "It was in effect, and was ended at the database: by a cure, say.",
   },
   ending: {
     label: "Ending",

@@ -184,7 +184,6 @@ function StreamView({ stream }: { stream: Stream }) {
                 streamId={stream.id}
                 destinationId={queueOf.id}
                 mayAct={mayAct}
-                count={queueOf.error_queue_transactions}
               />
             )}
           </Panel>
