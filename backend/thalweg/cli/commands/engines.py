@@ -36,7 +36,8 @@ def _message(engine: Json) -> str:
     told = [engine["message"]] if engine["message"] else []
     if streams := engine["unknown_streams"]:
         named = ", ".join(f"{one['id']}{' (being dropped)' if one['being_dropped'] else ''}" for one in streams)
-        told.append(f"It runs streams that the store does not know: {named}. End one with 'thalweg engines drop-stream'.")
+        told.append(f"It runs streams that the store does not know: {named}.")
+        told.append("End one with 'thalweg engines drop-stream'.")
     return " ".join(told)
 
 

@@ -9,7 +9,7 @@ export function rowInWords(change: ParkedChange): string {
   if (change.problem) return `The destination's row is not known: ${change.problem}.`;
   if (change.operation === "TRUNCATE") return "All rows of the table go.";
   if (change.rows_found === null)
-    return "Nothing was looked for at the destination: the table has no key to find a row by.";
+    return "Nothing was looked for at the destination: the table has no key, or the change has no value of it.";
   const by = change.found_by.join(", ");
   if (change.rows_found === 0) return `The destination has no such row (looked for by ${by}).`;
   if (change.rows_found === 1) return `The destination has one row, found by ${by}.`;

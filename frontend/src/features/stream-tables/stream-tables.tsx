@@ -50,7 +50,7 @@ const columns: Column<TableRow>[] = [
   {
     key: "rate",
     header: "Rate",
-    definition: "Row changes a second at the destination, over the last half minute.",
+    definition: "Changes a second at the destination, TRUNCATEs among them, over the last half minute.",
     align: "right",
     sortBy: (table) => table.changes_per_second,
     cell: (table) => <Quantity quantity={rate(table.changes_per_second, "LCR")} />,
