@@ -896,7 +896,8 @@ export interface paths {
         post?: never;
         /**
          * Delete Error
-         * @description Discard a parked transaction: its changes are never applied. What it was stays in the audit log.
+         * @description Discard a parked transaction: its changes are never applied. The audit log keeps the first 100 of them, values cut
+         *     at 1 KiB.
          */
         delete: operations["stream_errors_delete"];
         options?: never;
@@ -2033,7 +2034,8 @@ export interface paths {
         put?: never;
         /**
          * Start Cause
-         * @description Make the demo's stream slow, for ten minutes at most. Another cause that is on ends.
+         * @description Make the demo's stream slow. Another cause that is on ends. After ten minutes, the missing index after three, it is
+         *     taken back, once what is being applied lets that be.
          */
         post: operations["lab_causes_start"];
         delete?: never;
@@ -5394,7 +5396,7 @@ export interface components {
             backlog_bytes: number | null;
             /**
              * Top Finding
-             * @description Title of the highest ranked finding.
+             * @description Title of the highest ranked finding that is a cause; null: none is.
              */
             top_finding: string | null;
             /** Top Finding Code */
