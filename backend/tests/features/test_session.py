@@ -66,7 +66,7 @@ async def test_failures_slow_down_the_next_attempts(
                 "WHERE blocked_until > last_failed_at RETURNING key"
             )
         )
-        assert list(waits.scalars()) == ["name:admin"]
+        assert list(waits.scalars()) == ["name:admin from 127.0.0.1"]
         await session.commit()
     answer = await anonymous.post("/api/v1/session", json=LOGIN)
     assert answer.status_code == 429

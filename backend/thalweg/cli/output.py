@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import unicodedata
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -9,12 +11,31 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.errors import MarkupError
 from rich.table import Table
+from rich.text import Text
 
 PIPE_COLUMNS = 10_000
 """A pipe has no width: what is read by a program is never cut."""
-out = Console(highlight=False, soft_wrap=not os.isatty(1), width=None if os.isatty(1) else PIPE_COLUMNS)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+class Terminal(Console):
+    """Most of what is written comes from databases and from other people: none of it may steer the terminal, and of
+    markup only the styles that are ours count."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        visible = "".join(one for one in text if one in "\n\t" or unicodedata.category(one) not in ("Cc", "Cf"))
+        if options.get("markup") is False:
+            return super().render_str(visible, **options)
+        try:
+            return super().render_str(NOT_OURS.sub(r"\\[", visible), **options)
+        except MarkupError:
+            return super().render_str(visible, **{**options, "markup": False})
+
+
+NOT_OURS = re.compile(r"\[(?!(?:/|bold|dim|green|yellow|red|bold red)\])")
+out = Terminal(highlight=False, soft_wrap=not os.isatty(1), width=None if os.isatty(1) else PIPE_COLUMNS)
+err = Terminal(stderr=True, highlight=False, soft_wrap=True)
 
 LEVELS = {
     "ok": "[green]ok[/]", "stopped": "[yellow]stopped[/]", "warning": "[yellow]warning[/]", "error": "[red]error[/]",

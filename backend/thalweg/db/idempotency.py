@@ -23,13 +23,13 @@ KEPT = timedelta(days=1)
 class StoredAnswers:
     async def answered(self, context: Context, key: str, request_hash: str) -> Response | None:
         """Only reads: None while nobody has answered yet."""
-        row = await context.session.get(IdempotencyRow, (context.principal.user_id, key))
+        row = await context.session.get(IdempotencyRow, (context.principal.credential_id, key))
         return None if row is None or row.status is None else _replay(context, row, request_hash)
 
     async def run(
         self, context: Context, key: str, request_hash: str, work: Callable[[], Awaitable[Created]]
     ) -> Response:
-        session, principal_id = context.session, context.principal.user_id
+        session, principal_id = context.session, context.principal.credential_id
         await session.execute(delete(IdempotencyRow).where(IdempotencyRow.created_at < now() - KEPT))
         claimed = await session.execute(
             insert(IdempotencyRow)

@@ -10,10 +10,18 @@ SELECT pg_get_userbyid(nspowner) AS name, pg_has_role(nspowner, 'USAGE') AS is_m
 """
 
 
-# "$user" names the schema of the role's own name.
+# "$user" names the schema of the role's own name. The path is what the role's other sessions have: this one's is ours.
 OWN_PATH = """
 SELECT current_user = 'thalweg'
-       AND '"$user"' = ANY (string_to_array(replace(current_setting('search_path'), ' ', ''), ',')) AS leads_there
+       AND '"$user"' = ANY (string_to_array(replace(coalesce(own.path, server.boot_val), ' ', ''), ',')) AS leads_there
+  FROM pg_settings server LEFT JOIN LATERAL (
+       SELECT substr(one, length('search_path=') + 1) AS path
+         FROM pg_db_role_setting s CROSS JOIN unnest(s.setconfig) AS one
+        WHERE one LIKE 'search_path=%%'
+          AND s.setrole IN (0, (SELECT oid FROM pg_roles WHERE rolname = current_user))
+          AND s.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
+        ORDER BY s.setrole <> 0 DESC, s.setdatabase <> 0 DESC LIMIT 1) own ON true
+ WHERE server.name = 'search_path'
 """
 
 

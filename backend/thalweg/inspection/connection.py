@@ -1,5 +1,8 @@
 """Connects to somebody's database and says in stable codes why it could not."""
 
+import asyncio
+import os
+import socket
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -18,6 +21,8 @@ from thalweg.kernel.outside import outside
 from thalweg.kernel.pem import PEM_FIELDS
 
 Connection = AsyncConnection[DictRow]
+LOOK_SECONDS = 60.0
+"""Longer than the server's own limit for a statement: of servers that stand still and keep their connections."""
 
 
 def _refuse_old_paths(target: Target) -> None:
@@ -36,10 +41,32 @@ def _seconds(target: Target, timeout: int) -> int:
     return min(int(wanted), timeout) if wanted.isdecimal() and int(wanted) > 0 else timeout
 
 
+class _Patience:
+    """Hangs up on a server after so many seconds. Cancelling the task would not do: psycopg asks the server to cancel
+    the statement then, and waits for its answer."""
+
+    def __init__(self, connection: Connection, seconds: float | None) -> None:
+        self._connection = connection
+        self.over = False
+        self._timer = None if seconds is None else asyncio.get_running_loop().call_later(seconds, self._hang_up)
+
+    def _hang_up(self) -> None:
+        self.over = True
+        if not self._connection.closed:
+            with socket.socket(fileno=os.dup(self._connection.pgconn.socket)) as same:
+                same.shutdown(socket.SHUT_RDWR)
+
+    def end(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+
 @asynccontextmanager
-async def connected(target: Target, timeout: int, *, read_only: bool = True) -> AsyncGenerator[Connection, None]:
+async def connected(
+    target: Target, timeout: int, *, read_only: bool = True, limit: float | None = LOOK_SECONDS
+) -> AsyncGenerator[Connection, None]:
     """In autocommit mode, read-only unless said otherwise. Raises ConnectionFailure; `timeout` is in seconds, for each
-    server."""
+    server, `limit` for everything that follows, None where it may last."""
     outside("a database")
     _refuse_old_paths(target)
     seconds = _seconds(target, timeout)
@@ -61,6 +88,7 @@ async def connected(target: Target, timeout: int, *, read_only: bool = True) -> 
             raise ConnectionFailure(
                 "database_error", str(error), "Correct the connection's settings as the message says."
             ) from error
+        patience = _Patience(connection, limit)
         try:
             async with connection:
                 if not await took_settings(connection):
@@ -74,9 +102,16 @@ async def connected(target: Target, timeout: int, *, read_only: bool = True) -> 
                 "insufficient_privilege", str(error).strip(), "Grant the privilege that the message names."
             ) from error
         except psycopg.Error as error:
+            if patience.over:
+                raise ConnectionFailure(
+                    "database_unreachable", f"The server took the login and has not answered within {limit:g} s.",
+                    "See whether the server stands still: a full or hanging disk, a stopped process, a broken link.",
+                ) from error  # fmt: skip
             raise ConnectionFailure(
                 "database_error", str(error).strip(), "Read the server's message and remove its cause."
             ) from error
+        finally:
+            patience.end()
 
 
 FACTS = """

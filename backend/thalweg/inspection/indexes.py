@@ -85,7 +85,10 @@ async def check_may_create(target: Target, index: IndexName, statement: str, tim
 
 async def create_index(target: Target, index: IndexName, statement: str, timeout: int, tell: Tell) -> None:
     """Goes on where an earlier try has got to. Raises ConnectionFailure; then nothing is left of it."""
-    async with connected(target, timeout, read_only=False) as connection, connected(target, timeout) as watch:
+    async with (
+        connected(target, timeout, read_only=False, limit=None) as connection,
+        connected(target, timeout, limit=None) as watch,
+    ):
         await connection.execute("SET statement_timeout = 0")
         while (found := await _state(connection, index)) is None or not found[1]:
             running = None if found is None else await _progress(watch, "index_relid", found[0])
@@ -120,7 +123,7 @@ async def _build(connection: Connection, watch: Connection, index: IndexName, st
 
 
 async def drop_index(target: Target, index: IndexName, timeout: int) -> None:
-    async with connected(target, timeout, read_only=False) as connection:
+    async with connected(target, timeout, read_only=False, limit=None) as connection:
         await connection.execute("SET statement_timeout = 0")
         await connection.execute(index.drop_sql.encode())
 

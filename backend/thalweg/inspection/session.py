@@ -22,6 +22,8 @@ def session_options(*, read_only: bool) -> str:
     """Without `read_only` whatever the server or the role says of writing holds."""
     settings = {"default_transaction_read_only": "on"} if read_only else {}
     settings |= {
+        # Whoever may create in a schema of the path could put a function of theirs before the server's own.
+        "search_path": "pg_catalog",
         "default_transaction_isolation": r"read\ committed",
         "statement_timeout": f"{STATEMENT_TIMEOUT_SECONDS}s",
         "lock_timeout": "0",

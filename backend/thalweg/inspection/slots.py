@@ -10,6 +10,8 @@ from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.target import Target
 
 # On a standby there is no current WAL position of its own: what it has replayed is its end.
+READ_SECONDS = 15.0
+"""Others are read again only when all have been."""
 END = """
 SELECT ((CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END) - '0/0')::int8
        AS lsn, current_setting('server_version_num')::int AS version,
@@ -62,7 +64,7 @@ class SourceState(BaseModel):
 
 async def read_slots(target: Target, timeout: int) -> SourceState:
     """Raises ConnectionFailure; `timeout` is in seconds."""
-    async with connected(target, timeout) as connection:
+    async with connected(target, timeout, limit=READ_SECONDS) as connection:
         return await _read(connection)
 
 

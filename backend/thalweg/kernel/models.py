@@ -5,7 +5,7 @@ from typing import Annotated, Any, Generic, TypeVar
 from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-NO_CONTROL_CHARACTERS = r"^[^\x00-\x1f\x7f]*$"
+NO_CONTROL_CHARACTERS = r"^[^\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]*$"
 
 Name = Annotated[
     str, StringConstraints(min_length=1, max_length=100, strip_whitespace=True, pattern=NO_CONTROL_CHARACTERS)

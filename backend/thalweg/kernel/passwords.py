@@ -2,13 +2,19 @@
 loop; the others wait for their turn."""
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from pwdlib import PasswordHash
 
 from thalweg.kernel.outside import outside
+from thalweg.kernel.problems import Problem
 
+Result = TypeVar("Result")
 AT_ONCE_MAX = 2
+WAITING_MAX = 60
+"""Their last one waits for a few seconds; more than that is no crowd that logs in."""
 _hasher = PasswordHash.recommended()
 computing_threads = ThreadPoolExecutor(AT_ONCE_MAX, thread_name_prefix="password")
 # Verified when the user does not exist, so that the answer takes as long as for one that does.
@@ -16,13 +22,19 @@ _DUMMY = _hasher.hash("thalweg")
 
 
 async def hash_password(password: str) -> str:
-    outside("a password hash")
-    return await asyncio.get_running_loop().run_in_executor(computing_threads, _hasher.hash, password)
+    return await _computed(_hasher.hash, password)
 
 
 async def verify_password(password: str, stored: str | None) -> bool:
+    return await _computed(_hasher.verify, password, stored or _DUMMY) and stored is not None
+
+
+async def _computed(work: Callable[..., Result], *arguments: str) -> Result:
+    """Raises too_many_attempts where too many wait already."""
     outside("a password hash")
-    matches = await asyncio.get_running_loop().run_in_executor(
-        computing_threads, _hasher.verify, password, stored or _DUMMY
-    )
-    return matches and stored is not None
+    if computing_threads._work_queue.qsize() >= WAITING_MAX:
+        raise Problem(
+            "too_many_attempts", "Too many passwords are being checked at this moment.", "Try again in a few seconds.",
+            headers={"Retry-After": "5"},
+        )  # fmt: skip
+    return await asyncio.get_running_loop().run_in_executor(computing_threads, work, *arguments)

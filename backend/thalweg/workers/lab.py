@@ -138,7 +138,7 @@ class LabWatch:
         state = state_of(row, now())
         if cause.in_session:
             return await self._in_session(cause, state, target, session)
-        async with connected(target, self._timeout, read_only=False) as connection:
+        async with connected(target, self._timeout, read_only=False, limit=None) as connection:
             if state is LabState.ENDING:
                 # However long what is being applied takes: it must be as before.
                 await connection.execute("SET statement_timeout = 0")
@@ -156,7 +156,7 @@ class LabWatch:
         if state is LabState.STARTING or (state is LabState.ON and session.connection is None):
             await session.close()
             session.connection = await session.stack.enter_async_context(
-                connected(target, self._timeout, read_only=False)
+                connected(target, self._timeout, read_only=False, limit=None)
             )
             await _execute(session.connection, cause.begin)
         return Seen(True, gone=state is LabState.GONE or not await _lasts(session, cause))

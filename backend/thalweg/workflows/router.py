@@ -29,8 +29,9 @@ async def preview_tables(body: TablePreviewRequest, context: Viewer) -> TablePre
 
 
 @router.post("/preflights", operation_id="preflights_run")
-async def run_preflight(body: PreflightRequest, context: Viewer) -> Preflight:
-    """Check the databases for a stream that is about to be created. Creates nothing."""
+async def run_preflight(body: PreflightRequest, context: Operator) -> Preflight:
+    """Check the databases for a stream that is about to be created. Creates nothing that stays: what is tried at the
+    destination is rolled back, and holds locks until then."""
     return await stream_preparation.run_preflight(context, body)
 
 

@@ -39,7 +39,8 @@ async def post_webhook(
         async with asyncio.timeout(timeout), httpx.AsyncClient(
             timeout=timeout, follow_redirects=False, trust_env=not within.restrict_addresses
         ) as client:  # fmt: skip
-            response = await client.send(await _request(settings.url, body, headers, within))
+            response = await client.send(await _request(settings.url, body, headers, within), stream=True)
+            await response.aclose()  # unread, however long it is
     except AddressRefused as error:
         return Delivered("address_not_allowed", str(error), NOT_ALLOWED_CURE, final=True)
     except (TimeoutError, httpx.TimeoutException):

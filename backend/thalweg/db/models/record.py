@@ -56,6 +56,7 @@ class IdempotencyRow(Base):
     __tablename__ = "idempotency_keys"
 
     principal_id: Mapped[str] = mapped_column(primary_key=True)
+    """The credential's: another one of the same user may be allowed less."""
     key: Mapped[str] = mapped_column(primary_key=True)
     request_hash: Mapped[str]
     status: Mapped[int | None]

@@ -180,6 +180,8 @@ async def _own(context: Context, user_id: str) -> UserRow:
             "permission_denied", "A second factor is its user's own.",
             "An admin may reset somebody else's: :reset-second-factor.",
         )  # fmt: skip
+    if context.principal.via != "session":  # a token's wrong guesses would make its owner wait
+        raise Problem("permission_denied", "An API token changes no second factor.", "Log in, and do it there.")
     return await _existing(context, user_id)
 
 

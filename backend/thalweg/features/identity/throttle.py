@@ -1,6 +1,7 @@
 """Slows guessing down. An attempt counts as failed from its beginning: one that never ends has counted, too."""
 
 from datetime import timedelta
+from ipaddress import ip_address, ip_network
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -17,11 +18,23 @@ ADDRESS = "address:"
 
 
 def login_keys(name: str, address: str | None) -> list[str]:
-    return [f"name:{name}", address_key(address)]
+    """The name only together with where it is tried from: somebody else could keep its owner out otherwise."""
+    return [f"name:{name} from {network_of(address)}", address_key(address)]
 
 
 def address_key(address: str | None) -> str:
-    return f"{ADDRESS}{address or 'unknown'}"
+    return f"{ADDRESS}{network_of(address)}"
+
+
+def network_of(address: str | None) -> str:
+    """Of IPv6 the /64: whoever has one of its addresses has all of them."""
+    if address is None:
+        return "unknown"
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return address
+    return str(parsed) if parsed.version == 4 else str(ip_network((int(parsed) >> 64 << 64, 64)))
 
 
 def password_keys(user_id: str) -> list[str]:

@@ -53,14 +53,14 @@ CAUSES = {
   PERFORM pg_sleep(0.05) FROM lab.slow WHERE until > clock_timestamp();
   RETURN NULL;
 END $$;""",
-            "CREATE TRIGGER lab_check_account AFTER UPDATE ON pgbench_accounts\n"
+            "CREATE TRIGGER lab_check_account AFTER UPDATE ON public.pgbench_accounts\n"
             "  FOR EACH ROW EXECUTE FUNCTION lab.check_account();",
-            "ALTER TABLE pgbench_accounts ENABLE ALWAYS TRIGGER lab_check_account;",
+            "ALTER TABLE public.pgbench_accounts ENABLE ALWAYS TRIGGER lab_check_account;",
         ),
         # What is being applied holds a lock that DROP waits for: without the row, the trigger lets it go on at once.
         end=(END_SLEEP, "DROP SCHEMA IF EXISTS lab CASCADE;"),
         there="""SELECT EXISTS (SELECT FROM pg_trigger
- WHERE tgrelid = to_regclass('pgbench_accounts') AND tgname = 'lab_check_account' AND tgenabled IN ('A', 'R')
+ WHERE tgrelid = to_regclass('public.pgbench_accounts') AND tgname = 'lab_check_account' AND tgenabled IN ('A', 'R')
 ) AS there""",
     ),
     CauseName.INDEX: Cause(
@@ -68,12 +68,12 @@ END $$;""",
         "The index that finds an article's row is dropped at the destination: each update reads the whole table.",
         ("stock",),
         # The second is what the advisor's cure has made, if it was tried before.
-        begin=("DROP INDEX IF EXISTS stock_by_article, stock_thalweg_key;", "ANALYZE stock;"),
-        end=("CREATE INDEX IF NOT EXISTS stock_by_article ON stock (article);",),
+        begin=("DROP INDEX IF EXISTS public.stock_by_article, public.stock_thalweg_key;", "ANALYZE public.stock;"),
+        end=("CREATE INDEX IF NOT EXISTS stock_by_article ON public.stock (article);",),
         # The index comes back once what is being applied has ended: a backlog of ten minutes would take as long again.
         seconds=180,
         there="""SELECT NOT EXISTS (SELECT FROM pg_index
- WHERE indrelid = to_regclass('stock') AND indisvalid) AS there""",
+ WHERE indrelid = to_regclass('public.stock') AND indisvalid) AS there""",
     ),
     CauseName.LOCK: Cause(
         "Lock",
@@ -85,7 +85,7 @@ END $$;""",
             # The server ends the session where nobody else does.
             f"SET idle_in_transaction_session_timeout = '{SECONDS}s';",
             "BEGIN;",
-            "SELECT FROM pgbench_branches FOR UPDATE;",
+            "SELECT FROM public.pgbench_branches FOR UPDATE;",
         ),
         end=("ROLLBACK;",),
         there="SELECT true AS there",

@@ -24,8 +24,8 @@ async def change_load(body: LabLoadUpdate, context: Operator) -> Lab:
 
 @router.post("/lab/causes/{cause}:start", operation_id="lab_causes_start")
 async def start_cause(cause: CauseName, context: Operator) -> Lab:
-    """Make the demo's stream slow. Another cause that is on ends. After ten minutes, the missing index after three, it is
-    taken back, once what is being applied lets that be."""
+    """Make the demo's stream slow. Another cause that is on ends. After ten minutes, the missing index after three, it
+    is taken back, once what is being applied lets that be."""
     return await service.start_cause(context, cause)
 
 

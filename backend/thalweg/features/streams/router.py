@@ -202,8 +202,8 @@ async def execute_error(
 async def delete_error(
     stream_id: IdPath, destination_id: DestinationPath, error_id: ErrorId, context: Operator, reason: Reason
 ) -> None:
-    """Discard a parked transaction: its changes are never applied. The audit log keeps the first 100 of them, values cut
-    at 1 KiB."""
+    """Discard a parked transaction: its changes are never applied. The audit log keeps the first 100 of them, values
+    cut at 1 KiB."""
     await error_queue.discard(context, stream_id, destination_id, error_id, reason)
 
 

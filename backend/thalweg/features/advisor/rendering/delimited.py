@@ -34,4 +34,12 @@ def csv_text(run: Run, name: TableName) -> str:
 
 def _harmless(text: str) -> str:
     """What begins like a formula is one to a spreadsheet: names come from users."""
-    return f"'{text}" if text[:1] in ("=", "+", "@", "\t", "\r") else text
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") and not _is_number(text) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
