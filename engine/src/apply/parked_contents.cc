@@ -12,6 +12,7 @@
 #include "apply/applier/statements.h"
 #include "apply/applier/tuple_values.h"
 #include "apply/parked_frames.h"
+#include "base/plain_text.h"
 
 namespace thalweg::apply {
 
@@ -34,6 +35,7 @@ constexpr const char* kBegin =
     "'1s'";
 // Larger ones are not sent to the server to be written as text.
 constexpr size_t kWrittenBytesMax = 8 * 1024 * 1024;
+constexpr int kContinuationsMax = 3;  // of a character's bytes
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
@@ -41,36 +43,38 @@ bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 
 std::string cut(std::string_view text, size_t bytes_max) {
   if (text.size() <= bytes_max) return std::string(text);
   size_t end = bytes_max;
-  while (end > 0 && is_continuation(text[end])) --end;
+  for (int i = 0; i < kContinuationsMax && is_continuation(text[end]); ++i) --end;
   return std::string(text.substr(0, end));
 }
 
-bool is_printable(std::string_view text) {
-  return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) >= ' '; });
-}
-
 ShownValue raw_value(std::span<const std::byte> bytes) {
-  ShownValue value{.state = ShownValue::State::raw, .text = {}, .bytes = bytes.size(), .hash = 0};
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()),
-                              std::min(bytes.size(), kParkedValueBytesMax + 1));
-  if (is_printable(text)) {
-    value.text = cut(text, kParkedValueBytesMax);
+  ShownValue value{.state = ShownValue::State::raw, .text = {}, .bytes = bytes.size(), .hash = 0, .cut = false};
+  value.text = cut({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, kParkedValueBytesMax);
+  if (base::is_plain_text(value.text)) {
+    value.cut = value.text.size() < bytes.size();
     return value;
   }
+  const auto shown = bytes.first(std::min(bytes.size(), kParkedValueBytesMax / 2 - 1));
+  value.cut = shown.size() < bytes.size();
   value.text = "\\x";
-  for (const std::byte byte : bytes.first(std::min(bytes.size(), kParkedValueBytesMax / 2 - 1))) {
-    value.text += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
-  }
+  for (const std::byte byte : shown) value.text += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
   return value;
 }
 
 // Columns [first, first + 2] of an answer: what shown_text() gives.
 ShownValue written_value(const pg::Rows& rows, size_t row, size_t first) {
-  if (rows.is_null(row, first)) return {.state = ShownValue::State::null, .text = {}, .bytes = 0, .hash = 0};
-  return {.state = ShownValue::State::text,
-          .text = cut(rows.text(row, first), kParkedValueBytesMax),
-          .bytes = static_cast<uint64_t>(rows.integer(row, first + 1)),
-          .hash = static_cast<uint64_t>(rows.integer(row, first + 2))};
+  if (rows.is_null(row, first)) {
+    return {.state = ShownValue::State::null, .text = {}, .bytes = 0, .hash = 0, .cut = false};
+  }
+  const std::string_view came = rows.text(row, first);
+  ShownValue value{.state = ShownValue::State::text,
+                   .text = cut(came, kParkedValueBytesMax),
+                   .bytes = static_cast<uint64_t>(rows.integer(row, first + 1)),
+                   .hash = static_cast<uint64_t>(rows.integer(row, first + 2)),
+                   .cut = false};
+  // The server counts in its own encoding, and cuts at characters.
+  value.cut = value.text.size() < came.size() || came.size() < value.bytes;
+  return value;
 }
 
 // A table of the transaction, as the source described it and, where it still fits, as it is at the destination.

@@ -32,7 +32,7 @@ json value_document(const ShownValue& value) {
   return {{"state", name_of(value.state)},
           {"text", value.has_text() ? json(value.text) : json(nullptr)},
           {"bytes", value.bytes},
-          {"cut", value.bytes > telemetry::kParkedValueBytesMax}};
+          {"cut", value.cut}};
 }
 
 // null: one of them is not known as the server writes it.

@@ -137,10 +137,12 @@ class ExampleStreams final : public ManagedStreams {
     THALWEG_TRY(known(target));
     if (error_id == 404) return base::fail(base::ErrorCode::unknown_error_transaction, "none");
     const auto text = [](std::string value) {
-      return ShownValue{.state = ShownValue::State::text, .text = value, .bytes = value.size(), .hash = 0};
+      return ShownValue{
+          .state = ShownValue::State::text, .text = value, .bytes = value.size(), .hash = 0, .cut = false};
     };
     ShownValue cut = text("beginning");
-    cut.bytes = 5000;
+    cut.bytes = 600;  // of bytes in hex no 600 are shown
+    cut.cut = true;
     ShownValue other = cut;
     other.hash = 1;
     ParkedContentsView opened;
