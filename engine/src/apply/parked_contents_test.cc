@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 
 #include "apply/apply_harness.h"
@@ -186,6 +187,37 @@ TEST(ParkedContents, ALockedRowsTableIsNotWaitedFor) {
   EXPECT_EQ(text_of(contents.changes[0]), "INSERT items id* 1|-|- name wanted|-|-");
   EXPECT_NE(contents.changes[0].problem.find("lock timeout"), std::string::npos) << contents.changes[0].problem;
   EXPECT_NE(contents.changes[1].problem.find("not looked for"), std::string::npos) << contents.changes[1].problem;
+}
+
+// Each row can be read in time; all of them together cannot.
+TEST(ParkedContents, WhatIsLeftWhenTimeIsUpIsNotLookedFor) {
+  ApplyHarness h;
+  h.run("CREATE TABLE items (id int PRIMARY KEY, name text)");
+  h.run("INSERT INTO items SELECT id, 'here' FROM generate_series(1, 100) id");
+  h.describe("items");
+  h.begin();
+  for (int id = 1; id <= 100; ++id) h.insert("items", {id, "wanted"});
+  h.commit();
+  apply_all(h);
+  h.run(
+      "CREATE ROLE looker LOGIN; GRANT USAGE ON SCHEMA thalweg TO looker; "
+      "GRANT SELECT ON ALL TABLES IN SCHEMA public, thalweg TO looker; "
+      "CREATE FUNCTION slow(int) RETURNS bool LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.2); RETURN true; END'; "
+      "CREATE POLICY slow ON items USING (slow(id)); ALTER TABLE items ENABLE ROW LEVEL SECURITY");
+  auto looker =
+      pg::Connection::open(test::shared_cluster().conninfo(h.select("SELECT current_database()"), "looker"), {});
+  ASSERT_TRUE(looker) << looker.error().message;
+  const auto id = std::stoll(h.select("SELECT id FROM thalweg.error_queue"));
+  const auto begun = std::chrono::steady_clock::now();
+  const auto contents = read_parked(*looker, "teststream", id, std::chrono::seconds(1));
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(5));
+  ASSERT_TRUE(contents) << contents.error().message;
+  ASSERT_EQ(contents->changes.size(), 100U);
+  EXPECT_EQ(text_of(contents->changes[0]), "INSERT items id* 1|-|1 name wanted|-|here");
+  EXPECT_EQ(contents->changes[0].problem, "");
+  EXPECT_EQ(contents->changes[99].problem, "not looked for: out of time");
+  EXPECT_EQ(found(contents->changes[99]), "not looked for");
+  h.run("DROP OWNED BY looker; DROP ROLE looker");
 }
 
 // A tool that must say what it has not shown, and never bytes as if they were text.
