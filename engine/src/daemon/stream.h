@@ -126,7 +126,9 @@ class Stream {
   std::unique_ptr<FanOut> fan_out_;         // instead, where there are several destinations
   std::atomic<uint64_t> error_changes_{0};  // of the error queue, by an operator. Writer: anybody. Reader: supervisor
 
-  ErrorExecutions executions_{clock_};
+  // What operators have asked for, and what waits for a database. Writer: request_stop. Readers: its connections.
+  std::atomic<bool> abandon_{false};
+  ErrorExecutions executions_{clock_, abandon_};
 
   // By destination, empty for the only one; they stay until the stream goes. `watches_lock_` guards the map.
   mutable std::mutex watches_lock_;
