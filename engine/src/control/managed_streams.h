@@ -213,7 +213,8 @@ class ManagedStreams {
   // the stream has several.
   virtual base::Result<void> retry(const StreamTarget& target) = 0;
   virtual base::Result<ParkedListView> errors(const StreamTarget& target, const ParkedPart& part) = 0;
-  // One of them, opened: also fails with unknown_error_transaction.
+  // One of them, opened, in seconds: also fails with unknown_error_transaction, and with database_busy while others
+  // are.
   virtual base::Result<ParkedContentsView> error_contents(const StreamTarget& target, int64_t error_id) = 0;
   // Of all destinations, where there are several. Fails with unknown_stream.
   virtual base::Result<telemetry::TransactionSamples> transactions(const std::string& stream) = 0;

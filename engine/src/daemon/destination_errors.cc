@@ -4,6 +4,7 @@
 
 #include "apply/error_queue.h"
 #include "apply/parked_contents.h"
+#include "daemon/operator_connection.h"
 #include "pg/connection.h"
 
 namespace thalweg::daemon {
@@ -21,23 +22,26 @@ control::ParkedTransactionView to_view(apply::ParkedTransaction parked) {
           .parked_at = std::move(parked.parked_at)};
 }
 
-base::Result<pg::Connection> connect(const control::StreamDefinition& definition,
-                                     const std::atomic<bool>* abandon = nullptr) {
-  if (definition.send_to) {
-    return base::fail(base::ErrorCode::unknown_error_transaction,
-                      "The stream's error queue is with the engine that applies: " + definition.send_to->engine);
-  }
-  pg::ConnectOptions options;
-  options.application_name = "thalweg error queue " + definition.id;
-  options.abandon = abandon;
-  return pg::Connection::open(definition.destination.conninfo, options);
+base::Result<void> check_applies_here(const control::StreamDefinition& definition) {
+  if (!definition.send_to) return {};
+  return base::fail(base::ErrorCode::unknown_error_transaction,
+                    "The stream's error queue is with the engine that applies: " + definition.send_to->engine);
+}
+
+std::string application_name(const control::StreamDefinition& definition) {
+  return "thalweg error queue " + definition.id;
+}
+
+base::Result<pg::Connection> connect(const control::StreamDefinition& definition, const std::atomic<bool>& abandon) {
+  THALWEG_TRY(check_applies_here(definition));
+  return open_for_operator(definition.destination.conninfo, application_name(definition), abandon);
 }
 
 }  // namespace
 
 base::Result<control::ParkedListView> parked_errors(const control::StreamDefinition& definition,
-                                                    const control::ParkedPart& part) {
-  THALWEG_ASSIGN(pg::Connection connection, connect(definition));
+                                                    const control::ParkedPart& part, const std::atomic<bool>& abandon) {
+  THALWEG_ASSIGN(pg::Connection connection, connect(definition, abandon));
   // One more than wanted: whether there are more.
   THALWEG_ASSIGN(std::vector<apply::ParkedTransaction> parked,
                  apply::list_parked(connection, definition.id,
@@ -56,8 +60,8 @@ base::Result<control::ParkedListView> parked_errors(const control::StreamDefinit
 }
 
 base::Result<control::ParkedContentsView> parked_error_contents(const control::StreamDefinition& definition,
-                                                                int64_t error_id) {
-  THALWEG_ASSIGN(pg::Connection connection, connect(definition));
+                                                                int64_t error_id, const std::atomic<bool>& abandon) {
+  THALWEG_ASSIGN(pg::Connection connection, connect(definition, abandon));
   THALWEG_ASSIGN(apply::ParkedTransaction parked, apply::find_parked(connection, definition.id, error_id));
   THALWEG_ASSIGN(telemetry::ParkedContents contents, apply::read_parked(connection, definition.id, error_id));
   return control::ParkedContentsView{.error = to_view(std::move(parked)), .contents = std::move(contents)};
@@ -65,12 +69,17 @@ base::Result<control::ParkedContentsView> parked_error_contents(const control::S
 
 base::Result<void> execute_parked_error(const control::StreamDefinition& definition, int64_t error_id,
                                         const apply::ExecutionWatch& watch) {
-  THALWEG_ASSIGN(pg::Connection connection, connect(definition, watch.abandon));
+  THALWEG_TRY(check_applies_here(definition));
+  pg::ConnectOptions options;
+  options.application_name = application_name(definition);
+  options.abandon = watch.abandon;
+  THALWEG_ASSIGN(pg::Connection connection, pg::Connection::open(definition.destination.conninfo, options));
   return apply::execute_parked(std::move(connection), definition.id, error_id, watch);
 }
 
-base::Result<void> remove_parked_error(const control::StreamDefinition& definition, int64_t error_id) {
-  THALWEG_ASSIGN(pg::Connection connection, connect(definition));
+base::Result<void> remove_parked_error(const control::StreamDefinition& definition, int64_t error_id,
+                                       const std::atomic<bool>& abandon) {
+  THALWEG_ASSIGN(pg::Connection connection, connect(definition, abandon));
   return apply::remove_parked(connection, definition.id, error_id);
 }
 
