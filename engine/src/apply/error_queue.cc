@@ -12,6 +12,9 @@
 #include "apply/frame_blocks.h"
 #include "apply/parked_frames.h"
 #include "apply/progress.h"
+#include "base/log.h"
+#include "pg/text_array.h"
+#include "pg/transaction.h"
 
 namespace thalweg::apply {
 
@@ -72,6 +75,7 @@ ParkedTransaction read_entry(const pg::Rows& rows, size_t row) {
 
 struct Entry {
   int64_t id;
+  bool waits;  // says that it waits behind an earlier one
   Transaction transaction;
 };
 
@@ -79,13 +83,14 @@ struct Entry {
 base::Result<std::vector<std::unique_ptr<Entry>>> load_entries(pg::Connection& connection, std::string_view stream_id) {
   THALWEG_ASSIGN(const pg::Rows rows,
                  connection.query("SELECT id, commit_lsn, end_lsn, commit_micros, xid, lcrs, hashes, read_hashes, "
-                                  "table_hashes, parent_hashes, referenced_hashes "
+                                  "table_hashes, parent_hashes, referenced_hashes, code "
                                   "FROM thalweg.error_queue WHERE stream_id = $1 ORDER BY commit_lsn",
                                   {stream_id}));
   std::vector<std::unique_ptr<Entry>> entries;
   for (size_t row = 0; row < rows.size(); ++row) {
     auto entry = std::make_unique<Entry>();
     entry->id = rows.integer(row, 0);
+    entry->waits = rows.text(row, 11) == base::name_of(ErrorCode::parked_behind);
     Transaction& transaction = entry->transaction;
     transaction.commit_lsn = base::parse_lsn(rows.text(row, 1)).value_or(base::Lsn{});
     transaction.end_lsn = base::parse_lsn(rows.text(row, 2)).value_or(base::Lsn{});
@@ -100,6 +105,27 @@ base::Result<std::vector<std::unique_ptr<Entry>>> load_entries(pg::Connection& c
     entries.push_back(std::move(entry));
   }
   return entries;
+}
+
+// Marks those that were parked behind another and share nothing with an earlier one any more: whoever looks for what has
+// to be done looks at the roots. One that somebody is at work on is left to him.
+base::Result<void> mark_freed(pg::Connection& connection, std::string_view stream_id) {
+  THALWEG_ASSIGN(const auto entries, load_entries(connection, stream_id));
+  ParkedSet earlier;
+  std::vector<std::string> freed;
+  for (const auto& entry : entries) {
+    const TransactionHashes hashes = entry->transaction.hashes();
+    if (entry->waits && !earlier.shares(hashes)) freed.push_back(std::to_string(entry->id));
+    earlier.add(hashes);
+  }
+  if (freed.empty()) return {};
+  THALWEG_TRY(connection.query(
+      "WITH freed AS MATERIALIZED (SELECT id FROM thalweg.error_queue WHERE id = ANY ($3::bigint[]) FOR UPDATE SKIP "
+      "LOCKED) UPDATE thalweg.error_queue q SET code = $1, message = $2, sqlstate = '' FROM freed WHERE q.id = "
+      "freed.id",
+      {base::name_of(ErrorCode::parked_freed), "no transaction of the error queue stands before it any more",
+       pg::text_array(freed)}));
+  return {};
 }
 
 // The tables of one parked transaction, from its own descriptions. Owner: one thread.
@@ -227,6 +253,21 @@ class Execution {
   BlockPool pool_;
 };
 
+base::Result<void> execute_chain(DestinationSession& session, const std::vector<Entry*>& chain,
+                                 const ExecutionWatch& watch) {
+  Execution execution(session);
+  for (size_t executed = 0; executed < chain.size(); ++executed) {
+    if (watch.progress) watch.progress(executed, chain.size());
+    if (watch.abandon != nullptr && *watch.abandon) {
+      return base::fail(ErrorCode::engine_stopping,
+                        fmt::format("ended after {} of {} transactions", executed, chain.size()));
+    }
+    THALWEG_TRY(execution.execute(*chain[executed]));
+  }
+  if (watch.progress) watch.progress(chain.size(), chain.size());
+  return {};
+}
+
 }  // namespace
 
 base::Result<std::vector<ParkedTransaction>> list_parked(pg::Connection& connection, std::string_view stream_id,
@@ -267,11 +308,14 @@ base::Result<ParkedCounts> count_parked(pg::Connection& connection, std::string_
 base::Result<void> remove_parked(pg::Connection& connection, std::string_view stream_id, int64_t id) {
   THALWEG_ASSIGN(const bool exists, queue_exists(connection));
   if (!exists) return unknown(id);
-  THALWEG_ASSIGN(const pg::Rows rows,
-                 connection.query("DELETE FROM thalweg.error_queue WHERE stream_id = $1 AND id = $2::bigint",
-                                  {stream_id, std::to_string(id)}));
-  if (rows.affected() != 1) return unknown(id);
-  return {};
+  THALWEG_TRY(ensure_schema(connection));  // of an engine that knew fewer columns
+  return pg::in_transaction(connection, [&]() -> base::Result<void> {
+    THALWEG_ASSIGN(const pg::Rows rows,
+                   connection.query("DELETE FROM thalweg.error_queue WHERE stream_id = $1 AND id = $2::bigint",
+                                    {stream_id, std::to_string(id)}));
+    if (rows.affected() != 1) return unknown(id);
+    return mark_freed(connection, stream_id);
+  });
 }
 
 base::Result<void> execute_parked(pg::Connection connection, std::string_view stream_id, int64_t id,
@@ -299,17 +343,14 @@ base::Result<void> execute_parked(pg::Connection connection, std::string_view st
     if (follows) chain.push_back(&entry);
   }
   THALWEG_ASSIGN(auto session, DestinationSession::adopt(std::move(connection)));
-  Execution execution(session);
-  for (size_t executed = 0; executed < chain.size(); ++executed) {
-    if (watch.progress) watch.progress(executed, chain.size());
-    if (watch.abandon != nullptr && *watch.abandon) {
-      return base::fail(ErrorCode::engine_stopping,
-                        fmt::format("ended after {} of {} transactions", executed, chain.size()));
-    }
-    THALWEG_TRY(execution.execute(*chain[executed]));
+  auto executed = execute_chain(session, chain, watch);
+  if (session.broken()) return executed;
+  // Where one of the chain did not go through, it need not hold back all that are left.
+  session.leave_pipeline();
+  if (auto marked = mark_freed(session.connection(), stream_id); !marked) {
+    base::log_error("error_queue_not_marked", marked.error(), {{"stream", stream_id}});
   }
-  if (watch.progress) watch.progress(chain.size(), chain.size());
-  return {};
+  return executed;
 }
 
 }  // namespace thalweg::apply

@@ -58,11 +58,12 @@ base::Result<std::vector<ParkedTransaction>> list_parked(pg::Connection& connect
 // Fails with unknown_error_transaction when there is none of that id.
 base::Result<ParkedTransaction> find_parked(pg::Connection& connection, std::string_view stream_id, int64_t id);
 base::Result<ParkedCounts> count_parked(pg::Connection& connection, std::string_view stream_id);
-// Drops one for good. Fails with unknown_error_transaction when there is none of that id.
+// Drops one for good; those that stood behind it, and behind no other, are parked_freed then. Fails with
+// unknown_error_transaction when there is none of that id.
 base::Result<void> remove_parked(pg::Connection& connection, std::string_view stream_id, int64_t id);
 // Applies one, then every parked transaction behind it that shares a row with it, in commit order and in one
 // destination transaction each (taking the connection over for it), and takes them out of the queue in the same. Stops
-// at the first that fails again, which then shows why it did.
+// at the first that fails again, which then shows why it did; those left that wait behind no other are parked_freed.
 base::Result<void> execute_parked(pg::Connection connection, std::string_view stream_id, int64_t id,
                                   const ExecutionWatch& watch = {});
 
