@@ -19,6 +19,8 @@
 namespace thalweg::apply {
 
 using base::ErrorCode;
+using telemetry::ParkedPart;
+using telemetry::ParkedTransaction;
 
 namespace {
 
@@ -26,31 +28,6 @@ base::Result<bool> queue_exists(pg::Connection& connection) {
   THALWEG_ASSIGN(const pg::Rows rows,
                  connection.query("SELECT pg_catalog.to_regclass('thalweg.error_queue') IS NOT NULL"));
   return rows.boolean(0, 0);
-}
-
-std::unexpected<base::Error> unknown(int64_t id) {
-  return base::fail(ErrorCode::unknown_error_transaction, fmt::format("the error queue has no transaction {}", id));
-}
-
-// "{a,\"b c\"}" of names that quote_table made.
-std::vector<std::string> parse_array(std::string_view text) {
-  std::vector<std::string> items;
-  std::string item;
-  bool quoted = false;
-  for (size_t i = 1; i + 1 < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '"') {
-      quoted = !quoted;
-    } else if (c == '\\') {
-      item += text[++i];
-    } else if (c == ',' && !quoted) {
-      items.push_back(std::exchange(item, {}));
-    } else {
-      item += c;
-    }
-  }
-  if (!item.empty()) items.push_back(std::move(item));
-  return items;
 }
 
 const std::string kSelectParked =
@@ -66,7 +43,7 @@ ParkedTransaction read_entry(const pg::Rows& rows, size_t row) {
           .commit_lsn = base::parse_lsn(rows.text(row, 1)).value_or(base::Lsn{}),
           .xid = {static_cast<uint32_t>(rows.integer(row, 2))},
           .lcrs = static_cast<uint64_t>(rows.integer(row, 3)),
-          .tables = parse_array(rows.text(row, 4)),
+          .tables = pg::parse_text_array(rows.text(row, 4)),
           .code = std::string(rows.text(row, 5)),
           .message = std::string(rows.text(row, 6)),
           .sqlstate = std::string(rows.text(row, 7)),
@@ -107,8 +84,8 @@ base::Result<std::vector<std::unique_ptr<Entry>>> load_entries(pg::Connection& c
   return entries;
 }
 
-// Marks those that were parked behind another and share nothing with an earlier one any more: whoever looks for what has
-// to be done looks at the roots. One that somebody is at work on is left to him.
+// Marks those that were parked behind another and share nothing with an earlier one any more: whoever looks for what
+// has to be done looks at the roots. One that somebody is at work on is left to him.
 base::Result<void> mark_freed(pg::Connection& connection, std::string_view stream_id) {
   THALWEG_ASSIGN(const auto entries, load_entries(connection, stream_id));
   ParkedSet earlier;
@@ -286,10 +263,10 @@ base::Result<std::vector<ParkedTransaction>> list_parked(pg::Connection& connect
 
 base::Result<ParkedTransaction> find_parked(pg::Connection& connection, std::string_view stream_id, int64_t id) {
   THALWEG_ASSIGN(const bool exists, queue_exists(connection));
-  if (!exists) return unknown(id);
+  if (!exists) return unknown_parked(id);
   THALWEG_ASSIGN(const pg::Rows rows,
                  connection.query(kSelectParked + " AND id = $2::bigint", {stream_id, std::to_string(id)}));
-  if (rows.size() == 0) return unknown(id);
+  if (rows.size() == 0) return unknown_parked(id);
   return read_entry(rows, 0);
 }
 
@@ -307,13 +284,13 @@ base::Result<ParkedCounts> count_parked(pg::Connection& connection, std::string_
 
 base::Result<void> remove_parked(pg::Connection& connection, std::string_view stream_id, int64_t id) {
   THALWEG_ASSIGN(const bool exists, queue_exists(connection));
-  if (!exists) return unknown(id);
+  if (!exists) return unknown_parked(id);
   THALWEG_TRY(ensure_schema(connection));  // of an engine that knew fewer columns
   return pg::in_transaction(connection, [&]() -> base::Result<void> {
     THALWEG_ASSIGN(const pg::Rows rows,
                    connection.query("DELETE FROM thalweg.error_queue WHERE stream_id = $1 AND id = $2::bigint",
                                     {stream_id, std::to_string(id)}));
-    if (rows.affected() != 1) return unknown(id);
+    if (rows.affected() != 1) return unknown_parked(id);
     return mark_freed(connection, stream_id);
   });
 }
@@ -321,11 +298,11 @@ base::Result<void> remove_parked(pg::Connection& connection, std::string_view st
 base::Result<void> execute_parked(pg::Connection connection, std::string_view stream_id, int64_t id,
                                   const ExecutionWatch& watch) {
   THALWEG_ASSIGN(const bool exists, queue_exists(connection));
-  if (!exists) return unknown(id);
+  if (!exists) return unknown_parked(id);
   THALWEG_TRY(ensure_schema(connection));  // of an engine that knew fewer columns
   THALWEG_ASSIGN(const auto entries, load_entries(connection, stream_id));
   const auto first = std::ranges::find(entries, id, [](const auto& entry) { return entry->id; });
-  if (first == entries.end()) return unknown(id);
+  if (first == entries.end()) return unknown_parked(id);
   // An earlier one that touched the same rows has to go first, or it would overwrite this one later.
   ParkedSet earlier;
   for (auto at = entries.begin(); at != first; ++at) earlier.add((*at)->transaction.hashes());

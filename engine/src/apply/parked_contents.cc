@@ -340,9 +340,7 @@ base::Result<telemetry::ParkedContents> read_in_transaction(pg::Connection& conn
   THALWEG_ASSIGN(const pg::Rows entry,
                  connection.query("SELECT lcrs FROM thalweg.error_queue WHERE stream_id = $1 AND id = $2::bigint",
                                   {stream_id, std::to_string(id)}));
-  if (entry.size() == 0) {
-    return base::fail(ErrorCode::unknown_error_transaction, fmt::format("the error queue has no transaction {}", id));
-  }
+  if (entry.size() == 0) return unknown_parked(id);
   telemetry::ParkedContents contents{.changes_total = static_cast<uint64_t>(entry.integer(0, 0)), .changes = {}};
   THALWEG_ASSIGN(contents.changes, ContentsReader(connection, deadline).read(id));
   return contents;

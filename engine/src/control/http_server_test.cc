@@ -106,7 +106,7 @@ class ExampleStreams final : public ManagedStreams {
     return out;
   }
   base::Result<void> retry(const StreamTarget& target) override { return known(target); }
-  base::Result<ParkedListView> errors(const StreamTarget& target, const ParkedPart& part) override {
+  base::Result<ParkedListView> errors(const StreamTarget& target, const telemetry::ParkedPart& part) override {
     THALWEG_TRY(known(target));
     asked_part = part;
     ParkedListView list;
@@ -131,7 +131,7 @@ class ExampleStreams final : public ManagedStreams {
                       .error = base::fail(base::ErrorCode::apply_conflict, "again").error()};
     return list;
   }
-  ParkedPart asked_part;
+  telemetry::ParkedPart asked_part;
   base::Result<ParkedContentsView> error_contents(const StreamTarget& target, int64_t error_id) override {
     using telemetry::ShownValue;
     THALWEG_TRY(known(target));

@@ -17,7 +17,8 @@ namespace thalweg::daemon {
 
 // Without an execution.
 base::Result<control::ParkedListView> parked_errors(const control::StreamDefinition& definition,
-                                                    const control::ParkedPart& part, const std::atomic<bool>& abandon);
+                                                    const telemetry::ParkedPart& part,
+                                                    const std::atomic<bool>& abandon);
 base::Result<control::ParkedContentsView> parked_error_contents(const control::StreamDefinition& definition,
                                                                 int64_t error_id, const std::atomic<bool>& abandon);
 base::Result<void> execute_parked_error(const control::StreamDefinition& definition, int64_t error_id,

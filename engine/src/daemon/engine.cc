@@ -291,7 +291,7 @@ base::Result<void> Engine::retry(const control::StreamTarget& target) {
 }
 
 base::Result<control::ParkedListView> Engine::errors(const control::StreamTarget& target,
-                                                     const control::ParkedPart& part) {
+                                                     const telemetry::ParkedPart& part) {
   THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));
   return stream->errors(target.destination, part);
 }

@@ -40,7 +40,7 @@ class Engine final : public control::ManagedStreams {
   control::EngineStats stats() const override;
   base::Result<void> retry(const control::StreamTarget& target) override;
   base::Result<control::ParkedListView> errors(const control::StreamTarget& target,
-                                               const control::ParkedPart& part) override;
+                                               const telemetry::ParkedPart& part) override;
   base::Result<telemetry::TransactionSamples> transactions(const std::string& stream) override;
   base::Result<telemetry::MarkerTrail> markers(const std::string& stream) override;
   base::Result<void> place_marker(const std::string& stream, const std::string& id, const std::string& label) override;

@@ -138,7 +138,7 @@ control::StreamDefinition Stream::desired_of(const std::string& destination) con
 }
 
 base::Result<control::ParkedListView> Stream::errors(const std::string& destination,
-                                                     const control::ParkedPart& part) const {
+                                                     const telemetry::ParkedPart& part) const {
   THALWEG_TRY(check_destination(destination));
   THALWEG_ASSIGN(control::ParkedListView list, parked_errors(desired_of(destination), part, abandon_));
   list.execution = executions_.status(destination);
