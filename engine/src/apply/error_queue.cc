@@ -12,10 +12,15 @@
 #include "apply/frame_blocks.h"
 #include "apply/parked_frames.h"
 #include "apply/progress.h"
+#include "base/log.h"
+#include "pg/text_array.h"
+#include "pg/transaction.h"
 
 namespace thalweg::apply {
 
 using base::ErrorCode;
+using telemetry::ParkedPart;
+using telemetry::ParkedTransaction;
 
 namespace {
 
@@ -23,31 +28,6 @@ base::Result<bool> queue_exists(pg::Connection& connection) {
   THALWEG_ASSIGN(const pg::Rows rows,
                  connection.query("SELECT pg_catalog.to_regclass('thalweg.error_queue') IS NOT NULL"));
   return rows.boolean(0, 0);
-}
-
-std::unexpected<base::Error> unknown(int64_t id) {
-  return base::fail(ErrorCode::unknown_error_transaction, fmt::format("the error queue has no transaction {}", id));
-}
-
-// "{a,\"b c\"}" of names that quote_table made.
-std::vector<std::string> parse_array(std::string_view text) {
-  std::vector<std::string> items;
-  std::string item;
-  bool quoted = false;
-  for (size_t i = 1; i + 1 < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '"') {
-      quoted = !quoted;
-    } else if (c == '\\') {
-      item += text[++i];
-    } else if (c == ',' && !quoted) {
-      items.push_back(std::exchange(item, {}));
-    } else {
-      item += c;
-    }
-  }
-  if (!item.empty()) items.push_back(std::move(item));
-  return items;
 }
 
 const std::string kSelectParked =
@@ -63,7 +43,7 @@ ParkedTransaction read_entry(const pg::Rows& rows, size_t row) {
           .commit_lsn = base::parse_lsn(rows.text(row, 1)).value_or(base::Lsn{}),
           .xid = {static_cast<uint32_t>(rows.integer(row, 2))},
           .lcrs = static_cast<uint64_t>(rows.integer(row, 3)),
-          .tables = parse_array(rows.text(row, 4)),
+          .tables = pg::parse_text_array(rows.text(row, 4)),
           .code = std::string(rows.text(row, 5)),
           .message = std::string(rows.text(row, 6)),
           .sqlstate = std::string(rows.text(row, 7)),
@@ -72,6 +52,7 @@ ParkedTransaction read_entry(const pg::Rows& rows, size_t row) {
 
 struct Entry {
   int64_t id;
+  bool waits;  // says that it waits behind an earlier one
   Transaction transaction;
 };
 
@@ -79,13 +60,14 @@ struct Entry {
 base::Result<std::vector<std::unique_ptr<Entry>>> load_entries(pg::Connection& connection, std::string_view stream_id) {
   THALWEG_ASSIGN(const pg::Rows rows,
                  connection.query("SELECT id, commit_lsn, end_lsn, commit_micros, xid, lcrs, hashes, read_hashes, "
-                                  "table_hashes, parent_hashes, referenced_hashes "
+                                  "table_hashes, parent_hashes, referenced_hashes, code "
                                   "FROM thalweg.error_queue WHERE stream_id = $1 ORDER BY commit_lsn",
                                   {stream_id}));
   std::vector<std::unique_ptr<Entry>> entries;
   for (size_t row = 0; row < rows.size(); ++row) {
     auto entry = std::make_unique<Entry>();
     entry->id = rows.integer(row, 0);
+    entry->waits = rows.text(row, 11) == base::name_of(ErrorCode::parked_behind);
     Transaction& transaction = entry->transaction;
     transaction.commit_lsn = base::parse_lsn(rows.text(row, 1)).value_or(base::Lsn{});
     transaction.end_lsn = base::parse_lsn(rows.text(row, 2)).value_or(base::Lsn{});
@@ -100,6 +82,27 @@ base::Result<std::vector<std::unique_ptr<Entry>>> load_entries(pg::Connection& c
     entries.push_back(std::move(entry));
   }
   return entries;
+}
+
+// Marks those that were parked behind another and share nothing with an earlier one any more: whoever looks for what
+// has to be done looks at the roots. One that somebody is at work on is left to him.
+base::Result<void> mark_freed(pg::Connection& connection, std::string_view stream_id) {
+  THALWEG_ASSIGN(const auto entries, load_entries(connection, stream_id));
+  ParkedSet earlier;
+  std::vector<std::string> freed;
+  for (const auto& entry : entries) {
+    const TransactionHashes hashes = entry->transaction.hashes();
+    if (entry->waits && !earlier.shares(hashes)) freed.push_back(std::to_string(entry->id));
+    earlier.add(hashes);
+  }
+  if (freed.empty()) return {};
+  THALWEG_TRY(connection.query(
+      "WITH freed AS MATERIALIZED (SELECT id FROM thalweg.error_queue WHERE id = ANY ($3::bigint[]) FOR UPDATE SKIP "
+      "LOCKED) UPDATE thalweg.error_queue q SET code = $1, message = $2, sqlstate = '' FROM freed WHERE q.id = "
+      "freed.id",
+      {base::name_of(ErrorCode::parked_freed), "no transaction of the error queue stands before it any more",
+       pg::text_array(freed)}));
+  return {};
 }
 
 // The tables of one parked transaction, from its own descriptions. Owner: one thread.
@@ -227,6 +230,21 @@ class Execution {
   BlockPool pool_;
 };
 
+base::Result<void> execute_chain(DestinationSession& session, const std::vector<Entry*>& chain,
+                                 const ExecutionWatch& watch) {
+  Execution execution(session);
+  for (size_t executed = 0; executed < chain.size(); ++executed) {
+    if (watch.progress) watch.progress(executed, chain.size());
+    if (watch.abandon != nullptr && *watch.abandon) {
+      return base::fail(ErrorCode::engine_stopping,
+                        fmt::format("ended after {} of {} transactions", executed, chain.size()));
+    }
+    THALWEG_TRY(execution.execute(*chain[executed]));
+  }
+  if (watch.progress) watch.progress(chain.size(), chain.size());
+  return {};
+}
+
 }  // namespace
 
 base::Result<std::vector<ParkedTransaction>> list_parked(pg::Connection& connection, std::string_view stream_id,
@@ -245,10 +263,10 @@ base::Result<std::vector<ParkedTransaction>> list_parked(pg::Connection& connect
 
 base::Result<ParkedTransaction> find_parked(pg::Connection& connection, std::string_view stream_id, int64_t id) {
   THALWEG_ASSIGN(const bool exists, queue_exists(connection));
-  if (!exists) return unknown(id);
+  if (!exists) return unknown_parked(id);
   THALWEG_ASSIGN(const pg::Rows rows,
                  connection.query(kSelectParked + " AND id = $2::bigint", {stream_id, std::to_string(id)}));
-  if (rows.size() == 0) return unknown(id);
+  if (rows.size() == 0) return unknown_parked(id);
   return read_entry(rows, 0);
 }
 
@@ -266,22 +284,25 @@ base::Result<ParkedCounts> count_parked(pg::Connection& connection, std::string_
 
 base::Result<void> remove_parked(pg::Connection& connection, std::string_view stream_id, int64_t id) {
   THALWEG_ASSIGN(const bool exists, queue_exists(connection));
-  if (!exists) return unknown(id);
-  THALWEG_ASSIGN(const pg::Rows rows,
-                 connection.query("DELETE FROM thalweg.error_queue WHERE stream_id = $1 AND id = $2::bigint",
-                                  {stream_id, std::to_string(id)}));
-  if (rows.affected() != 1) return unknown(id);
-  return {};
+  if (!exists) return unknown_parked(id);
+  THALWEG_TRY(ensure_schema(connection));  // of an engine that knew fewer columns
+  return pg::in_transaction(connection, [&]() -> base::Result<void> {
+    THALWEG_ASSIGN(const pg::Rows rows,
+                   connection.query("DELETE FROM thalweg.error_queue WHERE stream_id = $1 AND id = $2::bigint",
+                                    {stream_id, std::to_string(id)}));
+    if (rows.affected() != 1) return unknown_parked(id);
+    return mark_freed(connection, stream_id);
+  });
 }
 
 base::Result<void> execute_parked(pg::Connection connection, std::string_view stream_id, int64_t id,
                                   const ExecutionWatch& watch) {
   THALWEG_ASSIGN(const bool exists, queue_exists(connection));
-  if (!exists) return unknown(id);
+  if (!exists) return unknown_parked(id);
   THALWEG_TRY(ensure_schema(connection));  // of an engine that knew fewer columns
   THALWEG_ASSIGN(const auto entries, load_entries(connection, stream_id));
   const auto first = std::ranges::find(entries, id, [](const auto& entry) { return entry->id; });
-  if (first == entries.end()) return unknown(id);
+  if (first == entries.end()) return unknown_parked(id);
   // An earlier one that touched the same rows has to go first, or it would overwrite this one later.
   ParkedSet earlier;
   for (auto at = entries.begin(); at != first; ++at) earlier.add((*at)->transaction.hashes());
@@ -299,17 +320,14 @@ base::Result<void> execute_parked(pg::Connection connection, std::string_view st
     if (follows) chain.push_back(&entry);
   }
   THALWEG_ASSIGN(auto session, DestinationSession::adopt(std::move(connection)));
-  Execution execution(session);
-  for (size_t executed = 0; executed < chain.size(); ++executed) {
-    if (watch.progress) watch.progress(executed, chain.size());
-    if (watch.abandon != nullptr && *watch.abandon) {
-      return base::fail(ErrorCode::engine_stopping,
-                        fmt::format("ended after {} of {} transactions", executed, chain.size()));
-    }
-    THALWEG_TRY(execution.execute(*chain[executed]));
+  auto executed = execute_chain(session, chain, watch);
+  if (session.broken()) return executed;
+  // Where one of the chain did not go through, it need not hold back all that are left.
+  session.leave_pipeline();
+  if (auto marked = mark_freed(session.connection(), stream_id); !marked) {
+    base::log_error("error_queue_not_marked", marked.error(), {{"stream", stream_id}});
   }
-  if (watch.progress) watch.progress(chain.size(), chain.size());
-  return {};
+  return executed;
 }
 
 }  // namespace thalweg::apply

@@ -61,7 +61,71 @@ TEST(ErrorQueue, WhatFailsAnewTellsWhy) {
   ASSERT_TRUE(remove_parked(h.connection(), "teststream", second));
   const auto roots = list_parked(h.connection(), "teststream", {.roots_only = true});
   ASSERT_EQ(roots->size(), 1U);
-  EXPECT_EQ((*roots)[0].code, "parked_behind");
+  EXPECT_EQ((*roots)[0].code, "parked_freed");
+}
+
+std::string roots_of(ApplyHarness& h) {
+  std::string text;
+  const auto roots = list_parked(h.connection(), "teststream", {.roots_only = true});
+  EXPECT_TRUE(roots) << roots.error().message;
+  for (const auto& root : *roots) text += (text.empty() ? "" : ",") + std::to_string(root.id) + " " + root.code;
+  const auto counts = count_parked(h.connection(), "teststream");
+  EXPECT_EQ(counts->roots, roots->size());
+  return text;
+}
+
+// Parks, in this order: one that has to do with no other; one of the rows 5 and 6; one of 5, that does not fit either;
+// one of 6; another one of 6. Their ids are 1 to 5.
+void park_five(ApplyHarness& h) {
+  h.parameters.disable_on_error = false;
+  h.parameters.parallelism = 1;  // they are parked one after the other
+  h.run(kItems);
+  h.run("INSERT INTO items VALUES (7, 'in the way', 0)");
+  h.describe("items");
+  h.begin();
+  h.update("items", {1, "missing", 1});
+  h.commit();
+  h.begin();
+  h.update("items", {5, "missing", 5});
+  h.update("items", {6, "missing", 6});
+  h.commit();
+  h.begin();
+  h.update("items", {5, "five again", 55});
+  h.insert("items", {7, "seven", 7});
+  h.commit();
+  h.begin();
+  h.update("items", {6, "six again", 66});
+  h.commit();
+  h.begin();
+  h.update("items", {6, "six once more", 666});
+  h.commit();
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  ASSERT_EQ(h.select("SELECT id, code FROM thalweg.error_queue ORDER BY commit_lsn"),
+            "1|apply_conflict,2|apply_conflict,3|parked_behind,4|parked_behind,5|parked_behind");
+}
+
+// Whoever looks for what has to be done looks at the roots only.
+TEST(ErrorQueue, WhatStoodBehindADiscardedOneWaitsForNoneAnyMore) {
+  ApplyHarness h;
+  park_five(h);
+  EXPECT_EQ(roots_of(h), "1 apply_conflict,2 apply_conflict");
+  ASSERT_TRUE(remove_parked(h.connection(), "teststream", 2));
+  EXPECT_EQ(roots_of(h), "1 apply_conflict,3 parked_freed,4 parked_freed");
+  h.run("INSERT INTO items VALUES (6, 'here now', 0)");
+  ASSERT_TRUE(h.execute_error(4));
+  EXPECT_EQ(h.select("SELECT name FROM items WHERE id = 6"), "six once more") << "the last one follows";
+  EXPECT_EQ(remove_parked(h.connection(), "teststream", 2).error().code, ErrorCode::unknown_error_transaction);
+  EXPECT_EQ(roots_of(h), "1 apply_conflict,3 parked_freed");
+}
+
+TEST(ErrorQueue, WhatAnExecutionDoesNotReachWaitsForNoneAnyMore) {
+  ApplyHarness h;
+  park_five(h);
+  h.run("INSERT INTO items VALUES (5, 'here now', 0), (6, 'here now', 0)");
+  EXPECT_FALSE(h.execute_error(2)) << "the one behind it does not fit";
+  EXPECT_EQ(h.select("SELECT string_agg(name, ',' ORDER BY id) FROM items WHERE id IN (5, 6)"), "missing,missing");
+  EXPECT_EQ(roots_of(h), "1 apply_conflict,3 apply_conflict,4 parked_freed");
 }
 
 TEST(ErrorQueue, AnAbandonedExecutionBeginsNoMore) {

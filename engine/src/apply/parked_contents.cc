@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "apply/applier/statements.h"
 #include "apply/applier/tuple_values.h"
 #include "apply/parked_frames.h"
+#include "base/plain_text.h"
 
 namespace thalweg::apply {
 
@@ -28,12 +30,14 @@ using telemetry::ShownValue;
 
 namespace {
 
-// The whole answer has to come while somebody waits for it: no statement of it takes longer, nor waits for a lock.
+// No statement takes longer, nor waits for a lock.
 constexpr const char* kBegin =
     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = '2s'; SET LOCAL lock_timeout = "
     "'1s'";
+constexpr const char* kOutOfTime = "not looked for: out of time";
 // Larger ones are not sent to the server to be written as text.
 constexpr size_t kWrittenBytesMax = 8 * 1024 * 1024;
+constexpr int kContinuationsMax = 3;  // of a character's bytes
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
@@ -41,36 +45,38 @@ bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 
 std::string cut(std::string_view text, size_t bytes_max) {
   if (text.size() <= bytes_max) return std::string(text);
   size_t end = bytes_max;
-  while (end > 0 && is_continuation(text[end])) --end;
+  for (int i = 0; i < kContinuationsMax && is_continuation(text[end]); ++i) --end;
   return std::string(text.substr(0, end));
 }
 
-bool is_printable(std::string_view text) {
-  return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) >= ' '; });
-}
-
 ShownValue raw_value(std::span<const std::byte> bytes) {
-  ShownValue value{.state = ShownValue::State::raw, .text = {}, .bytes = bytes.size(), .hash = 0};
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()),
-                              std::min(bytes.size(), kParkedValueBytesMax + 1));
-  if (is_printable(text)) {
-    value.text = cut(text, kParkedValueBytesMax);
+  ShownValue value{.state = ShownValue::State::raw, .text = {}, .bytes = bytes.size(), .hash = 0, .cut = false};
+  value.text = cut({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, kParkedValueBytesMax);
+  if (base::is_plain_text(value.text)) {
+    value.cut = value.text.size() < bytes.size();
     return value;
   }
+  const auto shown = bytes.first(std::min(bytes.size(), kParkedValueBytesMax / 2 - 1));
+  value.cut = shown.size() < bytes.size();
   value.text = "\\x";
-  for (const std::byte byte : bytes.first(std::min(bytes.size(), kParkedValueBytesMax / 2 - 1))) {
-    value.text += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
-  }
+  for (const std::byte byte : shown) value.text += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
   return value;
 }
 
 // Columns [first, first + 2] of an answer: what shown_text() gives.
 ShownValue written_value(const pg::Rows& rows, size_t row, size_t first) {
-  if (rows.is_null(row, first)) return {.state = ShownValue::State::null, .text = {}, .bytes = 0, .hash = 0};
-  return {.state = ShownValue::State::text,
-          .text = cut(rows.text(row, first), kParkedValueBytesMax),
-          .bytes = static_cast<uint64_t>(rows.integer(row, first + 1)),
-          .hash = static_cast<uint64_t>(rows.integer(row, first + 2))};
+  if (rows.is_null(row, first)) {
+    return {.state = ShownValue::State::null, .text = {}, .bytes = 0, .hash = 0, .cut = false};
+  }
+  const std::string_view came = rows.text(row, first);
+  ShownValue value{.state = ShownValue::State::text,
+                   .text = cut(came, kParkedValueBytesMax),
+                   .bytes = static_cast<uint64_t>(rows.integer(row, first + 1)),
+                   .hash = static_cast<uint64_t>(rows.integer(row, first + 2)),
+                   .cut = false};
+  // The server counts in its own encoding, and cuts at characters.
+  value.cut = value.text.size() < came.size() || came.size() < value.bytes;
+  return value;
 }
 
 // A table of the transaction, as the source described it and, where it still fits, as it is at the destination.
@@ -97,7 +103,8 @@ pg::Parameter parameter(const lcr::Value& value, base::TypeId type) {
 // Owner: one thread.
 class ContentsReader {
  public:
-  explicit ContentsReader(pg::Connection& connection) : connection_(connection) {}
+  ContentsReader(pg::Connection& connection, std::chrono::steady_clock::time_point deadline)
+      : connection_(connection), deadline_(deadline) {}
 
   base::Result<std::vector<ShownChange>> read(int64_t id) {
     THALWEG_TRY(visit_parked_frames(connection_, id, [&](const FrameView& frame) { return take(frame); }));
@@ -119,6 +126,11 @@ class ContentsReader {
   base::Result<void> describe(const FrameView& frame) {
     Table table;
     THALWEG_ASSIGN(table.source, described_table(frame, tables_.size() + 1));
+    if (out_of_time()) {
+      table.problem = kOutOfTime;
+      tables_.push_back(std::move(table));
+      return {};
+    }
     auto loaded = loader_.load(connection_, *table.source);
     if (loaded) {
       table.here = std::move(*loaded);
@@ -188,6 +200,8 @@ class ContentsReader {
       if (told) show(change.columns[i].before, before[i], type, written);
     }
     THALWEG_TRY(write(written));
+    if (out_of_time() && change.problem.empty()) change.problem = kOutOfTime;
+    if (!change.problem.empty()) return {};
     if (!table->here || table->here->columns.empty()) return {};
     return look_up(*table->here, wanted, before, inserts, change);
   }
@@ -289,9 +303,15 @@ class ContentsReader {
     return {};
   }
 
-  // None: the server refuses; what it said is in `refusal`. Its transaction goes on.
+  bool out_of_time() const { return std::chrono::steady_clock::now() >= deadline_; }
+
+  // None: the server refuses, or is not asked any more; why is in `refusal`. Its transaction goes on.
   base::Result<std::optional<pg::Rows>> ask(const std::string& sql, std::span<const pg::Parameter> parameters,
                                             std::string* refusal = nullptr) {
+    if (out_of_time()) {
+      if (refusal != nullptr) *refusal = kOutOfTime;
+      return std::nullopt;
+    }
     THALWEG_TRY(connection_.script("SAVEPOINT thalweg_look"));
     auto rows = connection_.query(sql, parameters);
     if (rows) return std::move(*rows);
@@ -305,6 +325,7 @@ class ContentsReader {
   }
 
   pg::Connection& connection_;
+  const std::chrono::steady_clock::time_point deadline_;
   std::atomic<uint64_t> generations_{0};
   metadata::TableLoader loader_{generations_};
   std::vector<Table> tables_;
@@ -314,24 +335,24 @@ class ContentsReader {
 };
 
 base::Result<telemetry::ParkedContents> read_in_transaction(pg::Connection& connection, std::string_view stream_id,
-                                                            int64_t id) {
+                                                            int64_t id,
+                                                            std::chrono::steady_clock::time_point deadline) {
   THALWEG_ASSIGN(const pg::Rows entry,
                  connection.query("SELECT lcrs FROM thalweg.error_queue WHERE stream_id = $1 AND id = $2::bigint",
                                   {stream_id, std::to_string(id)}));
-  if (entry.size() == 0) {
-    return base::fail(ErrorCode::unknown_error_transaction, fmt::format("the error queue has no transaction {}", id));
-  }
+  if (entry.size() == 0) return unknown_parked(id);
   telemetry::ParkedContents contents{.changes_total = static_cast<uint64_t>(entry.integer(0, 0)), .changes = {}};
-  THALWEG_ASSIGN(contents.changes, ContentsReader(connection).read(id));
+  THALWEG_ASSIGN(contents.changes, ContentsReader(connection, deadline).read(id));
   return contents;
 }
 
 }  // namespace
 
-base::Result<telemetry::ParkedContents> read_parked(pg::Connection& connection, std::string_view stream_id,
-                                                    int64_t id) {
+base::Result<telemetry::ParkedContents> read_parked(pg::Connection& connection, std::string_view stream_id, int64_t id,
+                                                    std::chrono::milliseconds patience) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
   THALWEG_TRY(connection.script(kBegin));
-  auto contents = read_in_transaction(connection, stream_id, id);
+  auto contents = read_in_transaction(connection, stream_id, id, deadline);
   if (!connection.broken()) THALWEG_TRY(connection.script("ROLLBACK"));
   return contents;
 }

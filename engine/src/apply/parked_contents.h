@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string_view>
 
@@ -11,9 +12,14 @@
 
 namespace thalweg::apply {
 
+// Less than the control plane waits for it.
+inline constexpr std::chrono::seconds kContentsPatience{10};
+
 // In one transaction that reads only. Fails with unknown_error_transaction when there is none of that id, and as a
 // query fails. A table that the destination does not have any more, or has in another shape, is no failure: its changes
-// say so. So is a row that cannot be looked at in time, behind somebody's lock.
-base::Result<telemetry::ParkedContents> read_parked(pg::Connection& connection, std::string_view stream_id, int64_t id);
+// say so. So do rows that cannot be looked at in time: one that is behind somebody's lock, and all that are left after
+// `patience` (a statement that runs by then may take two seconds more).
+base::Result<telemetry::ParkedContents> read_parked(pg::Connection& connection, std::string_view stream_id, int64_t id,
+                                                    std::chrono::milliseconds patience = kContentsPatience);
 
 }  // namespace thalweg::apply

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 
 #include "apply/apply_harness.h"
@@ -143,6 +144,8 @@ TEST(ParkedContents, BinaryValuesAreShownAsTheServerWritesThem) {
   EXPECT_EQ(text_of(columns[2].wanted) + " " + text_of(columns[2].now), "rough calm");
   EXPECT_EQ(text_of(columns[3].wanted), "\\x00ff");
   EXPECT_EQ(columns[4].wanted.bytes, 1200U);
+  EXPECT_TRUE(columns[4].wanted.cut);
+  EXPECT_FALSE(columns[3].wanted.cut);
   EXPECT_EQ(columns[4].wanted.text, large.substr(0, 1024));
   EXPECT_EQ(columns[4].wanted.hash, columns[4].now.hash);
   // A label that the destination does not have is no reason to show nothing.
@@ -184,6 +187,63 @@ TEST(ParkedContents, ALockedRowsTableIsNotWaitedFor) {
   EXPECT_EQ(text_of(contents.changes[0]), "INSERT items id* 1|-|- name wanted|-|-");
   EXPECT_NE(contents.changes[0].problem.find("lock timeout"), std::string::npos) << contents.changes[0].problem;
   EXPECT_NE(contents.changes[1].problem.find("not looked for"), std::string::npos) << contents.changes[1].problem;
+}
+
+// Each row can be read in time; all of them together cannot.
+TEST(ParkedContents, WhatIsLeftWhenTimeIsUpIsNotLookedFor) {
+  ApplyHarness h;
+  h.run("CREATE TABLE items (id int PRIMARY KEY, name text)");
+  h.run("INSERT INTO items SELECT id, 'here' FROM generate_series(1, 100) id");
+  h.describe("items");
+  h.begin();
+  for (int id = 1; id <= 100; ++id) h.insert("items", {id, "wanted"});
+  h.commit();
+  apply_all(h);
+  h.run(
+      "CREATE ROLE looker LOGIN; GRANT USAGE ON SCHEMA thalweg TO looker; "
+      "GRANT SELECT ON ALL TABLES IN SCHEMA public, thalweg TO looker; "
+      "CREATE FUNCTION slow(int) RETURNS bool LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.2); RETURN true; END'; "
+      "CREATE POLICY slow ON items USING (slow(id)); ALTER TABLE items ENABLE ROW LEVEL SECURITY");
+  auto looker =
+      pg::Connection::open(test::shared_cluster().conninfo(h.select("SELECT current_database()"), "looker"), {});
+  ASSERT_TRUE(looker) << looker.error().message;
+  const auto id = std::stoll(h.select("SELECT id FROM thalweg.error_queue"));
+  const auto begun = std::chrono::steady_clock::now();
+  const auto contents = read_parked(*looker, "teststream", id, std::chrono::seconds(1));
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(5));
+  ASSERT_TRUE(contents) << contents.error().message;
+  ASSERT_EQ(contents->changes.size(), 100U);
+  EXPECT_EQ(text_of(contents->changes[0]), "INSERT items id* 1|-|1 name wanted|-|here");
+  EXPECT_EQ(contents->changes[0].problem, "");
+  EXPECT_EQ(contents->changes[99].problem, "not looked for: out of time");
+  EXPECT_EQ(found(contents->changes[99]), "not looked for");
+  h.run("DROP OWNED BY looker; DROP ROLE looker");
+}
+
+// A tool that must say what it has not shown, and never bytes as if they were text.
+TEST(ParkedContents, RawBytesAreTextOnlyWhereTheyCanBeRead) {
+  ApplyHarness h;
+  h.run("CREATE TYPE mood AS ENUM ('calm')");
+  h.run("CREATE TABLE moods (id int PRIMARY KEY, m mood)");
+  h.describe("moods");
+  const std::string long_text = std::string(1023, 'x') + "\u20AC" + std::string(10, 'y');
+  h.begin();
+  for (const std::string& bytes : {std::string("\xFF\xFF\xFF\xFF"), std::string("two\nlines"), long_text,
+                                   std::string(511, '\1'), std::string(512, '\1'), std::string(2000, '\x80')}) {
+    h.insert("moods", {1, bytes});
+  }
+  h.commit();
+  apply_all(h);
+  const auto contents = contents_of(h);
+  ASSERT_EQ(contents.changes.size(), 6U);
+  const auto shown = [&](size_t change) -> const ShownValue& { return contents.changes[change].columns[1].wanted; };
+  EXPECT_EQ(text_of(shown(0)), "raw \\xffffffff");
+  EXPECT_EQ(text_of(shown(1)), "raw two\nlines");
+  EXPECT_EQ(text_of(shown(2)), "raw " + long_text.substr(0, 1023));
+  EXPECT_EQ(shown(3).text.size(), 2U + 2 * 511);
+  for (const size_t whole : {0, 1, 3}) EXPECT_FALSE(shown(whole).cut) << whole;
+  for (const size_t part : {2, 4, 5}) EXPECT_TRUE(shown(part).cut) << part;
+  EXPECT_TRUE(shown(5).text.starts_with("\\x8080")) << shown(5).text;
 }
 
 TEST(ParkedContents, OnlyTheFirstChangesOfManyAreShown) {

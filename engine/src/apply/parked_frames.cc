@@ -6,6 +6,11 @@
 
 namespace thalweg::apply {
 
+std::unexpected<base::Error> unknown_parked(int64_t error_id) {
+  return base::fail(base::ErrorCode::unknown_error_transaction,
+                    "the error queue has no transaction " + std::to_string(error_id));
+}
+
 base::Result<void> visit_parked_frames(pg::Connection& connection, int64_t error_id,
                                        const std::function<base::Result<bool>(const lcr::FrameView&)>& visit) {
   const std::string id = std::to_string(error_id);

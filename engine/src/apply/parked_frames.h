@@ -18,6 +18,9 @@ namespace thalweg::apply {
 base::Result<void> visit_parked_frames(pg::Connection& connection, int64_t error_id,
                                        const std::function<base::Result<bool>(const lcr::FrameView&)>& visit);
 
+// unknown_error_transaction.
+std::unexpected<base::Error> unknown_parked(int64_t error_id);
+
 // The table that a TABLE frame describes. `id`: see SourceTable.
 base::Result<std::shared_ptr<metadata::SourceTable>> described_table(const lcr::FrameView& frame, uint64_t id);
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "apply/progress_recovery.h"
+#include "pg/transaction.h"
 
 namespace thalweg::apply {
 
@@ -84,19 +85,6 @@ UPDATE thalweg.error_queue SET referenced_hashes = table_hashes;
 constexpr const char* kAddEpochIndex =
     "CREATE UNIQUE INDEX apply_progress_epoch ON thalweg.apply_progress (stream_id, applier, epoch)";
 
-// Runs `body` in a transaction of its own; anything that fails rolls it back.
-template <typename Body>
-base::Result<void> in_transaction(pg::Connection& connection, Body body) {
-  THALWEG_TRY(connection.script("BEGIN"));
-  base::Result<void> done = body();
-  if (done) {
-    if (auto committed = connection.script("COMMIT"); !committed) return std::unexpected(committed.error());
-    return {};
-  }
-  if (!connection.broken()) static_cast<void>(connection.script("ROLLBACK"));  // the first failure is the answer
-  return done;
-}
-
 // Not to_regclass: that answers from the session's cache of names, where a schema that another stream has made since,
 // while this one waited for the lock, may still be missing. A scan of the catalogue sees what is committed.
 base::Result<bool> schema_exists(pg::Connection& connection) {
@@ -129,7 +117,7 @@ base::Result<void> drop_schema_if_unused(pg::Connection& connection) {
 }  // namespace
 
 base::Result<void> ensure_schema(pg::Connection& connection) {
-  return in_transaction(connection, [&]() -> base::Result<void> {
+  return pg::in_transaction(connection, [&]() -> base::Result<void> {
     THALWEG_TRY(connection.query(kSchemaLock));
     THALWEG_ASSIGN(const bool exists, schema_exists(connection));
     if (!exists) {
@@ -155,7 +143,7 @@ base::Result<void> ensure_schema(pg::Connection& connection) {
 }
 
 base::Result<void> register_stream(pg::Connection& connection, const StreamRecord& record) {
-  return in_transaction(connection, [&]() -> base::Result<void> {
+  return pg::in_transaction(connection, [&]() -> base::Result<void> {
     for (const char* table : {"thalweg.stream", "thalweg.apply_progress", "thalweg.error_queue"}) {
       THALWEG_TRY(connection.query(fmt::format("DELETE FROM {} WHERE stream_id = $1", table), {record.stream_id}));
     }
@@ -188,7 +176,7 @@ base::Result<std::optional<StreamRecord>> find_stream(pg::Connection& connection
 }
 
 base::Result<void> forget_stream(pg::Connection& connection, std::string_view stream_id) {
-  return in_transaction(connection, [&]() -> base::Result<void> {
+  return pg::in_transaction(connection, [&]() -> base::Result<void> {
     THALWEG_TRY(connection.query(kSchemaLock));
     THALWEG_ASSIGN(const bool exists, schema_exists(connection));
     if (!exists) return {};
@@ -224,7 +212,7 @@ base::Result<std::string> stream_lock_holder(pg::Connection& connection, std::st
 
 base::Result<Recovered> recover_progress(pg::Connection& connection, std::string_view stream_id) {
   Recovered recovered;
-  const base::Result<void> done = in_transaction(connection, [&]() -> base::Result<void> {
+  const base::Result<void> done = pg::in_transaction(connection, [&]() -> base::Result<void> {
     THALWEG_ASSIGN(const pg::Rows stream,
                    connection.query("UPDATE thalweg.stream SET epoch = epoch + 1 WHERE stream_id = $1 "
                                     "RETURNING epoch, low_watermark",

@@ -18,13 +18,14 @@ namespace {
 
 using base::Error;
 using base::ErrorCode;
+using telemetry::kParkedListMax;
+using telemetry::ParkedPart;
 
 constexpr size_t kIdentityNameBytesMax = 63;  // a DNS label
 constexpr size_t kNameBytesMax = 63;          // NAMEDATALEN - 1
 constexpr size_t kMarkerIdBytesMax = 64;
 constexpr size_t kMarkerLabelBytesMax = 400;
 constexpr size_t kPemBytesMax = 64 * 1024;
-constexpr uint64_t kParkedLimitMax = 1000;
 constexpr size_t kStreamIdBytesMax = 32;
 constexpr size_t kDestinationIdBytesMax = 16;
 
@@ -91,13 +92,13 @@ base::Result<ParkedPart> parse_part(std::string_view query) {
     const std::string_view name = pair.substr(0, pair.find('='));
     const std::string_view value = pair.substr(std::min(name.size() + 1, pair.size()));
     if (name == "after" && parse_number(value, part.after)) continue;
-    if (name == "limit" && parse_number(value, part.limit) && part.limit > 0 && part.limit <= kParkedLimitMax) continue;
+    if (name == "limit" && parse_number(value, part.limit) && part.limit > 0 && part.limit <= kParkedListMax) continue;
     if (name == "roots" && value == "1") {
       part.roots_only = true;
       continue;
     }
     return base::fail(ErrorCode::invalid_request,
-                      fmt::format("The parameters are after (an id), limit (1 to {}) and roots=1", kParkedLimitMax));
+                      fmt::format("The parameters are after (an id), limit (1 to {}) and roots=1", kParkedListMax));
   }
   return part;
 }

@@ -32,7 +32,7 @@ json value_document(const ShownValue& value) {
   return {{"state", name_of(value.state)},
           {"text", value.has_text() ? json(value.text) : json(nullptr)},
           {"bytes", value.bytes},
-          {"cut", value.bytes > telemetry::kParkedValueBytesMax}};
+          {"cut", value.cut}};
 }
 
 // null: one of them is not known as the server writes it.
@@ -44,7 +44,7 @@ json differ(const ShownValue& value, const ShownValue& now) {
   return value.state != now.state || value.bytes != now.bytes || value.hash != now.hash || value.text != now.text;
 }
 
-json entry_document(const ParkedTransactionView& parked) {
+json entry_document(const telemetry::ParkedTransaction& parked) {
   return {{"id", parked.id},
           {"commit_lsn", base::to_string(parked.commit_lsn)},
           {"xid", parked.xid.value},
@@ -90,7 +90,7 @@ json change_document(const telemetry::ShownChange& change) {
 
 json errors_document(const ParkedListView& list) {
   json errors = json::array();
-  for (const ParkedTransactionView& parked : list.errors) errors.push_back(entry_document(parked));
+  for (const telemetry::ParkedTransaction& parked : list.errors) errors.push_back(entry_document(parked));
   return {{"errors", std::move(errors)},
           {"total", list.total},
           {"roots", list.roots},

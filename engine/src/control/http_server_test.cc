@@ -106,7 +106,7 @@ class ExampleStreams final : public ManagedStreams {
     return out;
   }
   base::Result<void> retry(const StreamTarget& target) override { return known(target); }
-  base::Result<ParkedListView> errors(const StreamTarget& target, const ParkedPart& part) override {
+  base::Result<ParkedListView> errors(const StreamTarget& target, const telemetry::ParkedPart& part) override {
     THALWEG_TRY(known(target));
     asked_part = part;
     ParkedListView list;
@@ -131,16 +131,18 @@ class ExampleStreams final : public ManagedStreams {
                       .error = base::fail(base::ErrorCode::apply_conflict, "again").error()};
     return list;
   }
-  ParkedPart asked_part;
+  telemetry::ParkedPart asked_part;
   base::Result<ParkedContentsView> error_contents(const StreamTarget& target, int64_t error_id) override {
     using telemetry::ShownValue;
     THALWEG_TRY(known(target));
     if (error_id == 404) return base::fail(base::ErrorCode::unknown_error_transaction, "none");
     const auto text = [](std::string value) {
-      return ShownValue{.state = ShownValue::State::text, .text = value, .bytes = value.size(), .hash = 0};
+      return ShownValue{
+          .state = ShownValue::State::text, .text = value, .bytes = value.size(), .hash = 0, .cut = false};
     };
     ShownValue cut = text("beginning");
-    cut.bytes = 5000;
+    cut.bytes = 600;  // of bytes in hex no 600 are shown
+    cut.cut = true;
     ShownValue other = cut;
     other.hash = 1;
     ParkedContentsView opened;

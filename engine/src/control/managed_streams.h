@@ -14,6 +14,7 @@
 #include "control/rehearsal.h"
 #include "telemetry/marker_log.h"
 #include "telemetry/parked_contents.h"
+#include "telemetry/parked_transaction.h"
 #include "telemetry/sample.h"
 #include "telemetry/transaction_sample.h"
 
@@ -148,25 +149,6 @@ struct EngineStats {
   std::vector<StreamStats> streams;
 };
 
-struct ParkedTransactionView {
-  int64_t id = 0;
-  base::Lsn commit_lsn;
-  base::Xid xid;
-  uint64_t lcrs = 0;
-  std::vector<std::string> tables;
-  std::string code;
-  std::string message;
-  std::string sqlstate;
-  std::string parked_at;  // RFC 3339
-};
-
-// A part of the queue (apply/error_queue.h).
-struct ParkedPart {
-  int64_t after = 0;
-  uint64_t limit = 100;
-  bool roots_only = false;
-};
-
 // The execution of a parked transaction and of those behind it.
 struct ErrorExecutionStatus {
   int64_t error_id = 0;
@@ -179,7 +161,7 @@ struct ErrorExecutionStatus {
 };
 
 struct ParkedListView {
-  std::vector<ParkedTransactionView> errors;
+  std::vector<telemetry::ParkedTransaction> errors;
   uint64_t total = 0;  // in the whole queue
   uint64_t roots = 0;  // those that wait behind no other
   std::optional<int64_t> next_after;
@@ -188,7 +170,7 @@ struct ParkedListView {
 
 // One of them, opened.
 struct ParkedContentsView {
-  ParkedTransactionView error;
+  telemetry::ParkedTransaction error;
   telemetry::ParkedContents contents;
 };
 
@@ -212,8 +194,9 @@ class ManagedStreams {
   // These fail with unknown_stream and unknown_destination; those of the error queue with destination_required where
   // the stream has several.
   virtual base::Result<void> retry(const StreamTarget& target) = 0;
-  virtual base::Result<ParkedListView> errors(const StreamTarget& target, const ParkedPart& part) = 0;
-  // One of them, opened: also fails with unknown_error_transaction.
+  virtual base::Result<ParkedListView> errors(const StreamTarget& target, const telemetry::ParkedPart& part) = 0;
+  // One of them, opened, in seconds: also fails with unknown_error_transaction, and with database_busy while others
+  // are.
   virtual base::Result<ParkedContentsView> error_contents(const StreamTarget& target, int64_t error_id) = 0;
   // Of all destinations, where there are several. Fails with unknown_stream.
   virtual base::Result<telemetry::TransactionSamples> transactions(const std::string& stream) = 0;

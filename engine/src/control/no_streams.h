@@ -17,7 +17,7 @@ class NoStreams final : public ManagedStreams {
   std::vector<StreamStatus> status() const override { return {}; }
   EngineStats stats() const override { return {}; }
   base::Result<void> retry(const StreamTarget&) override { return reached(); }
-  base::Result<ParkedListView> errors(const StreamTarget&, const ParkedPart&) override {
+  base::Result<ParkedListView> errors(const StreamTarget&, const telemetry::ParkedPart&) override {
     ++requests;
     return ParkedListView{};
   }

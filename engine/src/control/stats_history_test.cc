@@ -34,7 +34,7 @@ class Ticking final : public ManagedStreams {
     return out;
   }
   base::Result<void> retry(const StreamTarget&) override { return {}; }
-  base::Result<ParkedListView> errors(const StreamTarget&, const ParkedPart&) override { return {}; }
+  base::Result<ParkedListView> errors(const StreamTarget&, const telemetry::ParkedPart&) override { return {}; }
   base::Result<ParkedContentsView> error_contents(const StreamTarget&, int64_t) override { return {}; }
   base::Result<telemetry::TransactionSamples> transactions(const std::string&) override { return {}; }
   base::Result<telemetry::MarkerTrail> markers(const std::string&) override { return telemetry::MarkerTrail{}; }

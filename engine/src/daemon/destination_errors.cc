@@ -4,73 +4,68 @@
 
 #include "apply/error_queue.h"
 #include "apply/parked_contents.h"
+#include "daemon/operator_connection.h"
 #include "pg/connection.h"
 
 namespace thalweg::daemon {
 namespace {
 
-control::ParkedTransactionView to_view(apply::ParkedTransaction parked) {
-  return {.id = parked.id,
-          .commit_lsn = parked.commit_lsn,
-          .xid = parked.xid,
-          .lcrs = parked.lcrs,
-          .tables = std::move(parked.tables),
-          .code = std::move(parked.code),
-          .message = std::move(parked.message),
-          .sqlstate = std::move(parked.sqlstate),
-          .parked_at = std::move(parked.parked_at)};
+base::Result<void> check_applies_here(const control::StreamDefinition& definition) {
+  if (!definition.send_to) return {};
+  return base::fail(base::ErrorCode::unknown_error_transaction,
+                    "The stream's error queue is with the engine that applies: " + definition.send_to->engine);
 }
 
-base::Result<pg::Connection> connect(const control::StreamDefinition& definition,
-                                     const std::atomic<bool>* abandon = nullptr) {
-  if (definition.send_to) {
-    return base::fail(base::ErrorCode::unknown_error_transaction,
-                      "The stream's error queue is with the engine that applies: " + definition.send_to->engine);
-  }
-  pg::ConnectOptions options;
-  options.application_name = "thalweg error queue " + definition.id;
-  options.abandon = abandon;
-  return pg::Connection::open(definition.destination.conninfo, options);
+std::string application_name(const control::StreamDefinition& definition) {
+  return "thalweg error queue " + definition.id;
+}
+
+base::Result<pg::Connection> connect(const control::StreamDefinition& definition, const std::atomic<bool>& abandon) {
+  THALWEG_TRY(check_applies_here(definition));
+  return open_for_operator(definition.destination.conninfo, application_name(definition), abandon);
 }
 
 }  // namespace
 
 base::Result<control::ParkedListView> parked_errors(const control::StreamDefinition& definition,
-                                                    const control::ParkedPart& part) {
-  THALWEG_ASSIGN(pg::Connection connection, connect(definition));
+                                                    const telemetry::ParkedPart& part,
+                                                    const std::atomic<bool>& abandon) {
+  THALWEG_ASSIGN(pg::Connection connection, connect(definition, abandon));
   // One more than wanted: whether there are more.
-  THALWEG_ASSIGN(std::vector<apply::ParkedTransaction> parked,
+  THALWEG_ASSIGN(std::vector<telemetry::ParkedTransaction> parked,
                  apply::list_parked(connection, definition.id,
                                     {.after = part.after, .limit = part.limit + 1, .roots_only = part.roots_only}));
   THALWEG_ASSIGN(const apply::ParkedCounts counts, apply::count_parked(connection, definition.id));
   control::ParkedListView list{
-      .errors = {}, .total = counts.total, .roots = counts.roots, .next_after = {}, .execution = {}};
-  for (apply::ParkedTransaction& one : parked) {
-    if (list.errors.size() == part.limit) {
-      list.next_after = list.errors.back().id;
-      break;
-    }
-    list.errors.push_back(to_view(std::move(one)));
+      .errors = std::move(parked), .total = counts.total, .roots = counts.roots, .next_after = {}, .execution = {}};
+  if (list.errors.size() > part.limit) {
+    list.errors.pop_back();
+    list.next_after = list.errors.back().id;
   }
   return list;
 }
 
 base::Result<control::ParkedContentsView> parked_error_contents(const control::StreamDefinition& definition,
-                                                                int64_t error_id) {
-  THALWEG_ASSIGN(pg::Connection connection, connect(definition));
-  THALWEG_ASSIGN(apply::ParkedTransaction parked, apply::find_parked(connection, definition.id, error_id));
+                                                                int64_t error_id, const std::atomic<bool>& abandon) {
+  THALWEG_ASSIGN(pg::Connection connection, connect(definition, abandon));
+  THALWEG_ASSIGN(telemetry::ParkedTransaction parked, apply::find_parked(connection, definition.id, error_id));
   THALWEG_ASSIGN(telemetry::ParkedContents contents, apply::read_parked(connection, definition.id, error_id));
-  return control::ParkedContentsView{.error = to_view(std::move(parked)), .contents = std::move(contents)};
+  return control::ParkedContentsView{.error = std::move(parked), .contents = std::move(contents)};
 }
 
 base::Result<void> execute_parked_error(const control::StreamDefinition& definition, int64_t error_id,
                                         const apply::ExecutionWatch& watch) {
-  THALWEG_ASSIGN(pg::Connection connection, connect(definition, watch.abandon));
+  THALWEG_TRY(check_applies_here(definition));
+  pg::ConnectOptions options;
+  options.application_name = application_name(definition);
+  options.abandon = watch.abandon;
+  THALWEG_ASSIGN(pg::Connection connection, pg::Connection::open(definition.destination.conninfo, options));
   return apply::execute_parked(std::move(connection), definition.id, error_id, watch);
 }
 
-base::Result<void> remove_parked_error(const control::StreamDefinition& definition, int64_t error_id) {
-  THALWEG_ASSIGN(pg::Connection connection, connect(definition));
+base::Result<void> remove_parked_error(const control::StreamDefinition& definition, int64_t error_id,
+                                       const std::atomic<bool>& abandon) {
+  THALWEG_ASSIGN(pg::Connection connection, connect(definition, abandon));
   return apply::remove_parked(connection, definition.id, error_id);
 }
 

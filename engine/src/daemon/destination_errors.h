@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -9,17 +10,20 @@
 #include "control/managed_streams.h"
 
 // The error queue at a stream's destination, over a connection of its own: for when no apply runs. Each fails with what
-// connecting fails with, and where another engine applies with unknown_error_transaction.
+// connecting fails with, and where another engine applies with unknown_error_transaction. Once `abandon` is set,
+// whatever waits for the destination is given up within seconds.
 
 namespace thalweg::daemon {
 
 // Without an execution.
 base::Result<control::ParkedListView> parked_errors(const control::StreamDefinition& definition,
-                                                    const control::ParkedPart& part);
+                                                    const telemetry::ParkedPart& part,
+                                                    const std::atomic<bool>& abandon);
 base::Result<control::ParkedContentsView> parked_error_contents(const control::StreamDefinition& definition,
-                                                                int64_t error_id);
+                                                                int64_t error_id, const std::atomic<bool>& abandon);
 base::Result<void> execute_parked_error(const control::StreamDefinition& definition, int64_t error_id,
                                         const apply::ExecutionWatch& watch = {});
-base::Result<void> remove_parked_error(const control::StreamDefinition& definition, int64_t error_id);
+base::Result<void> remove_parked_error(const control::StreamDefinition& definition, int64_t error_id,
+                                       const std::atomic<bool>& abandon);
 
 }  // namespace thalweg::daemon

@@ -119,6 +119,7 @@ bool Engine::stop(std::chrono::seconds patience) {
     std::lock_guard lock(mutex_);
     stopping_ = true;
   }
+  abandon_ = true;
   auto streams = all();
   for (const auto& stream : streams) stream->request_stop();
   auto deadline = std::chrono::steady_clock::now() + patience;
@@ -255,14 +256,13 @@ control::EngineStats Engine::stats() const {
 }
 
 base::Result<std::vector<control::RehearsalFinding>> Engine::rehearse(const control::RehearsalRequest& request) {
-  if (!rehearsals_.try_acquire()) return base::fail(ErrorCode::database_busy, "Other rehearsals are under way");
-  instantiation::RehearsalOptions options{request.source_conninfo, request.destination_conninfo, {}};
+  const Place place = take_place(rehearsals_);
+  if (!place) return base::fail(ErrorCode::database_busy, "Other rehearsals are under way");
+  instantiation::RehearsalOptions options{request.source_conninfo, request.destination_conninfo, {}, &abandon_};
   for (const control::TableRef& table : request.tables) options.tables.push_back({table.schema, table.table});
-  const auto found = instantiation::rehearse(options);
-  rehearsals_.release();
-  if (!found) return std::unexpected(found.error());
+  THALWEG_ASSIGN(const auto found, instantiation::rehearse(options));
   std::vector<control::RehearsalFinding> out;
-  for (const instantiation::Finding& one : *found) {
+  for (const instantiation::Finding& one : found) {
     out.push_back({.refused = one.outcome == instantiation::Outcome::refused,
                    .part = one.part,
                    .table = one.table,
@@ -291,7 +291,7 @@ base::Result<void> Engine::retry(const control::StreamTarget& target) {
 }
 
 base::Result<control::ParkedListView> Engine::errors(const control::StreamTarget& target,
-                                                     const control::ParkedPart& part) {
+                                                     const telemetry::ParkedPart& part) {
   THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));
   return stream->errors(target.destination, part);
 }
@@ -299,6 +299,8 @@ base::Result<control::ParkedListView> Engine::errors(const control::StreamTarget
 base::Result<control::ParkedContentsView> Engine::error_contents(const control::StreamTarget& target,
                                                                  int64_t error_id) {
   THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));
+  const Place place = take_place(openings_);
+  if (!place) return base::fail(ErrorCode::database_busy, "Other parked transactions are being opened");
   return stream->error_contents(target.destination, error_id);
 }
 

@@ -1,18 +1,19 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <semaphore>
 #include <string>
 
 #include "base/clock.h"
 #include "control/managed_streams.h"
 #include "daemon/identity.h"
 #include "daemon/peering.h"
+#include "daemon/places.h"
 #include "daemon/seal.h"
 #include "daemon/stream.h"
 
@@ -30,7 +31,7 @@ class Engine final : public control::ManagedStreams {
   ~Engine() override;
 
   // Every stream drains and ends, within `patience`. False: some did not; the process may exit all the same, what is
-  // not applied is read again.
+  // not applied is read again. What operators have asked for, and waits for a database, is given up.
   bool stop(std::chrono::seconds patience);
 
   base::Result<void> put_desired(control::DesiredState desired) override;
@@ -39,7 +40,7 @@ class Engine final : public control::ManagedStreams {
   control::EngineStats stats() const override;
   base::Result<void> retry(const control::StreamTarget& target) override;
   base::Result<control::ParkedListView> errors(const control::StreamTarget& target,
-                                               const control::ParkedPart& part) override;
+                                               const telemetry::ParkedPart& part) override;
   base::Result<telemetry::TransactionSamples> transactions(const std::string& stream) override;
   base::Result<telemetry::MarkerTrail> markers(const std::string& stream) override;
   base::Result<void> place_marker(const std::string& stream, const std::string& id, const std::string& label) override;
@@ -70,9 +71,10 @@ class Engine final : public control::ManagedStreams {
   std::optional<Seal> seal_;            // has a value once open; Immutable
   std::unique_ptr<Identity> identity_;  // neither is null once open; both outlive the streams
   std::unique_ptr<Peering> peering_;
-  // Rehearsals take seconds, and the control API's threads must answer others meanwhile.
-  std::counting_semaphore<3> rehearsals_{3};
-  std::mutex put_mutex_;  // one desired document at a time
+  Places rehearsals_{3};
+  Places openings_{2};                // of parked transactions
+  std::atomic<bool> abandon_{false};  // Writer: stop(). Readers: rehearsals' connections
+  std::mutex put_mutex_;              // one desired document at a time
   mutable std::mutex mutex_;
   uint64_t revision_ = 0;
   bool stopping_ = false;

@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <fstream>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <thread>
@@ -263,6 +266,79 @@ TEST_F(EngineTest, ADatabaseThatCannotBeReachedIsRetriedAndCanBeGivenUp) {
   ASSERT_TRUE(status().error);
   EXPECT_NE(status().error->error.message.find("pg_drop_replication_slot('thalweg_" + definition_.id),
             std::string::npos);
+}
+
+// Holds a table at the destination; the end of it, or of its patience, lets it go.
+class Held {
+ public:
+  Held(pg::Connection connection, const std::string& table, std::chrono::seconds patience)
+      : connection_(std::move(connection)) {
+    EXPECT_TRUE(connection_.script("BEGIN; LOCK TABLE " + table + " IN ACCESS EXCLUSIVE MODE"));
+    thread_ = std::jthread([this, patience](const std::stop_token& stop) {
+      std::mutex mutex;
+      std::unique_lock lock(mutex);
+      std::condition_variable_any().wait_for(lock, stop, patience, [] { return false; });
+      EXPECT_TRUE(connection_.script("COMMIT"));
+    });
+  }
+
+ private:
+  pg::Connection connection_;
+  std::jthread thread_;
+};
+
+std::chrono::steady_clock::duration time_of(const std::function<void()>& what) {
+  const auto begun = std::chrono::steady_clock::now();
+  what();
+  return std::chrono::steady_clock::now() - begun;
+}
+
+// Each of them takes a thread of the control API's, of which there are eight.
+TEST_F(EngineTest, WhoOpensAParkedTransactionBehindALockHasAnAnswerInTime) {
+  ASSERT_TRUE(put());
+  wait_for_phase("REPLICATING");
+  const control::StreamTarget target{.stream = definition_.id, .destination = ""};
+  const auto open_one = [&] { return engine_->error_contents(target, 1); };
+  EXPECT_EQ(open_one().error().code, ErrorCode::unknown_error_transaction);
+  const Held held(connect(definition_.destination.name), "thalweg.error_queue", std::chrono::seconds(30));
+  const auto took = time_of([&] {
+    std::jthread first([&] { EXPECT_EQ(open_one().error().code, ErrorCode::database_busy); });
+    std::jthread second([&] { EXPECT_EQ(open_one().error().code, ErrorCode::database_busy); });
+    wait_until("both wait", [&] {
+      return value(*source_, "SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'AccessShareLock'") == "2";
+    });
+    EXPECT_LT(time_of([&] { EXPECT_EQ(open_one().error().code, ErrorCode::database_busy); }), std::chrono::seconds(2));
+  });
+  EXPECT_LT(took, std::chrono::seconds(8));
+  EXPECT_EQ(engine_->errors(target, {}).error().code, ErrorCode::database_busy);
+  EXPECT_EQ(engine_->drop_error(target, 1).error().code, ErrorCode::database_busy);
+}
+
+TEST_F(EngineTest, AStopGivesUpWhatOperatorsWaitFor) {
+  ASSERT_TRUE(put());
+  wait_for_phase("REPLICATING");
+  const control::StreamTarget target{.stream = definition_.id, .destination = ""};
+  const Held held(connect(definition_.destination.name), "thalweg.error_queue, thalweg.stream_table",
+                  std::chrono::seconds(30));
+  const auto waiting = [&] {
+    return std::stoi(value(*source_, "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation IS NOT NULL"));
+  };
+  // The watch over the tables reads them again, and waits as well.
+  definition_.name = "another";
+  ASSERT_TRUE(put());
+  wait_until("the watch waits", [&] { return waiting() == 1; });
+  std::vector<std::jthread> operators;
+  operators.emplace_back([&] { EXPECT_FALSE(engine_->errors(target, {})); });
+  operators.emplace_back([&] { EXPECT_FALSE(engine_->drop_error(target, 1)); });
+  operators.emplace_back([&] { EXPECT_FALSE(engine_->copy_table(target, {"public", "t"})); });
+  wait_until("all wait", [&] { return waiting() == 4; });
+  EXPECT_LT(time_of([&] {
+              EXPECT_TRUE(engine_->stop(std::chrono::seconds(20)));
+              operators.clear();
+            }),
+            std::chrono::seconds(2));
+  EXPECT_LT(time_of([&] { engine_.reset(); }), std::chrono::seconds(2));
+  start();  // for TearDown
 }
 
 TEST_F(EngineTest, TheDesiredStateIsKeptAndGuarded) {

@@ -25,8 +25,9 @@ namespace thalweg::daemon {
 // Thread-safe: `mutex_` guards everything.
 class ErrorExecutions {
  public:
-  explicit ErrorExecutions(const base::Clock& clock) : clock_(clock) {}
-  ~ErrorExecutions();  // abandon, and join
+  // Once `abandon` is set, those that run end within seconds, before their next transaction: it is, when this ends.
+  ErrorExecutions(const base::Clock& clock, const std::atomic<bool>& abandon) : clock_(clock), abandon_(abandon) {}
+  ~ErrorExecutions();  // joins
   ErrorExecutions(const ErrorExecutions&) = delete;
   ErrorExecutions& operator=(const ErrorExecutions&) = delete;
 
@@ -37,20 +38,19 @@ class ErrorExecutions {
                                          int64_t error_id, std::function<void()> done);
   // The last one, also when it has ended.
   std::optional<control::ErrorExecutionStatus> status(const std::string& destination) const;
-  // Those that run end within seconds, before their next transaction.
-  void abandon() { abandoned_ = true; }
 
  private:
-  struct Execution {
-    control::ErrorExecutionStatus status;
+  // Each call has a status of its own: by the time that it hears of its end, another one may have begun.
+  struct Executor {
+    std::shared_ptr<control::ErrorExecutionStatus> last;  // null: none yet
     std::thread thread;
   };
 
   const base::Clock& clock_;
+  const std::atomic<bool>& abandon_;
   mutable std::mutex mutex_;
   std::condition_variable ended_;
-  std::map<std::string, std::unique_ptr<Execution>> executions_;  // by destination; none is ever removed
-  std::atomic<bool> abandoned_{false};  // Writer: whoever ends the stream. Readers: the threads that execute
+  std::map<std::string, Executor> executors_;  // by destination; none is ever removed
 };
 
 }  // namespace thalweg::daemon

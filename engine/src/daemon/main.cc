@@ -143,11 +143,14 @@ base::Result<void> run(const Flags& flags, const sigset_t& ending) {
   int signal = 0;
   ::sigwait(&ending, &signal);
   base::log_event(base::LogLevel::info, "engine_stopping", {{"signal", signal}});
-  bool drained = engine->stop(kStopPatience);
-  server->reset();
-  base::log_event(base::LogLevel::info, "engine_stopped", {{"drained", drained}});
+  const bool drained = engine->stop(kStopPatience);
   // A database that does not answer must not keep the engine: everything that counts is durable elsewhere.
-  if (!drained) std::_Exit(0);
+  if (!drained) {
+    base::log_event(base::LogLevel::info, "engine_stopped", {{"drained", drained}});
+    std::_Exit(0);
+  }
+  server->reset();  // requests that wait for a database have been told to give up
+  base::log_event(base::LogLevel::info, "engine_stopped", {{"drained", drained}});
   return {};
 }
 

@@ -120,7 +120,7 @@ void Stream::request_stop() {
   std::lock_guard lock(mutex_);
   stopping_ = true;
   interrupt_ = true;
-  executions_.abandon();
+  abandon_ = true;
   changed_.notify_all();
 }
 

@@ -57,7 +57,7 @@ class Stream {
   telemetry::TransactionSamples transactions() const;  // of all destinations
   telemetry::MarkerTrail markers() const;
   base::Result<void> place_marker(const std::string& id, const std::string& label);
-  base::Result<control::ParkedListView> errors(const std::string& destination, const control::ParkedPart& part) const;
+  base::Result<control::ParkedListView> errors(const std::string& destination, const telemetry::ParkedPart& part) const;
   base::Result<control::ParkedContentsView> error_contents(const std::string& destination, int64_t error_id) const;
   base::Result<std::string_view> execute_error(const std::string& destination, int64_t error_id);
   base::Result<void> drop_error(const std::string& destination, int64_t error_id);
@@ -126,7 +126,9 @@ class Stream {
   std::unique_ptr<FanOut> fan_out_;         // instead, where there are several destinations
   std::atomic<uint64_t> error_changes_{0};  // of the error queue, by an operator. Writer: anybody. Reader: supervisor
 
-  ErrorExecutions executions_{clock_};
+  // What operators have asked for, and what waits for a database. Writer: request_stop. Readers: its connections.
+  std::atomic<bool> abandon_{false};
+  ErrorExecutions executions_{clock_, abandon_};
 
   // By destination, empty for the only one; they stay until the stream goes. `watches_lock_` guards the map.
   mutable std::mutex watches_lock_;

@@ -138,9 +138,9 @@ control::StreamDefinition Stream::desired_of(const std::string& destination) con
 }
 
 base::Result<control::ParkedListView> Stream::errors(const std::string& destination,
-                                                     const control::ParkedPart& part) const {
+                                                     const telemetry::ParkedPart& part) const {
   THALWEG_TRY(check_destination(destination));
-  THALWEG_ASSIGN(control::ParkedListView list, parked_errors(desired_of(destination), part));
+  THALWEG_ASSIGN(control::ParkedListView list, parked_errors(desired_of(destination), part, abandon_));
   list.execution = executions_.status(destination);
   return list;
 }
@@ -148,7 +148,7 @@ base::Result<control::ParkedListView> Stream::errors(const std::string& destinat
 base::Result<control::ParkedContentsView> Stream::error_contents(const std::string& destination,
                                                                  int64_t error_id) const {
   THALWEG_TRY(check_destination(destination));
-  return parked_error_contents(desired_of(destination), error_id);
+  return parked_error_contents(desired_of(destination), error_id, abandon_);
 }
 
 // Its statements may wait for somebody's lock at the destination for as long as that lasts: nothing of the stream is
@@ -161,7 +161,7 @@ base::Result<std::string_view> Stream::execute_error(const std::string& destinat
 
 base::Result<void> Stream::drop_error(const std::string& destination, int64_t error_id) {
   THALWEG_TRY(check_destination(destination));
-  auto removed = remove_parked_error(desired_of(destination), error_id);
+  auto removed = remove_parked_error(desired_of(destination), error_id, abandon_);
   note_errors_changed(destination);
   return removed;
 }
@@ -169,7 +169,7 @@ base::Result<void> Stream::drop_error(const std::string& destination, int64_t er
 // Recorded at the destination first: a crash from here on loses nothing of it.
 base::Result<void> Stream::copy_table(const std::string& destination, const control::TableRef& table) {
   THALWEG_TRY(check_destination(destination));
-  THALWEG_TRY(ask_for_copy(desired_of(destination), table));
+  THALWEG_TRY(ask_for_copy(desired_of(destination), table, abandon_));
   watch_of(destination).refresh();
   start_over(destination);
   return {};
@@ -177,7 +177,7 @@ base::Result<void> Stream::copy_table(const std::string& destination, const cont
 
 base::Result<void> Stream::accept_table(const std::string& destination, const control::TableRef& table) {
   THALWEG_TRY(check_destination(destination));
-  THALWEG_TRY(accept_partitions(desired_of(destination), table));
+  THALWEG_TRY(accept_partitions(desired_of(destination), table, abandon_));
   watch_of(destination).refresh();
   return retry(destination);
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "daemon/operator_connection.h"
 #include "daemon/source_objects.h"
 #include "instantiation/bookkeeping.h"
 #include "instantiation/catalogue.h"
@@ -26,14 +27,14 @@ struct Sides {
   pg::Connection destination;
 };
 
-base::Result<Sides> connect(const StreamDefinition& definition) {
+base::Result<Sides> connect(const StreamDefinition& definition, const std::atomic<bool>& abandon) {
   if (definition.send_to) {
     return base::fail(ErrorCode::resolution_refused,
                       "The tables are resolved at the engine that applies: " + definition.send_to->engine);
   }
-  const pg::ConnectOptions options{.application_name = "thalweg tables " + definition.id};
-  THALWEG_ASSIGN(pg::Connection source, pg::Connection::open(definition.source.conninfo, options));
-  THALWEG_ASSIGN(pg::Connection destination, pg::Connection::open(definition.destination.conninfo, options));
+  const std::string name = "thalweg tables " + definition.id;
+  THALWEG_ASSIGN(pg::Connection source, open_for_operator(definition.source.conninfo, name, abandon));
+  THALWEG_ASSIGN(pg::Connection destination, open_for_operator(definition.destination.conninfo, name, abandon));
   return Sides{std::move(source), std::move(destination)};
 }
 
@@ -50,9 +51,10 @@ base::Result<TableRecord> find_record(Bookkeeping& bookkeeping, const TableName&
 
 }  // namespace
 
-base::Result<void> ask_for_copy(const StreamDefinition& definition, const control::TableRef& table) {
+base::Result<void> ask_for_copy(const StreamDefinition& definition, const control::TableRef& table,
+                                const std::atomic<bool>& abandon) {
   const TableName name{table.schema, table.table};
-  THALWEG_ASSIGN(Sides sides, connect(definition));
+  THALWEG_ASSIGN(Sides sides, connect(definition, abandon));
   Bookkeeping bookkeeping(sides.destination, definition.id);
   THALWEG_ASSIGN(const TableRecord record, find_record(bookkeeping, name));
   instantiation::Catalogue source(sides.source);
@@ -74,9 +76,10 @@ base::Result<void> ask_for_copy(const StreamDefinition& definition, const contro
   return {};
 }
 
-base::Result<void> accept_partitions(const StreamDefinition& definition, const control::TableRef& table) {
+base::Result<void> accept_partitions(const StreamDefinition& definition, const control::TableRef& table,
+                                     const std::atomic<bool>& abandon) {
   const TableName name{table.schema, table.table};
-  THALWEG_ASSIGN(Sides sides, connect(definition));
+  THALWEG_ASSIGN(Sides sides, connect(definition, abandon));
   Bookkeeping bookkeeping(sides.destination, definition.id);
   THALWEG_ASSIGN(const TableRecord record, find_record(bookkeeping, name));
   if (!record.trouble || record.trouble->kind != instantiation::TroubleKind::partitions_changed || record.stopped) {

@@ -1,17 +1,22 @@
 #pragma once
 
+#include <atomic>
+
 #include "base/error.h"
 #include "control/desired_state.h"
 
 // What an operator has done about a table's trouble, over connections of their own: also while the stream is stopped.
+// Once `abandon` is set, whatever waits for a database is given up within seconds.
 
 namespace thalweg::daemon {
 
 // At the stream's next start the destination's rows go and the source's are copied. Fails with unknown_table,
 // missing_table or what check_source_table and check_same_table say; with resolution_refused where another engine
 // applies.
-base::Result<void> ask_for_copy(const control::StreamDefinition& definition, const control::TableRef& table);
+base::Result<void> ask_for_copy(const control::StreamDefinition& definition, const control::TableRef& table,
+                                const std::atomic<bool>& abandon);
 // The table's partitions are as they should be. Fails with unknown_table and resolution_refused.
-base::Result<void> accept_partitions(const control::StreamDefinition& definition, const control::TableRef& table);
+base::Result<void> accept_partitions(const control::StreamDefinition& definition, const control::TableRef& table,
+                                     const std::atomic<bool>& abandon);
 
 }  // namespace thalweg::daemon

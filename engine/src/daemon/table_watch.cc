@@ -57,7 +57,8 @@ control::TableTrouble view_of(const TableRecord& record) {
 TableWatch::TableWatch(const base::Clock& clock)
     : clock_(clock), thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
-TableWatch::~TableWatch() = default;  // jthread asks its thread to stop, which ends the wait
+// The thread is asked to stop, and joined; it may wait for a database.
+TableWatch::~TableWatch() { abandon_ = true; }
 
 void TableWatch::watch(const StreamDefinition& definition) {
   std::lock_guard lock(mutex_);
@@ -146,7 +147,7 @@ bool TableWatch::look(const StreamDefinition& definition, bool read_again) {
 }
 
 base::Result<pg::Connection> TableWatch::connect(const base::Conninfo& conninfo, const std::string& stream_id) const {
-  return pg::Connection::open(conninfo, {.application_name = "thalweg tables " + stream_id});
+  return pg::Connection::open(conninfo, {.application_name = "thalweg tables " + stream_id, .abandon = &abandon_});
 }
 
 base::Result<void> TableWatch::read_records(const StreamDefinition& definition) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <memory>
@@ -51,6 +52,7 @@ class TableWatch {
   base::Result<void> read_records(const control::StreamDefinition& definition);
 
   const base::Clock& clock_;
+  std::atomic<bool> abandon_{false};  // Writer: the destructor. Reader: the thread's connections
   // The thread's.
   std::optional<pg::Connection> source_;
   std::optional<instantiation::TableRecords> records_;

@@ -66,7 +66,7 @@ void work(CopyWorker& worker, WorkQueue& queue, Outcome& outcome) {
 
 Copier::Copier(CopyOptions options, Progress& progress, const std::atomic<bool>& stop)
     : options_(std::move(options)), progress_(progress), stop_(stop) {
-  for (int i = 0; i < options_.workers; ++i) workers_.emplace_back(options_, progress_);
+  for (int i = 0; i < options_.workers; ++i) workers_.emplace_back(options_, progress_, stop_);
 }
 
 base::Result<void> Copier::each_worker(const std::function<base::Result<void>(CopyWorker&)>& open) {
@@ -91,24 +91,24 @@ base::Result<void> Copier::open(const Snapshot& snapshot) {
 pg::Connection& Copier::source() { return workers_.front().source(); }
 
 base::Result<void> Copier::run(std::vector<TableWork> works) {
-  const base::Error interrupted =
-      base::fail(base::ErrorCode::engine_stopping, "The initial copy was interrupted; it goes on at the next start")
-          .error();
-  if (stop_) return std::unexpected(interrupted);
+  if (stop_) return interrupted();
   if (works.empty()) return {};
   WorkQueue queue(std::move(works));
   Outcome outcome(workers_.size());
   std::vector<pg::Connection::Canceller> cancellers;
-  for (const CopyWorker& worker : workers_) cancellers.push_back(worker.canceller());
+  for (const CopyWorker& worker : workers_) {
+    for (const pg::Connection::Canceller& canceller : worker.cancellers()) cancellers.push_back(canceller);
+  }
   {
     std::vector<std::jthread> threads;
     for (CopyWorker& worker : workers_) threads.emplace_back([&] { work(worker, queue, outcome); });
     while (!outcome.all_left_within(outcome.failed() ? kCancelAgain : kLook)) {
       if (stop_) {
-        outcome.fail(interrupted);
+        outcome.fail(interrupted().error());
         queue.end();
       }
-      // An index may take hours. Again until all have left: a worker may have been between two statements.
+      // An index may take hours, a table at the source may be locked for as long. Again until all have left: a worker
+      // may have been between two statements.
       if (!outcome.failed()) continue;
       for (const auto& canceller : cancellers) canceller.cancel();
     }

@@ -17,6 +17,7 @@ namespace thalweg::instantiation {
 // Owner: the thread that made it.
 class Copier {
  public:
+  // Once `stop` is set, whatever waits for the source is given up, planning too.
   Copier(CopyOptions options, Progress& progress, const std::atomic<bool>& stop);
   Copier(const Copier&) = delete;
   Copier& operator=(const Copier&) = delete;
@@ -28,8 +29,8 @@ class Copier {
   base::Result<void> open(const Snapshot& snapshot);
   // A session within the snapshot, for planning, before run().
   pg::Connection& source();
-  // Does all work. The first failure stops every worker, and ends what they do at the destination. Fails with
-  // engine_stopping once `stop` is set.
+  // Does all work. The first failure stops every worker, and ends what they do on either side. Once `stop` is set it
+  // fails: with engine_stopping, or as a session does that was given up for it.
   base::Result<void> run(std::vector<TableWork> works);
 
  private:

@@ -15,9 +15,11 @@ namespace {
 constexpr const char* kStaging = "thalweg_range";   // temporary table of a resumed range
 constexpr size_t kMessageBytes = size_t{64} << 10;  // the source sends a message for each row
 
-base::Result<pg::Connection> open_session(const base::Conninfo& conninfo, const std::string& stream_id) {
+base::Result<pg::Connection> open_session(const base::Conninfo& conninfo, const std::string& stream_id,
+                                          const std::atomic<bool>* abandon) {
   pg::ConnectOptions options;
   options.application_name = copy_application_name(stream_id);
+  options.abandon = abandon;
   THALWEG_ASSIGN(pg::Connection connection, pg::Connection::open(conninfo, options));
   THALWEG_TRY(
       connection.script("SET search_path = ''; SET statement_timeout = 0; SET lock_timeout = 0; "
@@ -28,6 +30,10 @@ base::Result<pg::Connection> open_session(const base::Conninfo& conninfo, const 
 }  // namespace
 
 std::string copy_application_name(const std::string& stream_id) { return "thalweg copy " + stream_id; }
+
+std::unexpected<base::Error> interrupted() {
+  return base::fail(base::ErrorCode::engine_stopping, "The initial copy was interrupted; it goes on at the next start");
+}
 
 // Adds to the table's counters while a range is under way, and takes it back when the range fails.
 class CopyWorker::RangeCount {
@@ -56,7 +62,7 @@ class CopyWorker::RangeCount {
 
 base::Result<void> CopyWorker::open_destination() {
   if (destination_) return {};
-  THALWEG_ASSIGN(pg::Connection connection, open_session(options_.destination_conninfo, options_.stream_id));
+  THALWEG_ASSIGN(pg::Connection connection, open_session(options_.destination_conninfo, options_.stream_id, nullptr));
   // A server that crashes forgets the last commits whole and in their order: a range with the note that it is copied,
   // an index with what it covers. Whoever says that a table is complete commits after them and waits for the disk.
   THALWEG_TRY(connection.script(
@@ -68,13 +74,20 @@ base::Result<void> CopyWorker::open_destination() {
 }
 
 base::Result<void> CopyWorker::open_source(const Snapshot& snapshot) {
-  THALWEG_ASSIGN(pg::Connection connection, open_session(options_.source_conninfo, options_.stream_id));
+  THALWEG_ASSIGN(pg::Connection connection, open_session(options_.source_conninfo, options_.stream_id, &abandon_));
   THALWEG_TRY(
       connection.script(fmt::format("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT {}",
                                     connection.quote_literal(snapshot.name))));
   source_ = std::move(connection);
   snapshot_lsn_ = snapshot.consistent_point;
   return {};
+}
+
+std::vector<pg::Connection::Canceller> CopyWorker::cancellers() const {
+  std::vector<pg::Connection::Canceller> both;
+  if (source_) both.push_back(source_->canceller());
+  if (destination_) both.push_back(destination_->canceller());
+  return both;
 }
 
 base::Result<int64_t> CopyWorker::stream(const CopyTable& table, const RangeStep& step, RangeCount& count,
@@ -116,8 +129,7 @@ base::Result<int64_t> CopyWorker::stream(const CopyTable& table, const RangeStep
     THALWEG_TRY(put());
     if (stop) {
       destination_->copy_in_fail("the engine stops");
-      return base::fail(base::ErrorCode::engine_stopping,
-                        "The initial copy was interrupted; it goes on at the next start");
+      return interrupted();
     }
   }
   THALWEG_TRY(put());

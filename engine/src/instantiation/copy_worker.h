@@ -1,8 +1,10 @@
 #pragma once
 
 #include <atomic>
+#include <expected>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/ids.h"
@@ -31,10 +33,15 @@ struct CopyOptions {
 // Of every worker's sessions, on both sides.
 std::string copy_application_name(const std::string& stream_id);
 
+// engine_stopping.
+std::unexpected<base::Error> interrupted();
+
 // Owner: one thread at a time.
 class CopyWorker {
  public:
-  CopyWorker(const CopyOptions& options, Progress& progress) : options_(options), progress_(progress) {}
+  // Once `abandon` is set, whatever waits for the source is given up within seconds.
+  CopyWorker(const CopyOptions& options, Progress& progress, const std::atomic<bool>& abandon)
+      : options_(options), progress_(progress), abandon_(abandon) {}
 
   base::Result<void> open_destination();
   base::Result<void> open_source(const Snapshot& snapshot);
@@ -42,9 +49,10 @@ class CopyWorker {
   pg::Connection& source() { return *source_; }
   // Lets the source's snapshot go: the source keeps row versions for it.
   void close_source() { source_.reset(); }
-  pg::Connection::Canceller canceller() const { return destination_->canceller(); }
+  // Of its sessions, on both sides.
+  std::vector<pg::Connection::Canceller> cancellers() const;
 
-  // `stop` ends it early with engine_stopping.
+  // `stop` ends it early with engine_stopping, between two rows; one that waits has to be cancelled.
   base::Result<void> copy(const CopyTable& table, const RangeStep& step, const std::atomic<bool>& stop);
   // All or nothing. Where the destination refuses a statement, each runs by itself, and what it refuses is left out
   // with a warning. A primary key is an error: apply needs it.
@@ -59,6 +67,7 @@ class CopyWorker {
 
   const CopyOptions& options_;
   Progress& progress_;
+  const std::atomic<bool>& abandon_;
   std::optional<pg::Connection> source_;
   std::optional<pg::Connection> destination_;
   base::Lsn snapshot_lsn_;

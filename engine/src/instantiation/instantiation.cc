@@ -116,17 +116,23 @@ base::Result<void> Instantiation::prepare() {
 }
 
 base::Result<void> Instantiation::copy(const std::string& snapshot_name, base::Lsn consistent_point) {
-  State& s = *state_;
-  const auto waits = [&](const TableShape& shape) { return s.waits_for_copy(shape); };
-  if (std::ranges::any_of(s.shapes, waits)) THALWEG_TRY(s.copy_tables({snapshot_name, consistent_point}));
+  auto copied = state_->copy({snapshot_name, consistent_point});
+  // A session that was given up, or cancelled, says so; why it was is what counts.
+  if (!copied && state_->stop) return interrupted();
+  return copied;
+}
+
+base::Result<void> Instantiation::State::copy(const Snapshot& snapshot) {
+  const auto waits = [&](const TableShape& shape) { return waits_for_copy(shape); };
+  if (std::ranges::any_of(shapes, waits)) THALWEG_TRY(copy_tables(snapshot));
   std::vector<FinishedTable> without_rows;
-  for (const TableShape& shape : s.shapes) {
-    if (s.known.at(shape.name).finished || waits(shape)) continue;
+  for (const TableShape& shape : shapes) {
+    if (known.at(shape.name).finished || waits(shape)) continue;
     without_rows.push_back({.table = shape.name});
-    s.progress.table(shape.name).state = CopyState::copied;
+    progress.table(shape.name).state = CopyState::copied;
   }
-  if (!without_rows.empty()) THALWEG_TRY(s.bookkeeping->finish_tables(without_rows, consistent_point));
-  return s.read_records();
+  if (!without_rows.empty()) THALWEG_TRY(bookkeeping->finish_tables(without_rows, snapshot.consistent_point));
+  return read_records();
 }
 
 base::Result<base::Lsn> Instantiation::add_constraints(base::Lsn applied) {

@@ -78,6 +78,7 @@ struct Instantiation::State {
   base::Result<void> plan_ranges(const std::vector<const TableShape*>& waiting);
   base::Result<Builds> plan_indexes(const std::vector<const TableShape*>& tables);
   base::Result<std::vector<TableWork>> plan_copy(const std::vector<const TableShape*>& waiting);
+  base::Result<void> copy(const Snapshot& snapshot);
   base::Result<void> copy_tables(const Snapshot& snapshot);
   base::Result<void> build_indexes(const Builds& builds);
   base::Result<void> build_foreign_keys(const Builds& builds);

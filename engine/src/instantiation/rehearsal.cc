@@ -23,8 +23,9 @@ namespace {
 
 constexpr size_t kDependantsShown = 10;
 
-base::Result<pg::Connection> open(const base::Conninfo& conninfo) {
+base::Result<pg::Connection> open(const base::Conninfo& conninfo, const std::atomic<bool>* abandon) {
   pg::ConnectOptions options;
+  options.abandon = abandon;
   options.application_name = "thalweg rehearsal";
   return pg::Connection::open(conninfo, options);
 }
@@ -245,8 +246,8 @@ base::Result<std::vector<Finding>> Rehearsal::run() {
 }  // namespace
 
 base::Result<std::vector<Finding>> rehearse(const RehearsalOptions& options) {
-  auto opening = std::async(std::launch::async, [&] { return open(options.source_conninfo); });
-  auto destination = open(options.destination_conninfo);
+  auto opening = std::async(std::launch::async, [&] { return open(options.source_conninfo, options.abandon); });
+  auto destination = open(options.destination_conninfo, options.abandon);
   THALWEG_ASSIGN(pg::Connection source, opening.get());
   if (!destination) return std::unexpected(destination.error());
   return Rehearsal(options, std::move(source), std::move(*destination)).run();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct RehearsalOptions {
   base::Conninfo source_conninfo;
   base::Conninfo destination_conninfo;
   std::vector<TableName> tables;
+  const std::atomic<bool>* abandon = nullptr;  // once it is set, whatever waits for a database is given up; may be null
 };
 
 enum class Outcome {

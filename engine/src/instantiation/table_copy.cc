@@ -26,6 +26,12 @@ std::vector<Step> range_steps(const std::vector<RangeRecord>& records) {
   return steps;
 }
 
+// A long step that begins last would leave the other workers without work.
+void sort_biggest_first(std::vector<TableWork>& works) {
+  std::ranges::stable_sort(works, std::greater{},
+                           [](const TableWork& work) { return work.table.counters->rows_estimated.load(); });
+}
+
 }  // namespace
 
 // The server goes on with what a killed engine's worker had begun, an index say, and would complete it after this one
@@ -124,9 +130,7 @@ base::Result<std::vector<TableWork>> Instantiation::State::plan_copy(const std::
     }
     works.push_back(std::move(work));
   }
-  // Big tables first: a long step that begins last would leave the other workers without work.
-  std::ranges::stable_sort(works, std::greater{},
-                           [](const TableWork& work) { return work.table.counters->rows_estimated.load(); });
+  sort_biggest_first(works);
   return works;
 }
 
@@ -159,8 +163,7 @@ base::Result<void> Instantiation::State::build_indexes(const Builds& builds) {
                      .stages = build_stages(build, counters.rows_estimated > kBigRows)});
   }
   if (works.empty()) return {};
-  std::ranges::stable_sort(works, std::greater{},
-                           [](const TableWork& work) { return work.table.counters->rows_estimated.load(); });
+  sort_biggest_first(works);
   THALWEG_TRY(workers().open());
   return copier->run(std::move(works));
 }
@@ -179,8 +182,7 @@ base::Result<void> Instantiation::State::build_foreign_keys(const Builds& builds
     }
   }
   if (works.empty()) return {};
-  std::ranges::stable_sort(works, std::greater{},
-                           [](const TableWork& work) { return work.table.counters->rows_estimated.load(); });
+  sort_biggest_first(works);
   THALWEG_TRY(workers().open());
   return copier->run(std::move(works));
 }

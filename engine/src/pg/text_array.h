@@ -1,22 +1,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
+
+// The text form of an array of text without NULL.
 
 namespace thalweg::pg {
 
-// The text form of an array of text. Quotes every element, so that none is taken for NULL or for syntax.
-inline std::string text_array(const std::vector<std::string>& elements) {
-  std::string array = "{";
-  for (const std::string& element : elements) {
-    array += array.size() > 1 ? ",\"" : "\"";
-    for (const char letter : element) {
-      if (letter == '"' || letter == '\\') array += '\\';
-      array += letter;
-    }
-    array += '"';
-  }
-  return array + "}";
-}
+// Quotes every element, so that none is taken for NULL or for syntax.
+std::string text_array(const std::vector<std::string>& elements);
+// Of one dimension, as the server writes it.
+std::vector<std::string> parse_text_array(std::string_view array);
 
 }  // namespace thalweg::pg

@@ -25,9 +25,10 @@ struct ShownValue {
     raw,  // the server could not read it as the column's type: the bytes as they came, in hex unless they are text
   };
   State state = State::absent;
-  std::string text;    // cut at kParkedValueBytesMax
+  std::string text;    // kParkedValueBytesMax at most
   uint64_t bytes = 0;  // of all of it
-  uint64_t hash = 0;   // of all of it, where it was cut
+  uint64_t hash = 0;   // of all of it, as the server writes it
+  bool cut = false;    // `text` is its beginning
 
   bool has_text() const { return state == State::text || state == State::raw; }
 };

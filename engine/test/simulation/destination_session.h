@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <functional>
 #include <optional>
 #include <string>
@@ -49,7 +50,9 @@ class DestinationSession final : public Session {
   Outcome park(const Parameters& parameters);
   Outcome add_chunk(const Parameters& parameters);
   Outcome show_parked(bool with_hashes);
-  Outcome note_parked(const Parameters& parameters);
+  // `cause`: code, message and SQLSTATE.
+  Outcome note_parked(int64_t id, const std::array<std::string, 3>& cause);
+  Outcome mark_freed(const Parameters& parameters);
   Outcome delete_parked(const std::string& sql, int64_t id);
   // catalog_statements.cc: what apply asks about tables
   Outcome catalog_statement(const std::string& sql, const Parameters& parameters, bool& known);

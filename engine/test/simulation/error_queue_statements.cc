@@ -46,7 +46,10 @@ Outcome DestinationSession::error_queue_statement(const std::string& sql, const 
     const std::string total = std::to_string(destination_.committed().error_queue.size());
     return rows({{total, total}});
   }
-  if (is("UPDATE thalweg.error_queue SET code = ")) return note_parked(parameters);
+  if (is("UPDATE thalweg.error_queue SET code = ")) {
+    return note_parked(integer(parameters[3]), {*parameters[0].bytes, *parameters[1].bytes, *parameters[2].bytes});
+  }
+  if (is("WITH freed AS MATERIALIZED (SELECT id FROM thalweg.error_queue ")) return mark_freed(parameters);
   if (is("DELETE FROM thalweg.error_queue")) return delete_parked(sql, integer(parameters[0]));
   known = false;
   return {};
@@ -92,6 +95,7 @@ Outcome DestinationSession::show_parked(bool with_hashes) {
     if (with_hashes) {
       found.push_back({number, columns[kCommitLsn], columns[kEndLsn], columns[kMicros], columns[kXid], columns[kLcrs]});
       add_hashes(queue.at(id), found.back());
+      found.back().push_back(columns[kCode]);
     } else {
       found.push_back({number, columns[kCommitLsn], columns[kXid], columns[kLcrs], columns[kTables], columns[kCode],
                        columns[kMessage], columns[kSqlstate], "2026-01-01T00:00:00.000000Z"});
@@ -100,18 +104,33 @@ Outcome DestinationSession::show_parked(bool with_hashes) {
   return rows(std::move(found));
 }
 
-Outcome DestinationSession::note_parked(const Parameters& parameters) {
-  const int64_t id = integer(parameters[3]);
+Outcome DestinationSession::note_parked(int64_t id, const std::array<std::string, 3>& cause) {
   if (Outcome locked = lock(error_lock(id), Locks::Mode::exclusive); !locked.ok()) return locked;
   auto& queue = destination_.working().error_queue;
   const auto found = queue.find(id);
   if (found == queue.end()) return affected(0);
   const ParkedRow before = found->second;
   ParkedRow after = before;
-  for (size_t i = 0; i < 3; ++i) after.columns[kCode + i] = *parameters[i].bytes;
+  std::ranges::copy(cause, after.columns.begin() + kCode);
   change([id, after](DestinationState& state) { state.error_queue[id] = after; },
          [id, before](DestinationState& state) { state.error_queue[id] = before; });
   return affected(1);
+}
+
+// Those that nobody else is at work on.
+Outcome DestinationSession::mark_freed(const Parameters& parameters) {
+  uint64_t marked = 0;
+  const std::string& ids = *parameters[2].bytes;  // {"1","2"}
+  for (size_t at = ids.find_first_of("0123456789"); at != std::string::npos;
+       at = ids.find_first_of("0123456789", ids.find('"', at))) {
+    const int64_t id = std::stoll(ids.substr(at));
+    if (!destination_.locks().try_acquire(channel().pid, error_lock(id), Locks::Mode::exclusive)) continue;
+    if (!destination_.working().error_queue.contains(id)) continue;
+    const Outcome noted = note_parked(id, {*parameters[0].bytes, *parameters[1].bytes, ""});
+    if (!noted.ok()) return noted;
+    ++marked;
+  }
+  return affected(marked);
 }
 
 // Waits for another session that has taken it out and not committed: then it is gone.

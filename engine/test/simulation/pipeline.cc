@@ -119,10 +119,10 @@ std::string Pipeline::states() const {
   return text;
 }
 
-base::Result<std::vector<apply::ParkedTransaction>> Pipeline::parked() const {
-  if (!apply_) return std::vector<apply::ParkedTransaction>{};
+base::Result<std::vector<telemetry::ParkedTransaction>> Pipeline::parked() const {
+  if (!apply_) return std::vector<telemetry::ParkedTransaction>{};
   THALWEG_ASSIGN(pg::Connection connection, pg::Connection::open("host=" + options_.destination, {}));
-  return apply::list_parked(connection, kStream);
+  return apply::list_parked(connection, kStream, {.limit = telemetry::kParkedListMax});
 }
 
 base::Result<void> Pipeline::execute_parked(int64_t id) {

@@ -31,7 +31,7 @@ class Pipeline {
   // What the components show.
   std::string states() const;
   // The error queue, where it applies.
-  base::Result<std::vector<apply::ParkedTransaction>> parked() const;
+  base::Result<std::vector<telemetry::ParkedTransaction>> parked() const;
   base::Result<void> execute_parked(int64_t id);
   // Ends it in order: what the queue holds is applied or sent.
   void drain();

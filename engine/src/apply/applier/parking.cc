@@ -8,6 +8,7 @@
 #include "apply/ranges.h"
 #include "apply/transaction_frames.h"
 #include "lcr/bytes.h"
+#include "pg/text_array.h"
 
 namespace thalweg::apply {
 
@@ -30,20 +31,6 @@ constexpr std::array kInsertChunkTypes{base::TypeId{25}, base::TypeId{3220}, bas
 
 pg::Parameter binary(std::span<const std::byte> bytes) {
   return {.bytes = bytes, .type = {}, .is_null = false, .is_binary = true};
-}
-
-// {"a","b"}
-std::string array_literal(const std::vector<std::string>& items) {
-  std::string text = "{";
-  for (const std::string& item : items) {
-    text += text.size() > 1 ? ",\"" : "\"";
-    for (const char c : item) {
-      if (c == '"' || c == '\\') text += '\\';
-      text += c;
-    }
-    text += '"';
-  }
-  return text + "}";
 }
 
 // Tables that a frame changes.
@@ -100,7 +87,7 @@ base::Result<std::optional<StatementFailure>> park(DestinationSession& session, 
   const std::string micros = std::to_string(transaction.commit_time.value);
   const std::string xid = std::to_string(transaction.xid.value);
   const std::string lcrs = std::to_string(transaction.lcrs);
-  const std::string table_names = array_literal(names);
+  const std::string table_names = pg::text_array(names);
   const std::array parameters{pg::text_parameter(stream_id),
                               pg::text_parameter(commit_lsn),
                               pg::text_parameter(end_lsn),

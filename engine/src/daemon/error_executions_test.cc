@@ -1,0 +1,51 @@
+#include "daemon/error_executions.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "support/test_cluster.h"
+
+namespace thalweg::daemon {
+namespace {
+
+using base::ErrorCode;
+
+// Many ask at once for transactions that are not there, and each hears of its own: whoever waits for an end may be
+// overtaken by one who begins the next execution.
+TEST(ErrorExecutions, EachHearsHowItsOwnEnded) {
+  control::StreamDefinition definition;
+  definition.id = "nostream";
+  definition.destination = {.name = "destination", .conninfo = test::shared_cluster().conninfo()};
+  const base::SystemClock clock;
+  std::atomic<bool> abandon{false};
+  ErrorExecutions executions(clock, abandon);
+  EXPECT_FALSE(executions.status(""));
+  std::atomic<int> answered{0};
+  std::atomic<int> mistaken{0};
+  {
+    std::vector<std::jthread> askers;
+    for (int number = 0; number < 8; ++number) {
+      askers.emplace_back([&, number] {
+        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+        for (int64_t id = 1000 * number; answered < 200 && std::chrono::steady_clock::now() < deadline; ++id) {
+          const auto executed = executions.execute("", definition, id, [] {});
+          if (executed || executed.error().code != ErrorCode::unknown_error_transaction) continue;
+          ++answered;
+          if (!executed.error().message.ends_with(" " + std::to_string(id))) ++mistaken;
+        }
+      });
+    }
+  }
+  EXPECT_GE(answered, 200);
+  EXPECT_EQ(mistaken, 0);
+  EXPECT_EQ(executions.status("")->state, "FAILED");
+}
+
+}  // namespace
+}  // namespace thalweg::daemon
