@@ -36,6 +36,20 @@ async def test_ready(operator: httpx.AsyncClient, registered: dict[str, str]) ->
     assert "2 tables will be created" in checks["destination:schema_create"]["detail"]
 
 
+async def test_a_standby_that_keeps_no_copy_of_the_slot_is_told_of(
+    operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides
+) -> None:
+    assert (await checks_of(operator, registered))["source:failover"]["status"] == "ok"
+    sides.on_source("SELECT pg_create_physical_replication_slot('standby1')")
+    try:
+        found = (await checks_of(operator, registered))["source:failover"]
+    finally:
+        sides.on_source("SELECT pg_drop_replication_slot('standby1')")
+    assert found["status"] == "warning" and "standby1" in found["detail"] and "copied again" in found["detail"]
+    if found["sql"]:  # from PostgreSQL 17 on
+        assert found["sql"] == 'ALTER SYSTEM SET synchronized_standby_slots = "standby1"'
+
+
 async def test_how_large_transactions_come(operator: httpx.AsyncClient, registered: dict[str, str]) -> None:
     wanted = (await checks_of(operator, registered))["source:output_plugin"]["detail"]
     whole = (await checks_of(operator, registered, parameters={"source_plugin": "pgoutput"}))["source:output_plugin"]

@@ -8,6 +8,7 @@ from thalweg.inspection.connection import Connection, read_one, read_role
 from thalweg.inspection.schemas import CheckSide, RoleFacts
 
 VERSION_MIN = 140000
+SYNCHRONISED_SLOTS_VERSION = 170000
 
 SERVER = """
 SELECT current_setting('server_version_num')::int AS version_number, current_setting('server_version') AS version,
@@ -17,6 +18,9 @@ SELECT current_setting('server_version_num')::int AS version_number, current_set
        current_setting('max_wal_senders')::int AS senders_max,
        (SELECT count(*) FROM pg_stat_get_wal_senders())::int AS senders_used,
        current_setting('idle_replication_slot_timeout', true) AS idle_timeout,
+       ARRAY(SELECT slot_name::text FROM pg_replication_slots WHERE slot_type = 'physical' AND NOT temporary
+             ORDER BY 1) AS standbys,
+       current_setting('synchronized_standby_slots', true) AS synchronized,
        EXISTS (SELECT FROM pg_largeobject_metadata) AS large_objects,
        (SELECT rolbypassrls OR rolsuper FROM pg_roles WHERE rolname = current_user) AS bypasses_row_security,
        EXISTS (SELECT FROM pg_roles WHERE rolname = 'rds_replication'
@@ -33,6 +37,7 @@ async def check_source(connection: Connection, tables: list[Table], tentative: b
     check_version(checklist, server)
     _check_wal(checklist, server)
     _check_idle_slots(checklist, server)
+    _check_failover(checklist, server)
     _check_role(checklist, server, role)
     _check_tables(checklist, server, role, tables)
     _check_left_out(checklist, server)
@@ -53,7 +58,8 @@ def check_version(checklist: Checklist, server: dict[str, Any]) -> None:
     if server["in_recovery"]:
         checklist.fail(
             "primary", "Primary server", "The server is a standby: nothing can be created on it.",
-            "Register the primary server instead.",
+            "Register the primary server instead; or the addresses of both servers, with target_session_attrs = "
+            "read-write: then it is whichever takes changes.",
         )  # fmt: skip
 
 
@@ -92,6 +98,30 @@ def _check_idle_slots(checklist: Checklist, server: dict[str, Any]) -> None:
             "slot, and its tables must be copied again.",
             "Set it to 0, or above the longest time that a stream may stand still, and reload the server.",
             "ALTER SYSTEM SET idle_replication_slot_timeout = 0",
+        )  # fmt: skip
+
+
+def _check_failover(checklist: Checklist, server: dict[str, Any]) -> None:
+    """Whether a stream can go on at a standby that is promoted (docs/decisions/failover.md)."""
+    title, standbys = "Failover to a standby", server["standbys"]
+    if not standbys:
+        checklist.ok("failover", title, "No standby has a slot here.")
+    elif server["version_number"] < SYNCHRONISED_SLOTS_VERSION:
+        checklist.warn(
+            "failover", title,
+            f"There are slots of standbys ({listed(standbys)}), but before PostgreSQL 17 a standby keeps no copy of a "
+            "stream's slot: when one is promoted, the tables must be copied again.",
+            "Upgrade the server to 17 or later where streams are to go on after a failover.",
+        )  # fmt: skip
+    elif server["synchronized"]:
+        checklist.ok("failover", title, f"Nothing is sent before {server['synchronized']} has it.")
+    else:
+        checklist.warn(
+            "failover", title,
+            f"There are slots of standbys ({listed(standbys)}), and synchronized_standby_slots is empty: destinations "
+            "may get ahead of a standby, and when that is promoted, their tables must be copied again.",
+            "Name the slots of the standbys that may be promoted, and reload the server; streams then wait for them.",
+            "ALTER SYSTEM SET synchronized_standby_slots = " + ", ".join(quoted(name) for name in standbys),
         )  # fmt: skip
 
 

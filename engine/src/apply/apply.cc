@@ -24,23 +24,9 @@ using base::ErrorCode;
 
 namespace {
 
-// A server process of an engine that has just died lets go of its lock when it notices.
-constexpr int kLockTries = 50;
-constexpr std::chrono::milliseconds kLockPause{100};
 // So long the agents' last statements may take.
 constexpr std::chrono::seconds kEndPatience{1};
 constexpr std::chrono::milliseconds kEndLook{5};
-
-base::Result<void> take_lock(pg::Connection& connection, const std::string& stream_id) {
-  for (int tries = 0; tries < kLockTries; ++tries) {
-    THALWEG_ASSIGN(const bool locked, lock_stream(connection, stream_id));
-    if (locked) return {};
-    std::this_thread::sleep_for(kLockPause);
-  }
-  THALWEG_ASSIGN(const std::string holder, stream_lock_holder(connection, stream_id));
-  return base::fail(ErrorCode::stream_in_use,
-                    fmt::format("stream {} is locked at the destination by {}", stream_id, holder));
-}
 
 }  // namespace
 
@@ -90,7 +76,7 @@ base::Result<base::Lsn> Apply::start() {
                  pg::Connection::open(s.options.destination_conninfo, s.shared.connect_options("progress")));
   THALWEG_TRY(progress.script("SET synchronous_commit = on; SET statement_timeout = 0; SET search_path = pg_catalog"));
   THALWEG_TRY(ensure_schema(progress));
-  THALWEG_TRY(take_lock(progress, s.options.stream_id));
+  THALWEG_TRY(take_lock(progress, s.options.stream_id, LockSpan::session));
   THALWEG_ASSIGN(const Recovered recovered, recover_progress(progress, s.options.stream_id));
   uint64_t parked_count = 0;
   THALWEG_ASSIGN(ParkedSet parked, load_parked(progress, s.options.stream_id, parked_count));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -15,6 +17,9 @@ namespace {
 using base::ErrorCode;
 
 constexpr int kSchemaVersion = 1;
+// A server process of an engine that has just died lets go of its lock when it notices.
+constexpr int kLockTries = 50;
+constexpr std::chrono::milliseconds kLockPause{100};
 // One key for all engines: schema changes of schema `thalweg` happen one after the other.
 constexpr const char* kSchemaLock = "SELECT pg_catalog.pg_advisory_xact_lock(7520113906284133)";
 
@@ -187,12 +192,14 @@ base::Result<void> forget_stream(pg::Connection& connection, std::string_view st
   });
 }
 
-base::Result<bool> lock_stream(pg::Connection& connection, std::string_view stream_id) {
-  THALWEG_ASSIGN(
-      const pg::Rows rows,
-      connection.query("SELECT pg_catalog.pg_try_advisory_lock(pg_catalog.hashtextextended('thalweg stream ' "
-                       "|| $1, 0))",
-                       {stream_id}));
+namespace {
+
+base::Result<bool> lock_stream(pg::Connection& connection, std::string_view stream_id, LockSpan span) {
+  THALWEG_ASSIGN(const pg::Rows rows,
+                 connection.query(fmt::format("SELECT pg_catalog.pg_try_advisory_{}lock("
+                                              "pg_catalog.hashtextextended('thalweg stream ' || $1, 0))",
+                                              span == LockSpan::session ? "" : "xact_"),
+                                  {stream_id}));
   return rows.boolean(0, 0);
 }
 
@@ -210,49 +217,99 @@ base::Result<std::string> stream_lock_holder(pg::Connection& connection, std::st
   return rows.size() == 0 ? "a session that has just ended" : std::string(rows.text(0, 0));
 }
 
+// Within the caller's transaction.
+base::Result<Recovered> begin_epoch(pg::Connection& connection, std::string_view stream_id) {
+  Recovered recovered;
+  THALWEG_ASSIGN(const pg::Rows stream,
+                 connection.query("UPDATE thalweg.stream SET epoch = epoch + 1 WHERE stream_id = $1 "
+                                  "RETURNING epoch, low_watermark",
+                                  {stream_id}));
+  if (stream.size() == 0) {
+    return base::fail(ErrorCode::unknown_stream,
+                      fmt::format("the destination's thalweg.stream has no stream {}", stream_id));
+  }
+  recovered.epoch = stream.integer(0, 0);
+  recovered.low_watermark = lsn_of(stream, 0, 1);
+  // Waits for a transaction that a dead engine's server process may still be committing; see README.md.
+  THALWEG_ASSIGN(const pg::Rows rows,
+                 connection.query("SELECT low_watermark, ranges FROM thalweg.apply_progress WHERE stream_id = $1 "
+                                  "ORDER BY applier FOR UPDATE",
+                                  {stream_id}));
+  for (size_t row = 0; row < rows.size(); ++row) {
+    recovered.low_watermark = std::max(recovered.low_watermark, lsn_of(rows, row, 0));
+    THALWEG_ASSIGN(const LsnRanges ranges, LsnRanges::decode_hex(rows.text(row, 1)));
+    for (const LsnRange& range : ranges.list()) recovered.applied.add(range);
+  }
+  recovered.applied.prune(recovered.low_watermark);
+  THALWEG_TRY(connection.query("DELETE FROM thalweg.apply_progress WHERE stream_id = $1", {stream_id}));
+  const auto encoded = recovered.applied.encode();
+  const std::string epoch = std::to_string(recovered.epoch);
+  const std::string low_watermark = base::to_string(recovered.low_watermark);
+  const std::array parameters{pg::text_parameter(stream_id), pg::text_parameter(epoch),
+                              pg::text_parameter(low_watermark),
+                              pg::Parameter{.bytes = encoded, .type = {17}, .is_binary = true}};
+  THALWEG_TRY(
+      connection.query("INSERT INTO thalweg.apply_progress (stream_id, applier, epoch, low_watermark, ranges) "
+                       "VALUES ($1, 0, $2::bigint, $3::pg_lsn, $4)",
+                       parameters));
+  THALWEG_TRY(
+      connection.query("UPDATE thalweg.stream SET low_watermark = $2::pg_lsn, recorded_at = now() "
+                       "WHERE stream_id = $1",
+                       {stream_id, low_watermark}));
+  return recovered;
+}
+
+base::Result<void> check_below(const TimelineSwitch& turn, const Recovered& recovered) {
+  const auto ranges = recovered.applied.list();
+  const base::Lsn applied = ranges.empty() ? recovered.low_watermark : ranges.back().end;
+  const base::Lsn reached = std::max(applied, turn.copied_to);
+  if (reached <= turn.end) return {};
+  base::Error error =
+      base::fail(ErrorCode::source_diverged,
+                 fmt::format("The source is on timeline {}, which left timeline {} at {}. The destination has {} up to "
+                             "{}, {} bytes of WAL further: it may hold what this server has never had.",
+                             turn.to, turn.from, base::to_string(turn.end),
+                             turn.copied_to > applied ? "copies of tables" : "applied changes",
+                             base::to_string(reached), reached.value - turn.end.value))
+          .error();
+  error.lsn = turn.end;
+  return std::unexpected(std::move(error));
+}
+
+}  // namespace
+
+base::Result<void> take_lock(pg::Connection& connection, std::string_view stream_id, LockSpan span) {
+  for (int tries = 0; tries < kLockTries; ++tries) {
+    THALWEG_ASSIGN(const bool locked, lock_stream(connection, stream_id, span));
+    if (locked) return {};
+    std::this_thread::sleep_for(kLockPause);
+  }
+  THALWEG_ASSIGN(const std::string holder, stream_lock_holder(connection, stream_id));
+  return base::fail(ErrorCode::stream_in_use,
+                    fmt::format("stream {} is locked at the destination by {}", stream_id, holder));
+}
+
 base::Result<Recovered> recover_progress(pg::Connection& connection, std::string_view stream_id) {
   Recovered recovered;
-  const base::Result<void> done = pg::in_transaction(connection, [&]() -> base::Result<void> {
-    THALWEG_ASSIGN(const pg::Rows stream,
-                   connection.query("UPDATE thalweg.stream SET epoch = epoch + 1 WHERE stream_id = $1 "
-                                    "RETURNING epoch, low_watermark",
-                                    {stream_id}));
-    if (stream.size() == 0) {
-      return base::fail(ErrorCode::unknown_stream,
-                        fmt::format("the destination's thalweg.stream has no stream {}", stream_id));
-    }
-    recovered.epoch = stream.integer(0, 0);
-    recovered.low_watermark = lsn_of(stream, 0, 1);
-    // Waits for a transaction that a dead engine's server process may still be committing; see README.md.
-    THALWEG_ASSIGN(const pg::Rows rows,
-                   connection.query("SELECT low_watermark, ranges FROM thalweg.apply_progress WHERE stream_id = $1 "
-                                    "ORDER BY applier FOR UPDATE",
-                                    {stream_id}));
-    for (size_t row = 0; row < rows.size(); ++row) {
-      recovered.low_watermark = std::max(recovered.low_watermark, lsn_of(rows, row, 0));
-      THALWEG_ASSIGN(const LsnRanges ranges, LsnRanges::decode_hex(rows.text(row, 1)));
-      for (const LsnRange& range : ranges.list()) recovered.applied.add(range);
-    }
-    recovered.applied.prune(recovered.low_watermark);
-    THALWEG_TRY(connection.query("DELETE FROM thalweg.apply_progress WHERE stream_id = $1", {stream_id}));
-    const auto encoded = recovered.applied.encode();
-    const std::string epoch = std::to_string(recovered.epoch);
-    const std::string low_watermark = base::to_string(recovered.low_watermark);
-    const std::array parameters{pg::text_parameter(stream_id), pg::text_parameter(epoch),
-                                pg::text_parameter(low_watermark),
-                                pg::Parameter{.bytes = encoded, .type = {17}, .is_binary = true}};
-    THALWEG_TRY(
-        connection.query("INSERT INTO thalweg.apply_progress (stream_id, applier, epoch, low_watermark, ranges) "
-                         "VALUES ($1, 0, $2::bigint, $3::pg_lsn, $4)",
-                         parameters));
-    THALWEG_TRY(
-        connection.query("UPDATE thalweg.stream SET low_watermark = $2::pg_lsn, recorded_at = now() "
-                         "WHERE stream_id = $1",
-                         {stream_id, low_watermark}));
+  THALWEG_TRY(pg::in_transaction(connection, [&]() -> base::Result<void> {
+    THALWEG_ASSIGN(recovered, begin_epoch(connection, stream_id));
     return {};
-  });
-  if (!done) return std::unexpected(done.error());
+  }));
   return recovered;
+}
+
+base::Result<void> follow_timeline(pg::Connection& connection, std::string_view stream_id, const TimelineSwitch& turn) {
+  return pg::in_transaction(connection, [&]() -> base::Result<void> {
+    THALWEG_TRY(take_lock(connection, stream_id, LockSpan::transaction));
+    THALWEG_ASSIGN(const Recovered recovered, begin_epoch(connection, stream_id));
+    THALWEG_TRY(check_below(turn, recovered));
+    THALWEG_ASSIGN(const pg::Rows updated,
+                   connection.query("UPDATE thalweg.stream SET source_timeline = $2::integer WHERE stream_id = $1 "
+                                    "AND source_timeline = $3::integer",
+                                    {stream_id, std::to_string(turn.to), std::to_string(turn.from)}));
+    if (updated.affected() == 1) return {};
+    return base::fail(ErrorCode::stream_in_use, "Somebody else has recorded another timeline meanwhile");
+  });
 }
 
 }  // namespace thalweg::apply

@@ -30,6 +30,17 @@ base::Result<void> ensure_schema(pg::Connection& connection);
 base::Result<void> register_stream(pg::Connection& connection, const StreamRecord& record);
 // The row, or nullopt when there is none (or no schema). low_watermark includes what the appliers have recorded.
 base::Result<std::optional<StreamRecord>> find_stream(pg::Connection& connection, std::string_view stream_id);
+// A server that has left the stream's timeline, after a failover say, and goes on along another.
+struct TimelineSwitch {
+  int from = 0;         // the stream's
+  int to = 0;           // the server's
+  base::Lsn end;        // below it both have the same history
+  base::Lsn copied_to;  // the youngest snapshot that the stream's tables were copied from; zero: none
+};
+// Records the new timeline where all that the destination has of the stream lies below the switch. Fails with
+// source_diverged, and changes nothing, where something may lie beyond: the server has never had it. No other engine's
+// apply runs (stream_in_use), and what a dead one's server processes have not committed by then they never do.
+base::Result<void> follow_timeline(pg::Connection& connection, std::string_view stream_id, const TimelineSwitch& turn);
 // Deletes the stream's rows, and the schema when no other stream is left and nothing else lives in it.
 base::Result<void> forget_stream(pg::Connection& connection, std::string_view stream_id);
 

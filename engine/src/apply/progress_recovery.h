@@ -12,10 +12,10 @@
 
 namespace thalweg::apply {
 
-// The advisory lock that keeps a second engine away; it lives as long as the session. False: somebody has it.
-base::Result<bool> lock_stream(pg::Connection& connection, std::string_view stream_id);
-// Who has it, for an error's message.
-base::Result<std::string> stream_lock_holder(pg::Connection& connection, std::string_view stream_id);
+// The advisory lock that keeps a second engine away, until the session or the transaction ends. Waits for a server
+// process of an engine that has just died; then stream_in_use, with who has it.
+enum class LockSpan : uint8_t { session, transaction };
+base::Result<void> take_lock(pg::Connection& connection, std::string_view stream_id, LockSpan span);
 
 struct Recovered {
   int64_t epoch = 0;        // fences the appliers of every earlier run: their progress updates find no row

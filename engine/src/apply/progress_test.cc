@@ -3,9 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <thread>
 
+#include <fmt/format.h>
+
+#include "apply/progress_recovery.h"
 #include "pg/connection.h"
 #include "support/test_cluster.h"
 
@@ -43,6 +47,93 @@ TEST(Schema, IsMadeOnceByStreamsThatBeginTogether) {
   waits.join();
   EXPECT_TRUE(made_by_first) << made_by_first.error().message;
   EXPECT_TRUE(made_by_second) << made_by_second.error().message;
+}
+
+// A destination of a stream on timeline 1, with progress up to 0/2000 and one transaction in [0/2800, 0/3000).
+class Failover : public testing::Test {
+ protected:
+  void SetUp() override {
+    pg::Connection admin = open("postgres");
+    value(admin, "CREATE DATABASE failover_" + std::to_string(++databases_));
+    connection_.emplace(open("failover_" + std::to_string(databases_)));
+    ASSERT_TRUE(ensure_schema(*connection_));
+    ASSERT_TRUE(register_stream(*connection_, {.stream_id = "failover01",
+                                               .source_system_identifier = "7000",
+                                               .source_timeline = 1,
+                                               .source_database = "shop",
+                                               .slot = "thalweg_failover01",
+                                               .start_lsn = {0x1000},
+                                               .low_watermark = {0x1000}}));
+    const auto recovered = recover_progress(*connection_, "failover01");
+    ASSERT_TRUE(recovered) << recovered.error().message;
+    LsnRanges ahead;
+    ahead.add({{0x2800}, {0x3000}});
+    std::string hex;
+    for (const std::byte byte : ahead.encode()) hex += fmt::format("{:02x}", std::to_integer<int>(byte));
+    value(*connection_,
+          "UPDATE thalweg.stream SET low_watermark = '0/2000'; UPDATE thalweg.apply_progress SET "
+          "low_watermark = '0/1F00', ranges = '\\x" +
+              hex + "' RETURNING 1");
+  }
+  base::Result<void> follow(TimelineSwitch turn) { return follow_timeline(*connection_, "failover01", turn); }
+  std::string timeline() { return value(*connection_, "SELECT source_timeline FROM thalweg.stream"); }
+  std::string epoch() { return value(*connection_, "SELECT epoch FROM thalweg.stream"); }
+
+  static inline int databases_ = 0;
+  std::optional<pg::Connection> connection_;
+};
+
+TEST_F(Failover, IsFollowedWhereAllThatWasAppliedIsTheNewServersToo) {
+  const auto followed = follow({.from = 1, .to = 2, .end = {0x3000}, .copied_to = {0x3000}});
+  ASSERT_TRUE(followed) << followed.error().message;
+  EXPECT_EQ(timeline(), "2");
+  EXPECT_EQ(epoch(), "2");  // what a dead engine has not committed by now it never does
+  const auto recovered = recover_progress(*connection_, "failover01");
+  ASSERT_TRUE(recovered) << recovered.error().message;
+  EXPECT_EQ(recovered->low_watermark, base::Lsn{0x2000});
+  EXPECT_TRUE(recovered->applied.contains({0x2800}));
+  EXPECT_FALSE(recovered->applied.contains({0x3000}));
+}
+
+TEST_F(Failover, IsRefusedWhereTheDestinationHasMore) {
+  struct Case {
+    const char* what;
+    TimelineSwitch turn;
+    const char* reached;
+    const char* bytes;
+  };
+  for (const Case& one : {Case{"an applier ahead", {1, 2, {0x2FFF}, {}}, "0/3000", " 1 bytes"},
+                          Case{"the low watermark", {1, 2, {0x1FFF}, {}}, "0/3000", "4097 bytes"},
+                          Case{"a copy", {1, 2, {0x3000}, {0x3001}}, "0/3001", " 1 bytes"}}) {
+    const auto refused = follow(one.turn);
+    ASSERT_FALSE(refused) << one.what;
+    EXPECT_EQ(refused.error().code, base::ErrorCode::source_diverged) << one.what;
+    EXPECT_EQ(refused.error().lsn, one.turn.end) << one.what;
+    EXPECT_TRUE(refused.error().message.contains(one.reached)) << refused.error().message;
+    EXPECT_TRUE(refused.error().message.contains(one.bytes)) << refused.error().message;
+    EXPECT_EQ(timeline(), "1") << one.what;
+    EXPECT_EQ(epoch(), "1") << one.what;
+  }
+  value(*connection_, "UPDATE thalweg.apply_progress SET ranges = '' RETURNING 1");
+  EXPECT_FALSE(follow({.from = 1, .to = 2, .end = {0x1FFF}, .copied_to = {}}));
+  EXPECT_TRUE(follow({.from = 1, .to = 2, .end = {0x2000}, .copied_to = {}}));
+}
+
+TEST_F(Failover, WaitsForWhatADeadEngineIsCommitting) {
+  pg::Connection dead = open("failover_" + std::to_string(databases_));
+  pg::Connection admin = open("postgres");
+  value(dead, "BEGIN; UPDATE thalweg.apply_progress SET low_watermark = '0/4000' RETURNING 1");
+  const std::string blocked =
+      "SELECT cardinality(pg_blocking_pids(" + std::to_string(connection_->backend_pid()) + "))";
+  std::thread commits([&] {
+    while (value(admin, blocked) == "0") std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    value(dead, "COMMIT");
+  });
+  const auto refused = follow({.from = 1, .to = 2, .end = {0x3000}, .copied_to = {}});
+  commits.join();
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(refused.error().message.contains("0/4000")) << refused.error().message;
+  EXPECT_EQ(timeline(), "1");
 }
 
 }  // namespace

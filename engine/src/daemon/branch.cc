@@ -25,6 +25,11 @@ constexpr std::chrono::minutes kOnDiskLast{30};
 constexpr std::chrono::seconds kLookPatience{5};
 constexpr std::chrono::minutes kSessionPauseLast{2};  // every session interrupts all destinations
 
+// A log's number says of which session it is, and the timeline that the source was on: its upper half, zero in the logs
+// of earlier engines (docs/formats/spill.md).
+uint64_t log_id(int timeline, uint64_t session) { return static_cast<uint64_t>(timeline) << 32 | session; }
+int timeline_of(const spill::DurableLog& log) { return static_cast<int>(log.id() >> 32); }
+
 uint64_t limit_bytes(const control::StreamParameters& parameters) {
   return static_cast<uint64_t>(parameters.queue_spill_limit_mb) << 20;
 }
@@ -48,9 +53,12 @@ std::string Branch::file_folder(uint64_t number) const {
 
 // --- a session
 
-base::Result<void> Branch::begin(queue::LcrQueue& queue, size_t consumer, Lsn from,
+base::Result<void> Branch::begin(queue::LcrQueue& queue, size_t consumer, const SourceSlot& slot,
                                  const std::atomic<uint64_t>& source_end) {
-  from_ = from;
+  from_ = slot.confirmed_flush;
+  if (source_ != slot.identity) durable_ = 0;  // a position in another history, perhaps
+  source_ = slot.identity;
+  history_ = slot.history;
   source_end_ = &source_end;
   stop_ = false;
   drain_ = false;
@@ -66,7 +74,7 @@ base::Result<void> Branch::begin(queue::LcrQueue& queue, size_t consumer, Lsn fr
     static_cast<void>(removed);
     std::unique_lock lock(session_lock_);
     own_log_ = UINT64_MAX;
-    auto opened = open_logs(from);
+    auto opened = open_logs(from_);
     logs_unread_ = !opened;
     // The destination's, not the stream's: it says so, and its frames wait on disk.
     if (!opened) give_up_or_wait(opened.error());
@@ -74,8 +82,8 @@ base::Result<void> Branch::begin(queue::LcrQueue& queue, size_t consumer, Lsn fr
     backlog_ = std::make_unique<queue::BacklogConsumer>(
         queue, consumer, space_, *options_.clock,
         queue::BacklogOptions{.folder = file_folder(next_log_),
-                              .session = next_log_,
-                              .from = from,
+                              .session = log_id(source_.timeline, next_log_),
+                              .from = from_,
                               .on_disk_for = on_disk_for_,
                               .segment_bytes = options_.backlog_segment_bytes});
     ++next_log_;
@@ -90,9 +98,18 @@ base::Result<void> Branch::begin(queue::LcrQueue& queue, size_t consumer, Lsn fr
 // Of earlier sessions. Those of which nothing was synced hold nothing that does not come again.
 base::Result<void> Branch::open_logs(Lsn from) {
   old_logs_.clear();
+  strays_.clear();
   replayed_ = 0;
   auto opened = find_logs();
   if (!opened) old_logs_.clear();
+  // Which timeline a log of an earlier engine comes from, the destination knows. An engine that only sends does not.
+  const bool knows_later = !options_.definition.send_to && history_.timeline() > 1;
+  if (opened && !knows_later) set_strays_aside(history_.timeline());
+  for (const auto& log : old_logs_) {
+    if (is_history(*log, knows_later ? 0 : history_.timeline())) {
+      replayed_ = std::max(replayed_.load(), log->synced().value);
+    }
+  }
   if (opened && !old_logs_.empty()) {
     base::log_event(base::LogLevel::info, "backlog_found",
                     {{"stream", options_.definition.id},
@@ -124,10 +141,30 @@ base::Result<void> Branch::find_logs() {
       log->remove();
       continue;
     }
-    replayed_ = std::max(replayed_.load(), log->synced().value);
     old_logs_.push_back(std::move(log));
   }
   return {};
+}
+
+bool Branch::is_history(const spill::DurableLog& log, int timeline_if_untold) const {
+  const int told = timeline_of(log);
+  return history_.holds(told != 0 ? told : timeline_if_untold, log.synced());
+}
+
+void Branch::set_strays_aside(int timeline_if_untold) {
+  const auto stays = [&](const auto& log) { return is_history(*log, timeline_if_untold); };
+  const auto strays = std::stable_partition(old_logs_.begin(), old_logs_.end(), stays);
+  for (auto log = strays; log != old_logs_.end(); ++log) {
+    base::log_event(base::LogLevel::warning, "backlog_of_another_history",
+                    {{"stream", options_.definition.id},
+                     {"destination", options_.id},
+                     {"from", base::to_string((*log)->from())},
+                     {"to", base::to_string((*log)->synced())},
+                     {"timeline", timeline_of(**log)},
+                     {"source_timeline", history_.timeline()}});
+    strays_.push_back(std::move(*log));
+  }
+  old_logs_.erase(strays, old_logs_.end());
 }
 
 void Branch::request_stop(bool drain) {
@@ -153,6 +190,7 @@ void Branch::end() {
   }
   backlog_.reset();
   old_logs_.clear();
+  strays_.clear();
 }
 
 void Branch::tend_backlog() {
@@ -311,12 +349,21 @@ bool Branch::has_been_dropped() const {
 StartContext Branch::start_context() {
   return {.destination = options_.id,
           .shares_capture = true,
+          .session = source_,
           .spill_directory = options_.directory / "apply",
           .clock = options_.clock,
           .peering = options_.peering,
           .progress = &progress_,
           .stop = &stop_,
-          .set_phase = [this](std::string_view phase) { observe("ENABLED", phase); }};
+          .set_phase = [this](std::string_view phase) { observe("ENABLED", phase); },
+          .check_backlog =
+              [this](Lsn low_watermark, int came_from) {
+                {
+                  std::unique_lock lock(session_lock_);
+                  set_strays_aside(came_from);
+                }
+                return check_reach(low_watermark);
+              }};
 }
 
 void Branch::observe(std::string_view status, std::string_view phase) {

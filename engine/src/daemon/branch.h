@@ -31,7 +31,8 @@
 // A session is one run of the capture. It begins where the source's slot is, which every branch has reached durably;
 // so each branch gets everything again that it has not. What earlier sessions left in a branch's logs is applied
 // first, one log after the other, each by an apply of its own: transactions that come twice are recognised by the
-// destination's progress, as after any restart.
+// destination's progress, as after any restart. A log knows the source's timeline that it comes from: after a failover
+// what the new server never had is not applied (docs/decisions/failover.md).
 
 namespace thalweg::daemon {
 
@@ -59,9 +60,9 @@ class Branch {
   bool is_dropped() const { return options_.definition.status == control::DesiredStatus::dropped; }
 
   // --- a session
-  // Takes consumer `consumer` of `queue` over, before the first enqueue. All transactions that commit from `from` on
-  // will come whole. `source_end`: the source's WAL end, as far as known; both outlive the session.
-  base::Result<void> begin(queue::LcrQueue& queue, size_t consumer, base::Lsn from,
+  // Takes consumer `consumer` of `queue` over, before the first enqueue. All transactions that commit from the slot's
+  // position on will come whole. `source_end`: the source's WAL end, as far as known; both outlive the session.
+  base::Result<void> begin(queue::LcrQueue& queue, size_t consumer, const SourceSlot& slot,
                            const std::atomic<uint64_t>& source_end);
   queue::Spillable* spillable() { return backlog_.get(); }
   // drain: what the queue holds is worked off first; until drained(), or cut short by end.
@@ -99,6 +100,9 @@ class Branch {
   base::Result<void> go_live(const StartedDestination& started);
   base::Result<void> watch(base::Lsn until);
   base::Result<void> check_reach(base::Lsn low_watermark) const;
+  void drop_strays();
+  bool is_history(const spill::DurableLog& log, int timeline_if_untold) const;
+  void set_strays_aside(int timeline_if_untold);
   std::optional<base::Error> unresolved_trouble() const;
   base::Result<void> open_logs(base::Lsn from);
   base::Result<void> find_logs();
@@ -120,6 +124,8 @@ class Branch {
 
   // The supervisor's, between begin and end; read by the branch's thread.
   base::Lsn from_;
+  CaptureIdentity source_;
+  pg::TimelineHistory history_{0};  // of the server that is captured from
   const std::atomic<uint64_t>* source_end_ = nullptr;
   uint64_t next_log_ = 1;
   uint64_t own_log_ = 0;      // this session's
@@ -142,6 +148,9 @@ class Branch {
   mutable std::shared_mutex session_lock_;  // the life of backlog, old logs and consumer
   std::unique_ptr<queue::BacklogConsumer> backlog_;
   std::deque<std::unique_ptr<spill::DurableLog>> old_logs_;
+  // What a server had committed that another one took the place of, and that never reached that one. Not applied; kept
+  // until the destination turns out to need nothing of it.
+  std::deque<std::unique_ptr<spill::DurableLog>> strays_;
   std::unique_ptr<QueueConsumer> consumer_;
 
   // Writers: the supervisor (stop_, drain_), the branch's thread (the others). Readers: both, relaxed is enough: what

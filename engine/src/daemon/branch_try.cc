@@ -30,6 +30,7 @@ base::Result<void> Branch::run_once() {
     THALWEG_ASSIGN(started, start_destination(options_.definition, start_context()));
     if (options_.tables != nullptr) options_.tables->refresh();
     THALWEG_TRY(check_reach(started.low_watermark));
+    drop_strays();
     note_confirmed(started.low_watermark);
   }
   backlog_->stay_on_disk(static_cast<bool>(started.constraints_from));
@@ -48,22 +49,45 @@ base::Result<void> Branch::run_once() {
 // Whether what the logs and this session hold goes on where the destination is.
 base::Result<void> Branch::check_reach(Lsn low_watermark) const {
   Lsn reached = low_watermark;
-  const auto joins = [&](Lsn from, Lsn to) -> base::Result<void> {
-    if (from > reached) {
-      base::Error gap = base::fail(ErrorCode::position_gap,
-                                   fmt::format("Destination \"{}\" has applied up to {}, what is left begins at {}: {} "
-                                               "bytes of WAL are missing.",
-                                               options_.definition.destination.name, base::to_string(reached),
-                                               base::to_string(from), from.value - reached.value))
-                            .error();
-      gap.lsn = reached;
-      return std::unexpected(std::move(gap));
-    }
-    reached = std::max(reached, to);
-    return {};
+  const auto joins = [&](Lsn from, Lsn to) {
+    if (from <= reached) reached = std::max(reached, to);
+    return from <= reached;
   };
-  for (const auto& log : old_logs_) THALWEG_TRY(joins(log->from(), log->synced()));
-  return joins(from_, from_);
+  const auto gap_before = [&](base::ErrorCode code, Lsn from, const std::string& why) {
+    base::Error gap =
+        base::fail(code, fmt::format("Destination \"{}\" has applied up to {}, what is left begins at {}: {} bytes of "
+                                     "WAL are missing{}.",
+                                     options_.definition.destination.name, base::to_string(reached),
+                                     base::to_string(from), from.value - reached.value, why))
+            .error();
+    gap.lsn = reached;
+    return std::unexpected(std::move(gap));
+  };
+  std::optional<Lsn> gap;
+  for (const auto& log : old_logs_) {
+    if (!joins(log->from(), log->synced()) && !gap) gap = log->from();
+  }
+  if (!joins(from_, from_) && !gap) gap = from_;
+  if (gap && strays_.empty()) return gap_before(ErrorCode::position_gap, *gap, "");
+  if (gap) {
+    const spill::DurableLog& log = *strays_.front();
+    const int timeline = static_cast<int>(log.id() >> 32);
+    const auto end = history_.end_of(timeline);
+    return gap_before(
+        ErrorCode::source_diverged, *gap,
+        fmt::format(". They lie on the engine's disk, with what followed on timeline {} up to {}, but the "
+                    "source is on timeline {}, which {}",
+                    timeline, base::to_string(log.synced()), history_.timeline(),
+                    end ? "left that one at " + base::to_string(*end) : "was never on that one"));
+  }
+  return {};
+}
+
+// The destination needs nothing of them.
+void Branch::drop_strays() {
+  std::unique_lock lock(session_lock_);
+  for (const auto& log : strays_) log->remove();
+  strays_.clear();
 }
 
 base::Result<Lsn> Branch::start_consumer(const StartedDestination& started, queue::FrameSource& frames) {
@@ -72,9 +96,10 @@ base::Result<Lsn> Branch::start_consumer(const StartedDestination& started, queu
     std::lock_guard lock(mutex_);
     definition.parameters = parameters_;
   }
-  auto consumer = definition.send_to ? make_sender_consumer(definition, *options_.peering, frames, *options_.clock)
-                                     : make_apply_consumer(definition, started.catch_up, options_.directory / "apply",
-                                                           frames, *options_.clock);
+  auto consumer =
+      definition.send_to
+          ? make_sender_consumer(definition, source_.timeline, *options_.peering, frames, *options_.clock)
+          : make_apply_consumer(definition, started.catch_up, options_.directory / "apply", frames, *options_.clock);
   const uint64_t error_changes = error_changes_;
   auto at = consumer->start();
   if (!at) {
@@ -88,6 +113,7 @@ base::Result<Lsn> Branch::start_consumer(const StartedDestination& started, queu
       consumer->join();
       return std::unexpected(reaches.error());
     }
+    drop_strays();
   }
   note_confirmed(*at);
   std::unique_lock lock(session_lock_);

@@ -76,14 +76,16 @@ base::Result<void> FanOut::begin(const SourceSlot& slot) {
   std::vector<queue::Spillable*> spillables;
   size_t consumer = 0;
   for (const auto& branch : branches_) {
-    THALWEG_TRY(branch->begin(*queue_, consumer, slot.confirmed_flush, source_end_));
+    THALWEG_TRY(branch->begin(*queue_, consumer, slot, source_end_));
     if (!takes(branch)) continue;
     ++consumer;
     spillables.push_back(branch->spillable());
   }
   spiller_ = std::make_unique<queue::QueueSpiller>(std::move(spillables));
   base::log_event(base::LogLevel::info, "session_begun",
-                  {{"stream", options_.definition.id}, {"from", base::to_string(slot.confirmed_flush)}});
+                  {{"stream", options_.definition.id},
+                   {"from", base::to_string(slot.confirmed_flush)},
+                   {"timeline", slot.identity.timeline}});
   THALWEG_TRY(producer_->start(slot.confirmed_flush, confirmed_));
   producing_ = true;
   return {};

@@ -47,7 +47,9 @@ std::unique_ptr<QueueConsumer> make_apply_consumer(const control::StreamDefiniti
                                                    std::vector<apply::CatchUpSpan> catch_up,
                                                    std::filesystem::path spill_directory, queue::FrameSource& frames,
                                                    const base::Clock& clock);
-std::unique_ptr<QueueConsumer> make_sender_consumer(const control::StreamDefinition& definition, const Peering& peering,
-                                                    queue::FrameSource& frames, const base::Clock& clock);
+// `timeline`: of the source, that the frames come from.
+std::unique_ptr<QueueConsumer> make_sender_consumer(const control::StreamDefinition& definition, int timeline,
+                                                    const Peering& peering, queue::FrameSource& frames,
+                                                    const base::Clock& clock);
 
 }  // namespace thalweg::daemon

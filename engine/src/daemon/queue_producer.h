@@ -39,14 +39,18 @@ class QueueProducer {
   virtual base::Result<void> place_marker(const std::string& id, const std::string& label) = 0;
 };
 
+// The server that a capture reads from.
 struct CaptureIdentity {
   std::string system_identifier;  // empty, zero: not compared
   int timeline = 0;
+  bool operator==(const CaptureIdentity&) const = default;
 };
 std::unique_ptr<QueueProducer> make_capture_producer(const control::StreamDefinition& definition,
                                                      CaptureIdentity identity, queue::LcrQueue& queue,
                                                      const base::Clock& clock);
-std::unique_ptr<QueueProducer> make_receiver_producer(const control::StreamDefinition& definition, Peering& peering,
-                                                      queue::LcrQueue& queue, const base::Clock& clock);
+// `timeline`: of the source, up to which the destination's progress has been compared.
+std::unique_ptr<QueueProducer> make_receiver_producer(const control::StreamDefinition& definition, int timeline,
+                                                      Peering& peering, queue::LcrQueue& queue,
+                                                      const base::Clock& clock);
 
 }  // namespace thalweg::daemon

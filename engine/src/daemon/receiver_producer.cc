@@ -5,9 +5,9 @@ namespace {
 
 class ReceiverProducer final : public QueueProducer {
  public:
-  ReceiverProducer(const control::StreamDefinition& definition, Peering& peering, queue::LcrQueue& queue,
+  ReceiverProducer(const control::StreamDefinition& definition, int timeline, Peering& peering, queue::LcrQueue& queue,
                    const base::Clock& clock)
-      : definition_(definition), peering_(peering), queue_(queue), clock_(clock) {}
+      : definition_(definition), timeline_(timeline), peering_(peering), queue_(queue), clock_(clock) {}
 
   base::Result<void> start(base::Lsn, const std::atomic<uint64_t>& confirmed) override {
     THALWEG_ASSIGN(propagation::ReceiverPort* const port, peering_.port());
@@ -16,6 +16,7 @@ class ReceiverProducer final : public QueueProducer {
         .stream_id = definition_.id,
         .engine = engine,
         .peer_engine = definition_.receive_from->engine,
+        .timeline = static_cast<uint32_t>(timeline_),
         .queue = &queue_,
         .durable = [&confirmed] { return base::Lsn{confirmed.load(std::memory_order_acquire)}; },
         .clock = &clock_,
@@ -44,6 +45,7 @@ class ReceiverProducer final : public QueueProducer {
 
  private:
   const control::StreamDefinition definition_;
+  const int timeline_;
   Peering& peering_;
   queue::LcrQueue& queue_;
   const base::Clock& clock_;
@@ -52,9 +54,10 @@ class ReceiverProducer final : public QueueProducer {
 
 }  // namespace
 
-std::unique_ptr<QueueProducer> make_receiver_producer(const control::StreamDefinition& definition, Peering& peering,
-                                                      queue::LcrQueue& queue, const base::Clock& clock) {
-  return std::make_unique<ReceiverProducer>(definition, peering, queue, clock);
+std::unique_ptr<QueueProducer> make_receiver_producer(const control::StreamDefinition& definition, int timeline,
+                                                      Peering& peering, queue::LcrQueue& queue,
+                                                      const base::Clock& clock) {
+  return std::make_unique<ReceiverProducer>(definition, timeline, peering, queue, clock);
 }
 
 }  // namespace thalweg::daemon

@@ -8,9 +8,9 @@ constexpr std::chrono::milliseconds kReceiverWait{2'000};  // a stop waits for i
 
 class SenderConsumer final : public QueueConsumer {
  public:
-  SenderConsumer(const control::StreamDefinition& definition, const Peering& peering, queue::FrameSource& frames,
-                 const base::Clock& clock)
-      : definition_(definition), peering_(peering), frames_(frames), clock_(clock) {}
+  SenderConsumer(const control::StreamDefinition& definition, int timeline, const Peering& peering,
+                 queue::FrameSource& frames, const base::Clock& clock)
+      : definition_(definition), timeline_(timeline), peering_(peering), frames_(frames), clock_(clock) {}
 
   base::Result<base::Lsn> start() override {
     THALWEG_ASSIGN(const std::string engine, peering_.name());
@@ -23,6 +23,7 @@ class SenderConsumer final : public QueueConsumer {
                                    .host = definition_.send_to->host,
                                    .port = static_cast<uint16_t>(definition_.send_to->port),
                                    .security = security,
+                                   .timeline = static_cast<uint32_t>(timeline_),
                                    .frames = &frames_,
                                    .queue = nullptr,
                                    .consumer = 0,
@@ -55,6 +56,7 @@ class SenderConsumer final : public QueueConsumer {
 
  private:
   const control::StreamDefinition definition_;
+  const int timeline_;
   const Peering& peering_;
   queue::FrameSource& frames_;
   const base::Clock& clock_;
@@ -63,9 +65,10 @@ class SenderConsumer final : public QueueConsumer {
 
 }  // namespace
 
-std::unique_ptr<QueueConsumer> make_sender_consumer(const control::StreamDefinition& definition, const Peering& peering,
-                                                    queue::FrameSource& frames, const base::Clock& clock) {
-  return std::make_unique<SenderConsumer>(definition, peering, frames, clock);
+std::unique_ptr<QueueConsumer> make_sender_consumer(const control::StreamDefinition& definition, int timeline,
+                                                    const Peering& peering, queue::FrameSource& frames,
+                                                    const base::Clock& clock) {
+  return std::make_unique<SenderConsumer>(definition, timeline, peering, frames, clock);
 }
 
 }  // namespace thalweg::daemon

@@ -3,6 +3,8 @@
 #include <future>
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "apply/progress.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -66,6 +68,27 @@ base::Result<void> publish_for_all(pg::Connection& source, const StreamDefinitio
   return capture::ensure_publication(source, publication, tables);
 }
 
+CaptureIdentity identity_of(const pg::SystemIdentity& identity) {
+  return {.system_identifier = identity.system_identifier, .timeline = identity.timeline};
+}
+
+// Two servers can pass for the source for a while: one that was promoted, and the one that it replaced.
+base::Result<void> same_source(const CaptureIdentity& one, const CaptureIdentity& other) {
+  if (one == other) return {};
+  return base::fail(base::ErrorCode::connection_lost,
+                    fmt::format("the source is a server on timeline {} now, and was one on timeline {} a moment ago",
+                                other.timeline, one.timeline));
+}
+
+base::Result<CaptureIdentity> identity_of_source(const StreamDefinition& definition) {
+  THALWEG_ASSIGN(pg::ReplicationStream replication,
+                 on_side("Source", definition.source,
+                         pg::ReplicationStream::open(definition.source.conninfo,
+                                                     capture::capture_application_name(definition.id))));
+  THALWEG_ASSIGN(const pg::SystemIdentity identity, replication.identify());
+  return identity_of(identity);
+}
+
 class Starter {
  public:
   Starter(const StreamDefinition& definition, const StartContext& context)
@@ -83,7 +106,9 @@ class Starter {
   base::Result<void> attach();
   base::Result<void> register_and_prepare(base::Lsn consistent_point);
   base::Result<void> resume();
+  base::Result<pg::CreatedSlot> make_copy_slot(std::optional<pg::ReplicationStream>& session);
   base::Result<void> check_record();
+  base::Result<void> follow_timeline(base::Lsn end);
   void undo_creation();
 
   const StreamDefinition& definition_;
@@ -92,17 +117,19 @@ class Starter {
   std::optional<pg::Connection> source_;
   std::optional<pg::Connection> destination_;
   std::optional<apply::StreamRecord> record_;
+  // One of several servers, or what an address leads to now: everything that is compared comes over this connection.
+  std::optional<pg::ReplicationStream> replication_;
   pg::SystemIdentity identity_;
+  int came_from_ = 0;
 };
 
 // Five connections, opened at once: one after the other they were most of what a start takes.
 base::Result<void> Starter::look() {
   auto instantiation = std::async(std::launch::async, [this] { return instantiation_.connect(); });
   auto identity = std::async(std::launch::async, [this]() -> base::Result<pg::SystemIdentity> {
-    THALWEG_ASSIGN(
-        pg::ReplicationStream replication,
-        pg::ReplicationStream::open(definition_.source.conninfo, capture::capture_application_name(definition_.id)));
-    return replication.identify();
+    THALWEG_ASSIGN(replication_, pg::ReplicationStream::open(definition_.source.conninfo,
+                                                             capture::capture_application_name(definition_.id)));
+    return replication_->identify();
   });
   auto source = std::async(std::launch::async, [this] { return connect(definition_.source.conninfo, definition_.id); });
   THALWEG_ASSIGN(destination_, on_side("Destination", definition_.destination,
@@ -161,6 +188,7 @@ base::Result<void> Starter::create() {
     undo_creation();
     return std::unexpected(slot.error());
   }
+  identity_ = slot->identity;  // of the server that has the slot, should there be several
   if (auto prepared = register_and_prepare(slot->slot.consistent_point); !prepared) {
     if (!destination_->broken()) undo_creation();
     return prepared;
@@ -176,11 +204,8 @@ base::Result<void> Starter::create() {
 // Joins a capture that runs: what commits from the snapshot's position on comes through its queue.
 base::Result<void> Starter::attach() {
   THALWEG_TRY(publish());
-  THALWEG_ASSIGN(
-      pg::ReplicationStream replication,
-      pg::ReplicationStream::open(definition_.source.conninfo, capture::capture_application_name(definition_.id)));
-  THALWEG_ASSIGN(pg::CreatedSlot slot,
-                 replication.create_slot(copy_slot_name(definition_.id, context_.destination), true));
+  std::optional<pg::ReplicationStream> session;
+  THALWEG_ASSIGN(const pg::CreatedSlot slot, make_copy_slot(session));
   if (auto prepared = register_and_prepare(slot.consistent_point); !prepared) {
     if (!destination_->broken()) undo_creation();
     return prepared;
@@ -195,33 +220,70 @@ base::Result<void> Starter::attach() {
 
 base::Result<void> Starter::resume() {
   THALWEG_TRY(instantiation_.prepare());
-  THALWEG_ASSIGN(
-      pg::ReplicationStream replication,
-      pg::ReplicationStream::open(definition_.source.conninfo, capture::capture_application_name(definition_.id)));
-  THALWEG_ASSIGN(pg::CreatedSlot slot,
-                 replication.create_slot(copy_slot_name(definition_.id, context_.destination), true));
+  std::optional<pg::ReplicationStream> session;
+  THALWEG_ASSIGN(const pg::CreatedSlot slot, make_copy_slot(session));
   base::log_event(base::LogLevel::info, "copy_resumed",
                   {{"stream", definition_.id}, {"consistent_point", base::to_string(slot.consistent_point)}});
   return instantiation_.copy(slot.snapshot_name, slot.consistent_point);
 }
 
+// For a copy; `session` holds its snapshot. Positions of a copy are compared with those of the stream: both from one
+// server.
+base::Result<pg::CreatedSlot> Starter::make_copy_slot(std::optional<pg::ReplicationStream>& session) {
+  THALWEG_ASSIGN(session, pg::ReplicationStream::open(definition_.source.conninfo,
+                                                      capture::capture_application_name(definition_.id)));
+  THALWEG_ASSIGN(const pg::SystemIdentity found, session->identify());
+  THALWEG_TRY(same_source(identity_of(identity_), identity_of(found)));
+  return session->create_slot(copy_slot_name(definition_.id, context_.destination), true);
+}
+
 base::Result<void> Starter::check_record() {
   // With other destinations beside it, the slot may be further than this one: its backlog has the rest.
   const bool alone = !context_.shares_capture;
-  auto checked = capture::check_slot(*source_, identity_,
+  came_from_ = record_->source_timeline;
+  std::optional<base::Lsn> end;
+  const bool is_it = record_->source_system_identifier == identity_.system_identifier && !identity_.standby;
+  if (is_it && came_from_ != identity_.timeline) {
+    THALWEG_ASSIGN(end, capture::end_of_timeline(*replication_, identity_, came_from_));
+  }
+  auto checked = capture::check_slot(*replication_, identity_,
                                      {.slot = slot_name(definition_.id),
                                       .application_name = capture::capture_application_name(definition_.id),
                                       .low_watermark = alone ? record_->low_watermark : base::Lsn{},
                                       .system_identifier = record_->source_system_identifier,
-                                      .timeline = record_->source_timeline,
                                       .shared = !alone || definition_.receive_from.has_value()});
+  if (!checked && end && checked.error().code == base::ErrorCode::slot_lost) {
+    checked.error().message += fmt::format(
+        " It is on timeline {} and the stream on {}: what was promoted had no copy of the slot that was ready.",
+        identity_.timeline, came_from_);
+  }
   if (!checked) return std::unexpected(checked.error());
+  if (context_.check_backlog) THALWEG_TRY(context_.check_backlog(record_->low_watermark, came_from_));
+  return end ? follow_timeline(*end) : base::Result<void>{};
+}
+
+// After a failover: what the destination has is part of the new server's history, or nothing goes on.
+base::Result<void> Starter::follow_timeline(base::Lsn end) {
+  THALWEG_ASSIGN(const base::Lsn copied_to, Instantiation::youngest_snapshot(*destination_, definition_.id));
+  THALWEG_TRY(
+      apply::follow_timeline(*destination_, definition_.id,
+                             {.from = came_from_, .to = identity_.timeline, .end = end, .copied_to = copied_to}));
+  record_->source_timeline = identity_.timeline;
+  base::log_event(base::LogLevel::warning, "timeline_followed",
+                  {{"stream", definition_.id},
+                   {"destination", context_.destination},
+                   {"from", came_from_},
+                   {"to", identity_.timeline},
+                   {"switched_at", base::to_string(end)},
+                   {"low_watermark", base::to_string(record_->low_watermark)}});
   return {};
 }
 
 base::Result<StartedDestination> Starter::run() {
   THALWEG_TRY(look());
+  if (context_.session != CaptureIdentity{}) THALWEG_TRY(same_source(context_.session, identity_of(identity_)));
   if (record_) THALWEG_TRY(check_record());
+  replication_.reset();  // a copy may take hours
   THALWEG_ASSIGN(instantiation::Assessment assessment, instantiation_.assess(!record_));
   if (!record_ || assessment.needs_snapshot) context_.set_phase("INSTANTIATING");
   if (!record_) {
@@ -270,6 +332,15 @@ base::Result<SourceSlot> start_source(const StreamDefinition& definition) {
   THALWEG_ASSIGN(pg::ReplicationStream replication,
                  at_source(pg::ReplicationStream::open(definition.source.conninfo, application)));
   THALWEG_ASSIGN(const pg::SystemIdentity identity, replication.identify());
+  if (identity.standby) {
+    return at_source(base::Result<SourceSlot>(
+        base::fail(base::ErrorCode::source_read_only, "it is a standby now: no slot can be read there")));
+  }
+  // Where the server has no history to show, what is of other timelines is not believed.
+  const auto history = replication.timeline_history(identity.timeline);
+  if (!history && base::class_of(history.error().code) == base::ErrorClass::transient) {
+    return std::unexpected(history.error());
+  }
   // The publication first: decoding looks it up as of each change.
   THALWEG_TRY(publish_for_all(source, definition));
   THALWEG_ASSIGN(const pg::Rows found,
@@ -282,13 +353,12 @@ base::Result<SourceSlot> start_source(const StreamDefinition& definition) {
     base::log_event(base::LogLevel::info, "slot_created",
                     {{"stream", definition.id}, {"consistent_point", base::to_string(made.slot.consistent_point)}});
   }
-  THALWEG_ASSIGN(const capture::SlotState state, capture::check_slot(source, identity,
-                                                                     {.slot = slot,
-                                                                      .application_name = application,
-                                                                      .low_watermark = {},
-                                                                      .system_identifier = "",
-                                                                      .timeline = 0}));
-  return SourceSlot{.identity = {.system_identifier = identity.system_identifier, .timeline = identity.timeline},
+  THALWEG_ASSIGN(const capture::SlotState state,
+                 capture::check_slot(
+                     replication, identity,
+                     {.slot = slot, .application_name = application, .low_watermark = {}, .system_identifier = ""}));
+  return SourceSlot{.identity = identity_of(identity),
+                    .history = history.value_or(pg::TimelineHistory(identity.timeline)),
                     .confirmed_flush = state.confirmed_flush};
 }
 
@@ -308,6 +378,9 @@ base::Result<StartedStream> start_stream(const StreamDefinition& definition, con
     options.identity = std::move(destination.identity);
     options.catch_up = std::move(destination.catch_up);
     started.constraints_from = destination.constraints_from;
+  } else {
+    // The other half compares the destination's progress with the timeline that this one tells it.
+    THALWEG_ASSIGN(options.identity, identity_of_source(definition));
   }
   started.pipeline = std::make_unique<Pipeline>(std::move(options));
   THALWEG_TRY(started.pipeline->start());

@@ -12,6 +12,7 @@
 #include "control/desired_state.h"
 #include "daemon/pipeline.h"
 #include "instantiation/progress.h"
+#include "pg/timeline_history.h"
 
 // From a definition to a running pipeline: everything that happens once per start of a stream.
 
@@ -22,16 +23,21 @@ struct StartContext {
   // Slot and publication are somebody else's: a destination of several, or a half whose sending engine has several. It
   // makes a temporary slot for its copy.
   bool shares_capture = false;
+  // What a capture that runs already reads from; the start must find the same server. Empty: none runs.
+  CaptureIdentity session = {};
   std::filesystem::path spill_directory;
   const base::Clock* clock = nullptr;
   Peering* peering = nullptr;
   instantiation::Progress* progress = nullptr;
   const std::atomic<bool>* stop = nullptr;          // ends a long copy early with engine_stopping
   std::function<void(std::string_view)> set_phase;  // INSTANTIATING
+  // Whether what waits for a destination joins what it has; asked before anything is recorded of a source that has
+  // changed. `came_from`: the timeline of that progress. Empty: nothing waits anywhere but at the source.
+  std::function<base::Result<void>(base::Lsn low_watermark, int came_from)> check_backlog = {};
 };
 
 struct StartedDestination {
-  CaptureIdentity identity;  // what it was made for
+  CaptureIdentity identity;  // the source's, as the destination has recorded it
   base::Lsn low_watermark;   // everything that commits below it is there
   std::vector<apply::CatchUpSpan> catch_up;
   base::Lsn constraints_from;  // once apply has passed it, constraints can be added; zero: none are missing
@@ -53,6 +59,7 @@ base::Result<StartedDestination> start_destination(const control::StreamDefiniti
 
 struct SourceSlot {
   CaptureIdentity identity;
+  pg::TimelineHistory history;
   base::Lsn confirmed_flush;  // where capture goes on
 };
 // Publication and slot of a stream with several destinations, made where they are missing.

@@ -184,6 +184,16 @@ base::Result<std::vector<RangeRecord>> Bookkeeping::ranges() {
   return records;
 }
 
+base::Result<base::Lsn> Bookkeeping::youngest_snapshot() {
+  THALWEG_ASSIGN(const bool there, exists());
+  if (!there) return base::Lsn{};
+  THALWEG_ASSIGN(const pg::Rows rows,
+                 connection_.query("SELECT greatest((SELECT max(copied_to) FROM thalweg.stream_table WHERE stream_id = "
+                                   "$1), (SELECT max(snapshot_lsn) FROM thalweg.copy_range WHERE stream_id = $1))",
+                                   {stream_id_}));
+  return lsn_at(rows, 0, 0);
+}
+
 base::Result<void> Bookkeeping::add_tables(const std::vector<NewTable>& tables) {
   json added = json::array();
   for (const NewTable& one : tables) {

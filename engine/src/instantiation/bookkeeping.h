@@ -80,6 +80,8 @@ class Bookkeeping {
   base::Result<std::optional<InstantiationRecord>> read();
   base::Result<std::vector<TableRecord>> tables();
   base::Result<std::vector<RangeRecord>> ranges();
+  // Of the copies that count, finished or not; zero: none.
+  base::Result<base::Lsn> youngest_snapshot();
 
   base::Result<void> add_tables(const std::vector<NewTable>& tables);
   // Both leave a table as it is of which somebody has recorded another identity since, or that is to be copied again.

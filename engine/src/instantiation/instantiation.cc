@@ -183,6 +183,10 @@ base::Result<std::vector<CopiedTable>> Instantiation::copied_tables() {
   return out;
 }
 
+base::Result<base::Lsn> Instantiation::youngest_snapshot(pg::Connection& destination, std::string_view stream_id) {
+  return Bookkeeping(destination, std::string(stream_id)).youngest_snapshot();
+}
+
 base::Result<void> Instantiation::forget(pg::Connection& destination, std::string_view stream_id) {
   return Bookkeeping(destination, std::string(stream_id)).forget();
 }

@@ -80,6 +80,8 @@ class Instantiation {
   base::Result<base::Lsn> add_constraints(base::Lsn applied);
   base::Result<std::vector<CopiedTable>> copied_tables();
 
+  // Of what is copied of a stream's tables at the destination, the position of the youngest snapshot; zero: nothing is.
+  static base::Result<base::Lsn> youngest_snapshot(pg::Connection& destination, std::string_view stream_id);
   // Removes the stream's bookkeeping at the destination. The tables stay.
   static base::Result<void> forget(pg::Connection& destination, std::string_view stream_id);
 

@@ -155,6 +155,8 @@ base::Result<ReplicationStream> ReplicationStream::open(const base::Conninfo& co
 }
 
 base::Result<SystemIdentity> ReplicationStream::identify() {
+  // Before the timeline is asked for: whoever is no standby then does not become one, nor change its timeline.
+  THALWEG_ASSIGN(const Rows recovery, impl_->connection.script("SELECT pg_is_in_recovery()"));
   THALWEG_ASSIGN(const Rows rows, impl_->connection.script("IDENTIFY_SYSTEM"));
   const auto flushed = base::parse_lsn(rows.text(0, 2));
   if (rows.size() != 1 || rows.columns() < 4 || !flushed) {
@@ -163,7 +165,17 @@ base::Result<SystemIdentity> ReplicationStream::identify() {
   return SystemIdentity{.system_identifier = std::string{rows.text(0, 0)},
                         .timeline = static_cast<int>(rows.integer(0, 1)),
                         .flushed = *flushed,
-                        .database = std::string{rows.text(0, 3)}};
+                        .database = std::string{rows.text(0, 3)},
+                        .standby = recovery.boolean(0, 0)};
+}
+
+base::Result<TimelineHistory> ReplicationStream::timeline_history(int timeline) {
+  if (timeline <= 1) return TimelineHistory(timeline);  // the first one comes from nowhere, and has no file
+  THALWEG_ASSIGN(const Rows rows, impl_->connection.script(fmt::format("TIMELINE_HISTORY {}", timeline)));
+  if (rows.size() != 1 || rows.columns() < 2) {
+    return base::fail(ErrorCode::protocol_violation, "TIMELINE_HISTORY gave no valid answer.");
+  }
+  return TimelineHistory::parse(timeline, rows.text(0, 1));
 }
 
 std::string create_slot_sql(const std::string& slot, bool temporary, OutputPlugin plugin, const SlotPlace& place) {
@@ -266,6 +278,8 @@ base::Result<void> ReplicationStream::send_feedback(const Feedback& feedback) {
   if (sent < 0 || PQflush(impl_->conn()) < 0) return std::unexpected(connection_lost(impl_->conn()));
   return {};  // what the socket did not take now, receive() sends
 }
+
+Connection& ReplicationStream::connection() { return impl_->connection; }
 
 Connection::Canceller ReplicationStream::canceller() const { return impl_->connection.canceller(); }
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "pg/connection.h"
+#include "pg/timeline_history.h"
 
 // The streaming replication protocol's logical half (PostgreSQL documentation, chapter "Streaming Replication
 // Protocol"; src/backend/replication/walsender.c).
@@ -21,6 +22,8 @@ struct SystemIdentity {
   int timeline;
   base::Lsn flushed;  // the source's current flush position
   std::string database;
+  // In recovery. Otherwise a server stays on its timeline for as long as a connection to it lasts.
+  bool standby = false;
 };
 
 // What decodes at the source. thalweg_output sends pgoutput's messages in batches, and says which subtransactions
@@ -67,6 +70,8 @@ class ReplicationStream {
 
   // Errors of the three below name the slot's trouble: slot_lost, slot_in_use, slot_limit_reached, wal_level_too_low.
   base::Result<SystemIdentity> identify();
+  // Of the server that is on `timeline` now. Fails with database_error where the server has lost the file.
+  base::Result<TimelineHistory> timeline_history(int timeline);
   // Logical slot that exports its snapshot. Temporary slots vanish with the connection. Fails with
   // output_plugin_unavailable where the server does not offer the plugin; the connection stays usable.
   base::Result<CreatedSlot> create_slot(const std::string& slot, bool temporary,
@@ -89,6 +94,8 @@ class ReplicationStream {
   base::Result<void> send_feedback(const Feedback& feedback);
   // Otherwise over a local socket, whose buffer is the server's and small.
   bool over_tcp() const;
+  // For Connection::script and what goes with it, before start(): this server's answers, and no other's of several.
+  Connection& connection();
   // Ends a create_slot() that waits for running transactions. Thread-safe against the owner.
   Connection::Canceller canceller() const;
 

@@ -53,6 +53,12 @@ TEST_F(ReplicationStreamTest, Identifies) {
   EXPECT_TRUE(identity->flushed);
   EXPECT_EQ(identity->system_identifier,
             connection_.query("SELECT system_identifier FROM pg_control_system()")->text(0, 0));
+  EXPECT_FALSE(identity->standby);
+  const auto history = stream.timeline_history(identity->timeline);
+  ASSERT_TRUE(history) << history.error().message;
+  EXPECT_EQ(history->timeline(), 1);
+  EXPECT_EQ(stream.timeline_history(7).error().sqlstate, "58P01");
+  EXPECT_TRUE(stream.identify());  // the connection stays usable
 }
 
 TEST_F(ReplicationStreamTest, ExportsASnapshotThenStreams) {

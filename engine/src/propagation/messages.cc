@@ -76,6 +76,7 @@ base::Result<Message> parse_hello(lcr::ByteReader reader) {
   hello.sender_engine = short_text(reader);
   hello.receiver_engine = short_text(reader);
   hello.stream_id = short_text(reader);
+  if (reader.remaining() >= sizeof hello.timeline) hello.timeline = reader.integer<uint32_t>();
   if (reader.failed() || hello.sender_session == 0 || hello.first_sequence == 0) return violation("a malformed HELLO");
   return hello;
 }
@@ -212,6 +213,7 @@ std::vector<std::byte> make_message(const Hello& hello) {
       .text<uint8_t>(hello.sender_engine, 255)
       .text<uint8_t>(hello.receiver_engine, 255)
       .text<uint8_t>(hello.stream_id, 255)
+      .integer(hello.timeline)
       .finish();
 }
 

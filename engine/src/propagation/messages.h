@@ -53,6 +53,7 @@ struct Hello {
   std::string sender_engine;
   std::string receiver_engine;  // whom the sender wants to talk to
   std::string stream_id;
+  uint32_t timeline = 0;  // of the source, on which the LCRs' positions lie; 0: not told, as by earlier engines
 };
 
 struct Welcome {

@@ -56,7 +56,8 @@ std::vector<std::pair<std::string, Bytes>> samples() {
                                    .window_bytes = 64 << 20,
                                    .sender_engine = "a",
                                    .receiver_engine = "b",
-                                   .stream_id = "stream01"})},
+                                   .stream_id = "stream01",
+                                   .timeline = 3})},
       {"welcome", make_message(Welcome{.version = 1,
                                        .compressions = 5,
                                        .receiver_session = 0x99AABBCCDDEEFF00,
@@ -149,6 +150,19 @@ TEST(Messages, HelloOfALaterVersionMayBeLonger) {
   for (int i = 0; i < 4; ++i) bytes[static_cast<size_t>(4 + i)] = static_cast<std::byte>(checksum >> (24 - 8 * i));
   const auto message = parse_message(bytes);
   ASSERT_TRUE(message);
+  EXPECT_EQ(std::get<Hello>(*message).stream_id, "stream01");
+}
+
+TEST(Messages, HelloOfAnEarlierEngineTellsNoTimeline) {
+  auto bytes = samples()[0].second;
+  EXPECT_EQ(std::get<Hello>(parse_message(bytes).value()).timeline, 3U);
+  bytes.resize(bytes.size() - 4);
+  bytes[3] = static_cast<std::byte>(bytes.size());
+  const uint32_t checksum = message_checksum(bytes);
+  for (int i = 0; i < 4; ++i) bytes[static_cast<size_t>(4 + i)] = static_cast<std::byte>(checksum >> (24 - 8 * i));
+  const auto message = parse_message(bytes);
+  ASSERT_TRUE(message) << message.error().message;
+  EXPECT_EQ(std::get<Hello>(*message).timeline, 0U);
   EXPECT_EQ(std::get<Hello>(*message).stream_id, "stream01");
 }
 

@@ -223,6 +223,32 @@ TEST(Propagation, ASenderThatNeverSentMayBeReplacedWithoutStartingOver) {
   EXPECT_FALSE(b.receiver->status().error);
 }
 
+// After a failover of the source: what the receiver's apply has was compared with the timeline before.
+TEST(Propagation, ASenderOnAnotherTimelineOfTheSourceHasTheReceiverStartOver) {
+  const auto receives_on = [](uint32_t timeline) {
+    return [timeline](ReceiverOptions& options) { options.timeline = timeline; };
+  };
+  ReceivingEngine b;
+  b.start_receiver(receives_on(1));
+  SendingEngine a(b.port.port());
+  a.start_sender([](SenderOptions& options) { options.timeline = 2; });
+  ASSERT_TRUE(eventually([&] { return !b.receiver->status().running; }));
+  ASSERT_TRUE(b.receiver->status().error);
+  EXPECT_EQ(b.receiver->status().error->code, ErrorCode::sender_restarted);
+  EXPECT_TRUE(b.receiver->status().error->message.contains("timeline 2")) << b.receiver->status().error->message;
+  EXPECT_FALSE(a.sender->status().connected);
+  b.durable = 0x2000;
+  b.start_receiver(receives_on(2));
+  ASSERT_TRUE(eventually([&] { return a.sender->status().connected; }));
+  EXPECT_EQ(a.sender->durable(), base::Lsn{0x2000});
+  for (const uint32_t untold : {0, 3}) {  // an earlier engine's, on either side
+    b.start_receiver(receives_on(untold == 0 ? 2 : 0));
+    a.start_sender([&](SenderOptions& options) { options.timeline = untold; });
+    EXPECT_TRUE(a.sender->await_receiver(kPatience));
+    EXPECT_FALSE(b.receiver->status().error);
+  }
+}
+
 TEST(Propagation, ASilentPeerIsGivenUpByBothSides) {
   ReceivingEngine b;
   b.start_receiver([](ReceiverOptions& options) { options.peer_timeout = 300ms; });

@@ -27,6 +27,9 @@ struct ReceiverOptions {
   std::string stream_id;
   std::string engine;       // this engine's name
   std::string peer_engine;  // the sending engine's name: nobody else may send for this stream
+  // The source's, that apply's progress has been compared with. A sender that reads from another one ends this receiver
+  // (sender_restarted): its owner compares anew. 0: any.
+  uint32_t timeline = 0;
 
   queue::LcrQueue* queue = nullptr;  // outlives the receiver, which is its producer
   // What apply has made durable: commits below it. Called by the receiver's thread, also before anything was received.

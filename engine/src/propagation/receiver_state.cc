@@ -121,13 +121,17 @@ base::Result<void> Receiver::State::greet(Arrival& arrived) {
   echo_stamp.reset();
   connection.emplace(std::move(arrived.connection));
   const Hello& hello = arrived.hello;
-  if (received > 0 && hello.sender_session != sender_session) {
+  const bool elsewhere = options.timeline != 0 && hello.timeline != 0 && hello.timeline != options.timeline;
+  if (elsewhere || (received > 0 && hello.sender_session != sender_session)) {
     out = make_message(Refuse{.versions = {.lowest = arrived.version, .highest = arrived.version},
                               .reason = RefusalReason::session_changes,
                               .text = "the receiver starts over for the sender's new session"});
     THALWEG_TRY(write_out());
-    return base::fail(ErrorCode::sender_restarted, fmt::format("engine {} began a new session of stream {}",
-                                                               hello.sender_engine, options.stream_id));
+    return base::fail(
+        ErrorCode::sender_restarted,
+        elsewhere ? fmt::format("engine {} reads stream {} from timeline {} of the source, not from {}",
+                                hello.sender_engine, options.stream_id, hello.timeline, options.timeline)
+                  : fmt::format("engine {} began a new session of stream {}", hello.sender_engine, options.stream_id));
   }
   // A sender that knows another receiver session learns from ours that this one cannot go on, and comes back with a new
   // session of its own: that one is not this receiver's yet.

@@ -30,6 +30,7 @@ struct SenderOptions {
   std::string host;         // name or address of the receiving engine's port
   uint16_t port = 0;
   LinkSecurity security = {};
+  uint32_t timeline = 0;  // that the source is on, as far as the LCRs' positions mean anything; 0: not told
 
   // Either outlives the sender: where LCRs come from, or a queue whose consumer the sender is.
   queue::FrameSource* frames = nullptr;

@@ -141,7 +141,8 @@ base::Result<void> SenderLink::greet(Connection& connection, Time deadline) {
                                 .window_bytes = window_.capacity(),
                                 .sender_engine = options_.engine,
                                 .receiver_engine = options_.peer_engine,
-                                .stream_id = options_.stream_id});
+                                .stream_id = options_.stream_id,
+                                .timeline = options_.timeline});
   for (;;) {
     THALWEG_ASSIGN(const bool sent, write_control(connection));
     if (sent) break;

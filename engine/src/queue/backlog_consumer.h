@@ -33,7 +33,7 @@ inline constexpr uint64_t kBacklogSegmentBytes = uint64_t{16} << 20;
 
 struct BacklogOptions {
   std::filesystem::path folder;  // of the log, made when it is needed; its parent exists
-  uint64_t session = 0;          // number of the capture's start: the log's id
+  uint64_t session = 0;          // the log's id: of this start of the capture, and no other
   base::Lsn from;                // every transaction that commits from here on comes whole
   // Stays on disk at least so long: a destination that fell behind a moment ago.
   std::chrono::milliseconds on_disk_for{0};

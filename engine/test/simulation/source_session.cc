@@ -44,6 +44,7 @@ Outcome SourceSession::copy_in(const std::string& sql, const std::string&) {
 Outcome SourceSession::execute(const std::string& sql, const std::vector<Parameter>& parameters) {
   const auto is = [&](const char* beginning) { return sql.starts_with(beginning); };
   if (is("IDENTIFY_SYSTEM")) return rows({{"7000", "1", lsn_text(source_.wal_end_), "postgres"}});
+  if (is("SELECT pg_is_in_recovery()")) return rows({{"f"}});
   if (is("SHOW wal_sender_timeout")) return rows({{"10s"}});
   if (is("SHOW wal_level")) return rows({{"logical"}});
   if (is("SELECT s.plugin, s.database, s.wal_status")) {

@@ -18,7 +18,6 @@ namespace {
 base::Result<capture::SlotState> look_at_slot(const control::StreamDefinition& definition, pg::SystemIdentity& identity,
                                               bool shared) {
   const std::string application = capture::capture_application_name(definition.id);
-  THALWEG_ASSIGN(pg::Connection source, pg::Connection::open(definition.source.conninfo, {}));
   THALWEG_ASSIGN(pg::ReplicationStream replication,
                  pg::ReplicationStream::open(definition.source.conninfo, application));
   THALWEG_ASSIGN(identity, replication.identify());
@@ -26,7 +25,7 @@ base::Result<capture::SlotState> look_at_slot(const control::StreamDefinition& d
   expected.slot = slot_name(definition.id);
   expected.application_name = application;
   expected.shared = shared;
-  return capture::check_slot(source, identity, expected);
+  return capture::check_slot(replication, identity, expected);
 }
 
 }  // namespace
@@ -35,6 +34,7 @@ base::Result<SourceSlot> start_source(const control::StreamDefinition& definitio
   pg::SystemIdentity identity;
   THALWEG_ASSIGN(const capture::SlotState state, look_at_slot(definition, identity, false));
   return SourceSlot{.identity = {.system_identifier = identity.system_identifier, .timeline = identity.timeline},
+                    .history = pg::TimelineHistory(identity.timeline),
                     .confirmed_flush = state.confirmed_flush};
 }
 

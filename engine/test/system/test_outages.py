@@ -15,7 +15,14 @@ import pytest
 
 from harness.cluster import Cluster, wait_for
 from harness.engine import RefusedError
-from harness.outage import SECONDS, assert_recovered, assert_says_what_to_do, wait_retrying
+from harness.outage import (
+    SECONDS,
+    assert_recovered,
+    assert_says_what_to_do,
+    kill_postmaster,
+    start_again,
+    wait_retrying,
+)
 from harness.scene import Scene
 from harness.workload import PgBench, Writers, make_pgbench_tables
 from harness.workspace import give_to_postgres
@@ -27,27 +34,6 @@ GONE = ("database_unreachable", "connection_lost")
 def backends(cluster: Cluster, condition: str) -> list[int]:
     rows = cluster.sql("postgres", f"SELECT pid FROM pg_stat_activity WHERE usename = 'thalweg' AND {condition}")
     return [int(row[0]) for row in rows]
-
-
-def kill_postmaster(cluster: Cluster) -> None:
-    """kill -9 of the server's first process; the others end when they notice."""
-    os.kill(cluster.postmaster(), signal.SIGKILL)
-    wait_for(lambda: not cluster.is_running(), 30, "the postmaster is gone")
-
-
-def start_again(cluster: Cluster) -> None:
-    """The dead server's processes may hold its shared memory for a moment longer."""
-
-    def started() -> bool:
-        try:
-            cluster.start()
-        except RuntimeError as error:
-            if "shared memory" not in str(error):
-                raise
-            return False
-        return True
-
-    wait_for(started, 30, "the server starts again", pause=0.2)
 
 
 def test_every_process_is_killed(scene: Scene, random_: random.Random) -> None:

@@ -97,7 +97,7 @@ class CaptureHarness : public testing::Test {
                                      .publication = kSlotName,
                                      .start = start_lsn_,
                                      .system_identifier = {},
-                                     .timeline = 0,
+                                     .timeline = timeline_,
                                      .queue = queue_.get(),
                                      .confirmed_lsn = &confirmed_,
                                      .clock = &clock_});
@@ -226,6 +226,7 @@ class CaptureHarness : public testing::Test {
     return rows && rows->size() == 1 ? base::parse_lsn(rows->text(0, 0)).value_or(base::Lsn{}) : base::Lsn{};
   }
 
+  int timeline_ = 0;                              // that capture expects
   SourcePlugin plugin_ = SourcePlugin::pgoutput;  // of make_slot()
   std::string database_;
   std::string conninfo_;

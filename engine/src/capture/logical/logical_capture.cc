@@ -173,21 +173,25 @@ base::Result<void> LogicalCapture::capture() {
 base::Result<void> LogicalCapture::connect() {
   THALWEG_ASSIGN(stream_, pg::ReplicationStream::open(options_.source_conninfo, application_name_));
   THALWEG_ASSIGN(const pg::SystemIdentity identity, stream_->identify());
+  // The start has compared the timeline with what the destinations have. Another one now, after a failover, is for the
+  // next start to compare.
+  if (options_.timeline != 0 && identity.timeline != options_.timeline) {
+    return base::fail(ErrorCode::connection_lost, fmt::format("the source has gone from timeline {} to {} meanwhile",
+                                                              options_.timeline, identity.timeline));
+  }
+  THALWEG_ASSIGN(const SlotState slot, check_slot(*stream_, identity,
+                                                  {.slot = options_.slot,
+                                                   .application_name = application_name_,
+                                                   .low_watermark = options_.start,
+                                                   .system_identifier = options_.system_identifier,
+                                                   .patience = kSlotPatience}));
+  plugin_ = slot.plugin;
+  const base::Lsn from = std::max(options_.start, slot.confirmed_flush);
   auto interval = kFeedbackInterval;
-  base::Lsn from = options_.start;
   pg::ValueForms forms;
   {
     THALWEG_ASSIGN(pg::Connection connection,
                    pg::Connection::open(options_.source_conninfo, {.application_name = application_name_}));
-    THALWEG_ASSIGN(const SlotState slot, check_slot(connection, identity,
-                                                    {.slot = options_.slot,
-                                                     .application_name = application_name_,
-                                                     .low_watermark = options_.start,
-                                                     .system_identifier = options_.system_identifier,
-                                                     .timeline = options_.timeline,
-                                                     .patience = kSlotPatience}));
-    plugin_ = slot.plugin;
-    from = std::max(from, slot.confirmed_flush);
     THALWEG_ASSIGN(const pg::Rows timeout, connection.query("SHOW wal_sender_timeout"));
     if (const auto limit = parse_interval(timeout.text(0, 0)); limit > 0ms) {
       interval = std::max(kFeedbackIntervalMin, std::min(interval, limit / 3));

@@ -25,12 +25,13 @@ struct SlotRow {
   std::string holder;      // application_name of active_pid, where we may see it
 };
 
+// As a script: a replication connection knows no parameters.
 base::Result<std::optional<SlotRow>> find_slot(pg::Connection& connection, const std::string& slot) {
   THALWEG_ASSIGN(const pg::Rows rows,
-                 connection.query("SELECT s.plugin, s.database, s.wal_status, s.restart_lsn, s.confirmed_flush_lsn, "
-                                  "s.active_pid, a.application_name FROM pg_replication_slots s "
-                                  "LEFT JOIN pg_stat_activity a ON a.pid = s.active_pid WHERE s.slot_name = $1",
-                                  {slot}));
+                 connection.script("SELECT s.plugin, s.database, s.wal_status, s.restart_lsn, s.confirmed_flush_lsn, "
+                                   "s.active_pid, a.application_name FROM pg_replication_slots s "
+                                   "LEFT JOIN pg_stat_activity a ON a.pid = s.active_pid WHERE s.slot_name = " +
+                                   connection.quote_literal(slot)));
   if (rows.size() == 0) return std::optional<SlotRow>{};
   return SlotRow{.plugin = std::string{rows.text(0, 0)},
                  .database = std::string{rows.text(0, 1)},
@@ -61,19 +62,6 @@ base::Result<std::optional<SlotRow>> await_free(pg::Connection& connection, cons
     if (!may_be_ours || std::chrono::steady_clock::now() >= deadline) return std::unexpected(in_use(slot, *row));
     std::this_thread::sleep_for(kRetryInterval);
   }
-}
-
-base::Result<void> check_identity(const pg::SystemIdentity& identity, const SlotExpectation& expected) {
-  if (!expected.system_identifier.empty() && expected.system_identifier != identity.system_identifier) {
-    return base::fail(ErrorCode::source_changed,
-                      fmt::format("The source's system identifier is {}, the stream was made for {}.",
-                                  identity.system_identifier, expected.system_identifier));
-  }
-  if (expected.timeline != 0 && expected.timeline != identity.timeline) {
-    return base::fail(ErrorCode::source_changed, fmt::format("The source is on timeline {}, the stream was made on {}.",
-                                                             identity.timeline, expected.timeline));
-  }
-  return {};
 }
 
 }  // namespace
@@ -112,9 +100,19 @@ base::Result<void> drop_slot(pg::Connection& connection, const std::string& slot
   }
 }
 
-base::Result<SlotState> check_slot(pg::Connection& connection, const pg::SystemIdentity& identity,
+base::Result<SlotState> check_slot(pg::ReplicationStream& source, const pg::SystemIdentity& identity,
                                    const SlotExpectation& expected) {
-  THALWEG_TRY(check_identity(identity, expected));
+  if (!expected.system_identifier.empty() && expected.system_identifier != identity.system_identifier) {
+    return base::fail(ErrorCode::source_changed,
+                      fmt::format("The source's system identifier is {}, the stream was made for {}.",
+                                  identity.system_identifier, expected.system_identifier));
+  }
+  // Its slots are there before it is promoted, where it synchronises them, but nobody may read them.
+  if (identity.standby) {
+    return base::fail(ErrorCode::source_read_only,
+                      fmt::format("The source is a standby now: the slot {} cannot be read.", expected.slot));
+  }
+  pg::Connection& connection = source.connection();
   THALWEG_ASSIGN(const auto row,
                  expected.shared ? find_slot(connection, expected.slot)
                                  : await_free(connection, expected.slot, expected.application_name, expected.patience));
@@ -145,6 +143,24 @@ base::Result<SlotState> check_slot(pg::Connection& connection, const pg::SystemI
     return std::unexpected(std::move(gap));
   }
   return SlotState{.plugin = plugin, .restart_lsn = row->restart_lsn, .confirmed_flush = row->confirmed_flush};
+}
+
+base::Result<base::Lsn> end_of_timeline(pg::ReplicationStream& source, const pg::SystemIdentity& identity,
+                                        int timeline) {
+  const auto diverged = [&](std::string_view why) {
+    return base::fail(ErrorCode::source_diverged, fmt::format("The source is on timeline {}, the stream is on {}: {}",
+                                                              identity.timeline, timeline, why));
+  };
+  const auto history = source.timeline_history(identity.timeline);
+  if (!history) {
+    if (base::class_of(history.error().code) == base::ErrorClass::transient) return std::unexpected(history.error());
+    return diverged("the server cannot tell where its timeline comes from: " + history.error().message);
+  }
+  const auto end = history->end_of(timeline);
+  if (end) return *end;
+  return diverged(identity.timeline < timeline
+                      ? "this server was left behind when another one was promoted, or restored to an earlier state."
+                      : "this server has never been on it.");
 }
 
 }  // namespace thalweg::capture

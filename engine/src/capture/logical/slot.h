@@ -41,7 +41,6 @@ struct SlotExpectation {
   std::string application_name;
   base::Lsn low_watermark;                     // the destination's progress; zero: none
   std::string system_identifier;               // empty: not compared
-  int timeline = 0;                            // zero: not compared
   std::chrono::milliseconds patience{10'000};  // for our own dead session
   bool shared = false;                         // another engine captures from it: in use is as it should be
 };
@@ -50,9 +49,14 @@ struct SlotState {
   base::Lsn restart_lsn;
   base::Lsn confirmed_flush;
 };
-// Whether the stream can go on from this slot: source_changed, slot_lost, position_gap (with the gap's bytes) or
-// slot_in_use where it cannot.
-base::Result<SlotState> check_slot(pg::Connection& connection, const pg::SystemIdentity& identity,
+// Whether the stream can go on from this slot of the server that `source` has identified: source_changed,
+// source_read_only (a standby), slot_lost, position_gap (with the gap's bytes) or slot_in_use where it cannot.
+base::Result<SlotState> check_slot(pg::ReplicationStream& source, const pg::SystemIdentity& identity,
                                    const SlotExpectation& expected);
+
+// Up to where the server's history is that of `timeline`, on which a stream was until now: everything that the stream's
+// destinations have must lie below. Fails with source_diverged where the server has never been on that timeline.
+base::Result<base::Lsn> end_of_timeline(pg::ReplicationStream& source, const pg::SystemIdentity& identity,
+                                        int timeline);
 
 }  // namespace thalweg::capture

@@ -1,7 +1,10 @@
 #include "capture/logical/slot.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <fstream>
 #include <thread>
 
 #include "capture/logical/capture_harness.h"
@@ -16,14 +19,14 @@ class SlotTest : public CaptureHarness {
  protected:
   base::Result<SlotState> check(const SlotExpectation& expected) {
     auto stream = pg::ReplicationStream::open(conninfo_, "check");
-    return check_slot(*source_, *stream->identify(), expected);
+    const auto identity = stream->identify();
+    return check_slot(*stream, *identity, expected);
   }
   SlotExpectation expectation() const {
     return {.slot = kSlotName,
             .application_name = capture_application_name(kStreamId),
             .low_watermark = {},
             .system_identifier = {},
-            .timeline = 0,
             .patience = 200ms};
   }
 };
@@ -59,12 +62,71 @@ TEST_F(SlotTest, IsCompared) {
   expected = expectation();
   expected.system_identifier = "1";
   EXPECT_EQ(check(expected).error().code, ErrorCode::source_changed);
-  expected = expectation();
-  expected.timeline = 9;
-  EXPECT_EQ(check(expected).error().code, ErrorCode::source_changed);
 
   auto other = pg::ReplicationStream::open(cluster().conninfo(), "check");
-  EXPECT_EQ(check_slot(*source_, *other->identify(), expectation()).error().code, ErrorCode::source_changed);
+  const auto identity = other->identify();
+  EXPECT_EQ(check_slot(*other, *identity, expectation()).error().code, ErrorCode::source_changed);
+}
+
+class PromotedSlotTest : public SlotTest {
+ protected:
+  test::TestCluster& cluster() override {
+    static test::TestCluster own;
+    return own;
+  }
+  // What a failover makes of a standby, without a second server: the slot stays where it is.
+  void become_standby() {
+    source_.reset();
+    admin_.reset();
+    cluster().stop();
+    const std::string signal = cluster().directory() + "/data/standby.signal";
+    const std::ofstream created(signal);
+    struct stat owner{};
+    ASSERT_EQ(::stat((cluster().directory() + "/data/PG_VERSION").c_str(), &owner), 0);
+    ASSERT_EQ(::chown(signal.c_str(), owner.st_uid, owner.st_gid), 0);
+    cluster().start();
+    source_.emplace(connect_to(conninfo_));
+  }
+};
+
+TEST_F(PromotedSlotTest, GoesOnAlongTheNewTimeline) {
+  run("CREATE TABLE t (id int)");
+  make_slot({});
+  become_standby();
+  EXPECT_EQ(check(expectation()).error().code, ErrorCode::source_read_only);
+  const std::string replayed = value("SELECT pg_last_wal_replay_lsn()");
+  ASSERT_EQ(value("SELECT pg_promote()"), "t");
+  run("INSERT INTO t VALUES (1)");
+
+  auto stream = pg::ReplicationStream::open(conninfo_, "check");
+  const auto identity = stream->identify();
+  ASSERT_EQ(identity->timeline, 2);
+  const auto good = check_slot(*stream, *identity, expectation());
+  ASSERT_TRUE(good) << good.error().message;
+  EXPECT_EQ(good->confirmed_flush, start_lsn_);
+  const auto end = end_of_timeline(*stream, *identity, 1);
+  ASSERT_TRUE(end) << end.error().message;
+  EXPECT_EQ(base::to_string(*end), replayed);
+  const auto never = end_of_timeline(*stream, *identity, 9);
+  ASSERT_FALSE(never);
+  EXPECT_EQ(never.error().code, ErrorCode::source_diverged);
+  EXPECT_TRUE(never.error().message.contains("left behind")) << never.error().message;
+  auto older = *identity;
+  older.timeline = 7;  // whose history the server does not have
+  const auto untold = end_of_timeline(*stream, older, 1);
+  ASSERT_FALSE(untold);
+  EXPECT_EQ(untold.error().code, ErrorCode::source_diverged) << untold.error().message;
+}
+
+TEST_F(SlotTest, IsNotReadOnAnotherTimelineThanTheStartHasCompared) {
+  make_slot({});
+  timeline_ = 9;
+  start();
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (capture_->status().running && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(5ms);
+  const auto error = capture_->status().error;
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code, ErrorCode::connection_lost) << error->message;
 }
 
 TEST_F(SlotTest, OfAnotherPluginIsNotOurs) {

@@ -1,9 +1,11 @@
 """What every fault test asserts while the fault lasts: the state is true, and the error says what to do."""
 
 import json
+import os
+import signal
 from typing import Any
 
-from harness.cluster import PASSWORD
+from harness.cluster import PASSWORD, Cluster, wait_for
 from harness.engine import Engine
 
 SECONDS = 45
@@ -31,3 +33,24 @@ def assert_recovered(engine: Engine, stream: str) -> None:
     engine.wait_status(
         stream, lambda found: (found["status"], found["phase"], found["error"]) == ("ENABLED", "REPLICATING", None),
         SECONDS, "recovered")
+
+
+def kill_postmaster(cluster: Cluster) -> None:
+    """kill -9 of the server's first process; the others end when they notice."""
+    os.kill(cluster.postmaster(), signal.SIGKILL)
+    wait_for(lambda: not cluster.is_running(), 30, "the postmaster is gone")
+
+
+def start_again(cluster: Cluster) -> None:
+    """The dead server's processes may hold its shared memory for a moment longer."""
+
+    def started() -> bool:
+        try:
+            cluster.start()
+        except RuntimeError as error:
+            if "shared memory" not in str(error):
+                raise
+            return False
+        return True
+
+    wait_for(started, 30, "the server starts again", pause=0.2)

@@ -1,0 +1,132 @@
+"""A primary, its physical standby, and a stream that knows the addresses of both."""
+
+import shutil
+from pathlib import Path
+
+from harness.cluster import PASSWORD, Cluster, wait_for
+from harness.engine import SECONDS, Engine
+from harness.outage import kill_postmaster, start_again
+from harness.scene import Scene
+from harness.workspace import give_to_postgres
+
+SLOTS_ARE_SYNCHRONISED_FROM = 170000  # PostgreSQL 17
+
+
+class Servers:
+    """Owner: one test thread. `primary` is the one that takes changes now."""
+
+    def __init__(self, workspace: Path, name: str, settings: dict[str, str]) -> None:
+        self.primary = Cluster(workspace, f"{name}-one", settings)
+        self.primary.initialise()
+        self.primary.start()
+        self.standby = Cluster(workspace, f"{name}-two", settings)
+        self.clusters = (self.primary, self.standby)
+        version = int(self.primary.value("postgres", "SHOW server_version_num"))
+        self.synchronises = version >= SLOTS_ARE_SYNCHRONISED_FROM
+        self.primary.sql("postgres", "SELECT pg_create_physical_replication_slot('standby')")
+        self.primary.stop()
+        shutil.copytree(self.primary.directory, self.standby.directory)
+        shutil.rmtree(self.standby.directory / "pg_replslot" / "standby")
+        for path in (self.standby.directory, *self.standby.directory.rglob("*")):
+            give_to_postgres(path)
+        if self.synchronises:
+            self.primary.set(synchronized_standby_slots="'standby'")
+            self.standby.set(sync_replication_slots="on")
+        self.standby.set(
+            port=str(self.standby.port), primary_slot_name="'standby'", hot_standby_feedback="on",
+            primary_conninfo=f"'host=127.0.0.1 port={self.primary.port} user=postgres password={PASSWORD} "
+                             "dbname=postgres'")
+        self._signal(self.standby)
+        self.primary.start()
+        self.standby.start()
+
+    @property
+    def address(self) -> str:
+        one, two = self.clusters
+        return f"host=127.0.0.1,127.0.0.1 port={one.port},{two.port} target_session_attrs=read-write"
+
+    def carry_slot(self, slot: str) -> None:
+        """The standby gets the slot as it is now. Before 17 by copying its file, while the standby is down."""
+        if self.synchronises:
+            wait_for(lambda: self.standby.value("postgres", "SELECT count(*) FROM pg_replication_slots WHERE synced "
+                                                f"AND NOT temporary AND slot_name = '{slot}'"),
+                     2 * SECONDS, "the slot is synchronised")
+            return
+        self.standby.stop()
+        copy = self.standby.directory / "pg_replslot" / slot
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(self.primary.directory / "pg_replslot" / slot, copy)
+        for path in (copy, *copy.iterdir()):
+            give_to_postgres(path)
+        self.standby.start()
+
+    def wait_standby(self) -> None:
+        """Until the standby has what the primary has written by now."""
+        written = self.primary.value("postgres", "SELECT pg_current_wal_flush_lsn()")
+        wait_for(lambda: self.standby.value("postgres", f"SELECT pg_last_wal_replay_lsn() >= '{written}'"),
+                 SECONDS, "the standby has caught up")
+
+    def kill_primary(self) -> None:
+        kill_postmaster(self.primary)
+
+    def go_back(self) -> None:
+        """The promoted server is away for good; the killed one comes back as it was."""
+        self.primary.stop()
+        self.primary, self.standby = self.standby, self.primary
+        start_again(self.primary)
+
+    def promote(self) -> None:
+        assert self.standby.value("postgres", "SELECT pg_promote()")
+        if self.synchronises:  # nobody follows the new primary: nothing waits for a standby
+            self.standby.sql("postgres", "ALTER SYSTEM SET sync_replication_slots = off", "SELECT pg_reload_conf()")
+        self.primary, self.standby = self.standby, self.primary
+
+    def promote_again(self) -> None:
+        """Another timeline of the same server: as after a second failover to a standby that lacks nothing."""
+        self.primary.stop()
+        self.primary.set(primary_conninfo="''", primary_slot_name="''")
+        self._signal(self.primary)
+        self.primary.start()
+        assert self.primary.value("postgres", "SELECT pg_promote()")
+
+    def stop(self) -> None:
+        for cluster in self.clusters:
+            cluster.stop("immediate")
+
+    @staticmethod
+    def _signal(cluster: Cluster) -> None:
+        (cluster.directory / "standby.signal").touch()
+        give_to_postgres(cluster.directory / "standby.signal")
+
+
+class FailoverScene(Scene):
+    """Its source is whichever of the servers takes changes now."""
+
+    def __init__(self, servers: Servers, destination: Cluster, engine: Engine, database: str, libraries: bool) -> None:
+        self.servers = servers
+        super().__init__(servers.primary, destination, engine, database, libraries)
+
+    @property
+    def source(self) -> Cluster:  # type: ignore[override]
+        return self.servers.primary
+
+    @source.setter
+    def source(self, _: Cluster) -> None:
+        """As the servers say."""
+
+    @property
+    def source_conninfo(self) -> str:
+        return f"{self.servers.address} dbname={self.database} user=thalweg password={PASSWORD}"
+
+    @property
+    def slot(self) -> str:
+        return f"thalweg_{self.stream}"
+
+    def timeline(self, database: str = "") -> int:
+        """That the destination has recorded."""
+        return int(self.destination.value(database or self.database, "SELECT source_timeline FROM thalweg.stream"))
+
+    def remove(self) -> None:
+        self.engine.stop()
+        self.destination.sql("postgres", f'DROP DATABASE IF EXISTS "{self.database}" WITH (FORCE)')
+        self.servers.stop()
