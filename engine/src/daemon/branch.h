@@ -143,6 +143,7 @@ class Branch {
   std::unique_ptr<queue::BacklogConsumer> backlog_;
   std::deque<std::unique_ptr<spill::DurableLog>> old_logs_;
   std::unique_ptr<QueueConsumer> consumer_;
+  base::UnixMicros counted_since_{};  // its tables' counts
 
   // Writers: the supervisor (stop_, drain_), the branch's thread (the others). Readers: both, relaxed is enough: what
   // they announce is read under a lock.
