@@ -23,6 +23,7 @@ from thalweg.engine_client.access import client_of
 from thalweg.engine_client.client import EngineClient, EngineFailure
 from thalweg.engine_client.desired import desired_document
 from thalweg.engine_client.identity import give_identity, needs_identity, open_authority
+from thalweg.history.tiers import HOURS, kept
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
 from thalweg.kernel.logging import configure_logging
@@ -71,7 +72,7 @@ class Collector:
         self._advisor = AdvisorWatch(resources)
         self._lab = LabWatch(resources)
         self._seen = Seen()
-        self._remembered = Memories(Backlogs(self._seen))
+        self._remembered = Memories(Backlogs(self._seen), kept(HOURS, self._settings))
         self._alerts = AlertWatch(resources, self._seen, lambda events: self._publish([], events, []))
 
     async def run(self) -> None:
