@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -51,6 +52,12 @@ def done(told: str, document: Any) -> None:
         print_json(document)
     else:
         out.print(told)
+
+
+def confirm(question: str, yes: bool) -> None:
+    """Asks on a terminal, and ends the command where the answer is no. A script has meant what it says."""
+    if not yes and sys.stdin.isatty():
+        typer.confirm(question, abort=True)
 
 
 def print_json(document: Any) -> None:
