@@ -1,4 +1,7 @@
-interface Copied {
+// How far a copy is, said in the same words and figures wherever it is told of.
+import { asText, formatCount, percent } from "./format";
+
+export interface Copied {
   rows_copied: number;
   rows_estimated: number | null;
   state?: string;
@@ -10,4 +13,13 @@ export function copiedShare({ rows_copied, rows_estimated, state }: Copied): num
   if (state === "WAITING" || state === "PENDING") return 0;
   if (rows_estimated === null || rows_estimated <= 0) return null;
   return Math.min(0.99, rows_copied / rows_estimated);
+}
+
+/** "12 345 of about 100 000 rows, 12 %": exact, so that no two places round differently. Never more than all. */
+export function copiedInWords(copied: Copied): string {
+  const { rows_copied, rows_estimated } = copied;
+  const share = copiedShare(copied);
+  if (share === null || rows_estimated === null) return `${formatCount(rows_copied)} rows`;
+  const total = Math.max(rows_copied, rows_estimated);
+  return `${formatCount(rows_copied)} of about ${formatCount(total)} rows, ${asText(percent(share))}`;
 }
