@@ -66,7 +66,7 @@ export function BranchHead(props: BranchHeadProps) {
           problem={{ title: error.title, message: error.message, cure: error.cure, code: error.code }}
         />
       )}
-      <Group gap={28} align="flex-start">
+      <Group gap="6px 28px" align="flex-start">
         <Metric metric="lcrRate" quantity={rate(destination.lcrs_per_second, "LCR")} />
         <LatencyMetric latency={latency} of="p99_ms" />
         <BacklogFigures
