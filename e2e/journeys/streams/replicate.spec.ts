@@ -132,9 +132,7 @@ test("the finished initial copy is a line that opens, and its rows are the sourc
   await expect(stream.copy.getByRole("table")).toHaveCount(0);
   await stream.copy.getByRole("button", { name: /^Show \d+ tables/ }).click();
   await expect(stream.copy.getByRole("row", { name: /sales\.orders/ })).toContainText(exactly(ORDERS));
-  await expect(stream.copy.getByRole("row", { name: /sales\.customers/ })).toContainText(
-    exactly(CUSTOMERS),
-  );
+  await expect(stream.copy.getByRole("row", { name: /sales\.customers/ })).toContainText(exactly(CUSTOMERS));
   await expectEqualSides();
   expect(await sales.atDestination("SELECT to_regclass('sales.scratch') IS NULL")).toBe("t");
 });
