@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from thalweg.advisor.analysis import PathView, analyse
+from thalweg.advisor.analysis import PathView, analyse, with_locks
 from thalweg.advisor.schemas import Analysis, Thresholds, Verdict
 from thalweg.advisor.streams import Condition, DatabaseFacts, StreamInput
 from thalweg.features.advisor.presentation import series_of
@@ -56,6 +56,26 @@ def test_bottleneck_of_recorded_paths(name: str, stage: str, event: str | None) 
     assert row.advisor_run_reason is None
     if event is not None:
         assert row.top_event == event
+
+
+def test_what_is_known_to_wait_for_a_lock_is_not_said_to_execute() -> None:
+    analysis, view = analysed(recorded("lock_contention"))
+    told = with_locks([view], {view.path.path.path_id: 90.0}, Thresholds(), now())
+    (row,) = told.path_bottlenecks
+    assert (analysis.path_bottlenecks[0].top_event, row.top_event) == ("EXECUTE", "LOCK")
+    assert row.explanation.endswith("% LOCK.")
+
+    def share(of: Analysis, event: str) -> float:
+        (value,) = [
+            one.statistic_value or 0.0 for one in of.component_statistics
+            if one.sub_component_type == "APPLY SERVER" and one.thread is None
+            and one.statistic_name == f"EVENT: {event}"
+        ]  # fmt: skip
+        return value
+
+    assert share(told, "LOCK") == pytest.approx(0.9 * share(analysis, "EXECUTE"), abs=0.1)
+    assert share(told, "EXECUTE") == pytest.approx(0.1 * share(analysis, "EXECUTE"), abs=0.1)
+    assert with_locks([view], {}, Thresholds(), now()).path_bottlenecks == analysis.path_bottlenecks
 
 
 def test_idle_path_has_no_bottleneck() -> None:

@@ -208,11 +208,16 @@ async def test_lost_engine_is_shown_and_recovers(
         assert "thalwegd" in lost["message"]
         shown = (await admin.get(f"{STREAMS}/{stream['id']}")).json()
         assert shown["health"]["level"] == "unknown"
+        (outage,) = (await admin.get(f"{STREAMS}/{stream['id']}/history")).json()["outages"]
+        assert (outage["of"], outage["name"], outage["state"]) == ("engine", "local", "UNREACHABLE")
+        assert (outage["until"], "thalwegd" in outage["reason"]) == (None, True)
         double.desired = {"revision": 0, "streams": []}
         async with serve(double.app(), port):
             back = await wait_for(admin, path, state="ONLINE", message=None)
             assert back["acknowledged_revision"] == back["desired_revision"]
             assert [sent["id"] for sent in double.desired["streams"]] == [stream["id"]]
+            (over,) = (await admin.get(f"{STREAMS}/{stream['id']}/history")).json()["outages"]
+            assert over["since"] == outage["since"] < over["until"]
     finally:
         await stop_task(task)
         await close_resources(resources)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import pty
 import sys
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
@@ -46,6 +47,19 @@ class Shell:
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
         out, err = await process.communicate(stdin.encode())
+        return Answer(process.returncode or 0, out.decode(), err.decode())
+
+    async def at_terminal(self, *arguments: str, typed: str) -> Answer:
+        """Standard input is a terminal: questions are asked."""
+        ours, its = pty.openpty()
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "thalweg.cli.main", *arguments, env=self.environment, cwd=BACKEND,
+            stdin=its, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        os.close(its)
+        os.write(ours, typed.encode())
+        out, err = await process.communicate()
+        os.close(ours)
         return Answer(process.returncode or 0, out.decode(), err.decode())
 
     async def admin(self, *arguments: str, stdin: str = "") -> Answer:
@@ -205,6 +219,44 @@ async def test_a_changed_login_is_tried_before_it_is_taken(
     assert (await run("databases", "edit", "shop", "--password-stdin", "--no-test", stdin="wrong\n")).code == 0
     assert (await run("databases", "test", "shop")).code == 1
     assert (await run("databases", "edit", "shop", "--name", "store")).code == 0, "a name needs no connection"
+
+
+async def test_another_address_wants_the_password_again(
+    shell: Shell, users: Users, registered: dict[str, str], sides: Sides
+) -> None:
+    run = with_token(shell, users)
+    refused = await run("databases", "edit", "shop", "--host", "localhost")
+    assert (refused.code, "password" in refused.err, "Changed" in refused.out) == (1, True, False)
+    assert (await run("databases", "edit", "shop", "--host", "localhost", "--no-test")).code == 1
+    known = json.loads((await run("databases", "list", "--json")).out)
+    assert {one["host"] for one in known} == {"127.0.0.1"}
+    with_it = ["--host", "localhost", "--password-stdin"]
+    right = await run("databases", "edit", "shop", *with_it, stdin=f"{sides.source['password']}\n")
+    assert (right.code, "Connected" in right.out) == (0, True), right.err
+    assert (await run("databases", "test", "shop")).code == 0
+
+
+async def test_what_changes_data_asks_on_a_terminal(
+    shell: Shell,
+    users: Users,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Any,  # noqa: F811
+) -> None:
+    run = with_token(shell, users)
+    choice = ["--source", "shop", "--to", "warehouse", "--include", "public.*"]
+    assert (await run("streams", "create", "s", *choice, "--wait")).code == 0
+    for asked in (["--execute", "1"], ["--discard", "1", "--reason", "not wanted"]):
+        answer = await run.at_terminal("errors", "s", *asked, typed="n\n")
+        assert (answer.code, "at warehouse" in answer.out + answer.err) == (1, True)
+    assert (engine.executed, engine.deleted) == ([], [])
+    assert (await run.at_terminal("errors", "s", "--execute", "1", typed="y\n")).code == 0
+    assert (
+        await run.at_terminal("errors", "s", "--discard", "1", "--reason", "not wanted", "--yes", typed="")
+    ).code == 0
+    assert (engine.executed, engine.deleted) == ([1], [1])
+    assert (await run.at_terminal("streams", "stop", "s", typed="n\n")).code == 1
+    assert engine.desired["streams"][0]["status"] == "ENABLED"
 
 
 async def test_administration(shell: Shell, double: tuple[EngineDouble, str], tmp_path: Path) -> None:

@@ -80,10 +80,17 @@ async def test_a_list_is_told_in_the_contract_s_shape_and_shown_by_branch(
     branches = {edge["target"]: edge for edge in topology["edges"] if edge["source"] == f"{stream['id']}:queue"}
     assert set(branches) == {f"{stream['id']}:warehouse:apply", f"{stream['id']}:reports20:apply"}
     assert len(topology["edges"]) == 2 + 2 * 2
+    (outage,) = (await operator.get(f"{path}/history")).json()["outages"]
+    assert (outage["of"], outage["id"], outage["name"], outage["state"], outage["until"]) == (
+        "destination", "reports20", "Reports 2.0", "RETRYING", None,
+    )  # fmt: skip
+    assert "connection refused" in outage["reason"]
     retry = (await operator.post(f"{path}/destinations/reports20:retry")).json()["operation_id"]
     done = await wait_for(operator, f"/api/v1/operations/{retry}", state="succeeded")
     assert done["target"]["destination_id"] == "reports20"
     assert engine.retried == [f"{stream['id']}/reports20"]
+    (over,) = (await operator.get(f"{path}/history")).json()["outages"]
+    assert over["since"] == outage["since"] < over["until"]
 
 
 async def test_a_cure_of_one_path_changes_that_destination_only(

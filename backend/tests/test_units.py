@@ -11,6 +11,7 @@ from tests.support.engine_double import example
 from thalweg.engine_client.documents import EngineStats, EngineStatus, StreamStatus
 from thalweg.features.streams.lifecycle import Action, DesiredStatus, next_status
 from thalweg.inspection.matching import matches, select_tables
+from thalweg.inspection.slots import SlotState
 from thalweg.kernel.clock import now
 from thalweg.kernel.pagination import decode_cursor, encode_cursor
 from thalweg.kernel.problems import Problem
@@ -149,6 +150,9 @@ def facts(**changes: Any) -> Facts:
 ERROR = {"title": "The connection broke", "message": "server closed it"}
 
 
+TAKEN = SlotState(
+    name="s", active=False, wal_status="lost", retained_bytes=0, safe_bytes=None, invalidation_reason="idle_timeout"
+)
 BEHIND = Backlog(bytes=3 << 20, seconds=None, age_seconds=300, seconds_to_full=7200)
 
 
@@ -174,7 +178,18 @@ def sample_with(**changes: Any) -> Sample:
         (
             {"desired_status": "DISABLED", "observed_status": "DISABLED", "backlog": BEHIND},
             "warning",
-            "Stopped. 3.0 MiB of WAL wait for it at the source, the oldest 5 min old. In 2 h max_slot_wal_keep_size",
+            "Stopped. 3.0 MiB of WAL wait for it at the source, of all its databases, the oldest 5 min old. In 2 h "
+            "max_slot_wal_keep_size",
+        ),
+        (
+            {"desired_status": "DISABLED", "observed_status": "DISABLED", "seconds_to_idle": 1800.0},
+            "warning",
+            "Stopped. In 30 min idle_replication_slot_timeout takes its slot.",
+        ),
+        (
+            {"desired_status": "DISABLED", "observed_status": "DISABLED", "slot": TAKEN},
+            "error",
+            "nobody read from it for longer than idle_replication_slot_timeout",
         ),
         ({"backlog": BEHIND}, "warning", "5 min behind its source: 3.0 MiB of WAL are not applied."),
         ({"backlog": BEHIND, "engine_state": "UNREACHABLE"}, "unknown", "3.0 MiB of WAL wait for it"),

@@ -284,6 +284,45 @@ def test_what_goes_up_and_down_does_not_grow() -> None:
     assert grown(*rising) == pytest.approx(1, rel=0.2)
 
 
+def test_checkpoints_of_uneven_length_are_no_growth() -> None:
+    """WAL that checkpoints recycle: a tooth that is higher than those before is still a tooth."""
+    teeth, second = [], 0
+    for length in (300, 270, 320, 290, 340, 300):
+        teeth += [(float(second + at), 100.0 + 16.0 * at) for at in range(0, length, 5)]
+        second += length
+    assert [grown(*teeth[:end]) for end in range(118, len(teeth), 5)] == [0] * len(range(118, len(teeth), 5))
+    stalled = [(float(second + at), 100.0 + 16.0 * at) for at in range(0, 900, 5)]
+    assert grown(*teeth, *stalled) == pytest.approx(16)
+
+
+def test_what_is_kept_between_two_moves_of_the_slot_is_no_growth() -> None:
+    clock = Clock()
+    for second in range(0, 120, 5):
+        slot = replace(kept(second, second * 10 * MIB, safe_bytes=18 * GIB, wal_status="reserved").slot, keeps_up=True)
+        clock.at(second, replace(SOUND, slot=slot))
+    assert clock.seen == []
+
+
+def test_a_slot_that_the_source_gives_up_as_idle_is_told_before_and_after() -> None:
+    clock = Clock()
+    stopped = replace(SOUND, desired_status="DISABLED", status="DISABLED")
+
+    def idle(left: float | None) -> StreamFacts:
+        return replace(stopped, slot=replace(SOUND.slot, active=False, seconds_to_idle=left))  # type: ignore[type-var]
+
+    clock.at(0, idle(7200))
+    assert clock.alerts == {}
+    for second in (5, 40):
+        changes = clock.at(second, idle(1800))
+    assert clock.firing() == {RuleId.SLOT_IDLE}
+    finding = next(change.finding for change in changes if change.finding is not None)
+    assert "idle_replication_slot_timeout takes it in 30 min" in finding.message
+    lost = Slot(START, missing=False, wal_status="lost", invalidation_reason="idle_timeout")
+    changes = clock.at(60, replace(stopped, slot=lost))
+    told = next(one.finding for one in changes if one.finding is not None and one.finding.rule is RuleId.SLOT_LOST)
+    assert "nobody read from it for longer than idle_replication_slot_timeout" in told.message
+
+
 def test_steady_retention_has_no_time_to_full() -> None:
     clock = Clock()
     for second in range(0, 120, 5):

@@ -230,6 +230,8 @@ def test_whose_a_slot_is_by_its_name() -> None:
     [
         ({"wal_status": "lost"}, 5.0, "lost"),
         ({"restart_lsn": None}, None, "keeps no WAL"),
+        ({"wal_status": "lost", "invalidation_reason": "idle_timeout"}, 5.0, "idle_replication_slot_timeout"),
+        ({"wal_status": "lost", "invalidation_reason": "wal_removed"}, 5.0, "max_slot_wal_keep_size"),
         ({}, None, "not observed long enough"),
         ({}, 0.0, "does not grow"),
         ({"safe_bytes": None}, 5.0, "sets no limit"),
@@ -247,3 +249,22 @@ def test_why_there_is_no_forecast(slot: dict[str, Any], growth: float | None, wh
     )  # fmt: skip
     said = why_no_forecast(reading, state)
     assert said is None if why is None else said is not None and why in said
+
+
+@pytest.mark.parametrize(
+    ("slot", "timeout", "left"),
+    [
+        ({"idle_seconds": 600.0}, 3600.0, 3000.0),
+        ({"idle_seconds": 4000.0}, 3600.0, 0.0),  # it is taken at the next checkpoint
+        ({"idle_seconds": 600.0}, None, None),
+        ({"idle_seconds": None}, 3600.0, None),
+        ({"idle_seconds": 600.0, "active": True}, 3600.0, None),
+        ({"idle_seconds": 600.0, "wal_status": "lost"}, 3600.0, None),
+    ],
+)
+def test_when_an_idle_slot_is_given_up(slot: dict[str, Any], timeout: float | None, left: float | None) -> None:
+    """As PostgreSQL 18 tells it."""
+    known = {"name": "s", "active": False, "wal_status": "reserved", "restart_lsn": 1, "retained_bytes": 1}
+    state = SlotState.model_validate({**known, "safe_bytes": 100, **slot})
+    server = SourceState(current_lsn=1, slots={"s": state}, idle_timeout_seconds=timeout)
+    assert SourceReading(read_at=now(), state=server).seconds_to_idle(state) == left

@@ -7,7 +7,7 @@ import httpx
 from tests.features.test_streams import STREAMS, created
 from tests.support.engine_double import EngineDouble
 from tests.support.serving import eventually
-from tests.test_collector import collector  # noqa: F401
+from tests.test_collector import collector, wait_for  # noqa: F401
 
 ORDERS = {"schema": "public", "table": "orders"}
 NAMED = {"include": [{"schema": "public", "table": "customers"}, ORDERS], "exclude": []}
@@ -51,8 +51,14 @@ async def test_a_stopped_table_is_never_healthy_until_it_is_copied(
 
     assert (await eventually(alerted)).endswith("It is replaced.")
     at = f"{path}/destinations/{stream['destinations'][0]['id']}"
-    assert (await operator.post(f"{at}/tables:copy", json=ORDERS)).status_code == 202
+    engine.copy_finished = False
+    asked = await operator.post(f"{at}/tables:copy", json=ORDERS)
+    assert asked.status_code == 202
     assert engine.resolved == [("copy", ORDERS)]
+    running = (await operator.get(asked.headers["location"])).json()
+    assert (running["kind"], running["state"], running["target"]["table"]) == ("table.copy", "running", "public.orders")
+    engine.copy_finished, engine.copied_at = True, "2026-11-21T00:00:09.000000Z"
+    await wait_for(operator, asked.headers["location"], state="succeeded")
     assert (await until(operator, path, None))["health"]["level"] == "ok"
 
 

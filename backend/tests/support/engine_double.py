@@ -53,6 +53,7 @@ class EngineDouble:
         self.status, self.phase = "ENABLED", "REPLICATING"
         self.error: dict[str, Any] | None = None
         self.copy_finished = True
+        self.copied_at = example("status")["streams"][0]["instantiation"]["started_at"]
         self.drop_hangs = False
         self.retried: list[str] = []
         self.executed: list[int] = []
@@ -175,7 +176,7 @@ class EngineDouble:
         shown["id"] = stream["id"]
         pattern = shown["tables"][0]
         shown["tables"] = [{**pattern, **table, **self.troubles.get(table["table"], {})} for table in stream["tables"]]
-        shown["instantiation"]["finished_at"] = shown["instantiation"]["started_at"] if self.copy_finished else None
+        shown["instantiation"]["finished_at"] = self.copied_at if self.copy_finished else None
         shown["positions"] |= self.positions
         if "send_to" in stream:
             shown |= {"mode": "CAPTURE AND PROPAGATION", "instantiation": None, "tables": []}

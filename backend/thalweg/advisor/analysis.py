@@ -1,6 +1,6 @@
 """The analysis of performance: from samples to the six tables. Pure: the same for live samples, Redis and history."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 
@@ -60,6 +60,21 @@ def analyse(
                 stages = stages_of(path)
                 views.append(PathView(path, stages, bottleneck_of(path, stages, thresholds)))
     return _tables(views, thresholds, at), views
+
+
+def with_locks(views: list[PathView], locked: dict[str, float], thresholds: Thresholds, at: datetime) -> Analysis:
+    """The tables once it is known where appliers wait for locks of others: `locked` has the percent of their
+    statements' time, by path."""
+    return _tables(
+        [_with_lock(view, locked[view.path.path.path_id], thresholds) if view.path.path.path_id in locked else view
+         for view in views],
+        thresholds, at,
+    )  # fmt: skip
+
+
+def _with_lock(view: PathView, share: float, thresholds: Thresholds) -> PathView:
+    stages = [stage.with_lock(share) if stage.sub_component == "APPLY SERVER" else stage for stage in view.stages]
+    return replace(view, stages=stages, bottleneck=bottleneck_of(view.path, stages, thresholds))
 
 
 def _passes(path: Path, component_id: str) -> bool:

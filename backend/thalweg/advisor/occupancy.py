@@ -75,6 +75,16 @@ def sender_occupancy(sender: Load, own: Occupancy, receiver: Load | None) -> Occ
     return Occupancy(idle, held, events)
 
 
+def with_lock(occupancy: Occupancy, share: float) -> Occupancy:
+    """`share`: percent of its statements' time in which they wait for a lock that somebody else holds. The engine
+    cannot tell: to it a statement that waits is one that runs."""
+    moved = occupancy.events.get("EXECUTE", 0.0) * share / 100
+    events = {**occupancy.events}
+    events["EXECUTE"] = events.get("EXECUTE", 0.0) - moved
+    events["LOCK"] = events.get("LOCK", 0.0) + moved
+    return Occupancy(occupancy.idle, occupancy.flow_control, events)
+
+
 def mean_occupancy(occupancies: list[Occupancy]) -> Occupancy | None:
     """Normalised per thread."""
     if not occupancies:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from thalweg.advisor.load import Load
-from thalweg.advisor.occupancy import Occupancy, is_behind, mean_occupancy, occupancy_of, sender_occupancy
+from thalweg.advisor.occupancy import Occupancy, is_behind, mean_occupancy, occupancy_of, sender_occupancy, with_lock
 from thalweg.advisor.schemas import AdvisorComponent
 from thalweg.advisor.shape import Path
 from thalweg.live.schemas import ComponentType
@@ -32,6 +32,12 @@ class Stage:
     @property
     def title(self) -> str:
         return self.sub_component or self.component.component_type.value
+
+    def with_lock(self, share: float) -> "Stage":
+        """As it is when so many percent of its statements' time are waits for somebody else's lock."""
+        threads = [Thread(one.load, with_lock(one.occupancy, share)) for one in self.threads]
+        mean = mean_occupancy([one.occupancy for one in threads])
+        return Stage(self.component, self.sub_component, self.loads, threads, mean)
 
 
 def stages_of(path: Path) -> list[Stage]:

@@ -11,6 +11,7 @@ class RuleId(StrEnum):
     SPILL_LIMIT = "spill_limit"
     WAL_RETENTION = "wal_retention"
     SLOT_INACTIVE = "slot_inactive"
+    SLOT_IDLE = "slot_idle"
     SLOT_LOST = "slot_lost"
     COMPONENT_ABORTED = "component_aborted"
     TABLE_TROUBLE = "table_trouble"
@@ -133,11 +134,21 @@ RULES: dict[RuleId, Rule] = {
             SubjectType.STREAM, AlertSeverity.WARNING, 60, 10,
         ),
         Rule(
+            RuleId.SLOT_IDLE, "The slot will be given up as idle",
+            "Nobody reads from the stream's replication slot, and the source gives up slots that nobody has read from "
+            "for idle_replication_slot_timeout: then the stream needs a new copy.",
+            "Start the stream, or mend what keeps it from reading; or set idle_replication_slot_timeout at the source "
+            "to 0 and reload it. Delete the stream if it is not needed any more.",
+            SubjectType.STREAM, AlertSeverity.CRITICAL, 30, 10,
+            (Threshold("seconds_left", "Time left, below", "seconds", 3600, 0, 30 * 86400),),
+        ),
+        Rule(
             RuleId.SLOT_LOST, "The slot is lost",
-            "The stream's replication slot is gone, or the source has removed WAL that it still needed. The changes "
-            "since cannot be captured any more.",
-            "Delete the stream and create it again: it needs a new initial copy. Raise max_slot_wal_keep_size at the "
-            "source if that dropped it.",
+            "The stream's replication slot is gone, or the source has given it up: it removed WAL that the slot still "
+            "needed, or nobody read from it for idle_replication_slot_timeout. The changes since cannot be captured "
+            "any more.",
+            "Delete the stream and create it again: it needs a new initial copy. Before that, do at the source what "
+            "the alert's message says, so that it does not come again.",
             SubjectType.STREAM, AlertSeverity.CRITICAL, 0, 5,
         ),
         Rule(

@@ -8,6 +8,7 @@ from thalweg.alerting.catalogue import RuleId, SubjectType
 from thalweg.alerting.facts import EngineFacts, Facts, StreamFacts
 from thalweg.alerting.policy import Policy, RuleSettings
 from thalweg.alerting.trend import Memory, seconds_to
+from thalweg.inspection.slots import why_lost
 from thalweg.kernel.words import days, duration, go_on_in_words, parked_in_words, size
 
 # A firing alert is over only when its value is this far on the good side of the threshold: no flapping at the edge.
@@ -190,6 +191,7 @@ def wal_retention(view: View) -> Iterator[Finding]:
         if slot.missing or slot.wal_status == "lost":
             continue
         growth = view.memory.growth((rule, stream.id), slot.read_at, slot.retained_bytes)
+        growth = 0.0 if slot.keeps_up and growth is not None else growth
         left = seconds_to(slot.safe_bytes, growth) if slot.safe_bytes is not None else None
         threshold = settings.thresholds["retained_bytes"]
         breached = view.above(rule, subject, slot.retained_bytes, threshold) or view.below(
@@ -227,6 +229,27 @@ def slot_inactive(view: View) -> Iterator[Finding]:
             )  # fmt: skip
 
 
+def slot_idle(view: View) -> Iterator[Finding]:
+    """Of stopped streams, too: theirs are the slots that nobody reads."""
+    rule = RuleId.SLOT_IDLE
+    for stream, settings, subject in view.streams(rule):
+        slot = stream.slot
+        if slot is None:
+            yield Finding(rule, subject, None)
+            continue
+        left, threshold = slot.seconds_to_idle, settings.thresholds["seconds_left"]
+        told = (
+            "Somebody reads from it."
+            if left is None
+            else f"idle_replication_slot_timeout takes it in {duration(left)}."
+        )
+        yield Finding(
+            rule, subject, view.below(rule, subject, left, threshold),
+            f"Nobody reads from the slot of {stream.name}: {told}", left, threshold, "seconds",
+            {"seconds_left": left, "retained_bytes": slot.retained_bytes},
+        )  # fmt: skip
+
+
 def slot_lost(view: View) -> Iterator[Finding]:
     rule = RuleId.SLOT_LOST
     for stream, _, subject in view.streams(rule):
@@ -236,10 +259,13 @@ def slot_lost(view: View) -> Iterator[Finding]:
             continue
         told = f"The slot of {stream.name} is gone."
         if slot.wal_status == "lost":
-            told = f"The source has removed WAL that the slot of {stream.name} still needed."
+            told = f"The slot of {stream.name} is lost. {' '.join(why_lost(slot.invalidation_reason))}"
         yield Finding(
             rule, subject, slot.missing or slot.wal_status == "lost", told,
-            evidence={"missing": slot.missing, "wal_status": slot.wal_status},
+            evidence={
+                "missing": slot.missing, "wal_status": slot.wal_status,
+                "invalidation_reason": slot.invalidation_reason,
+            },
         )  # fmt: skip
 
 
@@ -357,6 +383,7 @@ CONDITIONS: dict[RuleId, Callable[[View], Iterator[Finding]]] = {
     RuleId.SPILL_LIMIT: spill_limit,
     RuleId.WAL_RETENTION: wal_retention,
     RuleId.SLOT_INACTIVE: slot_inactive,
+    RuleId.SLOT_IDLE: slot_idle,
     RuleId.SLOT_LOST: slot_lost,
     RuleId.COMPONENT_ABORTED: component_aborted,
     RuleId.TABLE_TROUBLE: table_trouble,

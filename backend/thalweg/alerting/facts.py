@@ -19,6 +19,11 @@ class Slot:
     """WAL from the slot's restart position to the source's end."""
     safe_bytes: int | None = None
     """WAL that may still be written before the slot is in danger; None: max_slot_wal_keep_size sets no limit."""
+    keeps_up: bool = False
+    """Its reader does: what is kept grows from one move of the restart position to the next, and that is no growth."""
+    seconds_to_idle: float | None = None
+    """Until idle_replication_slot_timeout takes it, unless somebody reads; None: nothing of that kind threatens it."""
+    invalidation_reason: str | None = None
 
 
 @dataclass(frozen=True)

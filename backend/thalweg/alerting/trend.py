@@ -4,11 +4,14 @@ from collections import deque
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from itertools import pairwise
 
-WINDOW = timedelta(minutes=10)
+Point = tuple[datetime, float]
+WINDOW = timedelta(minutes=30)
+"""At a checkpoint_timeout of five minutes it holds several of the falls that checkpoints make."""
 SPAN_MIN = timedelta(seconds=10)
-POINTS_MAX = 240
+POINTS_MAX = 720
+STALL = 2.0
+"""A rise that is so many times as high as the usual one is another rise."""
 
 
 @dataclass
@@ -26,33 +29,43 @@ class Trend:
 
     def per_second(self) -> float | None:
         """The slope of the least squares' line since the rise began, so that neither the quiet before it nor a rise
-        that is over counts. 0: it does not rise, or no further than it usually does before it falls. None: not seen
-        for SPAN_MIN."""
+        that is over counts. Of what rises and falls again and again, as WAL that checkpoints recycle, the slope of its
+        low points, until it rises far above what is usual. 0: it does not rise. None: not seen for SPAN_MIN."""
         if not self.points or self.points[-1][0] - self.points[0][0] < SPAN_MIN:
             return None
-        begin = min(range(len(self.points)), key=lambda place: (self.points[place][1], -place))
-        rise = list(self.points)[begin:]
-        lasted, risen = rise[-1][0] - rise[0][0], rise[-1][1] - rise[0][1]
-        if lasted < SPAN_MIN or risen <= _usual_fall([value for _, value in self.points]):
-            return 0.0
-        start = rise[0][0]
-        xs = [(at - start).total_seconds() for at, _ in rise]
-        ys = [value for _, value in rise]
-        mean_x, mean_y = sum(xs) / len(xs), sum(ys) / len(ys)
-        spread = sum((x - mean_x) ** 2 for x in xs)
-        return sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True)) / spread
+        points = list(self.points)
+        lows = _low_points(points)
+        begin = min(range(len(points)), key=lambda place: (points[place][1], -place))
+        if len(lows) > 1:
+            usual = sorted(fall for _, fall in lows)[-2]  # one alone is the end of an earlier trouble
+            teeth = [place for place, fall in lows if fall >= usual / 2]
+            if points[-1][1] - points[teeth[-1]][1] <= STALL * usual:
+                return max(0.0, _slope([points[place] for place in teeth])) if len(teeth) > 2 else 0.0
+            begin = teeth[-1]
+        return max(0.0, _slope(points[begin:]))
 
 
-def _usual_fall(values: list[float]) -> float:
-    """How far it falls again and again: the second largest fall. One alone is the end of an earlier trouble."""
-    falls, top = [0.0, 0.0], values[0]
-    for before, value in pairwise(values):
-        if value > before:
-            falls.append(0.0)
+def _low_points(points: list[Point]) -> list[tuple[int, float]]:
+    """Where it has fallen to before it rose again, and how far."""
+    lows: list[tuple[int, float]] = []
+    top = points[0][1]
+    for place, ((_, before), (_, value), (_, after)) in enumerate(zip(points, points[1:], points[2:], strict=False), 1):
+        top = max(top, before)
+        if value <= before and value < after and value < top:
+            lows.append((place, top - value))
             top = value
-        else:
-            falls[-1] = top - value
-    return sorted(falls)[-2]
+    return lows
+
+
+def _slope(points: list[Point]) -> float:
+    """Of the least squares' line, per second; 0 of less than SPAN_MIN."""
+    if points[-1][0] - points[0][0] < SPAN_MIN:
+        return 0.0
+    xs = [(at - points[0][0]).total_seconds() for at, _ in points]
+    ys = [value for _, value in points]
+    mean_x, mean_y = sum(xs) / len(xs), sum(ys) / len(ys)
+    spread = sum((x - mean_x) ** 2 for x in xs)
+    return sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True)) / spread
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import sys
 import unicodedata
 from dataclasses import dataclass
 from datetime import datetime
@@ -72,6 +73,12 @@ def done(told: str, document: Any) -> None:
         print_json(document)
     else:
         out.print(told)
+
+
+def confirm(question: str, yes: bool) -> None:
+    """Asks on a terminal, and ends the command where the answer is no. A script has meant what it says."""
+    if not yes and sys.stdin.isatty():
+        typer.confirm(question, abort=True)
 
 
 def print_json(document: Any) -> None:

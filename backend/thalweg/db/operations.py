@@ -23,6 +23,7 @@ class OperationKind(StrEnum):
     DESTINATION_STOP = "destination.stop"
     DESTINATION_RETRY = "destination.retry"
     DESTINATION_DROP = "destination.drop"
+    TABLE_COPY = "table.copy"
     INDEX_CREATE = "index.create"
     INDEX_DROP = "index.drop"
 
@@ -53,13 +54,14 @@ class OperationAccepted(Resource):
 def start_operation(
     session: AsyncSession, kind: OperationKind, stream_id: str, stream_name: str, revision: int, requested_by: str,
     unit: ProgressUnit = ProgressUnit.STEPS, total: int | None = 1, destination_id: str | None = None,
+    table: dict[str, Any] | None = None,
 ) -> OperationRow:  # fmt: skip
     """A pending operation; the collector starts it when it tells the capture engine, and moves it on once that has
     acknowledged `revision`."""
     row = OperationRow(
         kind=kind, target_type="stream", target_id=stream_id, target_name=stream_name,
-        destination_id=destination_id, state=OperationState.PENDING, done=0, total=total, unit=unit, revision=revision,
-        requested_by=requested_by, created_at=now(),
+        destination_id=destination_id, table=table, state=OperationState.PENDING, done=0, total=total, unit=unit,
+        revision=revision, requested_by=requested_by, created_at=now(),
     )  # fmt: skip
     session.add(row)
     return row

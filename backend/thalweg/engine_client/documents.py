@@ -142,6 +142,8 @@ class DestinationStatus(Document):
     positions: DestinationPositions | None
     backlog: DestinationBacklog | None
     instantiation: EngineInstantiation | None
+    counted_since: datetime | None = None
+    """When its tables' counts began at 0; None while nothing is applied, and of older engines."""
     tables: list[StatusTable]
 
 
@@ -154,6 +156,7 @@ class StreamStatus(Document):
     retry_at: datetime | None
     positions: EnginePositions | None
     instantiation: EngineInstantiation | None
+    counted_since: datetime | None = None
     tables: list[StatusTable]
     destinations: list[DestinationStatus] = []
 

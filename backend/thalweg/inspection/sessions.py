@@ -68,6 +68,14 @@ class Waits:
         return 100 * found / self.sessions
 
     @property
+    def locked_by_others(self) -> float:
+        """Percent of the looks at working sessions that found one waiting for a lock of another application."""
+        if not self.blockers:
+            return 0.0
+        found = sum(count for event, count in self.events.items() if event.startswith("Lock:"))
+        return 100 * max(0, found - self.own_blockers) / self.sessions
+
+    @property
     def top(self) -> tuple[str, float] | None:
         if not self.events:
             return None

@@ -17,16 +17,48 @@ SELECT ((CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_cur
        AS lsn, current_setting('server_version_num')::int AS version,
        (SELECT nullif(setting::int8, -1) * 1024 * 1024 FROM pg_settings WHERE name = 'max_slot_wal_keep_size')
        AS keep_bytes,
+       (SELECT nullif(setting::float8 * CASE unit WHEN 'min' THEN 60 WHEN 'ms' THEN 0.001 ELSE 1 END, 0)
+          FROM pg_settings WHERE name = 'idle_replication_slot_timeout') AS idle_timeout_seconds,
        current_setting('max_replication_slots')::int AS slots_max
 """
 SLOTS = """
 SELECT slot_name, plugin, slot_type, database, temporary, active, active_pid, wal_status, safe_wal_size,
        (restart_lsn - '0/0')::int8 AS restart_lsn, (confirmed_flush_lsn - '0/0')::int8 AS confirmed_lsn,
        age(xmin) AS xmin_age, age(catalog_xmin) AS catalog_xmin_age,
-       to_jsonb(s) ->> 'invalidation_reason' AS invalidation_reason
+       to_jsonb(s) ->> 'invalidation_reason' AS invalidation_reason,
+       extract(epoch FROM now() - (to_jsonb(s) ->> 'inactive_since')::timestamptz)::float8 AS idle_seconds
   FROM pg_replication_slots s ORDER BY slot_name
 """
 DROP = "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %(name)s"
+
+
+LOST = {
+    "idle_timeout": (
+        "The source has given up the slot: nobody read from it for longer than idle_replication_slot_timeout.",
+        "Set idle_replication_slot_timeout at the source to 0, or above the longest time that a stream may stand "
+        "still.",
+    ),
+    "wal_removed": (
+        "The source has removed WAL that the slot needs: it kept max_slot_wal_keep_size, and no more.",
+        "Raise max_slot_wal_keep_size at the source.",
+    ),
+    "wal_level_insufficient": (
+        "The source has given up the slot: its wal_level was below logical for a while.",
+        "Set wal_level = logical at the source, and restart it.",
+    ),
+    "rows_removed": (
+        "The source has removed rows of its catalogues that the slot needs.",
+        "Switch hot_standby_feedback on at the standby.",
+    ),
+}  # fmt: skip
+"""By pg_replication_slots.invalidation_reason, from PostgreSQL 17 on: what happened, and what keeps it from coming
+again."""
+
+
+def why_lost(reason: str | None) -> tuple[str, str]:
+    """What happened to a slot whose wal_status is lost, and what keeps it from coming again."""
+    unknown = "The source has removed WAL that the slot needs.", "Raise max_slot_wal_keep_size at the source."
+    return LOST.get(reason or "", unknown)
 
 
 class SlotState(BaseModel):
@@ -47,6 +79,8 @@ class SlotState(BaseModel):
     xmin_age: int | None = None
     catalog_xmin_age: int | None = None
     invalidation_reason: str | None = None
+    idle_seconds: float | None = None
+    """How long nobody has read from it, by the server's clock; before PostgreSQL 17 it is not told."""
 
 
 class SourceState(BaseModel):
@@ -57,6 +91,8 @@ class SourceState(BaseModel):
     current_lsn: int
     keep_bytes: int | None = None
     """max_slot_wal_keep_size; None: no limit."""
+    idle_timeout_seconds: float | None = None
+    """idle_replication_slot_timeout, from PostgreSQL 18 on; None: a slot may be idle for ever."""
     slots_max: int | None = None
     slots: dict[str, SlotState]
     """By name; one that is not there does not exist."""
@@ -74,7 +110,7 @@ async def _read(connection: Connection) -> SourceState:
     end = await read_one(connection, END)
     return SourceState(
         system_identifier=await read_system_identifier(connection), version=end["version"], current_lsn=end["lsn"],
-        keep_bytes=end["keep_bytes"], slots_max=end["slots_max"],
+        keep_bytes=end["keep_bytes"], idle_timeout_seconds=end["idle_timeout_seconds"], slots_max=end["slots_max"],
         slots={str(row["slot_name"]): _slot(row, int(end["lsn"])) for row in rows},
     )  # fmt: skip
 
@@ -87,7 +123,7 @@ def _slot(row: dict[str, Any], end: int) -> SlotState:
         restart_lsn=restart, confirmed_lsn=row["confirmed_lsn"],
         retained_bytes=max(0, end - restart) if restart is not None else 0, safe_bytes=row["safe_wal_size"],
         xmin_age=row["xmin_age"], catalog_xmin_age=row["catalog_xmin_age"],
-        invalidation_reason=row["invalidation_reason"],
+        invalidation_reason=row["invalidation_reason"], idle_seconds=row["idle_seconds"],
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ STEPS = (("days", 86400.0), ("h", 3600.0), ("min", 60.0))
 
 
 def size(value: float) -> str:
+    """From 1 KiB on with a digit after the point, which is never 0.0."""
     amount = float(value)
     for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
         if amount < 1024 or unit == "TiB":
@@ -17,6 +18,14 @@ def duration(seconds: float) -> str:
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}"
     return f"{seconds:.0f} s" if seconds >= 10 or seconds == int(seconds) else f"{seconds:.3g} s"
+
+
+def share_in_words(share: float) -> str:
+    """Of work that goes on: never all of it, however low its estimate was. Rounded as the console rounds."""
+    percent = 100 * min(0.99, share)
+    if 0 < percent < 0.1:
+        return "< 0.1 %"
+    return f"{percent:.1f} %" if 0 < percent < 9.95 else f"{percent:.0f} %"
 
 
 def days(count: float) -> str:

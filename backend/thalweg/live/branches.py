@@ -23,7 +23,8 @@ def only_destination(whole: StreamStatus, destination_id: str) -> DestinationSta
     positions = whole.positions
     return DestinationStatus(
         id=destination_id, status=whole.status, phase=whole.phase, mode=whole.mode, error=whole.error,
-        retry_at=whole.retry_at, backlog=None, instantiation=whole.instantiation, tables=whole.tables,
+        retry_at=whole.retry_at, backlog=None, instantiation=whole.instantiation, counted_since=whole.counted_since,
+        tables=whole.tables,
         positions=DestinationPositions(applied=positions.applied, confirmed=positions.confirmed) if positions else None,
     )  # fmt: skip
 
@@ -47,7 +48,10 @@ def joined_branch(
     positions = branch.positions
     if positions is not None and receiving.positions is not None:
         positions = positions.model_copy(update={"applied": receiving.positions.applied})
-    more = {"positions": positions, "instantiation": receiving.instantiation, "tables": receiving.tables}
+    more = {
+        "positions": positions, "instantiation": receiving.instantiation, "tables": receiving.tables,
+        "counted_since": receiving.counted_since,
+    }  # fmt: skip
     return branch.model_copy(update={**update, **more})
 
 

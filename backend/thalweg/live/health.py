@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from thalweg.db.models import EngineRow, StreamRow
-from thalweg.inspection.slots import SlotState
-from thalweg.kernel.words import duration, go_on_in_words, listed, parked_in_words, size
+from thalweg.inspection.slots import SlotState, why_lost
+from thalweg.kernel.words import duration, go_on_in_words, listed, parked_in_words, share_in_words, size
 from thalweg.live.backlog import UNKNOWN_BACKLOG
 from thalweg.live.schemas import Backlog, DestinationSample, Health, HealthLevel, Sample
 
@@ -37,6 +37,8 @@ class Facts:
     """By id; several only when the stream fans out."""
     backlog: Backlog = field(default_factory=lambda: UNKNOWN_BACKLOG)
     slot: SlotState | None = None
+    seconds_to_idle: float | None = None
+    """Until idle_replication_slot_timeout takes the slot that nobody reads."""
 
 
 def engine_of_concern(row: StreamRow, engines: dict[str, EngineRow]) -> EngineRow:
@@ -204,7 +206,7 @@ def _stopped(facts: Facts) -> Health:
     level = HealthLevel.STOPPED
     if facts.slot is not None and facts.slot.wal_status == "lost":
         level = HealthLevel.ERROR
-    elif facts.backlog.seconds_to_full is not None:
+    elif facts.backlog.seconds_to_full is not None or facts.seconds_to_idle is not None:
         level = HealthLevel.WARNING
     return _health(level, f"Stopped.{_held(facts) or ' The source keeps its WAL until it starts again.'}")
 
@@ -213,14 +215,17 @@ def _held(facts: Facts) -> str:
     """What the source keeps for a stream that does not move, as a further sentence."""
     backlog, slot = facts.backlog, facts.slot
     if slot is not None and slot.wal_status == "lost":
-        return " The source has removed WAL that it needs: delete it and create it anew."
+        return f" {' '.join(why_lost(slot.invalidation_reason))} Then delete the stream and create it anew."
+    idle = ""
+    if facts.seconds_to_idle is not None:
+        idle = f" In {duration(facts.seconds_to_idle)} idle_replication_slot_timeout takes its slot."
     if not backlog.bytes:
-        return ""
+        return idle
     since = f", the oldest {duration(backlog.age_seconds)} old" if backlog.age_seconds is not None else ""
-    told = f" {size(backlog.bytes)} of WAL wait for it at the source{since}."
+    told = f" {size(backlog.bytes)} of WAL wait for it at the source, of all its databases{since}."
     if backlog.seconds_to_full is not None:
         told += f" In {duration(backlog.seconds_to_full)} max_slot_wal_keep_size takes its slot."
-    return told
+    return told + idle
 
 
 def _running(facts: Facts) -> Health:
@@ -251,4 +256,4 @@ def _copied(observed: dict[str, Any]) -> str:
     tables = (observed.get("instantiation") or {}).get("tables", [])
     total = sum(max(0, table["rows_estimated"]) for table in tables)
     done = sum(table["rows_copied"] for table in tables)
-    return f": {min(100, round(100 * done / total))} % of the rows" if total else ""
+    return f": {share_in_words(done / total)} of the rows" if total else ""

@@ -35,6 +35,15 @@ class Slot(Resource):
     seconds_to_full: float | None = Field(
         description="Until the slot is lost, at the present growth. Null: no limit, or no growth."
     )
+    idle_seconds: float | None = Field(
+        default=None,
+        description="How long nobody has read from it. Null: somebody does, or the server is older than 17.",
+    )
+    seconds_to_idle_timeout: float | None = Field(
+        default=None,
+        description="Until idle_replication_slot_timeout takes it, unless somebody reads from it. Null: nothing of "
+        "that kind threatens it.",
+    )
     restart_lsn: str | None
     confirmed_lsn: str | None
     xmin_age: int | None = Field(description="Transactions since the oldest whose rows it keeps vacuum from removing.")
@@ -44,11 +53,13 @@ class Slot(Resource):
 
 def slot_of(reading: SourceReading, state: SlotState, at: datetime) -> Slot:
     return Slot(
-        **state.model_dump(exclude={"restart_lsn", "confirmed_lsn"}), read_at=reading.read_at,
+        **state.model_dump(exclude={"restart_lsn", "confirmed_lsn", "idle_seconds"}), read_at=reading.read_at,
         retained_age_seconds=(
             reading.marks.age_of(state.restart_lsn, at) if state.restart_lsn is not None else None
         ),
         growth_bytes_per_second=reading.growth.get(state.name), seconds_to_full=reading.seconds_to_full(state),
+        idle_seconds=None if state.active else state.idle_seconds,
+        seconds_to_idle_timeout=reading.seconds_to_idle(state),
         restart_lsn=_text(state.restart_lsn), confirmed_lsn=_text(state.confirmed_lsn),
     )  # fmt: skip
 

@@ -46,6 +46,13 @@ class SourceReading(BaseModel):
         stands = age is not None and age >= LEAP_SECONDS_MAX
         return lag <= max(KEEPS_UP_BYTES, slot.retained_bytes // 2) and not stands
 
+    def seconds_to_idle(self, slot: SlotState) -> float | None:
+        """Until idle_replication_slot_timeout takes it, when nobody reads from it before."""
+        timeout, idle = self.state.idle_timeout_seconds, slot.idle_seconds
+        if slot.active or slot.wal_status in (None, "lost") or timeout is None or idle is None:
+            return None
+        return max(0.0, timeout - idle)
+
     def seconds_to_full(self, slot: SlotState) -> float | None:
         growth = self.growth.get(slot.name)
         if self.keeps_up(slot):

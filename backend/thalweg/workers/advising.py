@@ -15,7 +15,7 @@ from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
 from thalweg.kernel.tasks import stop_task
 from thalweg.workers.curing import CureWorker
-from thalweg.workers.outages import OUTAGES
+from thalweg.workers.survival import OUTAGES
 
 log = structlog.get_logger(__name__)
 RETENTION_EVERY = timedelta(minutes=10)

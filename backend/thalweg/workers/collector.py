@@ -21,6 +21,7 @@ from thalweg.engine_client.access import client_of
 from thalweg.engine_client.client import EngineClient, EngineFailure
 from thalweg.engine_client.desired import desired_document
 from thalweg.engine_client.identity import give_identity, needs_identity, open_authority
+from thalweg.history.tiers import HOURS, kept
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
 from thalweg.kernel.logging import configure_logging
@@ -36,13 +37,13 @@ from thalweg.workers.backfill import backfill
 from thalweg.workers.backlogs import Backlogs
 from thalweg.workers.history import HistoryWriter
 from thalweg.workers.lab import LabWatch
-from thalweg.workers.outages import OUTAGES
 from thalweg.workers.overdue import end_overdue
 from thalweg.workers.pairing import HalfSamples
 from thalweg.workers.polling import EngineMemory, Poll, poll
 from thalweg.workers.progress import operation_event
 from thalweg.workers.recording import Memories, record_poll
 from thalweg.workers.sources import Seen
+from thalweg.workers.survival import OUTAGES
 
 log = structlog.get_logger(__name__)
 GAP_INTERVALS = 2.5
@@ -68,7 +69,7 @@ class Collector:
         self._advisor = AdvisorWatch(resources)
         self._lab = LabWatch(resources)
         self._seen = Seen()
-        self._remembered = Memories(Backlogs(self._seen))
+        self._remembered = Memories(Backlogs(self._seen), kept(HOURS, self._settings))
         self._alerts = AlertWatch(resources, self._seen, lambda events: self._publish([], events, []))
 
     async def run(self) -> None:

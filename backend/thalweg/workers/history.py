@@ -17,7 +17,7 @@ from thalweg.history.tiers import HOURS, MINUTES, SECONDS, TIERS, Tier, floor, k
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
 from thalweg.live.schemas import Sample
-from thalweg.workers.outages import OUTAGES
+from thalweg.workers.survival import OUTAGES
 
 log = structlog.get_logger(__name__)
 BATCH = 20_000

@@ -27,7 +27,7 @@ from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
 from thalweg.kernel.principal import Principal, Role
 from thalweg.kernel.tasks import stop_task
-from thalweg.workers.outages import OUTAGES
+from thalweg.workers.survival import OUTAGES
 
 log = structlog.get_logger(__name__)
 TIME = Principal("", "time", Role.ADMIN, "system", "")

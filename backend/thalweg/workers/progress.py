@@ -1,16 +1,17 @@
 """Moves operations on by what was observed. An operation waits until the capture engine has its revision."""
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from thalweg.db.models import EngineRow, OperationRow, StreamRow
 from thalweg.db.operations import OperationKind, OperationState, ProgressUnit, finish
-from thalweg.engine_client.documents import DestinationStatus, EngineError, StreamStatus
+from thalweg.engine_client.documents import CopiedTable, DestinationStatus, EngineError, StreamStatus
 from thalweg.kernel.clock import now
 from thalweg.live.schemas import OperationEvent
 
 REPLICATES = ("CATCHING UP", "REPLICATING")
+RESTARTS_WITHIN = timedelta(seconds=10)
 Verdict = OperationState | None
 Destinations = list[DestinationStatus]
 """Those that an operation is about."""
@@ -27,7 +28,10 @@ def advance(
         operation.state, operation.started_at = OperationState.RUNNING, now()
     concerned = [one for one in status.destinations if operation.destination_id in (None, one.id)]
     _count_rows(operation, concerned)
-    verdict = VERDICTS[OperationKind(operation.kind)](row, status, concerned)
+    if operation.kind == OperationKind.TABLE_COPY:
+        verdict = _table_copied(operation, concerned, asked_at)
+    else:
+        verdict = VERDICTS[OperationKind(operation.kind)](row, status, concerned)
     error = _told(_error_of(status, concerned, whole=operation.destination_id is None))
     if verdict is not None:
         finish(operation, verdict, error)
@@ -44,9 +48,35 @@ def _error_of(status: StreamStatus, concerned: Destinations, *, whole: bool) -> 
 def _count_rows(operation: OperationRow, concerned: Destinations) -> None:
     if operation.unit == ProgressUnit.ROWS:
         tables = [table for one in concerned if one.instantiation is not None for table in one.instantiation.tables]
+        if operation.table is not None:
+            begun = any(_copies_anew(operation, one) for one in concerned)
+            tables = [table for table in tables if begun and _is_about(operation, table)]
         operation.done = sum(table.rows_copied for table in tables)
         # Estimates may be too low: there is never more done than in all.
         operation.total = max(operation.done, sum(max(0, table.rows_estimated) for table in tables)) if tables else None
+
+
+def _is_about(operation: OperationRow, table: CopiedTable) -> bool:
+    about = operation.table or {}
+    return (table.schema_name, table.table) == (about.get("schema"), about.get("table"))
+
+
+def _copies_anew(operation: OperationRow, one: DestinationStatus) -> bool:
+    """The copy that is told of is another one than before the request: until the engine has begun, it tells of that."""
+    if one.instantiation is None:
+        return False
+    finished, before = one.instantiation.finished_at, (operation.table or {}).get("copied_at")
+    return finished is None or before is None or finished != datetime.fromisoformat(before)
+
+
+def _table_copied(operation: OperationRow, concerned: Destinations, asked_at: datetime) -> Verdict:
+    """A stream that had stopped for the table's sake may be seen so for a moment after the request."""
+    if not concerned:
+        return None
+    if concerned[0].status == "ABORTED" and asked_at - operation.created_at > RESTARTS_WITHIN:
+        return OperationState.FAILED
+    done = _copies_anew(operation, concerned[0]) and _copied(concerned[0]) and concerned[0].phase in REPLICATES
+    return OperationState.SUCCEEDED if done else None
 
 
 def _told(error: EngineError | None) -> dict[str, Any] | None:

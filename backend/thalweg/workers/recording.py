@@ -1,7 +1,7 @@
 """Writes what was observed to the store and tells what has changed as events."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from pydantic import BaseModel
@@ -21,6 +21,7 @@ from thalweg.workers import repository
 from thalweg.workers.abandoning import lay_to_rest
 from thalweg.workers.backlogs import Backlogs
 from thalweg.workers.last_latency import LastLatencies
+from thalweg.workers.outages import engine_trouble, note_engine, note_stream
 from thalweg.workers.pairing import (
     REWRITE_AFTER,
     HalfSamples,
@@ -43,6 +44,8 @@ class Memories:
     """What the collector remembers from poll to poll, of all engines."""
 
     backlogs: Backlogs
+    outages_kept: timedelta
+    """How long a past outage is remembered."""
     table_rates: TableRates = field(default_factory=TableRates)
     latencies: LastLatencies = field(default_factory=LastLatencies)
     parking: Parking = field(default_factory=Parking)
@@ -82,7 +85,7 @@ async def record_poll(
     if engine is None:
         return None
     outcome = Outcome()
-    before = engine.state
+    before, trouble = engine.state, engine_trouble(engine)
     if poll.status is None or poll.stats is None:
         _record_failure(engine, poll, memory)
     else:
@@ -91,6 +94,7 @@ async def record_poll(
         dropped = {stream.id for stream in poll.status.streams if stream.status == "DROPPED"}
         await lay_to_rest(session, engine, dropped, poll.asked_at)
     if engine.state != before:
+        await note_engine(session, engine, trouble, at, memories.outages_kept)
         outcome.events.append(("engine", EngineEvent(engine_id=engine.id, state=engine.state, at=at)))
     outcome.desired_revision = engine.desired_revision
     return outcome
@@ -154,8 +158,11 @@ async def _record_streams(
         if sample is not None:
             told = memories.latencies.told(memories.backlogs.measured(sample, row, at))
             sample = samples[row.id] = memories.parking.told(told)
+        before = row.observed or {}
         changed = _observe(row, seen.status, memories.table_rates, seen.asked_at if row.receivers else at)
         gone = deletes and seen.status.status == "DROPPED"
+        if changed and not gone:
+            await note_stream(session, row, before, row.observed or {}, at, memories.outages_kept)
         if changed and not gone:
             outcome.events.append(_status_event(engine_of_concern(row, engines), row, sample, at))
         for operation in own if acknowledged(row, engines) else []:

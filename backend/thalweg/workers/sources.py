@@ -104,7 +104,8 @@ class SourceWatch:
             self._silent.discard(database_id)
             self._take(database_id, state, asked_at)
             for stream_id in stream_ids:
-                self._seen.slots[stream_id] = slot_of(state, slot_name(stream_id), asked_at)
+                reading = self._seen.readings[database_id]
+                self._seen.slots[stream_id] = slot_of(reading, slot_name(stream_id))
         await self._keep(database_id, asked_at, failure)
 
     def _take(self, database_id: str, state: SourceState, read_at: datetime) -> None:
@@ -143,13 +144,14 @@ class SourceWatch:
         self._seen.certificates = ends
 
 
-def slot_of(state: SourceState, name: str, read_at: datetime) -> Slot:
-    found = state.slots.get(name)
+def slot_of(reading: SourceReading, name: str) -> Slot:
+    state, found = reading.state, reading.state.slots.get(name)
     if found is None:
-        return Slot(read_at, missing=True, current_lsn=state.current_lsn)
+        return Slot(reading.read_at, missing=True, current_lsn=state.current_lsn)
     return Slot(
-        read_at, missing=False, active=found.active, wal_status=found.wal_status, current_lsn=state.current_lsn,
-        retained_bytes=found.retained_bytes, safe_bytes=found.safe_bytes,
+        reading.read_at, missing=False, active=found.active, wal_status=found.wal_status, current_lsn=state.current_lsn,
+        retained_bytes=found.retained_bytes, safe_bytes=found.safe_bytes, keeps_up=reading.keeps_up(found),
+        seconds_to_idle=reading.seconds_to_idle(found), invalidation_reason=found.invalidation_reason,
     )  # fmt: skip
 
 

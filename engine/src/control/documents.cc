@@ -90,6 +90,7 @@ json to_json(const DestinationStatus& destination) {
             {"age_us", backlog.age.count()},
             {"limit_bytes", backlog.limit_bytes}}},
           {"instantiation", destination.instantiation ? to_json(*destination.instantiation) : json(nullptr)},
+          {"counted_since", optional_time(destination.counted_since)},
           {"tables", to_json(std::span(destination.tables))}};
 }
 
@@ -111,6 +112,7 @@ json to_json(const StreamStatus& stream) {
           {"retry_at", optional_time(stream.retry_at)},
           {"positions", positions_json(stream)},
           {"instantiation", stream.instantiation ? to_json(*stream.instantiation) : json(nullptr)},
+          {"counted_since", optional_time(stream.counted_since)},
           {"tables", to_json(std::span(stream.tables))},
           {"destinations", std::move(destinations)}};
 }

@@ -51,6 +51,7 @@ class ExampleStreams final : public ManagedStreams {
     copying.status = "ENABLED";
     copying.phase = "INSTANTIATING";
     copying.instantiation = InstantiationStatus{.started_at = {1}, .finished_at = {}, .tables = {}, .warnings = {"w"}};
+    copying.counted_since = {1};
     copying.instantiation->tables.push_back({.table = {"public", "pgbench_accounts"}, .state = "COPYING"});
     copying.tables.push_back(
         {.state = "COPYING",
@@ -82,6 +83,7 @@ class ExampleStreams final : public ManagedStreams {
     DestinationStatus& reports = fanned.destinations.emplace_back();
     reports.id = "reports";
     reports.error = aborted.error;
+    reports.counted_since = {1};
     reports.tables.push_back({.state = "WAITING",
                               .changes = {.schema_name = "public", .table_name = "t", .last_change = kLast},
                               .trouble = {}});

@@ -102,6 +102,7 @@ struct DestinationStatus {
   base::Lsn confirmed;
   BacklogStatus backlog;
   std::optional<InstantiationStatus> instantiation;
+  std::optional<base::UnixMicros> counted_since;  // when its tables began to count: none while nothing is applied here
   std::vector<TableStatus> tables;
 };
 
@@ -117,6 +118,7 @@ struct StreamStatus {
   base::Lsn confirmed;
   base::Lsn source_end;
   std::optional<InstantiationStatus> instantiation;
+  std::optional<base::UnixMicros> counted_since;  // as a destination's; of a fan-out each has its own
   std::vector<TableStatus> tables;
   std::vector<DestinationStatus> destinations;  // of a fan-out
 };

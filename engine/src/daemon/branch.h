@@ -152,6 +152,7 @@ class Branch {
   // until the destination turns out to need nothing of it.
   std::deque<std::unique_ptr<spill::DurableLog>> strays_;
   std::unique_ptr<QueueConsumer> consumer_;
+  base::UnixMicros counted_since_{};  // its tables' counts
 
   // Writers: the supervisor (stop_, drain_), the branch's thread (the others). Readers: both, relaxed is enough: what
   // they announce is read under a lock.

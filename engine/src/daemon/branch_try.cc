@@ -118,6 +118,7 @@ base::Result<Lsn> Branch::start_consumer(const StartedDestination& started, queu
   note_confirmed(*at);
   std::unique_lock lock(session_lock_);
   consumer_ = std::move(consumer);
+  counted_since_ = options_.clock->unix_now();
   if (error_changes_ != error_changes && consumer_->apply() != nullptr) consumer_->apply()->note_errors_changed();
   return at;
 }

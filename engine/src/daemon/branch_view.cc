@@ -16,7 +16,9 @@ constexpr double kMiB = 1024 * 1024;
 // A backlog's share of an error's text: what becomes of the changes meanwhile.
 std::string backlog_text(const control::BacklogStatus& backlog) {
   if (backlog.state == "IN MEMORY") return "";
-  return fmt::format(" Its backlog of {:.1f} MiB is on the engine's disk.", static_cast<double>(backlog.bytes) / kMiB);
+  const double mib = static_cast<double>(backlog.bytes) / kMiB;
+  if (mib < 0.1) return " Its backlog, less than 0.1 MiB, is on the engine's disk.";
+  return fmt::format(" Its backlog of {:.1f} MiB is on the engine's disk.", mib);
 }
 
 template <typename Key, typename Value>
@@ -85,6 +87,7 @@ control::DestinationStatus Branch::status() const {
       running = true;
       out.applied = std::max(out.applied, consumer_->applied());
       changes = consumer_->tables();
+      if (consumer_->apply() != nullptr) out.counted_since = counted_since_;
       if (auto trouble = consumer_->trouble(); trouble && !out.error) {
         out.error = control::ReportedError{*trouble, options_.clock->unix_now()};
         out.phase = "RETRYING";

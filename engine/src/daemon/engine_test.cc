@@ -164,6 +164,8 @@ TEST_F(EngineTest, AStreamLivesFromItsCopyToItsDrop) {
   run(*source_, "INSERT INTO t VALUES (1001, 'live')");
   wait_for_equality();
   wait_until("counters", [&] { return status().tables.at(0).changes.inserts == 2; });
+  ASSERT_TRUE(running.counted_since);
+  EXPECT_EQ(status().counted_since, running.counted_since);
 
   definition_.status = DesiredStatus::disabled;
   ASSERT_TRUE(put());
@@ -172,6 +174,7 @@ TEST_F(EngineTest, AStreamLivesFromItsCopyToItsDrop) {
   engine_.reset();
   start();
   wait_for_status("DISABLED");
+  EXPECT_FALSE(status().counted_since);
   definition_.status = DesiredStatus::enabled;
   ASSERT_TRUE(put());
   wait_for_equality();

@@ -26,7 +26,8 @@ Pipeline::Pipeline(PipelineOptions options)
       producer_(options_.definition.receive_from
                     ? make_receiver_producer(options_.definition, options_.identity.timeline, *options_.peering, queue_,
                                              *options_.clock)
-                    : make_capture_producer(options_.definition, options_.identity, queue_, *options_.clock)) {}
+                    : make_capture_producer(options_.definition, options_.identity, queue_, *options_.clock)),
+      made_at_(options_.clock->unix_now()) {}
 
 Pipeline::~Pipeline() { cut(); }
 
@@ -79,6 +80,11 @@ std::optional<base::Error> Pipeline::trouble() const {
 }
 
 bool Pipeline::caught_up() { return producer_->caught_up(consumer_->applied()); }
+
+std::optional<base::UnixMicros> Pipeline::counted_since() const {
+  if (options_.definition.send_to) return std::nullopt;
+  return made_at_;
+}
 
 PipelinePositions Pipeline::positions() const {
   const capture::CaptureStatus capture = producer_->capture_status();

@@ -60,6 +60,8 @@ class Pipeline {
   bool caught_up();
   PipelinePositions positions() const;
   std::vector<telemetry::TableSample> tables() const { return consumer_->tables(); }
+  // When tables() began to count; none in the half that sends.
+  std::optional<base::UnixMicros> counted_since() const;
   control::StreamStats stats() const;
   telemetry::MarkerTrail markers() const;
   base::Result<void> place_marker(const std::string& id, const std::string& label) {
@@ -76,6 +78,7 @@ class Pipeline {
   queue::QueueFrames frames_{queue_, 0};
   const std::unique_ptr<QueueConsumer> consumer_;
   const std::unique_ptr<QueueProducer> producer_;
+  const base::UnixMicros made_at_;
   bool started_ = false;
   bool ended_ = false;
 };

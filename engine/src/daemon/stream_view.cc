@@ -35,6 +35,7 @@ control::StreamStatus Stream::status() const {
       out.applied = positions.applied;
       out.confirmed = positions.confirmed;
       changes = pipeline_->tables();
+      out.counted_since = pipeline_->counted_since();
     }
   }
   if (definition.fans_out()) {

@@ -30,6 +30,8 @@ class Catalogue {
   // The user-defined types that the table's columns need, each after those it needs itself. Types that were
   // returned by an earlier call come again only if `seen` was emptied.
   base::Result<void> types_of(const TableShape& table, std::set<uint32_t>& seen, std::vector<TypeShape>& out);
+  // The same of one type by its OID, which is the last of them unless it is built in.
+  base::Result<void> collect_type(uint32_t oid, std::set<uint32_t>& seen, std::vector<TypeShape>& out);
   // Those of the relations, tables or others, that are there.
   base::Result<std::set<TableName>> existing(const std::vector<TableName>& relations);
   base::Result<std::set<std::string>> schemas();
@@ -40,7 +42,6 @@ class Catalogue {
   struct Type;
   struct Targets;
   base::Result<const Type*> type(uint32_t oid);
-  base::Result<void> collect_type(uint32_t oid, std::set<uint32_t>& seen, std::vector<TypeShape>& out);
   base::Result<void> describe(const Type& type, TypeShape& out);
   // `chosen`: what follows the query's joins.
   base::Result<std::vector<TableShape>> read_relations(const std::string& chosen,

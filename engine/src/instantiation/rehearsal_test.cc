@@ -154,6 +154,31 @@ TEST_F(RehearsalTest, FunctionsComeWithTheirSchemaAndEnums) {
   EXPECT_TRUE(rehearse_tables({"t"}).empty());
 }
 
+// Types of arguments and results are named, and made before the function, each after those that it needs itself.
+TEST_F(RehearsalTest, FunctionsComeWithTheirDomainsCompositesAndRanges) {
+  at_source(R"sql(
+    CREATE SCHEMA lib; CREATE TYPE lib.level AS ENUM ('low', 'high');
+    CREATE DOMAIN lib.amount AS numeric(12,2) NOT NULL CHECK (VALUE >= 0);
+    CREATE TYPE lib.price AS (net lib.amount, rate lib.level);
+    CREATE TYPE lib.span AS RANGE (SUBTYPE = numeric);
+    CREATE TABLE other (id int);
+    CREATE FUNCTION lib.gross(lib.price, lib.amount[]) RETURNS numeric LANGUAGE sql IMMUTABLE AS 'SELECT ($1).net * 2';
+    CREATE FUNCTION lib.whole() RETURNS lib.span LANGUAGE sql IMMUTABLE AS 'SELECT NULL::lib.span';
+    CREATE TABLE t (id int PRIMARY KEY, g numeric DEFAULT lib.gross(ROW(1, 'low'), ARRAY[]::lib.amount[]),
+                    w text CHECK (lib.whole() IS NULL));
+  )sql");
+  const std::vector<Finding> found = rehearse_tables({"t"});
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_NE(found[0].cure.find("\"lib\".\"price\""), std::string::npos) << found[0].cure;
+  EXPECT_NE(found[1].cure.find("\"lib\".\"span\""), std::string::npos) << found[1].cure;
+  for (const Finding& one : found) {
+    EXPECT_EQ(one.part, "function");
+    at_destination(one.cure_sql);
+    at_destination(one.cure_sql);  // as often as somebody types it
+  }
+  EXPECT_TRUE(rehearse_tables({"t"}).empty());
+}
+
 TEST_F(RehearsalTest, WhatTheServerRefusesIsToldWithItsStatement) {
   at_source(R"sql(
     CREATE COLLATION own (locale = 'C'); CREATE TABLE t (id int PRIMARY KEY, w text COLLATE own, v text);

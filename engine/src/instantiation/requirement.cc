@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "instantiation/catalogue.h"
 #include "pg/text_array.h"
 
 namespace thalweg::instantiation {
@@ -44,24 +45,16 @@ SELECT DISTINCT n.nspname, r.relname, o.part, e.extname, en.nspname, f.oid::regp
  ORDER BY 1, 2, 3 NULLS FIRST, 4, 6
 )sql";
 
-// What a function's definition wants before it: its schema, and the enums of its arguments and its result. The engine
-// makes those for the tables, but only after the function was needed. What is there already stays.
-constexpr const char* kPreludes = R"sql(
-SELECT f.oid::regprocedure::text, format('CREATE SCHEMA IF NOT EXISTS %I;', n.nspname) || coalesce(enums.sql, '')
+// What a function's definition wants before it: its schema, and the types of its arguments and its result. The engine
+// makes those for the tables, but only after the function was needed. A table's row type comes with the table alone.
+constexpr const char* kWanted = R"sql(
+SELECT f.oid::regprocedure::text, n.nspname, t.oid::bigint
   FROM pg_proc f JOIN pg_namespace n ON n.oid = f.pronamespace
-  LEFT JOIN LATERAL (
-    SELECT string_agg(format(E'\nCREATE SCHEMA IF NOT EXISTS %I;\nDO $do$ BEGIN CREATE TYPE %I.%I AS ENUM (%s); '
-                             'EXCEPTION WHEN duplicate_object THEN NULL; END $do$;', en.nspname, en.nspname, e.typname,
-                             (SELECT string_agg(quote_literal(l.enumlabel), ', ' ORDER BY l.enumsortorder)
-                                FROM pg_enum l WHERE l.enumtypid = e.oid)), '') AS sql
-      FROM pg_type e JOIN pg_namespace en ON en.oid = e.typnamespace
-     WHERE e.typtype = 'e'
-       AND EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = f.oid
-                      AND d.refclassid = 'pg_type'::regclass AND d.refobjid = e.oid)
-       AND NOT EXISTS (SELECT FROM pg_depend x WHERE x.classid = 'pg_type'::regclass AND x.objid = e.oid
-                          AND x.deptype = 'e')
-  ) enums ON true
+  LEFT JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = f.oid AND d.refclassid = 'pg_type'::regclass
+  LEFT JOIN pg_type t ON t.oid = d.refobjid
+   AND NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = t.typrelid AND c.relkind <> 'c')
  WHERE f.oid >= 16384 AND f.prokind = 'f' AND f.oid::regprocedure::text = ANY ($1::text[])
+ ORDER BY 1, 3
 )sql";
 
 struct Extension {
@@ -95,18 +88,49 @@ base::Result<std::set<std::string>> missing_functions(pg::Connection& destinatio
   return missing;
 }
 
+struct Prelude {
+  std::string sql;    // what is there already stays
+  std::string types;  // in words
+};
+
+void add_schema(const std::string& schema, std::string& sql) {
+  const std::string line = fmt::format("CREATE SCHEMA IF NOT EXISTS {};\n", pg::quote_identifier(schema));
+  if (sql.find(line) == std::string::npos) sql += line;
+}
+
+void add_type(const TypeShape& type, Prelude& prelude) {
+  if (type.create_sql.empty()) return;  // an extension's, or one that is made of code
+  add_schema(type.name.schema, prelude.sql);
+  for (const std::string& create : type.create_sql) {
+    prelude.sql += fmt::format("DO $do$ BEGIN {}; EXCEPTION WHEN duplicate_object THEN NULL; END $do$;\n", create);
+  }
+  prelude.types += (prelude.types.empty() ? "" : ", ") + type.name.quoted();
+}
+
 base::Result<void> add_preludes(pg::Connection& source, std::vector<Requirement>& requirements) {
   std::vector<std::string> functions;
   for (const Requirement& requirement : requirements) {
     if (!requirement.is_extension()) functions.push_back(requirement.function);
   }
   if (functions.empty()) return {};
-  THALWEG_ASSIGN(pg::Rows rows, source.query(kPreludes, {pg::text_array(functions)}));
-  std::map<std::string, std::string> preludes;
-  for (size_t i = 0; i < rows.size(); ++i) preludes[std::string(rows.text(i, 0))] = std::string(rows.text(i, 1));
+  THALWEG_ASSIGN(pg::Rows rows, source.query(kWanted, {pg::text_array(functions)}));
+  Catalogue catalogue(source);
+  std::map<std::string, Prelude> preludes;
+  std::map<std::string, std::set<uint32_t>> seen;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const std::string function(rows.text(i, 0));
+    Prelude& prelude = preludes[function];
+    add_schema(std::string(rows.text(i, 1)), prelude.sql);
+    if (rows.is_null(i, 2)) continue;
+    std::vector<TypeShape> types;
+    THALWEG_TRY(catalogue.collect_type(static_cast<uint32_t>(rows.integer(i, 2)), seen[function], types));
+    for (const TypeShape& type : types) add_type(type, prelude);
+  }
   for (Requirement& requirement : requirements) {
-    if (!requirement.is_extension())
-      requirement.definition = preludes[requirement.function] + "\n" + requirement.definition;
+    if (requirement.is_extension()) continue;
+    const Prelude& prelude = preludes[requirement.function];
+    requirement.definition = prelude.sql + requirement.definition;
+    requirement.types = prelude.types;
   }
   return {};
 }
@@ -146,6 +170,7 @@ base::Result<std::vector<Requirement>> read_requirements(pg::Connection& source,
                      .function = std::string(rows.text(i, 5)),
                      .schema = std::string(rows.text(i, 4)),
                      .definition = std::string(rows.text(i, 6)),
+                     .types = {},
                      .table = {std::string(rows.text(i, 0)), std::string(rows.text(i, 1))},
                      .part = std::string(rows.text(i, 2))});
   }
@@ -163,7 +188,13 @@ base::Result<std::vector<Lack>> find_lacks(pg::Connection& destination, const st
       const Extension extension = there == extensions.end() ? Extension{} : there->second;
       if (extension.schema != requirement.schema) lacks.push_back(lack_of_extension(requirement, extension));
     } else if (missing.contains(requirement.function)) {
-      lacks.push_back({&requirement, "Create the function at the destination.", requirement.definition + ";"});
+      const std::string cure = requirement.types.empty()
+                                   ? "Create the function at the destination."
+                                   : fmt::format(
+                                         "Create the types that it takes or gives ({}), then the function, at the "
+                                         "destination.",
+                                         requirement.types);
+      lacks.push_back({&requirement, cure, requirement.definition + ";"});
     }
   }
   return lacks;

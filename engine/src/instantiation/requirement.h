@@ -16,7 +16,8 @@ struct Requirement {
   std::string extension;   // empty: a function that belongs to none
   std::string function;    // with its argument types, schema-qualified; empty: an extension
   std::string schema;      // of the extension
-  std::string definition;  // of the function, as SQL, after its schema and its enums
+  std::string definition;  // of the function, as SQL, after its schema and the types of its arguments and its result
+  std::string types;       // these types in words; empty: none that the source's users have made
 
   TableName table;   // that needs it
   std::string part;  // its column, constraint or index; empty: its types or generated columns, which are the table

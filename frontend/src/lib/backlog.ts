@@ -9,6 +9,11 @@ export interface BacklogValues {
   seconds_to_full: number | null;
 }
 
+/** Stopped, paused or ended by an error: its backlog is all that the source has written since. */
+export function isStanding({ status }: { status: string }): boolean {
+  return status === "DISABLED" || status === "ABORTED";
+}
+
 /** With its sign: it shrinks as well. */
 export function growth(bytesPerSecond: number | null | undefined): Quantity {
   if (!bytesPerSecond) return byteRate(bytesPerSecond);

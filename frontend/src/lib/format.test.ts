@@ -56,6 +56,9 @@ describe("numbers carry their unit", () => {
     [duration(90_061), "1 d 1 h"],
     [percent(0.5), "50 %"],
     [percent(0.0004), "< 0.1 %"],
+    [percent(0), "0 %"],
+    [percent(0.0999999), "10 %"],
+    [bytes(0.4), "< 1 B"],
   ])("%o", (quantity, text) => {
     expect(shown(quantity)).toBe(text);
   });

@@ -44,6 +44,11 @@ export function formatCount(n: Maybe): string {
   return Math.round(n).toLocaleString("en-US").replaceAll(",", "\u202f");
 }
 
+/** "8 of 16 384 LCRs": exact, both in the same unit. */
+export function doneOf(done: Maybe, total: Maybe, unit = ""): string {
+  return `${formatCount(done)} of ${formatCount(total)}${unit && `\u00a0${unit}`}`;
+}
+
 /** "1 table", "1 234 tables": exact, with the noun that fits. */
 export function counted(n: number, one: string): string {
   return `${formatCount(n)} ${n === 1 ? one : `${one}s`}`;
@@ -61,9 +66,10 @@ export function rate(n: Maybe, unit: string): Quantity {
   return compactCount(n, `${unit}/s`);
 }
 
-/** Bytes in binary prefixes. */
+/** Bytes in binary prefixes. There is no part of a byte. */
 export function bytes(n: Maybe): Quantity {
   if (!known(n)) return unknownQuantity;
+  if (Math.abs(n) < 1 && n !== 0) return { value: "< 1", unit: "B" };
   const { value, prefix } = scaled(n, 1024, ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]);
   return { value, unit: prefix };
 }
@@ -110,7 +116,8 @@ export function duration(seconds: Maybe): Quantity {
 export function percent(share: Maybe): Quantity {
   if (!known(share)) return unknownQuantity;
   const value = share * 100;
-  return { value: value > 0 && value < 0.1 ? "< 0.1" : value.toFixed(value < 10 ? 1 : 0), unit: "%" };
+  if (value === 0) return { value: "0", unit: "%" };
+  return { value: value > 0 && value < 0.1 ? "< 0.1" : value.toFixed(value < 9.95 ? 1 : 0), unit: "%" };
 }
 
 export function asText({ value, unit }: Quantity): string {

@@ -11,6 +11,11 @@ export const metrics = {
     definition:
       "Logical change records (row changes) applied at the destination a second, since the last sample.",
   },
+  streamRate: {
+    label: "Rate",
+    definition:
+      "Logical change records (row changes) applied at the destination a second, since the last sample. Of several destinations: those captured at the source, once.",
+  },
   sourceRate: {
     label: "Source's rate",
     definition:
@@ -42,7 +47,12 @@ export const metrics = {
   backlogBytes: {
     label: "Backlog",
     definition:
-      "WAL that the source has written and the destination has not applied, by the source's own word: also while nothing runs. Of several destinations the longest.",
+      "WAL that the source has written and the destination has not applied, by the source's own word, of all databases and tables of its server: what of it belongs to the stream is known once it is read. Of several destinations the longest.",
+  },
+  standingBytes: {
+    label: "WAL written since",
+    definition:
+      "WAL that the source's server has written since what is applied, of all its databases and tables: nothing reads or applies it now. The stream's own changes are only a part of it.",
   },
   backlogAge: {
     label: "Oldest",

@@ -10,9 +10,19 @@ const kinds: Record<string, string> = {
   "destination.stop": "Stop destination",
   "destination.retry": "Retry destination",
   "destination.drop": "Drop destination",
+  "table.copy": "Copy table again",
   "index.create": "Create index",
   "index.drop": "Drop index",
 };
+
+/** With the table, where it is about one. */
+export const operationTitle = ({
+  kind,
+  target,
+}: {
+  kind: string;
+  target: { table?: string | null };
+}): string => (target.table ? `${operationKind(kind)}: ${target.table}` : operationKind(kind));
 
 export const operationKind = (kind: string): string => kinds[kind] ?? kind;
 

@@ -196,6 +196,7 @@ export function destination(values: Partial<StreamDestination> = {}): StreamDest
     applied: null,
     confirmed: null,
     instantiation: null,
+    counted_since: AT,
     tables: [],
     ...values,
   };
@@ -287,7 +288,13 @@ export function operation(values: Partial<Operation>): Operation {
   return {
     id: "op000001",
     kind: "stream.stop",
-    target: { type: "stream", id: "stream01", name: "orders to warehouse", destination_id: null },
+    target: {
+      type: "stream",
+      id: "stream01",
+      name: "orders to warehouse",
+      destination_id: null,
+      table: null,
+    },
     state: "running",
     progress: { done: 0, total: null, unit: "rows" },
     error: null,

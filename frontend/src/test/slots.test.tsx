@@ -24,6 +24,8 @@ function slot(values: Partial<ServerSlot>): ServerSlot {
     growth_bytes_per_second: null,
     safe_bytes: null,
     seconds_to_full: null,
+    idle_seconds: null,
+    seconds_to_idle_timeout: null,
     restart_lsn: "0/1",
     confirmed_lsn: "0/2",
     xmin_age: null,
@@ -106,6 +108,21 @@ it("shows each server's slots with owner, state and forecast", async () => {
   expect(screen.getByText("no route")).toBeVisible();
   expect(screen.queryByRole("table", { name: "Slots of db2:5432" })).toBeNull();
   await expectNoAxeViolations();
+});
+
+it("says when a slot that nobody reads is given up, and why one was", async () => {
+  const idle = slot({ active: false, active_pid: null, idle_seconds: 600, seconds_to_idle_timeout: 3000 });
+  const why = "It is lost. The source has given up the slot: nobody read from it.";
+  const taken = { ...lost, invalidation_reason: "idle_timeout", why_no_forecast: why };
+  stubApi(routes([server({ slots: [idle, taken] })]));
+  renderAt("/slots");
+  const table = await screen.findByRole("table", { name: "Slots of db1:5432" });
+  const row = (name: string) => within(table).getByText(name).closest("tr") as HTMLElement;
+  expect(row("thalweg_stream01")).toHaveTextContent(
+    /Lost in 50.min unless somebody reads from it \(idle_replication_slot_timeout\)\. It does not grow\./,
+  );
+  expect(row("theirs")).toHaveTextContent("Lost: idle timeout");
+  expect(row("theirs")).toHaveTextContent(why);
 });
 
 it("drops an orphan after its name was typed", async () => {

@@ -11,6 +11,12 @@ const none = {
   seconds_to_full: null,
 };
 
+test("what stands still says that its figure is the source's whole WAL", () => {
+  renderUi(<BacklogFigures backlog={{ ...none, bytes: 5 }} parked={0} standing />);
+  expect(screen.getByText("WAL written since").parentElement?.parentElement).toHaveTextContent(/5.B/);
+  expect(screen.queryByText("Backlog")).toBeNull();
+});
+
 test("what has parked transactions is not caught up", () => {
   const { unmount } = renderUi(<BacklogFigures backlog={none} parked={0} />);
   expect(screen.getByText("Caught up in").parentElement?.parentElement).toHaveTextContent(/0 ms/);

@@ -8,15 +8,27 @@ interface BacklogFiguresProps {
   parked: number | null;
   /** Of the stream: what the source keeps for all destinations. */
   slot?: { retained_bytes: number; read_at: string } | null;
+  /** Nobody works for it now: the figure is the source's whole WAL since, not what waits to be applied. */
+  standing?: boolean;
   size?: "sm" | "lg";
 }
 
 /** How much waits, since when, whether it grows, and when it is worked off or full. */
-export function BacklogFigures({ backlog, parked, slot, size = "sm" }: BacklogFiguresProps) {
+export function BacklogFigures({
+  backlog,
+  parked,
+  slot,
+  standing = false,
+  size = "sm",
+}: BacklogFiguresProps) {
   const waits = backlog.bytes !== null && backlog.bytes > 0;
   return (
     <>
-      <Metric metric="backlogBytes" size={size} quantity={bytes(backlog.bytes)} />
+      <Metric
+        metric={standing ? "standingBytes" : "backlogBytes"}
+        size={size}
+        quantity={bytes(backlog.bytes)}
+      />
       <Metric metric="backlogAge" size={size} quantity={duration(backlog.age_seconds)} />
       <Metric metric="backlogGrowth" size={size} quantity={growth(backlog.growth_bytes_per_second)} />
       {backlog.seconds_to_full === null ? (

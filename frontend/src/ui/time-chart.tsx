@@ -33,13 +33,15 @@ interface TimeChartProps {
   height?: number;
   /** A range that is marked, in milliseconds since the epoch. */
   selected?: { from: number; until: number };
-  /** What happened meanwhile: a line at each, in the tone's colour. */
+  /** What happened meanwhile: a line at each, a band over what lasted, in the tone's colour. */
   marks?: ChartMark[];
 }
 
 export interface ChartMark {
   /** Milliseconds since the epoch. */
   at: number;
+  /** Its end, infinite while it lasts. */
+  until?: number;
   tone: Tone;
 }
 
@@ -301,19 +303,28 @@ function Plot(props: TimeChartProps & { height: number; clip: number | null }) {
 }
 
 /** A translucent band over what was dragged. */
-function drawSelected({ ctx, bbox, valToPos }: uPlot, selected: TimeChartProps["selected"]): void {
-  if (!selected) return;
-  const [left, right] = [selected.from, selected.until].map((at) =>
-    Math.min(bbox.left + bbox.width, Math.max(bbox.left, valToPos(at / 1000, "x", true))),
+function drawSelected(plot: uPlot, selected: TimeChartProps["selected"]): void {
+  if (selected) drawBand(plot, selected.from, selected.until, "--accent");
+}
+
+function drawBand({ ctx, bbox, valToPos }: uPlot, from: number, until: number, colour: string): void {
+  const [left, right] = [from, until].map((at) =>
+    at === Number.POSITIVE_INFINITY
+      ? bbox.left + bbox.width
+      : Math.min(bbox.left + bbox.width, Math.max(bbox.left, valToPos(at / 1000, "x", true))),
   ) as [number, number];
   ctx.save();
   ctx.globalAlpha = 0.16;
-  ctx.fillStyle = token("--accent");
+  ctx.fillStyle = token(colour);
   ctx.fillRect(left, bbox.top, Math.max(2, right - left), bbox.height);
   ctx.restore();
 }
 
-function drawMarks({ ctx, bbox, valToPos }: uPlot, marks: ChartMark[]): void {
+function drawMarks(plot: uPlot, marks: ChartMark[]): void {
+  const { ctx, bbox, valToPos } = plot;
+  for (const { at, until, tone } of marks) {
+    if (until !== undefined) drawBand(plot, at, until, `--tone-${tone}`);
+  }
   ctx.save();
   ctx.setLineDash([4, 3]);
   ctx.lineWidth = 1.5;

@@ -19,9 +19,16 @@ def audit(
         print_json(items)
         return
     print_table(
-        ["AT", "WHO", "VIA", "ACTION", "TARGET", "NAME"],
+        ["AT", "WHO", "VIA", "WHAT", "TARGET", "NAME"],
         [
-            [item["at"][:19], item["actor_name"], item["via"], item["action"], item["target_type"], item["target_name"]]
+            [
+                item["at"][:19],
+                item["actor_name"],
+                item["via"],
+                item["sentence"],
+                item["target_type"],
+                item["target_name"],
+            ]
             for item in items
         ],
     )

@@ -8,7 +8,7 @@ from rich.markup import escape
 from thalweg.cli.client import Api, CommandError, Json, connect
 from thalweg.cli.commands.streams import Accept, Name, Set, Yes, destination_of, parameters_of, print_destinations
 from thalweg.cli.following import TIMEOUT, Timeout, Wait, follow
-from thalweg.cli.output import AsJson, done, out, print_json, print_table
+from thalweg.cli.output import AsJson, confirm, done, out, print_json, print_table
 
 app = typer.Typer(no_args_is_help=True, help="The destinations of a stream, each by itself.")
 One = Annotated[str, typer.Argument(metavar="DESTINATION", help="The destination's database, or its id in the stream.")]
@@ -73,8 +73,11 @@ def start(name: Name, destination: One, wait: Wait = False, timeout: Timeout = T
 
 
 @app.command()
-def stop(name: Name, destination: One, wait: Wait = False, timeout: Timeout = TIMEOUT) -> None:
-    """Pause a destination. Its backlog grows on the engine's disk; the others go on."""
+def stop(
+    name: Name, destination: One, yes: Yes = False, wait: Wait = False, timeout: Timeout = TIMEOUT
+) -> None:  # fmt: skip
+    """Pause a destination. Its backlog grows on the engine's disk; the others go on. Asks on a terminal."""
+    confirm(f"Pause {destination} of {name}? Nothing arrives there until it is started again", yes)
     _act(name, destination, "stop", "Stopping", wait, timeout)
 
 
@@ -128,12 +131,15 @@ def errors(
     reason: Annotated[
         str | None, typer.Option(help="Why it is discarded: kept in the audit log with what it was.")
     ] = None,
+    yes: Yes = False,
     every: Annotated[bool, typer.Option("--all", help="Also those that wait behind another one.")] = False,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="How many are listed.")] = 100,
     cursor: Annotated[str | None, typer.Option(help="Where the part before ended, as it said.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Transactions parked in the error queue of a stream's destination; open one, apply it again, or discard it."""
+    """Transactions parked in the error queue of a stream's destination; open one, apply it again, or discard it.
+
+    Asks on a terminal before it applies or discards one."""
     if sum(one is not None for one in (show, execute, discard)) > 1:
         raise CommandError("One thing at a time.", "Give one of --show, --execute and --discard.")
     if discard is not None and not reason:
@@ -141,7 +147,9 @@ def errors(
     api = connect()
     stream = whole_stream(api, name)
     path = f"/streams/{stream['id']}/destinations/{one_of(stream, destination)['id']}/errors"
+    at = one_of(stream, destination)["database"]["name"]
     if execute is not None:
+        confirm(f"Apply transaction {execute} again at {at}, and those that stand behind it?", yes)
         state = api.post(f"{path}/{execute}/execute")["state"]
         told = "is applied" if state == "DONE" else "is being applied, with those behind it; the list tells how far"
         done(f"Transaction {execute} {told}.", {"id": execute, "done": "applied" if state == "DONE" else "running"})
@@ -154,6 +162,7 @@ def errors(
             show_contents(contents)
         return
     if discard is not None:
+        confirm(f"Discard transaction {discard}? Its changes are never applied at {at} then", yes)
         api.delete(f"{path}/{discard}", reason=reason)
         done(f"Transaction {discard} is discarded.", {"id": discard, "done": "discarded"})
         return

@@ -1,13 +1,12 @@
 """slots list, drop."""
 
-import sys
 from typing import Annotated
 
 import typer
 
 from thalweg.cli.client import CommandError, Json, connect
 from thalweg.cli.commands.streams import Yes
-from thalweg.cli.output import AsJson, ago, done, number, out, print_json, print_table, size
+from thalweg.cli.output import AsJson, ago, confirm, done, number, out, print_json, print_table, size
 
 app = typer.Typer(no_args_is_help=True, help="Replication slots of the servers of registered databases.")
 
@@ -57,7 +56,9 @@ def _oldest(slot: Json) -> int | None:
 
 
 def _forecast(slot: Json) -> str:
-    seconds = slot["seconds_to_full"]
+    seconds, idle = slot["seconds_to_full"], slot["seconds_to_idle_timeout"]
+    if idle is not None and (seconds is None or idle < seconds):
+        return f"lost in {ago(idle)} unless it is read (idle_replication_slot_timeout)"
     return str(slot["why_no_forecast"]) if seconds is None else f"lost in {ago(seconds)}"
 
 
@@ -81,7 +82,6 @@ def drop(
     else:
         where = ", ".join(one["address"] for one in servers) or "no server that is known here"
         raise CommandError(f"{slot} is at {where}.", "Name the server by one of its databases: --database NAME.")
-    if not yes and sys.stdin.isatty():
-        typer.confirm(f"Drop {slot}? Who reads from it cannot go on, ever", abort=True)
+    confirm(f"Drop {slot}? Who reads from it cannot go on, ever", yes)
     api.delete(f"/databases/{database_id}/slots/{slot}")
     done(f"Dropped {slot}.", {"slot": slot, "database_id": database_id})

@@ -1,6 +1,5 @@
 """streams list, show, create, start, stop, retry, delete, set, errors; preflight."""
 
-import sys
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -12,6 +11,8 @@ from thalweg.cli.following import TIMEOUT, Timeout, Wait, follow
 from thalweg.cli.output import (
     LEVELS,
     AsJson,
+    ago,
+    confirm,
     done,
     json_wanted,
     latency_in_words,
@@ -131,10 +132,17 @@ def show(name: Name, as_json: AsJson = False) -> None:
             for table in stream["tables"]
         ],
     )  # fmt: skip
-    out.print(COUNTED, style="dim")
+    out.print(counted(stream["destinations"]), style="dim")
 
 
-COUNTED = "Inserts, updates and deletes count since apply last started."
+def counted(destinations: list[Json]) -> str:
+    """Since when the tables' counts run; of several destinations, since the earliest."""
+    known = [one["counted_since"] for one in destinations if one["counted_since"]]
+    if not known:
+        return "Inserts, updates and deletes count from apply's next start."
+    since = datetime.fromisoformat(min(known))
+    old = ago((datetime.now(UTC) - since).total_seconds())
+    return f"Inserts, updates and deletes count since apply started, {old} ago ({since:%Y-%m-%d %H:%M:%S} UTC)."
 
 
 def names_of(stream: Json) -> str:
@@ -242,8 +250,9 @@ def start(name: Name, wait: Wait = False, timeout: Timeout = TIMEOUT) -> None:
 
 
 @app.command()
-def stop(name: Name, wait: Wait = False, timeout: Timeout = TIMEOUT) -> None:
-    """Drain a stream and stop it. The source keeps its WAL from then on."""
+def stop(name: Name, yes: Yes = False, wait: Wait = False, timeout: Timeout = TIMEOUT) -> None:
+    """Drain a stream and stop it. The source keeps its WAL from then on. Asks on a terminal."""
+    confirm(f"Stop {name}? Nothing arrives until it is started again, and the source keeps its WAL", yes)
     _act(name, "stop", "Stopping", wait, timeout)
 
 
@@ -272,8 +281,7 @@ def delete(
     Asks on a terminal. Again while it is at work: the same operation."""
     api = connect()
     stream = api.find("/streams", "stream", name)
-    if not yes and sys.stdin.isatty():
-        typer.confirm(f"Delete {stream['name']}, its slot and its bookkeeping in the databases?", abort=True)
+    confirm(f"Delete {stream['name']}, its slot and its bookkeeping in the databases?", yes)
     follow(api, api.delete(f"/streams/{stream['id']}", force=force), wait, f"Deleting {stream['name']}", timeout)
 
 

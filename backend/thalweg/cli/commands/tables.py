@@ -1,14 +1,15 @@
 """streams tables list, copy, accept, follow, remove: what has become of a stream's tables, and its cure."""
 
-import sys
 from typing import Annotated
 
 import typer
 
-from thalweg.cli.client import CommandError, Json, connect
+from thalweg.cli.client import Api, CommandError, Json, connect
 from thalweg.cli.commands.destinations import one_of, whole_stream
-from thalweg.cli.commands.streams import COUNTED, Name, Yes
-from thalweg.cli.output import AsJson, done, number, out, print_json, print_table
+from thalweg.cli.commands.streams import Name, Yes, counted
+from thalweg.cli.following import TIMEOUT, Timeout, Wait
+from thalweg.cli.following import follow as follow_operation
+from thalweg.cli.output import AsJson, confirm, done, number, out, print_json, print_table
 
 app = typer.Typer(no_args_is_help=True, help="The tables of a stream, and the cures of their troubles.")
 Table = Annotated[str, typer.Argument(metavar="SCHEMA.TABLE", help="The table as the stream names it.")]
@@ -26,7 +27,8 @@ def _ref(text: str) -> Json:
 def list_tables(name: Name, destination: Destination = None, as_json: AsJson = False) -> None:
     """Each table's state, what has become of it at the source, and the cure."""
     stream = whole_stream(connect(), name)
-    tables = stream["tables"] if destination is None else one_of(stream, destination)["tables"]
+    shown = stream["destinations"] if destination is None else [one_of(stream, destination)]
+    tables = stream["tables"] if destination is None else shown[0]["tables"]
     if as_json:
         print_json(tables)
         return
@@ -41,7 +43,7 @@ def list_tables(name: Name, destination: Destination = None, as_json: AsJson = F
             for table in tables
         ],
     )  # fmt: skip
-    out.print(COUNTED, style="dim")
+    out.print(counted(shown), style="dim")
     for table in tables:
         if trouble := table["trouble"]:
             out.print(f"{table['schema']}.{table['table']}: {trouble['reason']}")
@@ -49,26 +51,31 @@ def list_tables(name: Name, destination: Destination = None, as_json: AsJson = F
 
 
 @app.command()
-def copy(name: Name, table: Table, destination: Destination = None, yes: Yes = False) -> None:
+def copy(
+    name: Name,
+    table: Table,
+    destination: Destination = None,
+    yes: Yes = False,
+    wait: Wait = False,
+    timeout: Timeout = TIMEOUT,
+) -> None:
     """Delete a table's rows at the destination and copy the source's again. Asks on a terminal."""
-    if not yes and sys.stdin.isatty():
-        typer.confirm(f"Delete the rows of {table} at the destination and copy them again?", abort=True)
-    _resolve(name, table, "copy", destination)
-    done(f"{table} is copied again.", {"table": table, "done": "copy"})
+    confirm(f"Delete the rows of {table} at the destination and copy them again?", yes)
+    api = connect()
+    follow_operation(api, _resolve(api, name, table, "copy", destination), wait, f"Copying {table} again", timeout)
 
 
 @app.command()
 def accept(name: Name, table: Table, destination: Destination = None) -> None:
     """Take a table's changed partitions as they are: the destination's rows have been mended, or are right."""
-    _resolve(name, table, "accept", destination)
+    _resolve(connect(), name, table, "accept", destination)
     done(f"The partitions of {table} are accepted.", {"table": table, "done": "accept"})
 
 
-def _resolve(name: str, table: str, how: str, destination: str | None) -> None:
-    api = connect()
+def _resolve(api: Api, name: str, table: str, how: str, destination: str | None) -> Json:
     stream = whole_stream(api, name)
     one = one_of(stream, destination)
-    api.post(f"/streams/{stream['id']}/destinations/{one['id']}/tables:{how}", _ref(table))
+    return api.post(f"/streams/{stream['id']}/destinations/{one['id']}/tables:{how}", _ref(table))
 
 
 @app.command()

@@ -25,6 +25,7 @@ from thalweg.db.models.identity import (
     UserRow,
 )
 from thalweg.db.models.lab import LabActionRow
+from thalweg.db.models.outage import OutageRow
 from thalweg.db.models.record import AuditRow, IdempotencyRow, OperationRow
 from thalweg.db.models.source_reading import SourceReadingRow
 from thalweg.db.models.stream import StreamRow
@@ -57,6 +58,7 @@ __all__ = [
     "LabActionRow",
     "LoginThrottleRow",
     "OperationRow",
+    "OutageRow",
     "RecoveryCodeRow",
     "SessionRow",
     "SourceReadingRow",

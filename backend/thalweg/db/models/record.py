@@ -19,6 +19,8 @@ class OperationRow(Identified, Base):
     target_name: Mapped[str]
     destination_id: Mapped[str | None]
     """The one of a stream's destinations that it is about; None: the stream as a whole."""
+    table: Mapped[dict[str, Any] | None] = mapped_column("of_table")
+    """The one table of the stream that it is about: schema and table, and `copied_at` as it was before."""
     state: Mapped[str]
     done: Mapped[int] = mapped_column(BigInteger, default=0)
     total: Mapped[int | None] = mapped_column(BigInteger)

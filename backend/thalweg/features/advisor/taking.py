@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from thalweg.advisor.analysis import PathView, analyse
+from thalweg.advisor.analysis import PathView, analyse, with_locks
 from thalweg.advisor.finding import FactSheet, Finding
 from thalweg.advisor.findings.ranking import find
 from thalweg.advisor.schemas import Analysis
@@ -53,6 +53,13 @@ async def examine(
     gathered = await gather(session, resources, stream_id, span)
     analysis, views = analyse(gathered.inputs, thresholds, at, scope.component_id)
     known = await facts_of(resources, gathered.rows, views, Depth.NOTHING if span.is_past else depth)
+    locked = {
+        path_id: share
+        for path_id, facts in known.by_path.items()
+        if facts.destination is not None and (share := facts.destination.waits.locked_by_others) > 0
+    }
+    if locked:
+        analysis = with_locks(views, locked, thresholds, at)
     queried = {sheet.database: sheet.queried_at for sheet in known.sheets if sheet.error is None}
     for database in analysis.databases:
         database.last_queried = queried.get(database.global_name)

@@ -15,6 +15,7 @@ class AuditEntry(Resource):
     actor_name: str
     via: Literal["session", "token", "system", "anonymous"]
     action: str = Field(examples=["databases_create"])
+    sentence: str = Field(description="The action in words, without who and on what: Parked transaction 17 discarded.")
     target_type: str
     target_id: str
     target_name: str

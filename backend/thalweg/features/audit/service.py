@@ -4,6 +4,7 @@ from typing import Any, cast
 
 from sqlalchemy import select
 
+from thalweg.db.audit_words import sentence_of
 from thalweg.db.models import AuditRow
 from thalweg.db.pages import page_newest_first
 from thalweg.features.audit.schemas import AuditEntry
@@ -14,7 +15,8 @@ from thalweg.kernel.models import Page
 def _resource(row: AuditRow) -> AuditEntry:
     return AuditEntry(
         id=str(row.id), at=row.at, actor_id=row.actor_id, actor_name=row.actor_name, via=cast(Any, row.via),
-        action=row.action, target_type=row.target_type, target_id=row.target_id, target_name=row.target_name,
+        action=row.action, sentence=sentence_of(row.action, row.before, row.after), target_type=row.target_type,
+        target_id=row.target_id, target_name=row.target_name,
         before=row.before, after=row.after, request_id=row.request_id, address=row.address,
     )  # fmt: skip
 

@@ -1,6 +1,7 @@
 """Charts of the past. What is not known is null, never zero."""
 
 from datetime import datetime
+from typing import Literal
 
 from pydantic import Field
 
@@ -16,6 +17,21 @@ class HistorySeries(Resource):
     highs: list[float | None] = Field(description="The highest within each step.")
 
 
+class Outage(Resource):
+    """A time in which the stream, one of its several destinations or one of its engines did not work."""
+
+    of: Literal["stream", "destination", "engine"]
+    id: str = Field(description="Of what did not work.")
+    name: str
+    state: str = Field(
+        description="RETRYING: it tried again by itself. ABORTED: stopped by an error. UNREACHABLE, REFUSED: an engine "
+        "that gave the control plane no answer; what it runs may have gone on."
+    )
+    reason: str = Field(description="In words.")
+    since: datetime
+    until: datetime | None = Field(description="Null: it has not ended.")
+
+
 class StreamHistory(Resource):
     stream_id: str
     since: datetime = Field(description="The begin of the first step.")
@@ -24,6 +40,7 @@ class StreamHistory(Resource):
     step_seconds: int
     times: list[int] = Field(description="The begin of each step, in seconds since 1970 UTC: one for each point.")
     series: list[HistorySeries]
+    outages: list[Outage] = Field(description="Those that reach into the range, oldest first; at most 200.")
 
 
 class HistorySamples(Resource):

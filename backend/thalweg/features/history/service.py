@@ -2,21 +2,25 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from typing import Literal
 
 from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import selectinload
 
-from thalweg.db.models import StreamRow
+from thalweg.db.models import OutageRow, StreamRow
 from thalweg.features.history.schemas import (
     History,
     HistorySamples,
     HistorySeries,
     HistoryStatistics,
     HistoryTier,
+    Outage,
     StatisticName,
     StreamHistory,
 )
 from thalweg.history import partitions
 from thalweg.history.document import decode
+from thalweg.history.outages import outages_between
 from thalweg.history.reading import chart, samples_between
 from thalweg.history.repository import newest_rows
 from thalweg.history.statistics import flat, unit_of
@@ -67,7 +71,10 @@ async def get_chart(
     context: Context, stream_id: str, statistics: list[str] | None, since: datetime | None, until: datetime | None,
     points: int,
 ) -> StreamHistory:  # fmt: skip
-    await _existing(context.session, stream_id)
+    stream = await context.session.get(StreamRow, stream_id, options=[selectinload(StreamRow.destinations)])
+    if stream is None:
+        raise not_found("stream", stream_id)
+    engine_ids = stream.engine_ids
     at = now()
     begin, end = range_of(since, until, at)
     names = list(dict.fromkeys(statistics or DEFAULT_STATISTICS))
@@ -76,6 +83,7 @@ async def get_chart(
             raise _invalid("/statistic", f"{name[:100]} is not the name of a statistic.",
                            f"GET /api/v1/streams/{stream_id}/history/statistics lists them.")  # fmt: skip
     made = await chart(context.session, context.resources.settings, stream_id, names, begin, end, at, points)
+    outages = await outages_between(context.session, stream_id, engine_ids, made.since, made.until)
     first = int(made.since.timestamp())
     return StreamHistory(
         stream_id=stream_id, since=made.since, until=made.until, resolution=made.tier.resolution,
@@ -87,6 +95,19 @@ async def get_chart(
             )
             for series in made.series
         ],
+        outages=[_outage(row) for row in outages],
+    )  # fmt: skip
+
+
+def _outage(row: OutageRow) -> Outage:
+    of: Literal["stream", "destination", "engine"] = "stream"
+    if row.engine_id is not None:
+        of = "engine"
+    elif row.destination_id is not None:
+        of = "destination"
+    return Outage(
+        of=of, id=row.engine_id or row.destination_id or row.stream_id or "", name=row.name, state=row.state,
+        reason=row.reason, since=row.began_at, until=row.ended_at,
     )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ class OperationTarget(Resource):
     id: str
     name: str
     destination_id: str | None = Field(description="The one of a stream's destinations. Null: the whole stream.")
+    table: str | None = Field(description="The one table that it is about, such as public.orders.")
 
 
 class OperationError(Resource):

@@ -23,7 +23,8 @@ def _resource(row: OperationRow, waits_for: str | None) -> Operation:
     return Operation(
         id=row.id, kind=OperationKind(row.kind), state=OperationState(row.state),
         target=OperationTarget(
-            type=row.target_type, id=row.target_id, name=row.target_name, destination_id=row.destination_id
+            type=row.target_type, id=row.target_id, name=row.target_name, destination_id=row.destination_id,
+            table=f"{row.table['schema']}.{row.table['table']}" if row.table else None,
         ),
         progress=Progress(done=row.done, total=row.total, unit=ProgressUnit(row.unit)),
         error=None if row.error is None else OperationError.model_validate(row.error),

@@ -14,6 +14,7 @@ WAITS = {
     OperationKind.DESTINATION_STOP: "the destination's open transactions",
     OperationKind.DESTINATION_RETRY: "the destination to be applied to",
     OperationKind.DESTINATION_DROP: "the destination's bookkeeping to be removed",
+    OperationKind.TABLE_COPY: "the table's rows to be copied, and the changes since",
     OperationKind.INDEX_CREATE: "the index to be built",
     OperationKind.INDEX_DROP: "the index to be dropped",
 }

@@ -10,7 +10,7 @@ from thalweg.db.readings import forget_slot, lock_reading, readings_of
 from thalweg.features.slots import repository
 from thalweg.features.slots.schemas import ServerSlot, SlotDatabase, SlotOwner, SlotServer, SlotServers, SlotStream
 from thalweg.inspection.failure import ConnectionFailure
-from thalweg.inspection.slots import SlotState, drop_slot_at, version_text
+from thalweg.inspection.slots import SlotState, drop_slot_at, version_text, why_lost
 from thalweg.inspection.target import target_of
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
@@ -85,7 +85,7 @@ def why_no_forecast(reading: SourceReading, state: SlotState) -> str | None:
     if reading.seconds_to_full(state) is not None:
         return None
     if state.wal_status == "lost":
-        return "It is lost: the server has removed WAL that it needs."
+        return f"It is lost. {why_lost(state.invalidation_reason)[0]}"
     if state.restart_lsn is None:
         return "It keeps no WAL yet."
     if reading.keeps_up(state):

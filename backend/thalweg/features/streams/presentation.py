@@ -80,7 +80,7 @@ def _summary_fields(row: StreamRow, live: Live, at: datetime) -> dict[str, Any]:
     facts = Facts(
         row.desired_status, row.observed_status, row.observed_phase, row.observed, row.observed_at,
         concern.name, concern.state, concern.message, sample, {one.id: one.database.name for one in row.destinations},
-        backlog, slot,
+        backlog, slot, live.source.seconds_to_idle(slot) if live.source is not None and slot is not None else None,
     )  # fmt: skip
     heard = is_heard(facts, at)
     destinations = [DestinationSummary(**_destination_fields(row, one, live, at)) for one in row.destinations]
@@ -136,7 +136,8 @@ def _destination(
         **_destination_fields(row, one, live, at), parameters=one.parameters,
         effective_parameters=effective(definitions, {**row.parameters, **one.parameters}),
         applied=_lsn(positions.get("applied")), confirmed=_lsn(positions.get("confirmed")),
-        instantiation=instantiation_of(observed.get("instantiation")), tables=_tables(row, observed),
+        instantiation=instantiation_of(observed.get("instantiation")),
+        counted_since=_time(observed.get("counted_since")), tables=_tables(row, observed),
     )  # fmt: skip
 
 

@@ -208,11 +208,12 @@ async def delete_error(
 
 
 @router.post(f"{ONE}/tables:copy", status_code=202, operation_id="stream_tables_copy")
-async def copy_table(stream_id: IdPath, destination_id: DestinationPath, body: TableRef, context: Operator) -> Accepted:
+async def copy_table(
+    stream_id: IdPath, destination_id: DestinationPath, body: TableRef, context: Operator, response: Response
+) -> OperationAccepted:
     """Delete a table's rows at the destination and copy the source's again; changes go on from the copy's position. The
     stream, or the one destination of several, waits meanwhile."""
-    await table_troubles.resolve(context, stream_id, destination_id, body, TroubleResolution.COPY)
-    return Accepted(accepted=True)
+    return await table_troubles.copy(context, stream_id, destination_id, body, response)
 
 
 @router.post(f"{ONE}/tables:accept", status_code=202, operation_id="stream_tables_accept")

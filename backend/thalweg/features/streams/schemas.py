@@ -385,6 +385,10 @@ class StreamDestination(DestinationSummary):
     applied: str | None = Field(description="Everything that committed before it at the source is here.")
     confirmed: str | None = Field(description="What is durable here, or in its backlog on the engine's disk.")
     instantiation: Instantiation | None
+    counted_since: datetime | None = Field(
+        description="When its tables' inserts to truncates began at 0: with every start of apply. Null: nothing is "
+        "applied now, or the engine's version does not tell."
+    )
     tables: list[StreamTable]
 
 

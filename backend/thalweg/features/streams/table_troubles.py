@@ -1,7 +1,16 @@
 """What an operator does about a table that is not what it was at the source."""
 
+from fastapi import Response
+
 from thalweg.db.audit import record
 from thalweg.db.models import StreamRow
+from thalweg.db.operations import (
+    OperationAccepted,
+    OperationKind,
+    OperationState,
+    ProgressUnit,
+    start_operation,
+)
 from thalweg.features.streams import repository
 from thalweg.features.streams.error_queue import asked, engine_of
 from thalweg.features.streams.lifecycle import DesiredStatus
@@ -19,9 +28,29 @@ from thalweg.kernel.context import Context
 from thalweg.kernel.problems import Problem
 
 
+async def copy(
+    context: Context, stream_id: str, destination_id: str, body: TableRef, response: Response
+) -> OperationAccepted:
+    """The engine does it at once; the operation is there to be watched."""
+    row = await resolve(context, stream_id, destination_id, body, TroubleResolution.COPY)
+    observed: Json = next(
+        (one for one in (row.observed or {}).get("destinations", []) if one["id"] == destination_id), {}
+    )
+    copied_at = (observed.get("instantiation") or {}).get("finished_at")
+    operation = start_operation(
+        context.session, OperationKind.TABLE_COPY, row.id, row.name, row.changed_revision, context.principal.name,
+        ProgressUnit.ROWS, None, destination_id=destination_id,
+        table={"schema": body.schema_name, "table": body.table, "copied_at": copied_at},
+    )  # fmt: skip
+    operation.state, operation.started_at = OperationState.RUNNING, operation.created_at
+    await context.session.flush()
+    response.headers["Location"] = f"/api/v1/operations/{operation.id}"
+    return OperationAccepted(operation_id=operation.id, stream_id=row.id, state=OperationState.RUNNING)
+
+
 async def resolve(
     context: Context, stream_id: str, destination_id: str, body: TableRef, how: TroubleResolution
-) -> None:
+) -> StreamRow:
     """Straight to the engine, which records it at the destination: an event, not a state that could be desired."""
     row, client, name = await engine_of(context, stream_id, destination_id)
     one = existing_destination(row, destination_id)
@@ -32,6 +61,7 @@ async def resolve(
     record(context, action, ("stream", row.id, row.name), after=facts)
     async with asked(context, row, action, facts):
         await client.resolve_table(row.id, name, how, body.schema_name, body.table)
+    return row
 
 
 async def follow(context: Context, stream_id: str, body: TableRef) -> Stream:

@@ -18,8 +18,8 @@ from thalweg.workers.alerts.delivering import deliver_due
 from thalweg.workers.alerts.facts import Live, read_facts
 from thalweg.workers.alerts.recording import key_of, open_alert, read_policy, record_changes
 from thalweg.workers.alerts.snapshots import Snapshots
-from thalweg.workers.outages import OUTAGES
 from thalweg.workers.sources import Seen, SourceWatch
+from thalweg.workers.survival import OUTAGES
 
 OUTAGE_PAUSE = 1.0
 FORGET_EVERY = timedelta(hours=1)

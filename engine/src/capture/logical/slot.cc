@@ -23,13 +23,15 @@ struct SlotRow {
   base::Lsn confirmed_flush;
   int64_t active_pid = 0;  // 0: nobody reads it
   std::string holder;      // application_name of active_pid, where we may see it
+  std::string invalidation_reason;
 };
 
 // As a script: a replication connection knows no parameters.
 base::Result<std::optional<SlotRow>> find_slot(pg::Connection& connection, const std::string& slot) {
   THALWEG_ASSIGN(const pg::Rows rows,
                  connection.script("SELECT s.plugin, s.database, s.wal_status, s.restart_lsn, s.confirmed_flush_lsn, "
-                                   "s.active_pid, a.application_name FROM pg_replication_slots s "
+                                   "s.active_pid, a.application_name, to_jsonb(s) ->> 'invalidation_reason' "
+                                   "FROM pg_replication_slots s "
                                    "LEFT JOIN pg_stat_activity a ON a.pid = s.active_pid WHERE s.slot_name = " +
                                    connection.quote_literal(slot)));
   if (rows.size() == 0) return std::optional<SlotRow>{};
@@ -39,7 +41,8 @@ base::Result<std::optional<SlotRow>> find_slot(pg::Connection& connection, const
                  .restart_lsn = base::parse_lsn(rows.text(0, 3)).value_or(base::Lsn{}),
                  .confirmed_flush = base::parse_lsn(rows.text(0, 4)).value_or(base::Lsn{}),
                  .active_pid = rows.integer(0, 5),
-                 .holder = std::string{rows.text(0, 6)}};
+                 .holder = std::string{rows.text(0, 6)},
+                 .invalidation_reason = std::string{rows.text(0, 7)}};
 }
 
 base::Error in_use(const std::string& slot, const SlotRow& row) {
@@ -65,6 +68,22 @@ base::Result<std::optional<SlotRow>> await_free(pg::Connection& connection, cons
 }
 
 }  // namespace
+
+std::string lost_in_words(const std::string& slot, std::string_view reason) {
+  if (reason == "idle_timeout") {
+    return fmt::format(
+        "The source has given up the slot {}: nobody read from it for longer than its idle_replication_slot_timeout, "
+        "which should be 0, or longer than a stream may stand still.",
+        slot);
+  }
+  if (reason == "wal_level_insufficient") {
+    return fmt::format("The source has given up the slot {}: its wal_level was below logical for a while.", slot);
+  }
+  if (reason == "rows_removed") {
+    return fmt::format("The source has removed rows of its catalogues that the slot {} needed.", slot);
+  }
+  return fmt::format("The source has removed WAL that the slot {} needed: max_slot_wal_keep_size was reached.", slot);
+}
 
 std::string capture_application_name(std::string_view stream_id) { return fmt::format("thalweg_{}", stream_id); }
 
@@ -128,8 +147,7 @@ base::Result<SlotState> check_slot(pg::ReplicationStream& source, const pg::Syst
                                                              expected.slot, row->database, identity.database));
   }
   if (row->wal_status == "lost") {
-    return base::fail(ErrorCode::slot_lost,
-                      fmt::format("The source has removed WAL that the slot {} needed.", expected.slot));
+    return base::fail(ErrorCode::slot_lost, lost_in_words(expected.slot, row->invalidation_reason));
   }
   if (expected.low_watermark && row->confirmed_flush > expected.low_watermark) {
     base::Error gap =

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/ids.h"
@@ -35,6 +36,10 @@ base::Result<NewSlot> create_slot(const base::Conninfo& conninfo, const std::str
 // it, waits up to `patience`; then, or held by somebody else: slot_in_use.
 base::Result<void> drop_slot(pg::Connection& connection, const std::string& slot, const std::string& application_name,
                              std::chrono::milliseconds patience);
+
+// What happened to a slot whose wal_status is lost. `reason` is pg_replication_slots.invalidation_reason, from
+// PostgreSQL 17 on; else empty.
+std::string lost_in_words(const std::string& slot, std::string_view reason);
 
 struct SlotExpectation {
   std::string slot;

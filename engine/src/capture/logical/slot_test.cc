@@ -210,6 +210,15 @@ TEST_F(SlotTest, InvalidatedIsLost) {
   run("SELECT pg_reload_conf()");
   ASSERT_FALSE(lost);
   EXPECT_EQ(lost.error().code, ErrorCode::slot_lost) << lost.error().message;
+  EXPECT_NE(lost.error().message.find("max_slot_wal_keep_size"), std::string::npos) << lost.error().message;
+}
+
+// Of servers that say why, from PostgreSQL 17 on.
+TEST(LostSlotTest, NamesWhatTookIt) {
+  EXPECT_NE(lost_in_words("thalweg_s", "idle_timeout").find("idle_replication_slot_timeout"), std::string::npos);
+  EXPECT_NE(lost_in_words("thalweg_s", "wal_removed").find("max_slot_wal_keep_size"), std::string::npos);
+  EXPECT_NE(lost_in_words("thalweg_s", "").find("max_slot_wal_keep_size"), std::string::npos);
+  EXPECT_NE(lost_in_words("thalweg_s", "wal_level_insufficient").find("wal_level"), std::string::npos);
 }
 
 TEST_F(SlotTest, DropsWhatIsThereOrNot) {

@@ -2796,6 +2796,11 @@ export interface components {
              * @example databases_create
              */
             action: string;
+            /**
+             * Sentence
+             * @description The action in words, without who and on what: Parked transaction 17 discarded.
+             */
+            sentence: string;
             /** Target Type */
             target_type: string;
             /** Target Id */
@@ -4666,7 +4671,7 @@ export interface components {
          * OperationKind
          * @enum {string}
          */
-        OperationKind: "stream.create" | "stream.start" | "stream.stop" | "stream.retry" | "stream.delete" | "destination.add" | "destination.start" | "destination.stop" | "destination.retry" | "destination.drop" | "index.create" | "index.drop";
+        OperationKind: "stream.create" | "stream.start" | "stream.stop" | "stream.retry" | "stream.delete" | "destination.add" | "destination.start" | "destination.stop" | "destination.retry" | "destination.drop" | "table.copy" | "index.create" | "index.drop";
         /**
          * OperationState
          * @enum {string}
@@ -4685,6 +4690,49 @@ export interface components {
              * @description The one of a stream's destinations. Null: the whole stream.
              */
             destination_id: string | null;
+            /**
+             * Table
+             * @description The one table that it is about, such as public.orders.
+             */
+            table: string | null;
+        };
+        /**
+         * Outage
+         * @description A time in which the stream, one of its several destinations or one of its engines did not work.
+         */
+        Outage: {
+            /**
+             * Of
+             * @enum {string}
+             */
+            of: "stream" | "destination" | "engine";
+            /**
+             * Id
+             * @description Of what did not work.
+             */
+            id: string;
+            /** Name */
+            name: string;
+            /**
+             * State
+             * @description RETRYING: it tried again by itself. ABORTED: stopped by an error. UNREACHABLE, REFUSED: an engine that gave the control plane no answer; what it runs may have gone on.
+             */
+            state: string;
+            /**
+             * Reason
+             * @description In words.
+             */
+            reason: string;
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /**
+             * Until
+             * @description Null: it has not ended.
+             */
+            until: string | null;
         };
         /** Overview */
         Overview: {
@@ -5271,7 +5319,7 @@ export interface components {
          * RuleId
          * @enum {string}
          */
-        RuleId: "no_progress" | "latency" | "spill_disk" | "spill_limit" | "wal_retention" | "slot_inactive" | "slot_lost" | "component_aborted" | "table_trouble" | "error_queue" | "engine_silent" | "certificate_expiring" | "token_expiring" | "history_unwritten";
+        RuleId: "no_progress" | "latency" | "spill_disk" | "spill_limit" | "wal_retention" | "slot_inactive" | "slot_idle" | "slot_lost" | "component_aborted" | "table_trouble" | "error_queue" | "engine_silent" | "certificate_expiring" | "token_expiring" | "history_unwritten";
         /**
          * Run
          * @description A run with its six tables and its findings.
@@ -5706,6 +5754,16 @@ export interface components {
              * @description Until the slot is lost, at the present growth. Null: no limit, or no growth.
              */
             seconds_to_full: number | null;
+            /**
+             * Idle Seconds
+             * @description How long nobody has read from it. Null: somebody does, or the server is older than 17.
+             */
+            idle_seconds: number | null;
+            /**
+             * Seconds To Idle Timeout
+             * @description Until idle_replication_slot_timeout takes it, unless somebody reads from it. Null: nothing of that kind threatens it.
+             */
+            seconds_to_idle_timeout: number | null;
             /** Restart Lsn */
             restart_lsn: string | null;
             /** Confirmed Lsn */
@@ -5833,6 +5891,16 @@ export interface components {
              * @description Until the slot is lost, at the present growth. Null: no limit, or no growth.
              */
             seconds_to_full: number | null;
+            /**
+             * Idle Seconds
+             * @description How long nobody has read from it. Null: somebody does, or the server is older than 17.
+             */
+            idle_seconds: number | null;
+            /**
+             * Seconds To Idle Timeout
+             * @description Until idle_replication_slot_timeout takes it, unless somebody reads from it. Null: nothing of that kind threatens it.
+             */
+            seconds_to_idle_timeout: number | null;
             /** Restart Lsn */
             restart_lsn: string | null;
             /** Confirmed Lsn */
@@ -6249,6 +6317,11 @@ export interface components {
              */
             confirmed: string | null;
             instantiation: components["schemas"]["Instantiation"] | null;
+            /**
+             * Counted Since
+             * @description When its tables' inserts to truncates began at 0: with every start of apply. Null: nothing is applied now, or the engine's version does not tell.
+             */
+            counted_since: string | null;
             /** Tables */
             tables: components["schemas"]["StreamTable"][];
         };
@@ -6333,6 +6406,11 @@ export interface components {
             times: number[];
             /** Series */
             series: components["schemas"]["HistorySeries"][];
+            /**
+             * Outages
+             * @description Those that reach into the range, oldest first; at most 200.
+             */
+            outages: components["schemas"]["Outage"][];
         };
         /** StreamMarkers */
         StreamMarkers: {
@@ -12572,7 +12650,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Accepted"];
+                    "application/json": components["schemas"]["OperationAccepted"];
                 };
             };
             /** @description Malformed request */

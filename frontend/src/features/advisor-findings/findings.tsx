@@ -6,6 +6,7 @@ import { databasesQuery } from "@/api/databases";
 import type { Cure, Finding } from "@/api/types";
 import { severityInWords } from "@/lib/advisor";
 import { CopyBlock } from "@/ui/copy-block";
+import { useNarrow } from "@/ui/narrow";
 import { ToneBadge } from "@/ui/tone";
 import { EvidenceTable } from "./evidence-table";
 import classes from "./findings.module.css";
@@ -73,9 +74,10 @@ function FindingItem({ finding, cureActions }: { finding: Finding } & Pick<Findi
 }
 
 function CureBlock({ cure, first, actions }: { cure: Cure; first: boolean; actions: ReactNode }) {
+  const wrap = useNarrow() ? "wrap" : "nowrap";
   return (
     <Box className={classes.cure}>
-      <Group justify="space-between" align="flex-start" wrap="nowrap" gap="md">
+      <Group justify="space-between" align="flex-start" wrap={wrap} gap="md">
         <Box miw={0}>
           <Text size="sm">
             <strong>{first ? "Cure: " : "Or: "}</strong>

@@ -3,7 +3,7 @@ import { Box, Group, Stack, Text } from "@mantine/core";
 import { IconChevronDown, IconDatabaseImport } from "@tabler/icons-react";
 import type { ReactNode } from "react";
 import type { ComponentSample } from "@/api/types";
-import { asText, byteRate, bytes, compactCount, latency, rate } from "@/lib/format";
+import { asText, byteRate, bytes, compactCount, doneOf, latency, rate } from "@/lib/format";
 import { type StateInWords, stateInWords } from "@/lib/states";
 import { Meter } from "@/ui/meter";
 import { Metric } from "@/ui/quantity";
@@ -139,6 +139,21 @@ function Numbers({ component, title }: { component: ComponentSample; title: stri
   );
 }
 
+/** From here on an applier that executes is said to wait. */
+const LOCKED_MIN = 0.5;
+const waitsForLock: StateInWords = {
+  label: "Waits for a lock",
+  tone: "warning",
+  definition: "Its statement waits for a lock that somebody else holds at the destination.",
+};
+
+/** To the engine a statement that waits is one that runs; the analysis has looked at the destination's sessions. */
+function withLock(known: Record<string, number> | null, locked: number): Record<string, number> | null {
+  if (!known || locked === 0) return known;
+  const { execute = 0, lock = 0 } = known;
+  return { ...known, execute: execute * (1 - locked), lock: lock + execute * locked };
+}
+
 function shares(component: ComponentSample): Record<string, number> | null {
   return component.time_percent ? { ...component.time_percent } : null;
 }
@@ -147,8 +162,8 @@ export function QueueDepth({ queue }: { queue: ComponentSample }) {
   const { depth, capacity, depth_bytes: depthBytes, memory_bytes: memoryBytes } = queue.gauges;
   const share = depth !== undefined && capacity ? depth / capacity : null;
   const memoryShare = depthBytes !== undefined && memoryBytes ? depthBytes / memoryBytes : null;
-  const text = `${asText(compactCount(depth))} / ${asText(compactCount(capacity, "LCR"))}`;
-  const memory = `${asText(bytes(depthBytes))} / ${asText(bytes(memoryBytes))}`;
+  const text = doneOf(depth, capacity, "LCR");
+  const memory = `${asText(bytes(depthBytes))} of ${asText(bytes(memoryBytes))}`;
   return (
     <Stack gap={6}>
       <Box>
@@ -223,15 +238,16 @@ export function Appliers({ appliers, of }: { appliers: ComponentSample[]; of?: s
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard */}
       <section className={classes.appliers} tabIndex={0} aria-label={label}>
         {appliers.map((applier) => (
-          <ApplierRow key={applier.id} applier={applier} />
+          <ApplierRow key={applier.id} applier={applier} locked={mark?.locked ?? 0} />
         ))}
       </section>
     </li>
   );
 }
 
-function ApplierRow({ applier }: { applier: ComponentSample }) {
-  const state = stateInWords(applier.state);
+function ApplierRow({ applier, locked }: { applier: ComponentSample; locked: number }) {
+  const waits = locked >= LOCKED_MIN && applier.state === "EXECUTE TRANSACTION";
+  const state = waits ? waitsForLock : stateInWords(applier.state);
   const name = componentName(applier);
   return (
     <div className={classes.applier}>
@@ -248,7 +264,7 @@ function ApplierRow({ applier }: { applier: ComponentSample }) {
         {asText(rate(applier.lcrs_per_second, "LCR"))}
       </Text>
       <Box style={{ gridColumn: "1 / -1" }}>
-        <TimeBar shares={shares(applier)} label={`${name}, time`} />
+        <TimeBar shares={withLock(shares(applier), locked)} label={`${name}, time`} />
       </Box>
     </div>
   );

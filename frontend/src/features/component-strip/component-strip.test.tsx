@@ -82,6 +82,28 @@ describe("ComponentStrip", () => {
   });
 });
 
+describe("a lock of somebody else", () => {
+  it("is told where the analysis has seen the appliers wait for it", () => {
+    const time = { busy: 0, idle: 0, flow_control: 0, network: 0, execute: 100, commit: 0, disk: 0 };
+    const none = { dependency: 0, commit_order: 0, lock: 0 };
+    const parts = components.map((one) =>
+      one.sub_component === "APPLY SERVER"
+        ? { ...one, state: "EXECUTE TRANSACTION", time_percent: { ...time, ...none } }
+        : one,
+    );
+    const mark = { bottleneck: true, heldBackBy: null, locked: 0.9, opened: false, onOpen: () => {} };
+    const marksOf = () => (title: string) => (title === "Appliers" ? mark : null);
+    renderUi(
+      <ComponentStrip sample={sample(AT, { components: parts })} stream={stream()} marksOf={marksOf} />,
+    );
+    const appliers = screen.getByRole("listitem", { name: "Appliers" });
+    expect(within(appliers).getAllByText(/Waits for a lock/)[0]).toBeVisible();
+    expect(appliers).not.toHaveTextContent("Execute transaction");
+    const bar = within(appliers).getAllByRole("img", { name: /time/ })[0]?.getAttribute("aria-label");
+    expect(bar?.replaceAll("\u00a0", " ")).toMatch(/Execute 10 %, Lock 90 %/);
+  });
+});
+
 describe("large transactions", () => {
   const captureText = (gauges: Record<string, number>) => {
     const parts = components.map((one) => (one.id === "capture" ? { ...one, gauges } : one));

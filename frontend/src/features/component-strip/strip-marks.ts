@@ -4,6 +4,8 @@ import { createContext, useContext } from "react";
 export interface StripMark {
   bottleneck: boolean;
   heldBackBy: string | null;
+  /** 0..1 of the time in statements that is waiting for somebody else's lock: what a look at the sessions tells. */
+  locked: number;
   opened: boolean;
   onOpen: () => void;
 }

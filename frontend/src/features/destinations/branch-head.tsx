@@ -11,6 +11,7 @@ import { useState } from "react";
 import { problemInWords } from "@/api/problem-in-words";
 import { type StreamAction, useDestinationAction, useDropDestination } from "@/api/streams";
 import type { Stream, StreamDestination } from "@/api/types";
+import { isStanding } from "@/lib/backlog";
 import type { RestCallSpec } from "@/lib/curl";
 import { asText, bytes, compactCount, duration, rate } from "@/lib/format";
 import { destinationState, stateInWords } from "@/lib/states";
@@ -65,10 +66,14 @@ export function BranchHead(props: BranchHeadProps) {
           problem={{ title: error.title, message: error.message, cure: error.cure, code: error.code }}
         />
       )}
-      <Group gap={28} align="flex-start">
+      <Group gap="6px 28px" align="flex-start">
         <Metric metric="lcrRate" quantity={rate(destination.lcrs_per_second, "LCR")} />
         <LatencyMetric latency={latency} of="p99_ms" />
-        <BacklogFigures backlog={backlog} parked={destination.error_queue_transactions} />
+        <BacklogFigures
+          backlog={backlog}
+          parked={destination.error_queue_transactions}
+          standing={isStanding(destination)}
+        />
         <Spilled destination={destination} />
         <Group gap={6} align="flex-end">
           <Metric metric="errors" quantity={compactCount(destination.error_queue_transactions, "txn")} />

@@ -27,6 +27,7 @@ function history(series: Record<string, (number | null)[]>): StreamHistory {
     resolution: "second",
     step_seconds: 1,
     times: [0, 1],
+    outages: [],
     series: Object.entries(series).map(([statistic, values]) => ({
       statistic,
       unit: "",
@@ -91,8 +92,14 @@ describe("charts of a fan-out", () => {
     expect(lines("Rate by component").map(({ statistics }) => statistics[0])).toEqual([
       "components.capture.lcrs_per_second",
       "components.west:reader.lcrs_per_second",
-      "lcrs_per_second",
+      "destinations.west.lcrs_per_second",
     ]);
+    expect(lines("Rate by component").at(-1)?.label).toBe("Applied at west side");
+    expect(lines("Latency, source to west side").flatMap(({ statistics }) => statistics)).toEqual([
+      "destinations.west.latency.p50_ms",
+      "destinations.west.latency.p99_ms",
+    ]);
+    expect(lines("Backlog of west side")[0]?.statistics).toEqual(["destinations.west.backlog.bytes"]);
     expect(lines("Occupied, by thread").map(({ label }) => label)).toEqual([
       "Capture",
       "Apply reader",

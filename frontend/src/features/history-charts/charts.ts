@@ -86,6 +86,10 @@ export function chartsOf(all: StatisticName[], branches: Branch[] = [], shown?: 
     branches.length > 1
       ? all.filter(({ component }) => component === null || [null, shown].includes(branchOf(component)))
       : all;
+  const branch = branches.length > 1 ? branches.find(({ id }) => id === shown) : undefined;
+  // Of several destinations the stream's own figures are none of theirs: its rate is the source's, its latency and
+  // backlog are the worst one's.
+  const own = (statistic: string) => [branch ? `destinations.${branch.id}.${statistic}` : statistic];
   // The coordinator counts transactions; appliers together are what is applied.
   const onTheWay = (own: string) => ["capture", "sender", "receiver", "reader"].includes(own);
   const occupied = having(names, "time_percent.idle")
@@ -102,16 +106,20 @@ export function chartsOf(all: StatisticName[], branches: Branch[] = [], shown?: 
       format: lcrs,
       lines: [
         ...perComponent(names, "lcrs_per_second", onTheWay).slice(0, LINES_MAX - 1),
-        { label: "Applied", statistics: ["lcrs_per_second"], value: same },
+        {
+          label: branch ? `Applied at ${branch.name}` : "Applied",
+          statistics: own("lcrs_per_second"),
+          value: same,
+        },
       ],
     },
     {
-      title: "Latency, source to destination",
+      title: `Latency, source to ${branch?.name ?? "destination"}`,
       binary: false,
       format: latencyMs,
       lines: [
-        { label: "p50", statistics: ["latency.p50_ms"], value: same },
-        { label: "p99", statistics: ["latency.p99_ms"], value: same },
+        { label: "p50", statistics: own("latency.p50_ms"), value: same },
+        { label: "p99", statistics: own("latency.p99_ms"), value: same },
       ],
     },
     {
@@ -121,10 +129,10 @@ export function chartsOf(all: StatisticName[], branches: Branch[] = [], shown?: 
       lines: occupied,
     },
     {
-      title: "Backlog",
+      title: branch ? `Backlog of ${branch.name}` : "Backlog",
       binary: true,
       format: bytes,
-      lines: [{ label: "Not yet applied", statistics: ["backlog.bytes"], value: same }],
+      lines: [{ label: "Not yet applied", statistics: own("backlog.bytes"), value: same }],
     },
     {
       title: "Queue depth",

@@ -1,15 +1,17 @@
 // What happened to a stream while its charts were drawn: a mark in each of them, and a line in a list.
-import type { Alert, AppliedCure, AuditEntry, Engine } from "@/api/types";
+import type { Alert, AppliedCure, AuditEntry, Engine, Outage } from "@/api/types";
 import { cureStateInWords } from "@/lib/advisor";
-import { formatTime } from "@/lib/format";
-import { sentenceCase, type Tone } from "@/lib/states";
+import { asText, duration, formatTime } from "@/lib/format";
+import type { Tone } from "@/lib/states";
 
 export interface HistoryEvent {
   key: string;
   /** Milliseconds since the epoch. */
   at: number;
+  /** When it was over; absent of what has no length. Infinite while it lasts. */
+  until?: number;
   tone: Tone;
-  what: "Restart" | "Change" | "Alert" | "Cure";
+  what: "Restart" | "Change" | "Alert" | "Cure" | "Outage";
   text: string;
 }
 
@@ -25,8 +27,42 @@ export interface EventSources {
 
 /** The oldest first. */
 export function eventsOf(sources: EventSources): HistoryEvent[] {
-  const events = [...restarts(sources), ...changes(sources), ...alertsOf(sources), ...curesOf(sources)];
+  return sorted([...restarts(sources), ...changes(sources), ...alertsOf(sources), ...curesOf(sources)]);
+}
+
+/** What happened within a range and what reached into it, the oldest first. */
+export function eventsBetween(events: HistoryEvent[], since: number, until: number): HistoryEvent[] {
+  return sorted(events.filter(({ at, until: end }) => at <= until && (end ?? at) >= since));
+}
+
+function sorted(events: HistoryEvent[]): HistoryEvent[] {
   return events.sort((a, b) => a.at - b.at);
+}
+
+const STATES: Record<string, string> = {
+  RETRYING: "did not work",
+  ABORTED: "had stopped with an error",
+  UNREACHABLE: "was not reachable",
+  REFUSED: "refused the control plane",
+};
+
+/** Times in which the stream, a destination or an engine did not work: spans in the charts. */
+export function outageEvents(outages: readonly Outage[]): HistoryEvent[] {
+  return outages.map(({ of, id, name, state, reason, since, until }) => {
+    const [begin, end] = [Date.parse(since), until ? Date.parse(until) : Number.POSITIVE_INFINITY];
+    const lasted = until
+      ? `for ${asText(duration((end - begin) / 1000))}, until ${formatTime(until)}`
+      : "since then";
+    const subject = of === "stream" ? "The stream" : `${of === "engine" ? "Engine" : "Destination"} ${name}`;
+    return {
+      key: `outage ${id} ${since}`,
+      at: begin,
+      until: end,
+      tone: of === "engine" ? "warning" : "bad",
+      what: "Outage",
+      text: `${subject} ${STATES[state] ?? "did not work"} ${lasted}. ${reason}`,
+    };
+  });
 }
 
 function restarts({ engines, engineIds }: EventSources): HistoryEvent[] {
@@ -45,32 +81,20 @@ function restarts({ engines, engineIds }: EventSources): HistoryEvent[] {
   );
 }
 
-const said: Record<string, string> = {
-  streams_start: "Started",
-  streams_stop: "Stopped",
-  streams_retry: "Tried again",
-  streams_create: "Created",
-};
 const RESTARTS = ["streams_start", "streams_stop", "streams_retry"];
+/** Looking at something is in the audit log, and no event of the stream. */
+const LOOKS = ["stream_errors_get"];
 
 function changes({ audit, streamId }: EventSources): HistoryEvent[] {
   return audit
-    .filter(({ target_id }) => target_id === streamId)
+    .filter(({ target_id, action }) => target_id === streamId && !LOOKS.includes(action))
     .map((entry) => ({
       key: `audit ${entry.id}`,
       at: Date.parse(entry.at),
       tone: "busy",
       what: RESTARTS.includes(entry.action) ? "Restart" : "Change",
-      text: `${said[entry.action] ?? changeInWords(entry)} by ${entry.actor_name}`,
+      text: `${entry.sentence} by ${entry.actor_name}`,
     }));
-}
-
-function changeInWords({ action, before, after }: AuditEntry): string {
-  const differs = (key: string) =>
-    JSON.stringify(before?.[key] ?? null) !== JSON.stringify(after?.[key] ?? null);
-  if (after?.rules && differs("rules")) return "Tables changed";
-  if (after?.parameters && differs("parameters")) return "Parameters changed";
-  return sentenceCase(action.replace(/^streams_/, ""));
 }
 
 function alertsOf({ alerts, streamId }: EventSources): HistoryEvent[] {

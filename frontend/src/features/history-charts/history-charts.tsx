@@ -11,7 +11,7 @@ import { QueryFaces } from "@/ui/query-faces";
 import { TimeChart } from "@/ui/time-chart";
 import { type Branch, type Chart, chartsOf, seriesOf, statisticsOf } from "./charts";
 import { EventList } from "./event-list";
-import type { HistoryEvent } from "./events";
+import { eventsBetween, type HistoryEvent, outageEvents } from "./events";
 import { useEvents } from "./use-events";
 
 interface HistoryChartsProps {
@@ -66,9 +66,13 @@ function Charts({ stream, range, charts, ...over }: HistoryChartsProps & { chart
   const all = useEvents(stream);
   const since = query.data && Date.parse(query.data.since);
   const until = query.data && Date.parse(query.data.until);
+  const outages = query.data?.outages;
   const events = useMemo(
-    () => all.filter(({ at }) => since !== undefined && until !== undefined && at >= since && at <= until),
-    [all, since, until],
+    () =>
+      since === undefined || until === undefined
+        ? []
+        : eventsBetween([...all, ...outageEvents(outages ?? [])], since, until),
+    [all, outages, since, until],
   );
   return (
     <QueryFaces query={query} inWords={problemInWords} rows={8} loadingLabel="Loading history">
@@ -82,7 +86,8 @@ function Charts({ stream, range, charts, ...over }: HistoryChartsProps & { chart
           </SimpleGrid>
           <Group justify="space-between">
             <Text size="xs" c="dimmed">
-              Drag over a chart to ask what happened then. Dashed lines are the events below.
+              Drag over a chart to ask what happened then. Dashed lines are the events below, shaded spans
+              outages.
             </Text>
             <Text size="xs" c="dimmed">
               Each point is the mean of {asText(duration(history.step_seconds))}, from the history of every{" "}

@@ -1,7 +1,7 @@
 import { Button, Group, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import type { Instantiation, StreamDestination } from "@/api/types";
-import { asText, bytes, compactCount, formatTime } from "@/lib/format";
+import { asText, bytes, counted, formatTime } from "@/lib/format";
 import { Panel } from "@/ui/panel";
 import { CopyTables } from "./copy-tables";
 import { InstantiationProgress } from "./instantiation-progress";
@@ -44,8 +44,7 @@ function FinishedCopy({ title, instantiation }: { title: string; instantiation: 
       aside={
         <Group gap="sm">
           <Text size="sm" c="dimmed" className="numeric">
-            Finished {formatTime(instantiation.finished_at)} ·{" "}
-            {asText(compactCount(instantiation.rows_copied, "rows"))} ·{" "}
+            Finished {formatTime(instantiation.finished_at)} · {counted(instantiation.rows_copied, "row")} ·{" "}
             {asText(bytes(instantiation.bytes_copied))}
           </Text>
           <Button variant="default" aria-expanded={opened} onClick={toggle}>

@@ -1,12 +1,12 @@
 import { Group, Text } from "@mantine/core";
 import type { TableProgress } from "@/api/types";
-import { asText, bytes, compactCount, duration, percent, rate } from "@/lib/format";
+import { copiedShare } from "@/lib/copied";
+import { asText, bytes, doneOf, duration, formatCount, percent, rate } from "@/lib/format";
 import { metrics } from "@/lib/metrics";
 import { type Column, DataTable } from "@/ui/data-table";
 import { Meter } from "@/ui/meter";
 import { Quantity } from "@/ui/quantity";
 import { StateBadge } from "@/ui/tone";
-import { copiedShare } from "./share";
 
 /** What runs comes first, then what waits, then what is done. */
 const ORDER = ["COPYING", "INDEXING", "WAITING", "COPIED", "REPLICATING"];
@@ -36,7 +36,7 @@ const columns: Column<TableProgress>[] = [
     definition: "Rows copied so far.",
     align: "right",
     sortBy: (table) => table.rows_copied,
-    cell: (table) => <Quantity quantity={compactCount(table.rows_copied, "rows")} />,
+    cell: (table) => formatCount(table.rows_copied),
   },
   {
     key: "bytes",
@@ -60,7 +60,7 @@ const columns: Column<TableProgress>[] = [
     definition: "Parts of the table that are copied and resumed independently: done of all.",
     align: "right",
     sortBy: (table) => table.ranges_copied,
-    cell: (table) => `${table.ranges_copied ?? "–"} / ${table.ranges_total ?? "–"}`,
+    cell: (table) => doneOf(table.ranges_copied, table.ranges_total),
   },
   {
     key: "indexes",
@@ -68,7 +68,7 @@ const columns: Column<TableProgress>[] = [
     definition: metrics.indexesBuilt.definition,
     align: "right",
     sortBy: (table) => table.indexes_built,
-    cell: (table) => `${table.indexes_built} / ${table.indexes_total}`,
+    cell: (table) => doneOf(table.indexes_built, table.indexes_total),
   },
   {
     key: "left",

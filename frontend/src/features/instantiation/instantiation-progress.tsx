@@ -1,11 +1,11 @@
 import { Box, Group, Stack, Text } from "@mantine/core";
 import type { Instantiation } from "@/api/types";
-import { asText, byteRate, bytes, compactCount, duration, percent, rate } from "@/lib/format";
+import { copiedInWords, copiedShare } from "@/lib/copied";
+import { byteRate, bytes, duration, formatCount, rate } from "@/lib/format";
 import { Meter } from "@/ui/meter";
 import { Metric } from "@/ui/quantity";
 import { CopyRateChart } from "./copy-rate-chart";
 import { CopyTables } from "./copy-tables";
-import { copiedShare } from "./share";
 
 interface InstantiationProgressProps {
   instantiation: Instantiation;
@@ -17,7 +17,7 @@ export function InstantiationProgress({ instantiation, observedAt }: Instantiati
   const indexes = instantiation.stage === "indexes";
   const text = indexes
     ? `all rows are there, building indexes ${instantiation.indexes_built} of ${instantiation.indexes_total}`
-    : `${asText(percent(copiedShare(instantiation)))} of about ${asText(compactCount(instantiation.rows_estimated, "rows"))}`;
+    : copiedInWords(instantiation);
   return (
     <Stack gap="sm">
       <Box px={14}>
@@ -26,7 +26,10 @@ export function InstantiationProgress({ instantiation, observedAt }: Instantiati
             {text}
           </Text>
           <Group gap="xl">
-            <Metric metric="rowsCopied" quantity={compactCount(instantiation.rows_copied, "rows")} />
+            <Metric
+              metric="rowsCopied"
+              quantity={{ value: formatCount(instantiation.rows_copied), unit: "rows" }}
+            />
             <Metric metric="bytesCopied" quantity={bytes(instantiation.bytes_copied)} />
             <Metric metric="copyRate" quantity={rate(instantiation.rows_per_second, "rows")} />
             <Metric metric="copyRate" label="Bytes" quantity={byteRate(instantiation.bytes_per_second)} />

@@ -207,6 +207,12 @@ function threadsOf(subComponent: string | null, rows: ComponentStatistic[], top:
     });
 }
 
+/** 0..1 of the time in statements that is waiting for a lock: the analysis knows it where it has looked. */
+export function lockedShare(shares: Shares | null): number {
+  const { lock = 0, execute = 0 } = shares?.activities ?? {};
+  return lock > 0 ? lock / (lock + execute) : 0;
+}
+
 /** Links between components come from the analysis; inside apply, flow control says the same. */
 function markHeldBack(stages: Stage[], analysis: AdvisorAnalysis, pathId: string): void {
   const links = analysis.component_links.filter((link) => link.path_id === pathId && link.back_pressured);

@@ -23,11 +23,12 @@ const walStatus: Record<string, StateInWords> = {
   },
 };
 
-export function walInWords({ wal_status, invalidation_reason }: ServerSlot): StateInWords {
+export function walInWords({ wal_status, invalidation_reason, why_no_forecast }: ServerSlot): StateInWords {
   const known = wal_status === null ? undefined : walStatus[wal_status];
   if (!known) return { label: "None", tone: "quiet", definition: "It keeps no WAL yet." };
   if (!invalidation_reason) return known;
-  return { ...known, label: `${known.label}: ${invalidation_reason.replaceAll("_", " ")}` };
+  const label = `${known.label}: ${invalidation_reason.replaceAll("_", " ")}`;
+  return { ...known, label, definition: why_no_forecast ?? known.definition };
 }
 
 export const orphan: StateInWords = {
@@ -37,10 +38,19 @@ export const orphan: StateInWords = {
 };
 
 /** When it is lost; else why nobody knows. */
-export function forecast({ seconds_to_full, why_no_forecast }: ServerSlot): string {
-  return seconds_to_full === null
-    ? (why_no_forecast ?? "")
-    : `Lost in ${asText(duration(seconds_to_full))} at this rate.`;
+export function forecast({ seconds_to_full, seconds_to_idle_timeout, why_no_forecast }: ServerSlot): string {
+  const full =
+    seconds_to_full === null
+      ? (why_no_forecast ?? "")
+      : `Lost in ${asText(duration(seconds_to_full))} at this rate.`;
+  if (seconds_to_idle_timeout === null) return full;
+  return `Lost in ${asText(duration(seconds_to_idle_timeout))} unless somebody reads from it (idle_replication_slot_timeout). ${full}`.trim();
+}
+
+/** Whatever takes it first; null while nothing is known to. */
+export function soonestLoss({ seconds_to_full, seconds_to_idle_timeout }: ServerSlot): number | null {
+  const known = [seconds_to_full, seconds_to_idle_timeout].filter((seconds) => seconds !== null);
+  return known.length > 0 ? Math.min(...known) : null;
 }
 
 /** What vacuum must leave: the older of the two. */

@@ -7,7 +7,7 @@ import { type Column, DataTable } from "@/ui/data-table";
 import { useNarrow } from "@/ui/narrow";
 import { Quantity } from "@/ui/quantity";
 import { ToneBadge } from "@/ui/tone";
-import { forecast, oldestXmin, orphan, walInWords } from "./slot-words";
+import { forecast, oldestXmin, orphan, soonestLoss, walInWords } from "./slot-words";
 
 interface SlotsTableProps {
   label: string;
@@ -72,7 +72,7 @@ function columns(mayAct: boolean, onDrop: (slot: ServerSlot) => void): Column<Se
     {
       key: "forecast",
       header: "Forecast",
-      sortBy: (slot) => slot.seconds_to_full,
+      sortBy: soonestLoss,
       cell: (slot) => (
         <Text size="xs" miw={150} maw={280} py={4}>
           {forecast(slot)}

@@ -2,8 +2,9 @@ import { Group, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { streamOperationsQuery } from "@/api/operations";
 import type { Operation, Stream } from "@/api/types";
-import { asText, compactCount, formatAgo } from "@/lib/format";
-import { isUnfinished, operationKind } from "@/lib/operations";
+import { copiedInWords } from "@/lib/copied";
+import { doneOf, formatAgo } from "@/lib/format";
+import { isUnfinished, operationTitle } from "@/lib/operations";
 import { AnchorLink } from "@/ui/anchor-link";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { ToneIcon } from "@/ui/tone";
@@ -39,13 +40,34 @@ export function StreamOperations({ stream }: { stream: Stream }) {
   );
 }
 
-function title({ kind, target }: Operation, stream: Stream): string {
-  const destination = stream.destinations.find(({ id }) => id === target.destination_id);
-  return destination ? `${operationKind(kind)} ${destination.database.name}` : operationKind(kind);
+function title(operation: Operation, stream: Stream): string {
+  const destination = stream.destinations.find(({ id }) => id === operation.target.destination_id);
+  if (!destination) return operationTitle(operation);
+  if (!operation.target.table) return `${operationTitle(operation)} ${destination.database.name}`;
+  return stream.destinations.length > 1
+    ? `${operationTitle(operation)} at ${destination.database.name}`
+    : operationTitle(operation);
+}
+
+/** From the stream's own copies, as the board of the copy shows them: two sources would show two figures. */
+function copyInWords({ target, progress }: Operation, stream: Stream): string | null {
+  if (progress.unit !== "rows")
+    return progress.total ? doneOf(progress.done, progress.total, progress.unit) : null;
+  const tables = stream.destinations
+    .filter(({ id }) => target.destination_id === null || target.destination_id === id)
+    .flatMap(({ instantiation }) =>
+      instantiation && instantiation.stage !== "finished" ? instantiation.tables : [],
+    )
+    .filter(({ schema, table }) => target.table === null || target.table === `${schema}.${table}`);
+  if (tables.length === 0) return null;
+  return copiedInWords({
+    rows_copied: tables.reduce((sum, { rows_copied }) => sum + rows_copied, 0),
+    rows_estimated: tables.reduce((sum, { rows_estimated }) => sum + (rows_estimated ?? 0), 0),
+  });
 }
 
 function Banner({ operation, stream }: { operation: Operation; stream: Stream }) {
-  const { done, total, unit } = operation.progress;
+  const copied = copyInWords(operation, stream);
   return (
     <output className={classes.banner} aria-label="Under way">
       <Group gap={8} wrap="nowrap" align="flex-start">
@@ -53,7 +75,7 @@ function Banner({ operation, stream }: { operation: Operation; stream: Stream })
         <div>
           <Text size="sm" fw={600}>
             {title(operation, stream)}
-            {total ? `: ${asText(compactCount(done))} of ${asText(compactCount(total, unit))}` : ""}
+            {copied && `: ${copied}`}
           </Text>
           {operation.waiting_for && <Text size="sm">Waits for: {operation.waiting_for}</Text>}
           <Text size="xs" c="dimmed">

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { Sample } from "@/api/types";
 import { sample } from "@/test/data";
 import { chartSeries } from "./series";
 
@@ -10,6 +11,17 @@ describe("chartSeries", () => {
     const series = chartSeries(samples, 1);
     expect(series.times).toEqual([Date.parse(at(100)), Date.parse(at(150))]);
     expect(series.rates.find(({ label }) => label === "Applied")?.values).toEqual([null, 7]);
+  });
+
+  it("has a line for what each of several destinations applies, at its own rate", () => {
+    const of = (destination_id: string, lcrs_per_second: number) => ({ destination_id, lcrs_per_second });
+    const both = { destinations: [of("east", 5), of("west", 9)] } as Partial<Sample>;
+    const branches = ["east", "west"].map((id) => ({ id, name: `${id} side` }));
+    const { rates } = chartSeries([sample(at(0), { ...both, lcrs_per_second: 9 })], 1, branches);
+    expect(rates.map(({ label, values }) => [label, values[0]]).slice(1)).toEqual([
+      ["Applied at east side", 5],
+      ["Applied at west side", 9],
+    ]);
   });
 
   it("is empty without samples", () => {

@@ -1,5 +1,6 @@
 import type { Sample } from "@/api/types";
 import type { Maybe } from "@/lib/format";
+import { coloursOf } from "@/lib/series-colours";
 import type { Series } from "@/ui/time-chart";
 
 export interface ChartSeries {
@@ -9,6 +10,16 @@ export interface ChartSeries {
   backlog: Series[];
 }
 
+/** One of several destinations: each applies the source's changes at its own rate. */
+export interface Branch {
+  id: string;
+  name: string;
+}
+
+type Line = Omit<Series, "colour">;
+
+/** Lines beside the capture's: more of them cannot be told apart. */
+const BRANCHES_MAX = 7;
 /** More points than pixels only cost time: a chart is about this wide. */
 const POINTS_MAX = 900;
 
@@ -21,28 +32,41 @@ function componentRate(sample: Sample, id: string): Maybe {
   return sample.components.find((component) => component.id === id)?.lcrs_per_second;
 }
 
-/** Of every destination's apply reader; unknown as soon as one is. */
 function readersRate(sample: Sample): Maybe {
-  const rates = sample.components
-    .filter(({ sub_component }) => sub_component === "APPLY READER")
-    .map(({ lcrs_per_second }) => lcrs_per_second);
-  if (rates.length === 0) return null;
-  return rates.reduce<number | null>((sum, one) => (sum === null || one === null ? null : sum + one), 0);
+  return sample.components.find(({ sub_component }) => sub_component === "APPLY READER")?.lcrs_per_second;
+}
+
+function destinationOf(sample: Sample, id: string) {
+  return sample.destinations.find(({ destination_id }) => destination_id === id);
+}
+
+function coloured(lines: Line[]): Series[] {
+  const colours = coloursOf(lines.map(({ label }) => label));
+  return lines.map((line, place) => ({ ...line, colour: colours[place] ?? 1 }));
 }
 
 /** The window's samples as columns. A value that was unknown stays a gap. */
-export function chartSeries(samples: Sample[], minutes: number): ChartSeries {
+export function chartSeries(samples: Sample[], minutes: number, branches: Branch[] = []): ChartSeries {
   const last = samples.at(-1);
   const end = last ? Date.parse(last.at) : 0;
   const shown = thin(samples.filter((sample) => Date.parse(sample.at) >= end - minutes * 60_000));
   const column = (pick: (sample: Sample) => Maybe) => shown.map(pick);
+  const several = branches.length > 1;
+  const applied: Line[] = several
+    ? branches.slice(0, BRANCHES_MAX).map(({ id, name }) => ({
+        label: `Applied at ${name}`,
+        values: column((sample) => destinationOf(sample, id)?.lcrs_per_second),
+      }))
+    : [
+        { label: "Apply reader", values: column(readersRate) },
+        { label: "Applied", values: column((sample) => sample.lcrs_per_second) },
+      ];
   return {
     times: shown.map((sample) => Date.parse(sample.at)),
-    rates: [
-      { label: "Capture", colour: 1, values: column((sample) => componentRate(sample, "capture")) },
-      { label: "Apply reader", colour: 2, values: column(readersRate) },
-      { label: "Applied", colour: 3, values: column((sample) => sample.lcrs_per_second) },
-    ],
+    rates: coloured([
+      { label: "Capture", values: column((sample) => componentRate(sample, "capture")) },
+      ...applied,
+    ]),
     latencies: [
       { label: "p50", colour: 1, values: column((sample) => sample.latency.p50_ms) },
       { label: "p99", colour: 3, values: column((sample) => sample.latency.p99_ms) },

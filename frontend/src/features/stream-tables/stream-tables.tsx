@@ -3,7 +3,7 @@ import { IconSearch } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { previewQuery, type TableResolution } from "@/api/streams";
-import type { Stream, StreamTable } from "@/api/types";
+import type { Stream, StreamDestination, StreamTable } from "@/api/types";
 import { formatAgo, formatCount, formatTime, latency, parseMicros, parseTime, rate } from "@/lib/format";
 import { rowIdentity } from "@/lib/row-identity";
 import { type Column, DataTable } from "@/ui/data-table";
@@ -66,7 +66,7 @@ const columns: Column<TableRow>[] = [
   {
     key: "last_change",
     header: "Last change",
-    definition: "When the last change came to the destination, since the engine started its apply.",
+    definition: "When the last change came to the destination, of those that are counted.",
     align: "right",
     sortBy: (table) => parseTime(table.last_change?.at_destination),
     cell: ({ last_change }) =>
@@ -89,6 +89,13 @@ const columns: Column<TableRow>[] = [
   countColumn("deletes", "Rows deleted at the destination by this stream."),
   countColumn("truncates", "How often the table was truncated by this stream."),
 ];
+
+/** Inserts to truncates begin at 0 with every start of apply. */
+function countsSince(destination: StreamDestination | undefined): string {
+  const since = destination?.counted_since;
+  if (!since) return "Changes are counted from apply's next start on.";
+  return `Changes are counted since apply started, ${formatAgo(since)} (${formatTime(since)}).`;
+}
 
 interface StreamTablesProps {
   stream: Stream;
@@ -165,7 +172,7 @@ export function StreamTables({
           )}
         </Group>
         <Text size="xs" c="dimmed">
-          {rows.length} of {tables.length} tables. Counts since the stream's engine started it.
+          {rows.length} of {tables.length} tables. {countsSince(shown)}
         </Text>
       </Group>
       <DataTable

@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { openAlertsQuery } from "@/api/alerts";
 import { ratesQuery } from "@/api/streams";
 import type { StreamSummary } from "@/api/types";
-import { backlogInBrief } from "@/lib/backlog";
+import { backlogInBrief, isStanding } from "@/lib/backlog";
 import { bytes, compactCount, rate } from "@/lib/format";
 import { latencyValue } from "@/lib/latency-shown";
 import { metrics } from "@/lib/metrics";
@@ -45,8 +45,8 @@ const columns: Column<StreamSummary>[] = [
   },
   {
     key: "rate",
-    header: metrics.lcrRate.label,
-    definition: metrics.lcrRate.definition,
+    header: metrics.streamRate.label,
+    definition: metrics.streamRate.definition,
     align: "right",
     sortBy: (stream) => stream.lcrs_per_second,
     cell: (stream) => <RateCell stream={stream} />,
@@ -77,6 +77,7 @@ const columns: Column<StreamSummary>[] = [
       <Stack gap={0} align="flex-end">
         <Quantity quantity={bytes(stream.backlog.bytes)} />
         <Text size="xs" c="dimmed">
+          {isStanding(stream) && stream.backlog.bytes ? "WAL of all databases, " : ""}
           {backlogInBrief(stream.backlog)}
         </Text>
       </Stack>
@@ -118,7 +119,7 @@ function StreamCards({ streams }: { streams: StreamSummary[] }) {
           </Group>
           <HealthCell stream={stream} />
           <div className={classes.figures}>
-            <Metric metric="lcrRate" label="Rate" quantity={rate(stream.lcrs_per_second, "LCR")} />
+            <Metric metric="streamRate" label="Rate" quantity={rate(stream.lcrs_per_second, "LCR")} />
             <LatencyMetric latency={stream.latency} of="p99_ms" />
             <Metric metric="backlogBytes" quantity={bytes(stream.backlog.bytes)} />
             <Metric metric="errors" quantity={compactCount(stream.error_queue_transactions, "txn")} />

@@ -1,6 +1,6 @@
 import { Group } from "@mantine/core";
 import type { Overview, StreamSummary } from "@/api/types";
-import { bytes, compactCount, latencyMs, type Maybe, rate } from "@/lib/format";
+import { bytes, latencyMs, type Maybe, rate } from "@/lib/format";
 import { latencyValue } from "@/lib/latency-shown";
 import type { Tone } from "@/lib/states";
 import { Metric } from "@/ui/quantity";
@@ -29,13 +29,13 @@ export function OverviewTotals({ overview }: { overview: Overview }) {
         <Metric
           metric="streamsHealthy"
           size="lg"
-          quantity={{ value: `${streams.length - unhealthy} / ${streams.length}`, unit: "streams" }}
+          quantity={{ value: `${streams.length - unhealthy} of ${streams.length}`, unit: "streams" }}
         />
         <ToneIcon tone={unhealthy === 0 ? "good" : "warning"} />
       </Tile>
       <Tile>
         <Metric
-          metric="lcrRate"
+          metric="streamRate"
           label="Total rate"
           size="lg"
           quantity={rate(sumKnown(streams.map((stream) => stream.lcrs_per_second)), "LCR")}
@@ -62,7 +62,7 @@ export function OverviewTotals({ overview }: { overview: Overview }) {
           metric="enginesOnline"
           size="lg"
           quantity={{
-            value: `${compactCount(overview.engines_online).value} / ${compactCount(overview.engines_total).value}`,
+            value: `${overview.engines_online} of ${overview.engines_total}`,
             unit: "engines",
           }}
         />

@@ -1,4 +1,4 @@
-import { Box, Button, Code, Text } from "@mantine/core";
+import { Box, Button, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconHistory } from "@tabler/icons-react";
 import { useInfiniteQuery } from "@tanstack/react-query";
@@ -40,8 +40,8 @@ const columns: Column<AuditEntry>[] = [
   {
     key: "action",
     header: "Action",
-    sortBy: (entry) => entry.action,
-    cell: (entry) => <Code>{entry.action}</Code>,
+    sortBy: (entry) => entry.sentence,
+    cell: (entry) => <span title={entry.action}>{entry.sentence}</span>,
   },
   {
     key: "target",

@@ -220,7 +220,7 @@ function columns(
       definition: "Revision of the desired state that the engine has on its disk, of the newest one.",
       align: "right",
       cell: ({ acknowledged_revision, desired_revision }) =>
-        `${acknowledged_revision ?? "–"} / ${desired_revision}`,
+        `${acknowledged_revision ?? "–"} of ${desired_revision}`,
     },
     {
       key: "streams",

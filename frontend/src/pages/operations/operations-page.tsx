@@ -4,8 +4,8 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { operationsQuery } from "@/api/operations";
 import { problemInWords } from "@/api/problem-in-words";
 import type { Operation } from "@/api/types";
-import { asText, compactCount, duration, formatTime, parseTime, percent } from "@/lib/format";
-import { operationKind } from "@/lib/operations";
+import { asText, doneOf, duration, formatTime, parseTime, percent } from "@/lib/format";
+import { operationTitle } from "@/lib/operations";
 import { AnchorLink } from "@/ui/anchor-link";
 import { type Column, DataTable } from "@/ui/data-table";
 import { Empty } from "@/ui/faces";
@@ -23,7 +23,7 @@ const columns: Column<Operation>[] = [
     key: "kind",
     header: "Operation",
     sortBy: (operation) => operation.kind,
-    cell: (operation) => operationKind(operation.kind),
+    cell: operationTitle,
   },
   {
     key: "target",
@@ -101,15 +101,13 @@ function Progress({ operation }: { operation: Operation }) {
     );
   }
   const share = progress.total ? progress.done / progress.total : state === "succeeded" ? 1 : null;
-  const text = progress.total
-    ? `${asText(compactCount(progress.done))} of ${asText(compactCount(progress.total, progress.unit))}`
-    : asText(percent(share));
+  const text = progress.total ? doneOf(progress.done, progress.total, progress.unit) : asText(percent(share));
   return (
     <Box maw={420} py={4}>
       <Group gap={8} wrap="nowrap">
         <Meter
           role="progressbar"
-          label={`Progress of ${operationKind(operation.kind)} ${operation.target.name}`}
+          label={`Progress of ${operationTitle(operation)} ${operation.target.name}`}
           share={share}
           text={text}
           tone={state === "succeeded" ? "good" : "busy"}

@@ -1,5 +1,6 @@
 import { SimpleGrid } from "@mantine/core";
 import type { Stream } from "@/api/types";
+import { isStanding } from "@/lib/backlog";
 import { byteRate, compactCount, rate } from "@/lib/format";
 import { BacklogFigures } from "@/ui/backlog-figures";
 import { LatencyMetric } from "@/ui/latency-metric";
@@ -25,6 +26,7 @@ export function KeyFigures({ stream }: { stream: Stream }) {
         backlog={stream.backlog}
         parked={stream.error_queue_transactions}
         slot={stream.slot}
+        standing={isStanding(stream)}
         size="lg"
       />
     </SimpleGrid>

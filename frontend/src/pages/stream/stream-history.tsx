@@ -86,7 +86,7 @@ function WhatHappened({ stream, begin, end, mayAct, onZoom, onClose }: WhatHappe
         title={`What happened: ${formatTime(times.begin_at)} to ${formatTime(times.end_at).slice(11)}`}
         scope={{ stream_id: stream.id, ...times }}
         aside={
-          <Group gap="xs" wrap="nowrap">
+          <Group gap="xs">
             <Button variant="default" leftSection={<IconZoomIn size={14} aria-hidden />} onClick={onZoom}>
               Zoom in
             </Button>

@@ -64,7 +64,7 @@ export function StreamNow({ stream, mayAct, onErrorQueue, minutes, onMinutes }: 
                   ]}
                 />
               </Group>
-              <StreamCharts samples={known} minutes={minutes} />
+              <StreamCharts samples={known} minutes={minutes} destinations={stream.destinations} />
             </>
           );
         }}

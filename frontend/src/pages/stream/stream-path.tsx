@@ -12,6 +12,7 @@ import { ComponentTable } from "@/features/component-strip/component-table";
 import { AddDestination } from "@/features/destinations/add-destination";
 import { BranchHead } from "@/features/destinations/branch-head";
 import { DestinationParameters } from "@/features/parameters/destination-parameters";
+import { lockedShare } from "@/features/path-view/path-model";
 import { VerdictLine } from "@/features/path-view/path-verdict";
 import { StageDetail } from "@/features/path-view/stage-detail";
 import { AnchorLink } from "@/ui/anchor-link";
@@ -126,6 +127,7 @@ function useLivePaths(streamId: string, seconds: number) {
     return {
       bottleneck: stage.bottleneck,
       heldBackBy: stage.heldBackBy,
+      locked: lockedShare(stage.shares),
       opened: open,
       onOpen: () => setOpened(open ? null : { destinationId, title }),
     };

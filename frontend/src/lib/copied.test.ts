@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { copiedShare } from "./share";
+import { copiedInWords, copiedShare } from "./copied";
 
 describe("copiedShare", () => {
   it.each([
@@ -12,5 +12,15 @@ describe("copiedShare", () => {
     [{ rows_copied: 8, rows_estimated: 9, state: "INDEXING" }, 1],
   ])("%o is %s", (copied, share) => {
     expect(copiedShare(copied)).toBe(share);
+  });
+});
+
+describe("copiedInWords", () => {
+  it.each([
+    [{ rows_copied: 12_345, rows_estimated: 100_000 }, "12\u202f345 of about 100\u202f000 rows, 12\u00a0%"],
+    [{ rows_copied: 500, rows_estimated: 100 }, "500 of about 500 rows, 99\u00a0%"],
+    [{ rows_copied: 5, rows_estimated: null }, "5 rows"],
+  ])("%o is %s", (copied, words) => {
+    expect(copiedInWords(copied)).toBe(words);
   });
 });

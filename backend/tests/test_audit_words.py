@@ -1,0 +1,62 @@
+"""Every action that is audited has words."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import thalweg
+from thalweg.db.audit_words import SENTENCES, sentence_of
+from thalweg.features.streams.destination_lifecycle import DestinationAction
+from thalweg.features.streams.lifecycle import Action
+from thalweg.features.streams.schemas import TroubleResolution
+
+MADE = {
+    *(f"streams_{action}" for action in Action), *(f"destinations_{action}" for action in DestinationAction),
+    *(f"stream_tables_{how}" for how in (TroubleResolution.COPY, TroubleResolution.ACCEPT)),
+}  # fmt: skip
+"""Names that the code puts together."""
+NOUNS = tuple({action.split("_")[0] for action in SENTENCES})
+
+
+def audited() -> set[str]:
+    """Of the calls that write the log, or of functions that do so with an action that they are given."""
+    found = set()
+    for path in Path(thalweg.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            name = getattr(getattr(node, "func", None), "id", "")
+            if isinstance(node, ast.Call) and name in ("record", "record_as", "_audit", "_change", "_take_away"):
+                found |= {
+                    one.value for one in node.args
+                    if isinstance(one, ast.Constant) and isinstance(one.value, str) and one.value.startswith(NOUNS)
+                    and "_" in one.value
+                }  # fmt: skip
+    return found
+
+
+def test_every_action_has_a_sentence() -> None:
+    assert len(audited()) > 40
+    assert audited() | MADE == set(SENTENCES)
+
+
+@pytest.mark.parametrize(
+    ("action", "before", "after", "sentence"),
+    [
+        ("stream_errors_execute", None, {"destination_id": "w", "error_id": 7}, "Parked transaction 7 executed again"),
+        ("stream_errors_delete", {"id": 7}, {"destination_id": "w"}, "Parked transaction 7 discarded"),
+        ("destinations_stop", {"id": "w"}, {"id": "w"}, "Destination w stopped"),
+        ("stream_tables_copy", None, {"schema": "public", "table": "t"}, "Copy of public.t made anew"),
+        (
+            "stream_tables_copy", None, {"schema": "public", "table": "t", "refused": "not_found"},
+            "Copy of public.t made anew: refused",
+        ),
+        ("streams_update", {"rules": 1, "parameters": 1}, {"rules": 2, "parameters": 1}, "Tables changed"),
+        (
+            "streams_update", {"rules": 1, "parameters": 1}, {"rules": 2, "parameters": 2},
+            "Tables changed, parameters changed",
+        ),
+        ("something_older", None, None, "Something older"),
+    ],
+)  # fmt: skip
+def test_what_it_says(action: str, before: dict | None, after: dict | None, sentence: str) -> None:  # type: ignore[type-arg]
+    assert sentence_of(action, before, after) == sentence

@@ -1,0 +1,96 @@
+"""Every action of the audit log in words. An action without an entry here does not pass the tests."""
+
+from typing import Any
+
+SENTENCES = {
+    "access_policy_update": "Access policy changed",
+    "advisor_cures_apply": "Cure applied",
+    "advisor_cures_undo": "Cure undone",
+    "advisor_policy_update": "Advisor's policy changed",
+    "advisor_runs_create": "Advisor run taken",
+    "advisor_runs_delete": "Advisor run deleted",
+    "advisor_runs_update": "Advisor run changed",
+    "advisor_schedules_create": "Advisor schedule created",
+    "advisor_schedules_delete": "Advisor schedule deleted",
+    "advisor_schedules_update": "Advisor schedule changed",
+    "alert_channels_create": "Alert channel created",
+    "alert_channels_delete": "Alert channel deleted",
+    "alert_channels_test": "Alert channel tested",
+    "alert_channels_update": "Alert channel changed",
+    "alert_deliveries_retry": "Alert sent again",
+    "alert_rules_delete": "Alert rule set back to its defaults",
+    "alert_rules_update": "Alert rule changed",
+    "alert_silences_create": "Alerts silenced",
+    "alert_silences_delete": "Silence ended",
+    "alerts_acknowledge": "Alert acknowledged",
+    "alerts_unacknowledge": "Acknowledgement taken back",
+    "databases_create": "Database registered",
+    "databases_delete": "Database removed",
+    "databases_test": "Connection tested",
+    "databases_test_unsaved": "Connection tested before it was saved",
+    "databases_update": "Database's connection changed",
+    "destinations_add": "Destination {destination} added",
+    "destinations_drop": "Destination {destination} dropped",
+    "destinations_retry": "Destination {destination} tried again",
+    "destinations_start": "Destination {destination} started",
+    "destinations_stop": "Destination {destination} stopped",
+    "destinations_update": "Parameters of destination {destination} changed",
+    "engines_delete": "Engine removed",
+    "engines_drop_stream": "Unknown stream dropped from the engine",
+    "engines_enrol": "Engine enrolled",
+    "engines_renew_token": "Engine's control token renewed",
+    "engines_update": "Engine changed",
+    "enrolments_create": "Enrolment token made",
+    "lab_begin": "Lab's action begun",
+    "lab_end": "Lab's action ended",
+    "session_code_wanted": "Password right, second factor asked for",
+    "session_create": "Logged in",
+    "session_delete": "Logged out",
+    "session_refused": "Login refused",
+    "slots_drop": "Replication slot dropped",
+    "stream_errors_delete": "Parked transaction {error} discarded",
+    "stream_errors_execute": "Parked transaction {error} executed again",
+    "stream_errors_get": "Rows of parked transaction {error} looked at",
+    "stream_markers_create": "Marker placed",
+    "stream_tables_accept": "What became of {table} accepted",
+    "stream_tables_copy": "Copy of {table} made anew",
+    "streams_create": "Created",
+    "streams_delete": "Deletion asked for",
+    "streams_retry": "Tried again",
+    "streams_start": "Started",
+    "streams_stop": "Stopped",
+    "streams_update": "Changed",
+    "tokens_create": "API token created",
+    "tokens_revoke": "API token revoked",
+    "users_change_password": "Password changed",
+    "users_change_password_refused": "Change of the password refused",
+    "users_confirm_second_factor": "Second factor switched on",
+    "users_create": "User created",
+    "users_delete": "User deleted",
+    "users_prepare_second_factor": "Second factor prepared",
+    "users_remove_second_factor": "Second factor switched off",
+    "users_renew_recovery_codes": "Recovery codes renewed",
+    "users_reset_second_factor": "Second factor taken away",
+    "users_second_factor_refused": "Second factor's change refused",
+    "users_update": "User changed",
+    "users_use_recovery_code": "Recovery code used",
+}
+OF_STREAM = {"rules": "Tables changed", "parameters": "Parameters changed", "name": "Renamed"}
+"""What a change of a stream changed."""
+
+
+def sentence_of(action: str, before: dict[str, Any] | None, after: dict[str, Any] | None) -> str:
+    """Without its actor and its target. `before` and `after` are those of the entry."""
+    facts = {**(before or {}), **(after or {})}
+    told = SENTENCES.get(action, action.replace("_", " ").capitalize())
+    if action == "streams_update":
+        changed = [words for key, words in OF_STREAM.items() if (before or {}).get(key) != (after or {}).get(key)]
+        told = ", ".join([*changed[:1], *(words.lower() for words in changed[1:])]) or told
+    told = " ".join(
+        told.format(
+            destination=facts.get("id") or facts.get("destination_id") or "",
+            error=facts.get("error_id") or facts.get("id") or "",
+            table=f"{facts.get('schema')}.{facts.get('table')}",
+        ).split()
+    )
+    return f"{told}: refused" if facts.get("refused") else told

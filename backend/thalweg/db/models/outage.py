@@ -1,0 +1,30 @@
+"""Times in which a stream, one of its destinations or an engine did not work: charts of the past mark them."""
+
+from datetime import datetime
+
+from sqlalchemy import BigInteger, ForeignKey, Identity, Index
+from sqlalchemy.orm import Mapped, mapped_column
+
+from thalweg.db.models.base import Base
+
+
+class OutageRow(Base):
+    """Of a stream (`stream_id` alone), of one of its destinations (with `destination_id`), or of an engine. It goes
+    with the stream or engine."""
+
+    __tablename__ = "outages"
+    __table_args__ = (
+        Index("ix_outages_stream_id", "stream_id", "began_at"),
+        Index("ix_outages_engine_id", "engine_id", "began_at"),
+    )
+
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    stream_id: Mapped[str | None] = mapped_column(ForeignKey("streams.id", ondelete="CASCADE"))
+    destination_id: Mapped[str | None]
+    engine_id: Mapped[str | None] = mapped_column(ForeignKey("engines.id", ondelete="CASCADE"))
+    name: Mapped[str]
+    state: Mapped[str]
+    """RETRYING, ABORTED, UNREACHABLE or REFUSED: the last one."""
+    reason: Mapped[str]
+    began_at: Mapped[datetime]
+    ended_at: Mapped[datetime | None]

@@ -1,0 +1,97 @@
+"""Outages: begun and ended by the collector, read by charts."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import ColumnElement, Update, and_, delete, or_, select, update
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from thalweg.db.models import OutageRow
+
+SAME = timedelta(seconds=60)
+"""One that comes back so soon goes on: between two tries nothing worked either."""
+SHOWN_MAX = 200
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A stream, one of its destinations (both ids), or an engine."""
+
+    name: str
+    stream_id: str | None = None
+    destination_id: str | None = None
+    engine_id: str | None = None
+
+    @property
+    def rows(self) -> ColumnElement[bool]:
+        return and_(
+            OutageRow.stream_id.is_not_distinct_from(self.stream_id),
+            OutageRow.destination_id.is_not_distinct_from(self.destination_id),
+            OutageRow.engine_id.is_not_distinct_from(self.engine_id),
+        )
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """`state` is RETRYING, ABORTED, UNREACHABLE or REFUSED; `code` tells one error from another."""
+
+    state: str
+    code: str
+    reason: str
+
+
+async def note(
+    session: AsyncSession,
+    subject: Subject,
+    before: Trouble | None,
+    after: Trouble | None,
+    at: datetime,
+    kept: timedelta,
+) -> None:
+    """Writes what has changed between two looks. What ended longer than `kept` ago is forgotten."""
+    if before is not None and after is None:
+        await session.execute(_of_open(subject).values(ended_at=at))
+    elif before is None and after is not None:
+        await _begin(session, subject, after, at, kept)
+    elif after is not None and before is not None and (before.state, before.code) != (after.state, after.code):
+        await session.execute(_of_open(subject).values(state=after.state, reason=after.reason))
+
+
+def _of_open(subject: Subject) -> Update:
+    return update(OutageRow).where(subject.rows, OutageRow.ended_at.is_(None))
+
+
+async def _begin(session: AsyncSession, subject: Subject, trouble: Trouble, at: datetime, kept: timedelta) -> None:
+    await session.execute(delete(OutageRow).where(OutageRow.ended_at < at - kept))
+    last = (
+        select(OutageRow)
+        .where(subject.rows, or_(OutageRow.ended_at.is_(None), OutageRow.ended_at > at - SAME))
+        .order_by(OutageRow.began_at.desc())
+        .limit(1)
+    )
+    row = await session.scalar(last)
+    if row is None:
+        row = OutageRow(
+            stream_id=subject.stream_id, destination_id=subject.destination_id, engine_id=subject.engine_id,
+            name=subject.name, began_at=at,
+        )  # fmt: skip
+        session.add(row)
+    row.state, row.reason, row.ended_at = trouble.state, trouble.reason, None
+
+
+async def outages_between(
+    session: AsyncSession, stream_id: str, engine_ids: Collection[str], since: datetime, until: datetime
+) -> list[OutageRow]:
+    """Those of the stream and of its engines that reach into the range, the oldest first; the newest of too many."""
+    query = (
+        select(OutageRow)
+        .where(
+            or_(OutageRow.stream_id == stream_id, OutageRow.engine_id.in_(engine_ids)),
+            OutageRow.began_at < until,
+            or_(OutageRow.ended_at.is_(None), OutageRow.ended_at > since),
+        )
+        .order_by(OutageRow.began_at.desc())
+        .limit(SHOWN_MAX)
+    )
+    return list(await session.scalars(query))[::-1]

@@ -1,0 +1,9 @@
+"""What a worker survives: it says so once, and tries again."""
+
+import psycopg
+from redis.exceptions import RedisError
+from sqlalchemy.exc import SQLAlchemyError
+
+from thalweg.kernel.secret_box import SecretKeyError
+
+OUTAGES = (SQLAlchemyError, psycopg.Error, RedisError, OSError, SecretKeyError)

@@ -1,0 +1,25 @@
+// How far a copy is, said in the same words and figures wherever it is told of.
+import { asText, formatCount, percent } from "./format";
+
+export interface Copied {
+  rows_copied: number;
+  rows_estimated: number | null;
+  state?: string;
+}
+
+/** 0..1, null while it cannot be told. Statistics may be too low: it stays below 1 until the table is done. */
+export function copiedShare({ rows_copied, rows_estimated, state }: Copied): number | null {
+  if (state === "INDEXING" || state === "COPIED" || state === "REPLICATING") return 1;
+  if (state === "WAITING" || state === "PENDING") return 0;
+  if (rows_estimated === null || rows_estimated <= 0) return null;
+  return Math.min(0.99, rows_copied / rows_estimated);
+}
+
+/** "12 345 of about 100 000 rows, 12 %": exact, so that no two places round differently. Never more than all. */
+export function copiedInWords(copied: Copied): string {
+  const { rows_copied, rows_estimated } = copied;
+  const share = copiedShare(copied);
+  if (share === null || rows_estimated === null) return `${formatCount(rows_copied)} rows`;
+  const total = Math.max(rows_copied, rows_estimated);
+  return `${formatCount(rows_copied)} of about ${formatCount(total)} rows, ${asText(percent(share))}`;
+}
