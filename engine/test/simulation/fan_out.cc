@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -110,7 +111,8 @@ class Operator {
     const control::StreamDefinition whole = definition_of(options_);
     const auto one = std::ranges::find(whole.destinations, branch.id(), &control::DestinationDefinition::id);
     const control::StreamDefinition definition = control::branch_of(whole, *one);
-    const auto parked = daemon::parked_errors(definition, {});
+    const std::atomic<bool> never{false};
+    const auto parked = daemon::parked_errors(definition, {}, never);
     if (!parked && !is_expected_of_operator(parked.error().code)) {
       fail("the error queue of {}: {}", branch.id(), parked.error().message);
     }
