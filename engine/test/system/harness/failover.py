@@ -47,11 +47,13 @@ class Servers:
 
     def carry_slot(self, slot: str) -> None:
         """The standby gets the slot as it is now. Before 17 by copying its file, while the standby is down."""
+        confirmed = self.primary.value("postgres", f"SELECT confirmed_flush_lsn {self._where(slot)}")
         if self.synchronises:
-            wait_for(lambda: self.standby.value("postgres", "SELECT count(*) FROM pg_replication_slots WHERE synced "
-                                                f"AND NOT temporary AND slot_name = '{slot}'"),
+            wait_for(lambda: self.standby.value("postgres", "SELECT bool_and(synced AND NOT temporary AND "
+                                                f"confirmed_flush_lsn >= '{confirmed}') {self._where(slot)}"),
                      2 * SECONDS, "the slot is synchronised")
             return
+        wait_for(lambda: self._is_written(slot, confirmed), SECONDS, "the slot's file has its position", pause=0.3)
         self.standby.stop()
         copy = self.standby.directory / "pg_replslot" / slot
         shutil.rmtree(copy, ignore_errors=True)
@@ -59,6 +61,15 @@ class Servers:
         for path in (copy, *copy.iterdir()):
             give_to_postgres(path)
         self.standby.start()
+
+    def _is_written(self, slot: str, confirmed: str) -> bool:
+        """A slot is written when it needs less WAL, which takes a record of the running transactions."""
+        self.primary.sql("postgres", "CHECKPOINT")
+        return bool(self.primary.value("postgres", f"SELECT restart_lsn >= '{confirmed}' {self._where(slot)}"))
+
+    @staticmethod
+    def _where(slot: str) -> str:
+        return f"FROM pg_replication_slots WHERE slot_name = '{slot}'"
 
     def wait_standby(self) -> None:
         """Until the standby has what the primary has written by now."""
@@ -107,7 +118,7 @@ class FailoverScene(Scene):
         super().__init__(servers.primary, destination, engine, database, libraries)
 
     @property
-    def source(self) -> Cluster:  # type: ignore[override]
+    def source(self) -> Cluster:
         return self.servers.primary
 
     @source.setter
