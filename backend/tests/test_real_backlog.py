@@ -66,7 +66,7 @@ async def test_stopped_and_with_a_dead_engine_it_is_what_the_slot_holds(
     shown = await as_the_source_says(operator, sides, path, name, 3 * MIB * 9 // 10)
     assert shown["status"] == "DISABLED"
     assert shown["health"]["level"] == "stopped"
-    assert "MiB of WAL wait for it at the source" in shown["health"]["reason"]
+    assert "MiB of WAL at the source, of all its databases" in shown["health"]["reason"]
     assert shown["backlog"]["age_seconds"] > 0
     assert shown["destinations"][0]["backlog"]["bytes"] == shown["backlog"]["bytes"]
 
@@ -77,7 +77,7 @@ async def test_stopped_and_with_a_dead_engine_it_is_what_the_slot_holds(
     shown = await as_the_source_says(operator, sides, path, name, 5 * MIB * 9 // 10)
     assert (shown["phase"], shown["destinations"][0]["phase"]) == ("UNKNOWN", "UNKNOWN")
     assert shown["health"]["level"] == "unknown"
-    assert "MiB of WAL wait for it at the source" in shown["health"]["reason"]
+    assert "MiB of WAL at the source, of all its databases" in shown["health"]["reason"]
 
     thalwegd.start()
     await operator.post(f"{path}:start")

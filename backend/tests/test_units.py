@@ -153,6 +153,7 @@ ERROR = {"title": "The connection broke", "message": "server closed it"}
 TAKEN = SlotState(
     name="s", active=False, wal_status="lost", retained_bytes=0, safe_bytes=None, invalidation_reason="idle_timeout"
 )
+KEEPS = SlotState(name="s", active=False, wal_status="reserved", retained_bytes=2 << 20, safe_bytes=None)
 BEHIND = Backlog(bytes=3 << 20, seconds=None, age_seconds=300, seconds_to_full=7200)
 
 
@@ -190,6 +191,12 @@ def sample_with(**changes: Any) -> Sample:
             {"desired_status": "DISABLED", "observed_status": "DISABLED", "slot": TAKEN},
             "error",
             "nobody read from it for longer than idle_replication_slot_timeout",
+        ),
+        (
+            {"desired_status": "DISABLED", "observed_status": "DISABLED", "backlog": BEHIND, "slot": KEEPS},
+            "warning",
+            "Stopped. Its slot keeps 2.0 MiB of WAL at the source, of all its databases; the oldest change that is not "
+            "applied is 5 min old. In 2 h",
         ),
         ({"backlog": BEHIND}, "warning", "5 min behind its source: 3.0 MiB of WAL are not applied."),
         ({"backlog": BEHIND, "engine_state": "UNREACHABLE"}, "unknown", "3.0 MiB of WAL wait for it"),

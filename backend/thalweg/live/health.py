@@ -221,8 +221,14 @@ def _held(facts: Facts) -> str:
         idle = f" In {duration(facts.seconds_to_idle)} idle_replication_slot_timeout takes its slot."
     if not backlog.bytes:
         return idle
-    since = f", the oldest {duration(backlog.age_seconds)} old" if backlog.age_seconds is not None else ""
-    told = f" {size(backlog.bytes)} of WAL wait for it at the source, of all its databases{since}."
+    age = None if backlog.age_seconds is None else f"{duration(backlog.age_seconds)} old"
+    if slot is None:
+        oldest = f", the oldest {age}" if age else ""
+        told = f" {size(backlog.bytes)} of WAL wait for it at the source, of all its databases{oldest}."
+    else:
+        # A destination's backlog on the engine's disk is read already: the source keeps less than it is behind.
+        oldest = f"; the oldest change that is not applied is {age}" if age else ""
+        told = f" Its slot keeps {size(slot.retained_bytes)} of WAL at the source, of all its databases{oldest}."
     if backlog.seconds_to_full is not None:
         told += f" In {duration(backlog.seconds_to_full)} max_slot_wal_keep_size takes its slot."
     return told + idle
