@@ -37,10 +37,10 @@ class ApplyHarness {
   ApplyHarness() {
     static int databases = 0;
     database_ = "apply_" + std::to_string(::getpid()) + "_" + std::to_string(++databases);
-    auto admin = pg::Connection::open(test::shared_cluster().conninfo(), {});
+    auto admin = pg::Connection::open(test::shared_cluster().conninfo(), {.search_path = "public"});
     EXPECT_TRUE(admin) << admin.error().message;
     EXPECT_TRUE(admin->query("CREATE DATABASE " + database_));
-    auto opened = pg::Connection::open(conninfo(), {});
+    auto opened = pg::Connection::open(conninfo(), {.search_path = "public"});
     EXPECT_TRUE(opened) << opened.error().message;
     connection_.emplace(std::move(*opened));
     spill_directory_ = std::filesystem::temp_directory_path() / database_;
@@ -231,7 +231,7 @@ class ApplyHarness {
   void stop_abruptly() { apply_.reset(); }
   // As an operator has it done.
   base::Result<void> execute_error(int64_t id) {
-    auto opened = pg::Connection::open(conninfo(), {});
+    auto opened = pg::Connection::open(conninfo(), {.search_path = "public"});
     if (!opened) return std::unexpected(opened.error());
     auto executed = execute_parked(std::move(*opened), "teststream", id);
     apply_->note_errors_changed();

@@ -42,7 +42,7 @@ TEST(ErrorQueue, WhatFailsAnewTellsWhy) {
   EXPECT_EQ(h.select(causes), "apply_conflict|,parked_behind|,parked_behind|");
   h.run("INSERT INTO items VALUES (5, 'here now', 0)");
   const auto first = std::stoll(h.select("SELECT min(id) FROM thalweg.error_queue"));
-  auto opened = pg::Connection::open(h.conninfo(), {});
+  auto opened = pg::Connection::open(h.conninfo(), {.search_path = "public"});
   ASSERT_TRUE(opened);
   std::vector<std::pair<uint64_t, uint64_t>> steps;
   const auto executed =
@@ -138,7 +138,7 @@ TEST(ErrorQueue, AnAbandonedExecutionBeginsNoMore) {
   h.commit();
   const auto error = h.start_and_finish();
   ASSERT_FALSE(error) << error->message;
-  auto opened = pg::Connection::open(h.conninfo(), {});
+  auto opened = pg::Connection::open(h.conninfo(), {.search_path = "public"});
   ASSERT_TRUE(opened);
   const std::atomic<bool> abandon{true};
   const auto executed =

@@ -27,7 +27,7 @@ class Gate {
     h.describe("gate");
   }
   Gate(ApplyHarness& h, int id) : h_(h), id_(id) {
-    auto opened = pg::Connection::open(h.conninfo(), {});
+    auto opened = pg::Connection::open(h.conninfo(), {.search_path = "public"});
     EXPECT_TRUE(opened) << opened.error().message;
     connection_ = std::make_unique<pg::Connection>(std::move(*opened));
     const auto locked = connection_->script("BEGIN; SELECT FROM gate WHERE id = " + std::to_string(id) + " FOR UPDATE");

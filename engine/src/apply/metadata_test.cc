@@ -191,7 +191,7 @@ TEST(Metadata, ChangesDoNotWaitForTheLook) {
   h.insert_one("items", {1, "n", 1});
   h.feed();
   ASSERT_TRUE(h.wait_until_applied(h.end()));
-  auto other = pg::Connection::open(h.conninfo(), {});
+  auto other = pg::Connection::open(h.conninfo(), {.search_path = "public"});
   ASSERT_TRUE(other);
   ASSERT_TRUE(other->script("BEGIN; LOCK pg_catalog.pg_trigger IN ACCESS EXCLUSIVE MODE"));
   int id = 2;
@@ -282,7 +282,7 @@ TEST(Metadata, SurvivesConcurrentChangesOfTheDestination) {
     std::atomic<bool> done{false};
     uint64_t changes = 0;
     std::thread changer([&] {
-      auto connection = pg::Connection::open(h.conninfo(), {});
+      auto connection = pg::Connection::open(h.conninfo(), {.search_path = "public"});
       ASSERT_TRUE(connection);
       while (!done.load(std::memory_order_acquire)) {
         const std::string table(1, "abcd"[changes % 4]);

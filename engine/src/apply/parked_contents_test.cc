@@ -179,7 +179,7 @@ TEST(ParkedContents, ALockedRowsTableIsNotWaitedFor) {
   h.insert("items", {2, "wanted"});
   h.commit();
   apply_all(h);
-  auto other = pg::Connection::open(h.conninfo(), {});
+  auto other = pg::Connection::open(h.conninfo(), {.search_path = "public"});
   ASSERT_TRUE(other);
   ASSERT_TRUE(other->script("BEGIN; LOCK TABLE items IN ACCESS EXCLUSIVE MODE"));
   const auto contents = contents_of(h);
@@ -205,7 +205,7 @@ TEST(ParkedContents, WhatIsLeftWhenTimeIsUpIsNotLookedFor) {
       "CREATE FUNCTION slow(int) RETURNS bool LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.2); RETURN true; END'; "
       "CREATE POLICY slow ON items USING (slow(id)); ALTER TABLE items ENABLE ROW LEVEL SECURITY");
   auto looker =
-      pg::Connection::open(test::shared_cluster().conninfo(h.select("SELECT current_database()"), "looker"), {});
+      pg::Connection::open(test::shared_cluster().conninfo(h.select("SELECT current_database()"), "looker"), {.search_path = "public"});
   ASSERT_TRUE(looker) << looker.error().message;
   const auto id = std::stoll(h.select("SELECT id FROM thalweg.error_queue"));
   const auto begun = std::chrono::steady_clock::now();

@@ -463,7 +463,7 @@ TEST(Progress, PassesWhatWasThereAlready) {
   h.update("items", {1, Unchanged{}, 1});
   h.commit();
   h.insert_one("items", {2, "two", 2});
-  auto locker = pg::Connection::open(h.conninfo(), {});
+  auto locker = pg::Connection::open(h.conninfo(), {.search_path = "public"});
   ASSERT_TRUE(locker);
   ASSERT_TRUE(locker->script("BEGIN; UPDATE items SET name = name WHERE id = 1"));
   ASSERT_TRUE(h.start());
@@ -512,7 +512,7 @@ TEST(Recovery, EndsAlthoughItsStatementWaitsForALock) {
   h.run(kItems);
   h.describe("items");
   h.insert_one("items", {1, "x", 1});
-  auto blocker = pg::Connection::open(h.conninfo(), {});
+  auto blocker = pg::Connection::open(h.conninfo(), {.search_path = "public"});
   ASSERT_TRUE(blocker);
   ASSERT_TRUE(blocker->script("BEGIN; LOCK TABLE items IN ACCESS EXCLUSIVE MODE"));
   ASSERT_TRUE(h.start());

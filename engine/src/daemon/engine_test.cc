@@ -64,7 +64,7 @@ class EngineTest : public testing::Test {
   }
 
   static pg::Connection connect(const std::string& database) {
-    auto connection = pg::Connection::open(test::shared_cluster().conninfo(database), {});
+    auto connection = pg::Connection::open(test::shared_cluster().conninfo(database), {.search_path = "public"});
     if (!connection) throw std::runtime_error(connection.error().message);
     return std::move(*connection);
   }

@@ -25,7 +25,7 @@ class RehearsalTest : public testing::Test {
   }
 
   static std::string run(const std::string& database, const std::string& sql) {
-    auto connection = pg::Connection::open(test::shared_cluster().conninfo(database), {});
+    auto connection = pg::Connection::open(test::shared_cluster().conninfo(database), {.search_path = "public"});
     if (!connection) throw std::runtime_error(connection.error().message);
     auto rows = connection->script(sql);
     if (!rows) throw std::runtime_error(sql + ": " + rows.error().message);

@@ -22,7 +22,7 @@ std::vector<std::byte> unhex(std::string_view text) {
 }
 
 pg::Connection open(const std::string& database) {
-  auto opened = pg::Connection::open(test::shared_cluster().conninfo(database), {});
+  auto opened = pg::Connection::open(test::shared_cluster().conninfo(database), {.search_path = "public"});
   EXPECT_TRUE(opened) << opened.error().message;
   return std::move(*opened);
 }

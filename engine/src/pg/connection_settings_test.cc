@@ -86,25 +86,25 @@ TEST(ConnectionSettings, NextServerIsTriedWhenOneIsAway) {
   const size_t port_at = good.find("port=") + 5;
   const std::string port = good.substr(port_at, good.find(' ', port_at) - port_at);
   const std::string rest = " dbname=postgres user=postgres";
-  auto opened = Connection::open("host=127.0.0.1,127.0.0.1 port=1," + port + rest, {});
+  auto opened = Connection::open("host=127.0.0.1,127.0.0.1 port=1," + port + rest, {.search_path = "public"});
   ASSERT_TRUE(opened) << opened.error().message;
   EXPECT_TRUE(opened->query("SELECT 1"));
-  auto standby = Connection::open("host=127.0.0.1 port=" + port + rest + " target_session_attrs=standby", {});
+  auto standby = Connection::open("host=127.0.0.1 port=" + port + rest + " target_session_attrs=standby", {.search_path = "public"});
   ASSERT_FALSE(standby);
   EXPECT_EQ(standby.error().code, ErrorCode::database_unreachable);
   EXPECT_TRUE(
-      Connection::open("host=127.0.0.1,127.0.0.1 port=1," + port + rest + " target_session_attrs=prefer-standby", {}));
+      Connection::open("host=127.0.0.1,127.0.0.1 port=1," + port + rest + " target_session_attrs=prefer-standby", {.search_path = "public"}));
 }
 
 TEST(ConnectionSettings, RolesOwnSettingsDoNotReachTheSession) {
-  auto admin = Connection::open(test::shared_cluster().conninfo(), {});
+  auto admin = Connection::open(test::shared_cluster().conninfo(), {.search_path = "public"});
   ASSERT_TRUE(admin);
   ASSERT_TRUE(admin->script(
       "CREATE ROLE hemmed SUPERUSER LOGIN; ALTER ROLE hemmed SET default_transaction_read_only = on; "
       "ALTER ROLE hemmed SET idle_session_timeout = 1; ALTER ROLE hemmed SET statement_timeout = 1; "
       "ALTER ROLE hemmed SET lock_timeout = 1; ALTER ROLE hemmed SET default_transaction_isolation = "
       "serializable; ALTER ROLE hemmed SET idle_in_transaction_session_timeout = 1; ALTER ROLE hemmed SET jit = on"));
-  auto hemmed = Connection::open(test::shared_cluster().conninfo("postgres", "hemmed"), {});
+  auto hemmed = Connection::open(test::shared_cluster().conninfo("postgres", "hemmed"), {.search_path = "public"});
   ASSERT_TRUE(hemmed) << hemmed.error().message;
   const auto rows = hemmed->query(
       "SELECT concat_ws(' ', current_setting('default_transaction_read_only'), current_setting('idle_session_timeout'),"

@@ -14,7 +14,7 @@ namespace {
 using base::ErrorCode;
 
 Connection connect() {
-  auto opened = Connection::open(test::shared_cluster().conninfo(), {});
+  auto opened = Connection::open(test::shared_cluster().conninfo(), {.search_path = "public"});
   EXPECT_TRUE(opened) << (opened ? "" : opened.error().message);
   return *std::move(opened);
 }
@@ -92,16 +92,16 @@ TEST(Connection, CountsAffectedRows) {
 }
 
 TEST(Connection, RefusalsAreTold) {
-  auto unreachable = Connection::open("host=127.0.0.1 port=1 dbname=x user=y", {});
+  auto unreachable = Connection::open("host=127.0.0.1 port=1 dbname=x user=y", {.search_path = "public"});
   ASSERT_FALSE(unreachable);
   EXPECT_EQ(unreachable.error().code, ErrorCode::database_unreachable);
 
-  auto missing = Connection::open(test::shared_cluster().conninfo("nowhere"), {});
+  auto missing = Connection::open(test::shared_cluster().conninfo("nowhere"), {.search_path = "public"});
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, ErrorCode::missing_database);
   EXPECT_EQ(missing.error().message.find("LOCATION"), std::string::npos) << missing.error().message;
 
-  auto nonsense = Connection::open("host=x password='s3cret", {});
+  auto nonsense = Connection::open("host=x password='s3cret", {.search_path = "public"});
   ASSERT_FALSE(nonsense);
   EXPECT_EQ(nonsense.error().code, ErrorCode::invalid_request);
   EXPECT_EQ(nonsense.error().message.find("s3cret"), std::string::npos);
@@ -111,13 +111,13 @@ TEST(Connection, PasswordsAreChecked) {
   test::TestCluster cluster{
       {.settings = {},
        .hba_lines = {"host all locked 127.0.0.1/32 scram-sha-256", "host all banned 127.0.0.1/32 reject"}}};
-  auto admin = Connection::open(cluster.conninfo(), {});
+  auto admin = Connection::open(cluster.conninfo(), {.search_path = "public"});
   ASSERT_TRUE(admin);
   ASSERT_TRUE(admin->script("CREATE ROLE locked LOGIN PASSWORD 'right'; CREATE ROLE banned LOGIN"));
   const std::string locked = cluster.conninfo("postgres", "locked");
-  EXPECT_TRUE(Connection::open(locked + " password=right", {}));
+  EXPECT_TRUE(Connection::open(locked + " password=right", {.search_path = "public"}));
   for (const std::string& conninfo : {locked + " password=wrong", locked, cluster.conninfo("postgres", "banned")}) {
-    auto refused = Connection::open(conninfo, {});
+    auto refused = Connection::open(conninfo, {.search_path = "public"});
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ErrorCode::authentication_failed) << refused.error().message;
     EXPECT_EQ(refused.error().message.find("wrong"), std::string::npos);
@@ -127,7 +127,7 @@ TEST(Connection, PasswordsAreChecked) {
   ASSERT_FALSE(lost);
   EXPECT_EQ(lost.error().code, ErrorCode::connection_lost) << lost.error().message;
   EXPECT_TRUE(admin->broken());
-  EXPECT_EQ(Connection::open(cluster.conninfo(), {}).error().code, ErrorCode::database_unreachable);
+  EXPECT_EQ(Connection::open(cluster.conninfo(), {.search_path = "public"}).error().code, ErrorCode::database_unreachable);
 }
 
 TEST(Connection, CopiesIn) {

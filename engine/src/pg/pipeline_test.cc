@@ -13,7 +13,7 @@ using base::ErrorCode;
 
 class PipelineTest : public testing::Test {
  protected:
-  PipelineTest() : connection_(*Connection::open(test::shared_cluster().conninfo(), {})) {}
+  PipelineTest() : connection_(*Connection::open(test::shared_cluster().conninfo(), {.search_path = "public"})) {}
   void SetUp() override { ASSERT_TRUE(connection_.script("CREATE TEMP TABLE p (id int PRIMARY KEY, v text)")); }
   Connection connection_;
 };
@@ -147,7 +147,7 @@ TEST_F(PipelineTest, NullsAndEmptyValues) {
 }
 
 TEST_F(PipelineTest, ALostBackendIsTold) {
-  auto other = Connection::open(test::shared_cluster().conninfo(), {});
+  auto other = Connection::open(test::shared_cluster().conninfo(), {.search_path = "public"});
   ASSERT_TRUE(other);
   Pipeline pipeline(connection_);
   ASSERT_TRUE(pipeline.execute("SELECT 1"));

@@ -205,7 +205,6 @@ base::Result<CreatedSlot> ReplicationStream::create_slot(const std::string& slot
 
 base::Result<void> ReplicationStream::start(const std::string& slot, base::Lsn from, const std::string& publication,
                                             StartOptions options) {
-  THALWEG_TRY(impl_->connection.script("SET search_path = pg_catalog"));
   const std::string sql = fmt::format(
       "START_REPLICATION SLOT {} LOGICAL {} (proto_version '2', publication_names {}, binary '{}'{}{}{})",
       quote_identifier(slot), base::to_string(from), impl_->connection.quote_literal(quote_identifier(publication)),

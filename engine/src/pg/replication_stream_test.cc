@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 class ReplicationStreamTest : public testing::Test {
  protected:
-  ReplicationStreamTest() : connection_(*Connection::open(conninfo_, {})) {}
+  ReplicationStreamTest() : connection_(*Connection::open(conninfo_, {.search_path = "public"})) {}
   void SetUp() override {
     ASSERT_TRUE(connection_.script("CREATE TABLE s (id int PRIMARY KEY); CREATE PUBLICATION s_pub FOR TABLE s"));
   }
@@ -67,7 +67,7 @@ TEST_F(ReplicationStreamTest, ExportsASnapshotThenStreams) {
   ASSERT_TRUE(slot) << slot.error().message;
   EXPECT_TRUE(slot->consistent_point);
   ASSERT_TRUE(connection_.script("INSERT INTO s VALUES (1)"));
-  auto reader = Connection::open(conninfo_, {});
+  auto reader = Connection::open(conninfo_, {.search_path = "public"});
   ASSERT_TRUE(
       reader->script("BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '" + slot->snapshot_name + "'"));
   EXPECT_EQ(reader->query("SELECT count(*) FROM s")->integer(0, 0), 0);

@@ -11,7 +11,7 @@ namespace {
 using Elements = std::vector<std::string>;
 
 TEST(TextArray, IsReadAsTheServerWritesIt) {
-  auto connection = Connection::open(test::shared_cluster().conninfo(), {});
+  auto connection = Connection::open(test::shared_cluster().conninfo(), {.search_path = "public"});
   ASSERT_TRUE(connection);
   for (const Elements& elements :
        {Elements{}, Elements{"a"}, Elements{"a", "b c"}, Elements{"", "a", ""}, Elements{""},

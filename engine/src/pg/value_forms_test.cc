@@ -10,7 +10,7 @@ namespace {
 class ValueFormsTest : public testing::Test {
  protected:
   void SetUp() override {
-    auto opened = Connection::open(test::shared_cluster().conninfo(), {});
+    auto opened = Connection::open(test::shared_cluster().conninfo(), {.search_path = "public"});
     ASSERT_TRUE(opened) << opened.error().message;
     connection_.emplace(*std::move(opened));
     run("DROP SCHEMA IF EXISTS forms CASCADE; CREATE SCHEMA forms; SET search_path = forms; "

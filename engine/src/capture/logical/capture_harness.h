@@ -22,7 +22,7 @@
 namespace thalweg::capture {
 
 inline pg::Connection connect_to(const std::string& conninfo) {
-  auto opened = pg::Connection::open(conninfo, {});
+  auto opened = pg::Connection::open(conninfo, {.search_path = "public"});
   if (!opened) throw std::runtime_error(opened.error().message);
   return *std::move(opened);
 }

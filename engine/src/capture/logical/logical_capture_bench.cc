@@ -102,7 +102,7 @@ int main(int argc, char** argv) {
   const std::string conninfo = argv[1];
   const int transactions = argc > 2 ? std::atoi(argv[2]) : 50'000;
   const int rows = argc > 3 ? std::atoi(argv[3]) : 10;
-  auto source = must(pg::Connection::open(conninfo, {}));
+  auto source = must(pg::Connection::open(conninfo, {.search_path = "public"}));
   const std::string application = capture::capture_application_name("capturebench");
   must(source.script("DROP TABLE IF EXISTS capturebench; DROP PROCEDURE IF EXISTS capturebench_load"));
   must(capture::drop_slot(source, kName, application, std::chrono::seconds(10)));
