@@ -172,7 +172,10 @@ base::Result<void> CopyWorker::copy(const CopyTable& table, const RangeStep& ste
 
 base::Result<void> CopyWorker::build(const CopyTable& table, const BuildStep& step) {
   std::string script;  // one transaction
-  for (const Statement& statement : step) script += statement.sql + ";\n";
+  for (const Statement& statement : step) {
+    THALWEG_TRY(statement.check_alone());
+    script += statement.sql + ";\n";
+  }
   if (const auto built = destination_->script(script); !built) {
     if (destination_->broken() || !is_refusal(built.error())) return std::unexpected(built.error());
     for (const Statement& statement : step) THALWEG_TRY(build_alone(statement));

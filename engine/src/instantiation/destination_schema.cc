@@ -78,7 +78,10 @@ base::Result<void> DestinationSchema::run(std::span<const Statement> statements,
     return run(statements.subspan(kScriptStatements), missing, warn);
   }
   std::string script = "SAVEPOINT thalweg_try";
-  for (const Statement& statement : statements) script += ";\n" + statement.sql;
+  for (const Statement& statement : statements) {
+    THALWEG_TRY(statement.check_alone());
+    script += ";\n" + statement.sql;
+  }
   auto tried = connection_.script(script + ";\nRELEASE SAVEPOINT thalweg_try");
   if (tried) return {};
   if (connection_.broken() || !is_refusal(tried.error())) return std::unexpected(tried.error());

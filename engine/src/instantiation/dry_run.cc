@@ -66,6 +66,7 @@ base::Result<std::vector<Refusal>> dry_run(pg::Connection& connection, const std
   std::vector<std::string> others;
   std::vector<std::string> decisive;
   for (const Statement& statement : statements) {
+    THALWEG_TRY(statement.check_alone());
     sql.push_back(statement.sql);
     tables.push_back(statement.table.quoted());
     others.push_back(statement.references.value_or(statement.table).quoted());

@@ -102,7 +102,10 @@ void add_type(const TypeShape& type, Prelude& prelude) {
   if (type.create_sql.empty()) return;  // an extension's, or one that is made of code
   add_schema(type.name.schema, prelude.sql);
   for (const std::string& create : type.create_sql) {
-    prelude.sql += fmt::format("DO $do$ BEGIN {}; EXCEPTION WHEN duplicate_object THEN NULL; END $do$;\n", create);
+    // Labels and defaults are the source's: none may end the quotes.
+    std::string tag = "$do$";
+    while (create.contains(tag)) tag.insert(tag.size() - 1, "o");
+    prelude.sql += fmt::format("DO {0} BEGIN {1}; EXCEPTION WHEN duplicate_object THEN NULL; END {0};\n", tag, create);
   }
   prelude.types += (prelude.types.empty() ? "" : ", ") + type.name.quoted();
 }

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "instantiation/ddl.h"
+#include "pg/one_statement.h"
 
 namespace thalweg::instantiation {
 namespace {
@@ -55,6 +56,16 @@ std::string_view name_of(Part part) {
       return "foreign key";
   }
   return "";
+}
+
+base::Result<void> Statement::check_alone() const {
+  if (pg::is_one_statement(sql)) return {};
+  base::Error error =
+      base::fail(base::ErrorCode::unsupported_table,
+                 fmt::format("{}: the source describes it by more than one statement, which is not run.", what()))
+          .error();
+  error.table = table.quoted();
+  return std::unexpected(std::move(error));
 }
 
 std::string Statement::what() const {

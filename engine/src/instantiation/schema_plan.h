@@ -37,6 +37,8 @@ struct Statement {
   // What a table can do without is left out with a warning where the destination refuses it.
   bool is_essential() const { return part < Part::column_default || part == Part::primary_key; }
   std::string what() const;  // `"public"."t": index "i"`
+  // Texts of the source's are in it: where they hold a second statement, it is not run. Fails with unsupported_table.
+  base::Result<void> check_alone() const;
 };
 
 // What the destination has, of what the plan may name. The plan adds what it makes.
