@@ -204,8 +204,8 @@ TEST(ParkedContents, WhatIsLeftWhenTimeIsUpIsNotLookedFor) {
       "GRANT SELECT ON ALL TABLES IN SCHEMA public, thalweg TO looker; "
       "CREATE FUNCTION slow(int) RETURNS bool LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.2); RETURN true; END'; "
       "CREATE POLICY slow ON items USING (slow(id)); ALTER TABLE items ENABLE ROW LEVEL SECURITY");
-  auto looker =
-      pg::Connection::open(test::shared_cluster().conninfo(h.select("SELECT current_database()"), "looker"), {.search_path = "public"});
+  auto looker = pg::Connection::open(test::shared_cluster().conninfo(h.select("SELECT current_database()"), "looker"),
+                                     {.search_path = "public"});
   ASSERT_TRUE(looker) << looker.error().message;
   const auto id = std::stoll(h.select("SELECT id FROM thalweg.error_queue"));
   const auto begun = std::chrono::steady_clock::now();

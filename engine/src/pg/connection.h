@@ -58,8 +58,8 @@ enum class Replication { off, database };
 struct ConnectOptions {
   std::string application_name = "thalweg";
   Replication replication = Replication::off;
-  // Only the server's own functions and operators are found without a schema: whoever may create in a schema of the path
-  // could put theirs before them. Tests that speak for a user take another one.
+  // Only the server's own functions and operators are found without a schema: whoever may create in a schema of the
+  // path could put theirs before them. Tests that speak for a user take another one.
   const char* search_path = "pg_catalog";
   std::chrono::seconds connect_timeout{10};  // for each server; a conninfo may shorten it
   // Once it is set, by anybody, waiting for the server ends within two seconds: the connection is given up. It outlives

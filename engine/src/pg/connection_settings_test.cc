@@ -89,11 +89,13 @@ TEST(ConnectionSettings, NextServerIsTriedWhenOneIsAway) {
   auto opened = Connection::open("host=127.0.0.1,127.0.0.1 port=1," + port + rest, {.search_path = "public"});
   ASSERT_TRUE(opened) << opened.error().message;
   EXPECT_TRUE(opened->query("SELECT 1"));
-  auto standby = Connection::open("host=127.0.0.1 port=" + port + rest + " target_session_attrs=standby", {.search_path = "public"});
+  auto standby = Connection::open("host=127.0.0.1 port=" + port + rest + " target_session_attrs=standby",
+                                  {.search_path = "public"});
   ASSERT_FALSE(standby);
   EXPECT_EQ(standby.error().code, ErrorCode::database_unreachable);
   EXPECT_TRUE(
-      Connection::open("host=127.0.0.1,127.0.0.1 port=1," + port + rest + " target_session_attrs=prefer-standby", {.search_path = "public"}));
+      Connection::open("host=127.0.0.1,127.0.0.1 port=1," + port + rest + " target_session_attrs=prefer-standby",
+                       {.search_path = "public"}));
 }
 
 TEST(ConnectionSettings, RolesOwnSettingsDoNotReachTheSession) {

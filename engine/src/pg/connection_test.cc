@@ -127,7 +127,8 @@ TEST(Connection, PasswordsAreChecked) {
   ASSERT_FALSE(lost);
   EXPECT_EQ(lost.error().code, ErrorCode::connection_lost) << lost.error().message;
   EXPECT_TRUE(admin->broken());
-  EXPECT_EQ(Connection::open(cluster.conninfo(), {.search_path = "public"}).error().code, ErrorCode::database_unreachable);
+  EXPECT_EQ(Connection::open(cluster.conninfo(), {.search_path = "public"}).error().code,
+            ErrorCode::database_unreachable);
 }
 
 TEST(Connection, CopiesIn) {

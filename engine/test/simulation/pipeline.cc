@@ -121,12 +121,14 @@ std::string Pipeline::states() const {
 
 base::Result<std::vector<telemetry::ParkedTransaction>> Pipeline::parked() const {
   if (!apply_) return std::vector<telemetry::ParkedTransaction>{};
-  THALWEG_ASSIGN(pg::Connection connection, pg::Connection::open("host=" + options_.destination, {.search_path = "public"}));
+  THALWEG_ASSIGN(pg::Connection connection,
+                 pg::Connection::open("host=" + options_.destination, {.search_path = "public"}));
   return apply::list_parked(connection, kStream, {.limit = telemetry::kParkedListMax});
 }
 
 base::Result<void> Pipeline::execute_parked(int64_t id) {
-  THALWEG_ASSIGN(pg::Connection connection, pg::Connection::open("host=" + options_.destination, {.search_path = "public"}));
+  THALWEG_ASSIGN(pg::Connection connection,
+                 pg::Connection::open("host=" + options_.destination, {.search_path = "public"}));
   auto executed = apply::execute_parked(std::move(connection), kStream, id);
   apply_->note_errors_changed();
   return executed;

@@ -39,7 +39,8 @@ base::Result<SourceSlot> start_source(const control::StreamDefinition& definitio
 }
 
 base::Result<StartedDestination> start_destination(const control::StreamDefinition& definition, const StartContext&) {
-  THALWEG_ASSIGN(pg::Connection destination, pg::Connection::open(definition.destination.conninfo, {.search_path = "public"}));
+  THALWEG_ASSIGN(pg::Connection destination,
+                 pg::Connection::open(definition.destination.conninfo, {.search_path = "public"}));
   pg::SystemIdentity identity;
   if (auto slot = look_at_slot(definition, identity, true); !slot) return std::unexpected(slot.error());
   THALWEG_ASSIGN(const auto record, apply::find_stream(destination, definition.id));

@@ -558,7 +558,8 @@ export interface paths {
         put?: never;
         /**
          * Run Preflight
-         * @description Check the databases for a stream that is about to be created. Creates nothing.
+         * @description Check the databases for a stream that is about to be created. Creates nothing that stays: what is tried at the
+         *     destination is rolled back, and holds locks until then.
          */
         post: operations["preflights_run"];
         delete?: never;
@@ -896,8 +897,8 @@ export interface paths {
         post?: never;
         /**
          * Delete Error
-         * @description Discard a parked transaction: its changes are never applied. The audit log keeps the first 100 of them, values cut
-         *     at 1 KiB.
+         * @description Discard a parked transaction: its changes are never applied. The audit log keeps the first 100 of them, values
+         *     cut at 1 KiB.
          */
         delete: operations["stream_errors_delete"];
         options?: never;
@@ -2034,8 +2035,8 @@ export interface paths {
         put?: never;
         /**
          * Start Cause
-         * @description Make the demo's stream slow. Another cause that is on ends. After ten minutes, the missing index after three, it is
-         *     taken back, once what is being applied lets that be.
+         * @description Make the demo's stream slow. Another cause that is on ends. After ten minutes, the missing index after three, it
+         *     is taken back, once what is being applied lets that be.
          */
         post: operations["lab_causes_start"];
         delete?: never;

@@ -3,7 +3,11 @@ import type { StateInWords } from "@/lib/states";
 
 export const stateOfAction: Record<LabState, StateInWords> = {
   off: { label: "Off", tone: "quiet", definition: "As it is usually." },
-  starting: { label: "Starting", tone: "busy", definition: "It is wanted, and not yet in effect at the database." },
+  starting: {
+    label: "Starting",
+    tone: "busy",
+    definition: "It is wanted, and not yet in effect at the database.",
+  },
   on: { label: "On", tone: "warning", definition: "In effect." },
   gone: {
     label: "Cured",

@@ -16,8 +16,8 @@ export function LabTour() {
           at the destination, if you like: the cause is then shown as cured.
         </List.Item>
         <List.Item>
-          Back to normal, and see the backlog go. What you leave on is taken back after ten minutes, a missing index
-          after three, once what is being applied has ended.
+          Back to normal, and see the backlog go. What you leave on is taken back after ten minutes, a missing
+          index after three, once what is being applied has ended.
         </List.Item>
       </List>
     </Panel>

@@ -179,13 +179,7 @@ function StreamView({ stream }: { stream: Stream }) {
               )
             }
           >
-            {queueOf && (
-              <ErrorQueue
-                streamId={stream.id}
-                destinationId={queueOf.id}
-                mayAct={mayAct}
-              />
-            )}
+            {queueOf && <ErrorQueue streamId={stream.id} destinationId={queueOf.id} mayAct={mayAct} />}
           </Panel>
         </Tabs.Panel>
       </Tabs>
