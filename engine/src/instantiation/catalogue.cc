@@ -220,6 +220,9 @@ base::Result<void> Catalogue::read_constraints(const Targets& targets, bool inhe
                         "LEFT JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.attnum "
                         "WHERE k.conrelid = ANY($1::oid[]) AND k.contype IN ('p', 'u', 'x', 'c', 'f') "
                         "AND ($2::bool OR (k.conparentid = 0 AND k.conislocal)) "
+                        // PostgreSQL's own, one for each partition of the table that a foreign key references.
+                        "AND NOT EXISTS (SELECT FROM pg_constraint whole WHERE whole.oid = k.conparentid "
+                        "     AND whole.confrelid <> k.confrelid) "
                         "ORDER BY k.conrelid, k.contype = 'f', k.contype <> 'p', k.conname, u.place",
                         {targets.oids(), inherited_too ? "true" : "false"}));
   for (size_t i = 0; i < rows.size(); ++i) {

@@ -110,6 +110,28 @@ TEST_F(InstantiationTest, LeavesOutWhatTheDestinationCannotHaveAndSaysSo) {
   EXPECT_NE(warnings[1].find("elsewhere"), std::string::npos) << warnings[1];
 }
 
+TEST_F(InstantiationTest, AForeignKeyToAPartitionedTableIsOne) {
+  run(*source_, R"sql(
+    CREATE TABLE cust (id int PRIMARY KEY) PARTITION BY RANGE (id);
+    CREATE TABLE cust_1 PARTITION OF cust FOR VALUES FROM (0) TO (10);
+    CREATE TABLE cust_2 PARTITION OF cust FOR VALUES FROM (10) TO (20);
+    CREATE TABLE zorders (id int PRIMARY KEY, cust int CONSTRAINT zfk REFERENCES cust);
+    CREATE TABLE aorders (id int PRIMARY KEY, cust int CONSTRAINT afk REFERENCES cust);
+    CREATE TABLE parts (id int PRIMARY KEY, cust int CONSTRAINT pfk REFERENCES cust) PARTITION BY RANGE (id);
+    CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (10);
+    INSERT INTO cust VALUES (1), (11); INSERT INTO zorders VALUES (1, 1), (2, 11);
+  )sql");
+  auto done = instantiate(
+      options({{"public", "cust"}, {"public", "zorders"}, {"public", "aorders"}, {"public", "parts"}}));
+  ASSERT_TRUE(done) << done.error().message;
+  for (const std::string& warning : progress_.report().warnings) ADD_FAILURE() << warning;
+  const std::string keys =
+      "SELECT string_agg(conrelid::regclass || ' ' || confrelid::regclass, ', ' ORDER BY conrelid::regclass::text, "
+      "confrelid::regclass::text) FROM pg_constraint WHERE contype = 'f' AND conparentid = 0";
+  EXPECT_EQ(value(*source_, keys), "aorders cust, parts cust, zorders cust");
+  EXPECT_EQ(value(*destination_, keys), value(*source_, keys));
+}
+
 TEST_F(InstantiationTest, RefusesBeforeAnythingExists) {
   run(*source_, R"sql(
     CREATE TABLE made_good (id int PRIMARY KEY);
