@@ -88,6 +88,19 @@ base::Result<std::set<TableName>> Catalogue::existing(const std::vector<TableNam
   return found;
 }
 
+base::Result<std::set<IndexOf>> Catalogue::indexes(const std::vector<TableName>& relations) {
+  auto [schemas, names] = name_arrays(relations);
+  THALWEG_ASSIGN(pg::Rows rows,
+                 connection_.query("SELECT n.nspname, c.relname, t.relname FROM unnest($1::text[], $2::text[]) "
+                                   "w(schema, name) JOIN pg_namespace n ON n.nspname = w.schema "
+                                   "JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = w.name "
+                                   "JOIN pg_index i ON i.indexrelid = c.oid JOIN pg_class t ON t.oid = i.indrelid",
+                                   {schemas, names}));
+  std::set<IndexOf> found;
+  for (size_t i = 0; i < rows.size(); ++i) found.insert({{text(rows, i, 0), text(rows, i, 2)}, text(rows, i, 1)});
+  return found;
+}
+
 base::Result<std::set<std::string>> Catalogue::schemas() {
   THALWEG_ASSIGN(pg::Rows rows, connection_.query("SELECT nspname FROM pg_namespace", {}));
   std::set<std::string> found;

@@ -132,6 +132,22 @@ TEST_F(InstantiationTest, AForeignKeyToAPartitionedTableIsOne) {
   EXPECT_EQ(value(*destination_, keys), value(*source_, keys));
 }
 
+TEST_F(InstantiationTest, AnIndexWhoseNameIsTakenIsLeftOutWithAWarning) {
+  run(*source_, R"sql(
+    CREATE TABLE t (id int PRIMARY KEY, v int, w int);
+    CREATE INDEX of_other ON t (v); CREATE INDEX of_view ON t (v); CREATE INDEX of_t ON t (w);
+  )sql");
+  run(*destination_, R"sql(
+    CREATE TABLE other (v int); CREATE INDEX of_other ON other (v); CREATE VIEW of_view AS SELECT 1 AS one;
+  )sql");
+  auto done = instantiate(options({{"public", "t"}}));
+  ASSERT_TRUE(done) << done.error().message;
+  const std::vector<std::string> warnings = progress_.report().warnings;
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_TRUE(warnings[0].starts_with("\"public\".\"t\": index \"of_other\" left out: ")) << warnings[0];
+  EXPECT_TRUE(warnings[1].starts_with("\"public\".\"t\": index \"of_view\" left out: ")) << warnings[1];
+}
+
 TEST_F(InstantiationTest, RefusesBeforeAnythingExists) {
   run(*source_, R"sql(
     CREATE TABLE made_good (id int PRIMARY KEY);
