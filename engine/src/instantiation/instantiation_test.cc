@@ -148,6 +148,20 @@ TEST_F(InstantiationTest, AnIndexWhoseNameIsTakenIsLeftOutWithAWarning) {
   EXPECT_TRUE(warnings[1].starts_with("\"public\".\"t\": index \"of_view\" left out: ")) << warnings[1];
 }
 
+TEST_F(InstantiationTest, RefusesTablesWhoseRowsNothingPublishedIdentifies) {
+  run(*source_, R"sql(
+    CREATE TABLE leaf_key (id int) PARTITION BY RANGE (id);
+    CREATE TABLE leaf_key_1 PARTITION OF leaf_key (PRIMARY KEY (id)) FOR VALUES FROM (0) TO (10);
+    CREATE TABLE made_up (v int, id int GENERATED ALWAYS AS (v * 2) STORED PRIMARY KEY);
+  )sql");
+  for (const char* name : {"leaf_key", "made_up"}) {
+    EXPECT_EQ(refusal(options({{"public", name}})), base::ErrorCode::replica_identity_missing) << name;
+  }
+  run(*source_, "ALTER TABLE leaf_key REPLICA IDENTITY FULL; ALTER TABLE leaf_key_1 REPLICA IDENTITY FULL");
+  const auto done = instantiate(options({{"public", "leaf_key"}}));
+  EXPECT_TRUE(done) << done.error().message;
+}
+
 TEST_F(InstantiationTest, RefusesBeforeAnythingExists) {
   run(*source_, R"sql(
     CREATE TABLE made_good (id int PRIMARY KEY);
