@@ -88,6 +88,19 @@ base::Result<std::set<TableName>> Catalogue::existing(const std::vector<TableNam
   return found;
 }
 
+base::Result<std::set<IndexOf>> Catalogue::indexes(const std::vector<TableName>& relations) {
+  auto [schemas, names] = name_arrays(relations);
+  THALWEG_ASSIGN(pg::Rows rows,
+                 connection_.query("SELECT n.nspname, c.relname, t.relname FROM unnest($1::text[], $2::text[]) "
+                                   "w(schema, name) JOIN pg_namespace n ON n.nspname = w.schema "
+                                   "JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = w.name "
+                                   "JOIN pg_index i ON i.indexrelid = c.oid JOIN pg_class t ON t.oid = i.indrelid",
+                                   {schemas, names}));
+  std::set<IndexOf> found;
+  for (size_t i = 0; i < rows.size(); ++i) found.insert({{text(rows, i, 0), text(rows, i, 2)}, text(rows, i, 1)});
+  return found;
+}
+
 base::Result<std::set<std::string>> Catalogue::schemas() {
   THALWEG_ASSIGN(pg::Rows rows, connection_.query("SELECT nspname FROM pg_namespace", {}));
   std::set<std::string> found;
@@ -135,7 +148,9 @@ base::Result<std::vector<TableShape>> Catalogue::read_relations(const std::strin
           "pg_get_partkeydef(c.oid), pg_get_expr(c.relpartbound, c.oid), pn.nspname, p.relname, "
           "CASE c.relreplident WHEN 'f' THEN true WHEN 'n' THEN false ELSE EXISTS (SELECT FROM pg_index i WHERE "
           "i.indrelid = c.oid "
-          "     AND i.indisvalid AND i.indimmediate AND CASE c.relreplident WHEN 'd' THEN i.indisprimary ELSE "
+          "     AND i.indisvalid AND i.indimmediate AND NOT EXISTS (SELECT FROM pg_attribute g WHERE g.attrelid = c.oid "
+          "     AND g.attnum = ANY (i.indkey) AND g.attgenerated <> '') "
+          "     AND CASE c.relreplident WHEN 'd' THEN i.indisprimary ELSE "
           "i.indisreplident END) END, "
           "(SELECT x.relname FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid "
           " WHERE i.indrelid = c.oid AND i.indisreplident AND c.relreplident = 'i') "
@@ -220,6 +235,9 @@ base::Result<void> Catalogue::read_constraints(const Targets& targets, bool inhe
                         "LEFT JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.attnum "
                         "WHERE k.conrelid = ANY($1::oid[]) AND k.contype IN ('p', 'u', 'x', 'c', 'f') "
                         "AND ($2::bool OR (k.conparentid = 0 AND k.conislocal)) "
+                        // PostgreSQL's own, one for each partition of the table that a foreign key references.
+                        "AND NOT EXISTS (SELECT FROM pg_constraint whole WHERE whole.oid = k.conparentid "
+                        "     AND whole.confrelid <> k.confrelid) "
                         "ORDER BY k.conrelid, k.contype = 'f', k.contype <> 'p', k.conname, u.place",
                         {targets.oids(), inherited_too ? "true" : "false"}));
   for (size_t i = 0; i < rows.size(); ++i) {

@@ -50,8 +50,28 @@ base::Result<void> check_storage(const TableShape& table) {
 }
 
 base::Result<void> check_identity(const TableShape& table) {
-  if (table.kind == 'p' || table.identity_usable) return {};
-  if (table.replica_identity == 'd' && table.primary_key()) {
+  if (table.identity_usable) return {};
+  if (table.kind == 'p') {
+    // Partitions' changes come under the root's name, and with its key.
+    const auto by_key = [](const TableShape& one) { return one.kind == 'r' && one.replica_identity != 'f'; };
+    if (std::ranges::none_of(table.partitions, by_key)) return {};
+    return refuse(ErrorCode::replica_identity_missing, table.name,
+                  fmt::format("{} has no key that identifies rows; its partitions' own keys do not help. Give it a "
+                              "primary key, or set REPLICA IDENTITY FULL for it and for each partition.",
+                              table.name.quoted()));
+  }
+  const ConstraintShape* key = table.primary_key();
+  const auto is_generated = [&](const std::string& name) {
+    const ColumnShape* column = table.column(name);
+    return column && !column->is_copied();
+  };
+  if (table.replica_identity == 'd' && key && std::ranges::any_of(key->columns, is_generated)) {
+    return refuse(ErrorCode::replica_identity_missing, table.name,
+                  fmt::format("The primary key of {} has a generated column, which is not replicated. Set REPLICA "
+                              "IDENTITY FULL, or use an index without that column.",
+                              table.name.quoted()));
+  }
+  if (table.replica_identity == 'd' && key) {
     return refuse(ErrorCode::replica_identity_missing, table.name,
                   fmt::format("The primary key of {} is deferrable and cannot identify rows.", table.name.quoted()));
   }

@@ -42,6 +42,7 @@ base::Result<Present> DestinationSchema::look(const std::vector<const TableShape
   Present present;
   THALWEG_ASSIGN(present.schemas, catalogue_.schemas());
   THALWEG_ASSIGN(present.relations, catalogue_.existing(relations));
+  THALWEG_ASSIGN(present.indexes, catalogue_.indexes(relations));
   return present;
 }
 

@@ -110,6 +110,58 @@ TEST_F(InstantiationTest, LeavesOutWhatTheDestinationCannotHaveAndSaysSo) {
   EXPECT_NE(warnings[1].find("elsewhere"), std::string::npos) << warnings[1];
 }
 
+TEST_F(InstantiationTest, AForeignKeyToAPartitionedTableIsOne) {
+  run(*source_, R"sql(
+    CREATE TABLE cust (id int PRIMARY KEY) PARTITION BY RANGE (id);
+    CREATE TABLE cust_1 PARTITION OF cust FOR VALUES FROM (0) TO (10);
+    CREATE TABLE cust_2 PARTITION OF cust FOR VALUES FROM (10) TO (20);
+    CREATE TABLE zorders (id int PRIMARY KEY, cust int CONSTRAINT zfk REFERENCES cust);
+    CREATE TABLE aorders (id int PRIMARY KEY, cust int CONSTRAINT afk REFERENCES cust);
+    CREATE TABLE parts (id int PRIMARY KEY, cust int CONSTRAINT pfk REFERENCES cust) PARTITION BY RANGE (id);
+    CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (10);
+    INSERT INTO cust VALUES (1), (11); INSERT INTO zorders VALUES (1, 1), (2, 11);
+  )sql");
+  auto done = instantiate(
+      options({{"public", "cust"}, {"public", "zorders"}, {"public", "aorders"}, {"public", "parts"}}));
+  ASSERT_TRUE(done) << done.error().message;
+  for (const std::string& warning : progress_.report().warnings) ADD_FAILURE() << warning;
+  const std::string keys =
+      "SELECT string_agg(conrelid::regclass || ' ' || confrelid::regclass, ', ' ORDER BY conrelid::regclass::text, "
+      "confrelid::regclass::text) FROM pg_constraint WHERE contype = 'f' AND conparentid = 0";
+  EXPECT_EQ(value(*source_, keys), "aorders cust, parts cust, zorders cust");
+  EXPECT_EQ(value(*destination_, keys), value(*source_, keys));
+}
+
+TEST_F(InstantiationTest, AnIndexWhoseNameIsTakenIsLeftOutWithAWarning) {
+  run(*source_, R"sql(
+    CREATE TABLE t (id int PRIMARY KEY, v int, w int);
+    CREATE INDEX of_other ON t (v); CREATE INDEX of_view ON t (v); CREATE INDEX of_t ON t (w);
+  )sql");
+  run(*destination_, R"sql(
+    CREATE TABLE other (v int); CREATE INDEX of_other ON other (v); CREATE VIEW of_view AS SELECT 1 AS one;
+  )sql");
+  auto done = instantiate(options({{"public", "t"}}));
+  ASSERT_TRUE(done) << done.error().message;
+  const std::vector<std::string> warnings = progress_.report().warnings;
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_TRUE(warnings[0].starts_with("\"public\".\"t\": index \"of_other\" left out: ")) << warnings[0];
+  EXPECT_TRUE(warnings[1].starts_with("\"public\".\"t\": index \"of_view\" left out: ")) << warnings[1];
+}
+
+TEST_F(InstantiationTest, RefusesTablesWhoseRowsNothingPublishedIdentifies) {
+  run(*source_, R"sql(
+    CREATE TABLE leaf_key (id int) PARTITION BY RANGE (id);
+    CREATE TABLE leaf_key_1 PARTITION OF leaf_key (PRIMARY KEY (id)) FOR VALUES FROM (0) TO (10);
+    CREATE TABLE made_up (v int, id int GENERATED ALWAYS AS (v * 2) STORED PRIMARY KEY);
+  )sql");
+  for (const char* name : {"leaf_key", "made_up"}) {
+    EXPECT_EQ(refusal(options({{"public", name}})), base::ErrorCode::replica_identity_missing) << name;
+  }
+  run(*source_, "ALTER TABLE leaf_key REPLICA IDENTITY FULL; ALTER TABLE leaf_key_1 REPLICA IDENTITY FULL");
+  const auto done = instantiate(options({{"public", "leaf_key"}}));
+  EXPECT_TRUE(done) << done.error().message;
+}
+
 TEST_F(InstantiationTest, RefusesBeforeAnythingExists) {
   run(*source_, R"sql(
     CREATE TABLE made_good (id int PRIMARY KEY);

@@ -180,6 +180,7 @@ base::Result<std::vector<Statement>> Rehearsal::plan() {
   for (const TableShape* table : tables) {
     for (const IndexShape& index : table->indexes) {
       if (!present.relations.contains({table->name.schema, index.name})) continue;
+      hopeless_parts_.insert({table->name, index.name});
       findings_.push_back({.outcome = Outcome::left_out,
                            .part = "index",
                            .table = table->name.quoted(),

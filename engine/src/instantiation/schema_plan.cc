@@ -157,7 +157,9 @@ Plan plan_constraints(const TableShape& table, const TableShape* there) {
 Plan plan_indexes(const TableShape& table, Present& present) {
   Plan plan;
   for (const IndexShape& index : table.indexes) {
-    if (!present.relations.insert({table.name.schema, index.name}).second) continue;
+    // Where something else has the name, the destination says so when it refuses the statement.
+    if (!present.indexes.insert({table.name, index.name}).second) continue;
+    present.relations.insert({table.name.schema, index.name});
     plan.push_back(
         {.part = Part::index, .table = table.name, .name = index.name, .sql = index.definition, .references = {}});
   }

@@ -45,6 +45,7 @@ struct Statement {
 struct Present {
   std::set<std::string> schemas;
   std::set<TableName> relations;
+  std::set<IndexOf> indexes;  // those among the relations
 };
 // The relations to look up for Present: sequences, indexes, and the tables that foreign keys name.
 std::vector<TableName> relations_of(const TableShape& table);

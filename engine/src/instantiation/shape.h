@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -48,6 +49,9 @@ struct IndexShape {
   std::string name;
   std::string definition;  // pg_get_indexdef, made to cover partitions
 };
+
+// A table, and the name of an index of it.
+using IndexOf = std::pair<TableName, std::string>;
 
 struct TableShape {
   TableName name;

@@ -47,6 +47,7 @@ base::Result<std::vector<TableBuild>> plan_builds(Catalogue& destination,
   THALWEG_ASSIGN(const Catalogue::Tables there, destination.tables(names));
   Present present;
   THALWEG_ASSIGN(present.relations, destination.existing(relations));
+  THALWEG_ASSIGN(present.indexes, destination.indexes(relations));
   std::vector<TableBuild> builds;
   for (const TableShape* table : tables) {
     if (!there.contains(table->name)) {

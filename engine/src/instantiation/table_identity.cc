@@ -53,7 +53,7 @@ std::string changed_partitions(const TableIdentity& was, const SourceTable& now)
     if (std::ranges::any_of(now.outside_wal, is_it)) outside.add(leaf.name);
   }
   std::string reason;
-  add_sentence(reason, emptied, "was truncated by itself, or rewritten: PostgreSQL does not publish that.");
+  add_sentence(reason, emptied, "was truncated or rewritten, which PostgreSQL does not publish of a partition alone.");
   add_sentence(reason, attached, "was attached with rows, which PostgreSQL does not publish.");
   add_sentence(reason, gone, "was detached or dropped: its rows are still at the destination.");
   add_sentence(reason, outside, "is unlogged or foreign: its changes are in no WAL.");
