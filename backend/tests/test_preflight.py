@@ -183,7 +183,7 @@ async def test_inheritance_is_told(operator: httpx.AsyncClient, registered: dict
         f"ALTER TABLE animals OWNER TO {user}", f"ALTER TABLE cats OWNER TO {user}",
     )  # fmt: skip
     check = (await checks_of(operator, registered))["source:inheritance"]
-    assert (check["status"], check["items"]) == ("consent", ["cats inherits from animals"])
+    assert (check["status"], check["items"]) == ("consent", ["public.cats inherits from public.animals"])
 
 
 @pytest.mark.parametrize(
