@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import jsonschema_rs
 
-from tests.conftest import PASSWORD, Sides
+from tests.conftest import Sides
 from tests.support.engine_double import EngineDouble
 
 # What only a running engine, a table in trouble, an alert that fires, the demo or the code of this moment can take.
@@ -103,7 +103,6 @@ async def test_operations_take_the_examples(
     await send("session_create", changed={"name": "ines"})
     await send("users_update", user_id=user["id"])
     await send("users_change_password", user_id=user["id"])
-    own = (await admin.get("/api/v1/session")).json()["user"]["id"]
     await send("access_policy_update")
     await send("tokens_create")
     await send("enrolments_create")

@@ -121,8 +121,8 @@ TEST_F(InstantiationTest, AForeignKeyToAPartitionedTableIsOne) {
     CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (10);
     INSERT INTO cust VALUES (1), (11); INSERT INTO zorders VALUES (1, 1), (2, 11);
   )sql");
-  auto done = instantiate(
-      options({{"public", "cust"}, {"public", "zorders"}, {"public", "aorders"}, {"public", "parts"}}));
+  auto done =
+      instantiate(options({{"public", "cust"}, {"public", "zorders"}, {"public", "aorders"}, {"public", "parts"}}));
   ASSERT_TRUE(done) << done.error().message;
   for (const std::string& warning : progress_.report().warnings) ADD_FAILURE() << warning;
   const std::string keys =
