@@ -44,6 +44,7 @@ CREATE TABLE IF NOT EXISTS thalweg.stream_table (
   trouble jsonb,
   stopped boolean NOT NULL DEFAULT false,
   copy_again boolean NOT NULL DEFAULT false,
+  range_key jsonb,
   PRIMARY KEY (stream_id, schema_name, table_name)
 );
 CREATE TABLE IF NOT EXISTS thalweg.copy_range (
@@ -65,7 +66,7 @@ SET LOCAL ROLE NONE;
 constexpr const char* kUpgrade = R"sql(
 ALTER TABLE thalweg.stream_table ADD COLUMN IF NOT EXISTS identity jsonb,
   ADD COLUMN IF NOT EXISTS trouble jsonb, ADD COLUMN IF NOT EXISTS stopped boolean NOT NULL DEFAULT false,
-  ADD COLUMN IF NOT EXISTS copy_again boolean NOT NULL DEFAULT false
+  ADD COLUMN IF NOT EXISTS copy_again boolean NOT NULL DEFAULT false, ADD COLUMN IF NOT EXISTS range_key jsonb
 )sql";
 
 std::string to_json(const TableTrouble& trouble) {
@@ -115,7 +116,7 @@ base::Result<void> Bookkeeping::create_tables() {
 base::Result<void> Bookkeeping::upgrade() {
   THALWEG_ASSIGN(const pg::Rows rows,
                  connection_.query("SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = "
-                                   "'thalweg.stream_table'::regclass AND attname = 'copy_again')"));
+                                   "'thalweg.stream_table'::regclass AND attname = 'range_key')"));
   if (rows.boolean(0, 0)) return {};
   return done(connection_.script(kUpgrade));
 }
@@ -145,7 +146,7 @@ base::Result<std::vector<TableRecord>> Bookkeeping::tables() {
       pg::Rows rows,
       connection_.query(
           "SELECT schema_name, table_name, created, planned, copied_from, copied_to, rows_estimated, seconds, "
-          "constraints_done, identity, trouble, stopped, copy_again FROM thalweg.stream_table WHERE stream_id = $1 "
+          "constraints_done, identity, trouble, stopped, copy_again, range_key FROM thalweg.stream_table WHERE stream_id = $1 "
           "ORDER BY 1, 2",
           {stream_id_}));
   std::vector<TableRecord> records;
@@ -153,6 +154,7 @@ base::Result<std::vector<TableRecord>> Bookkeeping::tables() {
     records.push_back({.table = {std::string(rows.text(i, 0)), std::string(rows.text(i, 1))},
                        .created = rows.boolean(i, 2),
                        .planned = rows.boolean(i, 3),
+                       .range_key = key_values(rows, i, 13).value_or(KeyColumns{}),
                        .finished = !rows.is_null(i, 5),
                        .constraints_done = rows.boolean(i, 8),
                        .copied_from = lsn_at(rows, i, 4),
@@ -282,17 +284,28 @@ base::Result<void> Bookkeeping::plan_tables(const std::vector<TablePlan>& plans)
     planned.push_back({{"schema", plan.table.schema},
                        {"name", plan.table.name},
                        {"rows", plan.rows_estimated},
+                       {"key", plan.key},
                        {"ranges", std::move(ranges)}});
   }
   return done(connection_.query(
-      "WITH plan AS (SELECT * FROM jsonb_to_recordset($2::jsonb) AS p(schema text, name text, rows bigint, ranges "
-      "jsonb)), "
+      "WITH plan AS (SELECT * FROM jsonb_to_recordset($2::jsonb) AS p(schema text, name text, rows bigint, key "
+      "jsonb, ranges jsonb)), "
       "added AS (INSERT INTO thalweg.copy_range (stream_id, schema_name, table_name, range, lower_key, upper_key) "
       "  SELECT $1, schema, name, number, nullif(item->'lower', 'null'), nullif(item->'upper', 'null') FROM plan, "
       "  jsonb_array_elements(ranges) WITH ORDINALITY AS r(item, number)) "
-      "UPDATE thalweg.stream_table t SET planned = true, rows_estimated = plan.rows FROM plan "
+      "UPDATE thalweg.stream_table t SET planned = true, rows_estimated = plan.rows, range_key = plan.key FROM "
+      "plan "
       "WHERE (t.stream_id, t.schema_name, t.table_name) = ($1, plan.schema, plan.name)",
       {stream_id_, planned.dump()}));
+}
+
+base::Result<void> Bookkeeping::forget_plan(const TableName& table) {
+  return done(connection_.query(
+      "WITH forgotten AS (DELETE FROM thalweg.copy_range WHERE stream_id = $1 AND schema_name = $2 AND table_name = "
+      "$3) "
+      "UPDATE thalweg.stream_table SET planned = false, range_key = NULL, seconds = 0 "
+      "WHERE stream_id = $1 AND schema_name = $2 AND table_name = $3",
+      {stream_id_, table.schema, table.name}));
 }
 
 base::Result<void> Bookkeeping::range_copied(const TableName& table, int number, base::Lsn snapshot, int64_t rows,

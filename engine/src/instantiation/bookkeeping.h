@@ -20,6 +20,7 @@ struct TableRecord {
   TableName table;
   bool created = false;  // by the engine: its indexes and constraints are the engine's to add
   bool planned = false;  // its ranges are recorded
+  KeyColumns range_key;  // that their bounds are of; empty: an older engine planned them
   bool finished = false;
   bool constraints_done = false;
   base::Lsn copied_from;  // lowest snapshot of its ranges
@@ -50,6 +51,7 @@ struct NewTable {
 struct TablePlan {
   TableName table;
   int64_t rows_estimated = 0;
+  KeyColumns key = {};  // that the bounds are of
   std::vector<KeyRange> ranges = {};
 };
 
@@ -97,6 +99,8 @@ class Bookkeeping {
   base::Result<void> remove_table(const TableName& table);
   // In a transaction of its own: all of the tables' ranges.
   base::Result<void> plan_tables(const std::vector<TablePlan>& plans);
+  // No range of it is planned or copied any more.
+  base::Result<void> forget_plan(const TableName& table);
   // Belongs into the transaction that copies the range.
   base::Result<void> range_copied(const TableName& table, int number, base::Lsn snapshot, int64_t rows, int64_t bytes);
   // Sums up the ranges' snapshots. `snapshot` stands for a table that has no ranges: nothing was to be copied.

@@ -101,9 +101,9 @@ base::Result<int64_t> CopyWorker::stream(const CopyTable& table, const RangeStep
                                          "DATA",
                                          kStaging, columns, table.shape->name.quoted())));
   }
+  THALWEG_ASSIGN(const std::string condition, range_condition(*source_, *table.shape, step.range));
   THALWEG_TRY(source_->copy_out_begin(fmt::format("COPY (SELECT {} FROM {}{}) TO STDOUT (FORMAT {})", columns,
-                                                  read_from(*table.shape),
-                                                  range_condition(*source_, *table.shape, step.range), format)));
+                                                  read_from(*table.shape), condition, format)));
   THALWEG_TRY(destination_->copy_in_begin(fmt::format("COPY {} ({}) FROM STDIN (FORMAT {})", target, columns, format)));
   int64_t rows = 0;
   int64_t bytes = 0;

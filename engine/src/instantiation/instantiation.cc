@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "instantiation/instantiation_state.h"
+#include "pg/text_array.h"
 
 namespace thalweg::instantiation {
 
@@ -83,10 +85,65 @@ base::Result<void> Instantiation::State::make_room() {
   return {};
 }
 
+// Whether ranges of another snapshot can join those that are copied.
+base::Result<bool> Instantiation::State::may_resume(const TableShape& shape) {
+  // Bounds of another key say nothing of this one. Apply finds the rows of the span by the primary key: it is the only
+  // one that the destination has by then.
+  if (shape.replica_identity != 'd' || known.at(shape.name).range_key != key_columns(shape)) return false;
+  // A change of a toasted row does not carry the values that it leaves as they are. Where its key moves from a range
+  // of this snapshot into one of the last, neither has the row.
+  std::vector<std::string> oids{std::to_string(shape.oid)};
+  for (const TableShape& partition : shape.partitions) oids.push_back(std::to_string(partition.oid));
+  THALWEG_ASSIGN(const pg::Rows toasts,
+                 source->connection.query("SELECT EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = ANY ($1::oid[]) "
+                                          "AND reltoastrelid <> 0)",
+                                          {pg::text_array(oids)}));
+  if (toasts.boolean(0, 0)) return false;
+  // Rows of two snapshots can contradict each other in whatever else is unique.
+  THALWEG_ASSIGN(const pg::Rows unique,
+                 destination->connection.query(
+                     "SELECT EXISTS (SELECT FROM pg_catalog.pg_index WHERE (indisunique OR indisexclusion) AND NOT "
+                     "indisprimary AND indrelid IN (SELECT to_regclass($1) UNION SELECT relid FROM "
+                     "pg_catalog.pg_partition_tree(to_regclass($1))))",
+                     {shape.name.quoted()}));
+  return !unique.boolean(0, 0);
+}
+
+// Tables of an interrupted copy go on with the ranges that are left, or start anew: without what was copied.
+base::Result<void> Instantiation::State::prepare_resumption() {
+  DestinationSchema schema(destination->connection, destination->catalogue);
+  std::map<TableName, std::pair<bool, bool>> ranges;  // any copied, any left
+  THALWEG_ASSIGN(const std::vector<RangeRecord> records, bookkeeping->ranges());
+  for (const RangeRecord& record : records) {
+    auto& [copied, left] = ranges[record.table];
+    (record.copied ? copied : left) = true;
+  }
+  for (const TableShape& shape : shapes) {
+    const auto record = known.find(shape.name);
+    if (record == known.end() || !record->second.planned || !waits_for_copy(shape)) continue;
+    const auto [copied, left] = ranges[shape.name];
+    if (!left) continue;
+    if (!to_create.contains(shape.name))
+      THALWEG_TRY(schema.add_partitions(shape, [&](std::string warning) { return bookkeeping->warn(warning); }));
+    if (copied) {
+      THALWEG_ASSIGN(const bool resumes, may_resume(shape));
+      if (resumes) continue;
+      base::log_event(base::LogLevel::info, "table_copy_starts_anew",
+                      {{"stream", options.stream_id}, {"table", shape.name.quoted()}});
+      if (!to_create.contains(shape.name)) THALWEG_TRY(schema.empty_table(shape.name));
+    }
+    THALWEG_TRY(bookkeeping->forget_plan(shape.name));
+  }
+  return {};
+}
+
 base::Result<void> Instantiation::prepare() {
   State& s = *state_;
   pg::Connection& connection = s.destination->connection;
   auto prepared = [&]() -> base::Result<void> {
+    // A range of a killed engine's worker must be noted by now, or never.
+    const auto resumed = [](const auto& one) { return one.second.planned && !one.second.finished; };
+    if (std::ranges::any_of(s.known, resumed)) THALWEG_TRY(s.end_predecessors());
     THALWEG_TRY(connection.script("BEGIN"));
     THALWEG_TRY(s.bookkeeping->create_tables());
     if (s.fresh) THALWEG_TRY(s.bookkeeping->forget());
@@ -101,6 +158,7 @@ base::Result<void> Instantiation::prepare() {
       added.push_back({shape.name, s.to_create.contains(shape.name), s.identities[shape.name]});
     }
     if (!added.empty()) THALWEG_TRY(s.bookkeeping->add_tables(added));
+    THALWEG_TRY(s.prepare_resumption());
     THALWEG_TRY(s.make_room());
     THALWEG_TRY(connection.script("COMMIT"));
     return {};

@@ -25,6 +25,17 @@ std::string key_row(const pg::Connection& connection, const TableShape& table, c
 
 }  // namespace
 
+KeyColumns key_columns(const TableShape& table) {
+  KeyColumns columns;
+  const ConstraintShape* const primary = table.primary_key();
+  if (!primary) return columns;
+  for (const std::string& name : primary->columns) {
+    const ColumnShape& column = *table.column(name);
+    columns.push_back(fmt::format("{} {} {}", pg::quote_identifier(name), column.type, column.collation));
+  }
+  return columns;
+}
+
 std::string read_from(const TableShape& table) { return (table.kind == 'p' ? "" : "ONLY ") + table.name.quoted(); }
 
 base::Result<int64_t> estimate_rows(pg::Connection& connection, const TableShape& table) {
@@ -37,6 +48,13 @@ base::Result<std::vector<KeyRange>> split(pg::Connection& connection, const Tabl
                                           int64_t range_rows) {
   const ConstraintShape* primary = table.primary_key();
   if (!primary || rows <= range_rows) return std::vector<KeyRange>(1);
+  // A bound's type would have to be the one whose operators order the key, and the session would have to find them.
+  THALWEG_ASSIGN(const pg::Rows foreign,
+                 connection.query("SELECT EXISTS (SELECT FROM pg_catalog.pg_index i JOIN pg_catalog.pg_opclass o ON "
+                                  "o.oid = ANY (i.indclass) WHERE i.indrelid = $1::oid AND i.indisprimary AND "
+                                  "o.opcnamespace <> 'pg_catalog'::regnamespace)",
+                                  {std::to_string(table.oid)}));
+  if (foreign.boolean(0, 0)) return std::vector<KeyRange>(1);
 
   double wanted = std::ceil(static_cast<double>(rows) / static_cast<double>(range_rows));
   double share = wanted * kSampleRowsPerRange / static_cast<double>(rows);
@@ -67,9 +85,18 @@ base::Result<std::vector<KeyRange>> split(pg::Connection& connection, const Tabl
   return ranges;
 }
 
-std::string range_condition(const pg::Connection& connection, const TableShape& table, const KeyRange& range) {
+base::Result<std::string> range_condition(const pg::Connection& connection, const TableShape& table, const KeyRange& range) {
   if (!range.lower && !range.upper) return "";
-  const std::vector<std::string>& key = table.primary_key()->columns;
+  const ConstraintShape* const primary = table.primary_key();
+  const auto fits = [&](const std::optional<KeyValues>& bound) {
+    return !bound || bound->size() == primary->columns.size();
+  };
+  if (!primary || !fits(range.lower) || !fits(range.upper)) {
+    return base::fail(base::ErrorCode::destination_table_differs,
+                      fmt::format("The ranges of {} that thalweg.copy_range has are of another primary key.",
+                                  table.name.quoted()));
+  }
+  const std::vector<std::string>& key = primary->columns;
   std::string row = "(" + column_list(key) + ")";
   std::string condition = " WHERE ";
   if (range.lower) condition += row + " >= " + key_row(connection, table, key, *range.lower);

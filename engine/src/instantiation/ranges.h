@@ -16,6 +16,10 @@ namespace thalweg::instantiation {
 // Key values as text, in key order.
 using KeyValues = std::vector<std::string>;
 
+// What the bounds of a key depend on: each column's name, type and collation, in key order. Empty without a key.
+using KeyColumns = std::vector<std::string>;
+KeyColumns key_columns(const TableShape& table);
+
 // Half open: lower <= key < upper. No bound: from the start, to the end.
 struct KeyRange {
   std::optional<KeyValues> lower;
@@ -26,12 +30,12 @@ struct KeyRange {
 base::Result<int64_t> estimate_rows(pg::Connection& connection, const TableShape& table);
 
 // Ranges of about `range_rows` rows each that cover every key, over the connection's snapshot. One range for a table
-// that is small or has no primary key.
+// that is small, has no primary key, or one that operators of an extension order.
 base::Result<std::vector<KeyRange>> split(pg::Connection& connection, const TableShape& table, int64_t rows,
                                           int64_t range_rows);
 
-// WHERE clause with a leading space, or empty for everything.
-std::string range_condition(const pg::Connection& connection, const TableShape& table, const KeyRange& range);
+// WHERE clause with a leading space, or empty for everything. Fails where the bounds are of another key.
+base::Result<std::string> range_condition(const pg::Connection& connection, const TableShape& table, const KeyRange& range);
 
 // FROM item for reading the table: partitioned tables with their partitions, others without their heirs.
 std::string read_from(const TableShape& table);

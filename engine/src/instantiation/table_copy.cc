@@ -68,6 +68,7 @@ base::Result<void> Instantiation::State::plan_ranges(const std::vector<const Tab
   for (const TableShape* shape : waiting) {
     if (known.at(shape->name).planned) continue;
     TablePlan& plan = plans.emplace_back(TablePlan{.table = shape->name});
+    plan.key = key_columns(*shape);
     THALWEG_ASSIGN(plan.rows_estimated, estimate_rows(copier->source(), *shape));
     THALWEG_ASSIGN(plan.ranges, split(copier->source(), *shape, plan.rows_estimated, options.copy_range_rows));
     TableCounters& counters = progress.table(shape->name);
