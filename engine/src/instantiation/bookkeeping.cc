@@ -114,9 +114,8 @@ base::Result<void> Bookkeeping::create_tables() {
 }
 
 base::Result<void> Bookkeeping::upgrade() {
-  THALWEG_ASSIGN(const pg::Rows rows,
-                 connection_.query("SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = "
-                                   "'thalweg.stream_table'::regclass AND attname = 'range_key')"));
+  THALWEG_ASSIGN(const pg::Rows rows, connection_.query("SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = "
+                                                        "'thalweg.stream_table'::regclass AND attname = 'range_key')"));
   if (rows.boolean(0, 0)) return {};
   return done(connection_.script(kUpgrade));
 }
@@ -146,7 +145,8 @@ base::Result<std::vector<TableRecord>> Bookkeeping::tables() {
       pg::Rows rows,
       connection_.query(
           "SELECT schema_name, table_name, created, planned, copied_from, copied_to, rows_estimated, seconds, "
-          "constraints_done, identity, trouble, stopped, copy_again, range_key FROM thalweg.stream_table WHERE stream_id = $1 "
+          "constraints_done, identity, trouble, stopped, copy_again, range_key FROM thalweg.stream_table WHERE "
+          "stream_id = $1 "
           "ORDER BY 1, 2",
           {stream_id_}));
   std::vector<TableRecord> records;

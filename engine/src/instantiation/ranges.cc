@@ -85,16 +85,17 @@ base::Result<std::vector<KeyRange>> split(pg::Connection& connection, const Tabl
   return ranges;
 }
 
-base::Result<std::string> range_condition(const pg::Connection& connection, const TableShape& table, const KeyRange& range) {
+base::Result<std::string> range_condition(const pg::Connection& connection, const TableShape& table,
+                                          const KeyRange& range) {
   if (!range.lower && !range.upper) return "";
   const ConstraintShape* const primary = table.primary_key();
   const auto fits = [&](const std::optional<KeyValues>& bound) {
     return !bound || bound->size() == primary->columns.size();
   };
   if (!primary || !fits(range.lower) || !fits(range.upper)) {
-    return base::fail(base::ErrorCode::destination_table_differs,
-                      fmt::format("The ranges of {} that thalweg.copy_range has are of another primary key.",
-                                  table.name.quoted()));
+    return base::fail(
+        base::ErrorCode::destination_table_differs,
+        fmt::format("The ranges of {} that thalweg.copy_range has are of another primary key.", table.name.quoted()));
   }
   const std::vector<std::string>& key = primary->columns;
   std::string row = "(" + column_list(key) + ")";

@@ -35,7 +35,8 @@ base::Result<std::vector<KeyRange>> split(pg::Connection& connection, const Tabl
                                           int64_t range_rows);
 
 // WHERE clause with a leading space, or empty for everything. Fails where the bounds are of another key.
-base::Result<std::string> range_condition(const pg::Connection& connection, const TableShape& table, const KeyRange& range);
+base::Result<std::string> range_condition(const pg::Connection& connection, const TableShape& table,
+                                          const KeyRange& range);
 
 // FROM item for reading the table: partitioned tables with their partitions, others without their heirs.
 std::string read_from(const TableShape& table);
