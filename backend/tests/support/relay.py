@@ -13,6 +13,7 @@ class Relay:
         self._server: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
         self.port = 0
+        self._frozen = False
 
     async def mend(self) -> None:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
@@ -25,6 +26,10 @@ class Relay:
         for writer in list(self._writers):
             writer.transport.abort()
 
+    def freeze(self) -> None:
+        """What comes from the server is kept back, while all connections stay."""
+        self._frozen = True
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there_reader, there_writer = await asyncio.open_connection("127.0.0.1", self._target)
         ends = {writer, there_writer}
@@ -34,11 +39,12 @@ class Relay:
         finally:
             self._writers -= ends
 
-    @staticmethod
-    async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Until one end is gone: then the other goes, too."""
         try:
             while data := await reader.read(65536):
+                if self._frozen:
+                    continue
                 writer.write(data)
                 await writer.drain()
         except ConnectionError:

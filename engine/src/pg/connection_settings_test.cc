@@ -98,6 +98,23 @@ TEST(ConnectionSettings, NextServerIsTriedWhenOneIsAway) {
                        {.search_path = "public"}));
 }
 
+// Whoever may create in public could have the engine's user call it.
+TEST(ConnectionSettings, FunctionsInPublicAreNotTakenForTheServersOwn) {
+  const std::string conninfo = test::shared_cluster().conninfo();
+  auto admin = Connection::open(conninfo, {.search_path = "public"});
+  ASSERT_TRUE(admin);
+  ASSERT_TRUE(
+      admin->script("CREATE FUNCTION public.cardinality(text[]) RETURNS int LANGUAGE sql AS 'SELECT -1'; "
+                    "CREATE TABLE public.found_by_path (id int)"));
+  auto ours = Connection::open(conninfo, ConnectOptions{});
+  ASSERT_TRUE(ours) << ours.error().message;
+  const auto counted = ours->query("SELECT cardinality('{a,b}'::text[]), to_regclass('found_by_path')");
+  ASSERT_TRUE(admin->script("DROP FUNCTION public.cardinality(text[]); DROP TABLE public.found_by_path"));
+  ASSERT_TRUE(counted) << counted.error().message;
+  EXPECT_EQ(counted->text(0, 0), "2");
+  EXPECT_TRUE(counted->is_null(0, 1));
+}
+
 TEST(ConnectionSettings, RolesOwnSettingsDoNotReachTheSession) {
   auto admin = Connection::open(test::shared_cluster().conninfo(), {.search_path = "public"});
   ASSERT_TRUE(admin);

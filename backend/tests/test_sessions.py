@@ -1,0 +1,50 @@
+"""Sessions at databases that others write in, too, and at servers that stand still."""
+
+import asyncio
+import time
+
+import pytest
+
+from tests.conftest import Sides
+from tests.support.relay import relaying
+from thalweg.inspection.connection import connected, read_one
+from thalweg.inspection.failure import ConnectionFailure
+from thalweg.inspection.slots import read_slots
+from thalweg.inspection.target import Target
+
+
+def target(sides: Sides, port: int | None = None) -> Target:
+    one = sides.source
+    return Target(
+        host=one["host"], port=port or one["port"], dbname=one["dbname"], user=one["user"], password=one["password"],
+        sslmode="disable",
+    )  # fmt: skip
+
+
+async def test_functions_of_others_are_not_called(sides: Sides) -> None:
+    """Whoever may create in public could have our user do what it may."""
+    sides.on_source(
+        "CREATE TABLE taken (by text)",
+        "GRANT ALL ON taken TO PUBLIC",
+        "CREATE FUNCTION public.to_jsonb(pg_catalog.pg_replication_slots) RETURNS jsonb LANGUAGE sql AS "
+        "$$ INSERT INTO public.taken VALUES (current_user); SELECT '{}'::jsonb $$",
+        "CREATE FUNCTION public.pg_is_in_recovery() RETURNS bool LANGUAGE sql AS $$ SELECT true $$",
+        "SELECT pg_create_logical_replication_slot('watched', 'pgoutput')",
+    )
+    state = await read_slots(target(sides), 5)
+    assert "watched" in state.slots
+    async with connected(target(sides), 5) as connection:
+        looked = "SELECT pg_is_in_recovery() AS recovers, (SELECT count(*) FROM public.taken) AS taken"
+        assert await read_one(connection, looked) == {"recovers": False, "taken": 0}
+    sides.on_source("SELECT pg_drop_replication_slot('watched')")
+
+
+async def test_a_server_that_stops_answering_is_hung_up_on(sides: Sides) -> None:
+    async with relaying(sides.source["port"]) as relay:
+        begun = time.monotonic()
+        with pytest.raises(ConnectionFailure) as failure:
+            async with connected(target(sides, relay.port), 5, limit=1.0) as connection:
+                relay.freeze()
+                await asyncio.wait_for(read_one(connection, "SELECT 1 AS one"), 20)
+    assert (failure.value.code, time.monotonic() - begun < 10) == ("database_unreachable", True)
+    assert "has not answered within 1 s" in failure.value.message
