@@ -38,6 +38,6 @@ test("an orphan is found and dropped; a stream's slot stays", async ({ page }) =
   expect(await sql(stack.source, "demo", there)).toBe("0");
 
   await shell.open("Audit");
-  const entry = page.getByRole("row").filter({ hasText: "slots_drop" }).first();
+  const entry = page.getByRole("row").filter({ hasText: "Replication slot dropped" }).first();
   await expect(entry).toContainText(stack.demo.source);
 });
