@@ -124,9 +124,9 @@ base::Result<void> Assembler::with_space(const std::function<base::Result<void>(
     if (written) return written;
     const ErrorCode code = written.error().code;
     if (code != ErrorCode::spill_limit_reached && code != ErrorCode::disk_full) return written;
-    if (!await_space_()) {
-      return shared_.ending() ? base::fail(ErrorCode::engine_stopping, "apply ends") : std::move(written);
-    }
+    if (await_space_()) continue;
+    if (shared_.ending()) return base::fail(ErrorCode::engine_stopping, "apply ends");
+    return write();  // the last of the others may have given its space back since the write failed
   }
 }
 
