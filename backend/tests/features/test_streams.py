@@ -62,6 +62,7 @@ async def test_create(operator: httpx.AsyncClient, registered: dict[str, str], e
         "id": stream["id"],
         "name": "shop to warehouse",
         "destination_id": None,
+        "table": None,
     }
 
 
