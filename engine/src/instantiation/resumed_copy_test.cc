@@ -1,0 +1,134 @@
+#include "instantiation/instantiation.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "instantiation/bookkeeping.h"
+#include "instantiation/instantiation_harness.h"
+
+// What a copy that was interrupted goes on with, and what it starts anew.
+
+namespace thalweg::instantiation {
+namespace {
+
+// A copy that a crash of the destination interrupts; then the source changes, and the next start copies the rest.
+class ResumedCopy : public InstantiationTest {
+ protected:
+  void interrupt_copy(const std::string& table);
+  base::Result<void> resume();
+  // As after a copy from one snapshot, which apply does not have to repair.
+  void expect_copied_anew();
+  base::Lsn first_point_;
+  base::Lsn second_point_;
+  std::vector<CopiedTable> tables_;
+};
+
+void ResumedCopy::interrupt_copy(const std::string& table) {
+  run(*source_, table);
+  InstantiationOptions with = options({{"public", "t"}});
+  with.copy_range_rows = 1000;
+  with.copy_workers = 1;
+  Instantiation first(with, progress_, stop_);
+  const auto assessed = first.assess(true);
+  ASSERT_TRUE(assessed) << assessed.error().message;
+  const NamedSnapshot taken = snapshot();
+  first_point_ = taken.slot.consistent_point;
+  ASSERT_TRUE(first.prepare());
+  run(*destination_, "ALTER TABLE t ADD CONSTRAINT boom CHECK (id < 3000)");
+  ASSERT_FALSE(first.copy(taken.slot.snapshot_name, taken.slot.consistent_point));
+  run(*destination_, "ALTER TABLE t DROP CONSTRAINT boom");
+  ASSERT_NE(value(*destination_, "SELECT count(*) FROM t"), "0");
+}
+
+base::Result<void> ResumedCopy::resume() {
+  InstantiationOptions with = options({{"public", "t"}});
+  with.copy_range_rows = 1000;
+  Instantiation second(with, progress_, stop_);
+  THALWEG_TRY(second.assess(false));
+  const NamedSnapshot taken = snapshot();
+  second_point_ = taken.slot.consistent_point;
+  THALWEG_TRY(second.prepare());
+  THALWEG_TRY(second.copy(taken.slot.snapshot_name, taken.slot.consistent_point));
+  THALWEG_ASSIGN(tables_, second.copied_tables());
+  return {};
+}
+
+void ResumedCopy::expect_copied_anew() {
+  const auto resumed = resume();
+  ASSERT_TRUE(resumed) << resumed.error().message;
+  EXPECT_EQ(tables_[0].copied_from, second_point_);
+  EXPECT_EQ(tables_[0].copied_to, second_point_);
+  expect_same_content("t");
+  EXPECT_EQ(progress_.report().tables[0].rows_copied, std::stoll(value(*source_, "SELECT count(*) FROM t")));
+}
+
+TEST_F(ResumedCopy, AnewWhereAChangeMayComeWithoutAToastedValue) {
+  interrupt_copy(
+      "CREATE TABLE t (id int PRIMARY KEY, v text); ALTER TABLE t ALTER v SET STORAGE EXTERNAL; "
+      "INSERT INTO t SELECT g, repeat('v', CASE WHEN g > 4990 THEN 5000 ELSE 5 END) FROM generate_series(1, 5000) g; "
+      "ANALYZE t");
+  run(*source_, "UPDATE t SET id = -id WHERE id IN (4992, 4999)");
+  expect_copied_anew();
+}
+
+TEST_F(ResumedCopy, AnewWhereAPartitionMayComeWithoutAToastedValue) {
+  interrupt_copy(
+      "CREATE TABLE t (id int PRIMARY KEY, v text) PARTITION BY RANGE (id); "
+      "CREATE TABLE t_1 PARTITION OF t FOR VALUES FROM (-9999) TO (9999); "
+      "INSERT INTO t SELECT g, 'v' FROM generate_series(1, 5000) g; ANALYZE t");
+  run(*source_, "UPDATE t SET id = -id WHERE id IN (4992, 4999)");
+  expect_copied_anew();
+}
+
+TEST_F(ResumedCopy, AnewWhereOtherColumnsAreTheKey) {
+  interrupt_copy(
+      "CREATE TABLE t (id int PRIMARY KEY, code int NOT NULL UNIQUE); "
+      "INSERT INTO t SELECT g, 5001 - g FROM generate_series(1, 5000) g; ANALYZE t");
+  run(*source_, "ALTER TABLE t DROP CONSTRAINT t_pkey; ALTER TABLE t ADD PRIMARY KEY (code)");
+  expect_copied_anew();
+}
+
+TEST_F(ResumedCopy, AnewWhereTheKeyHasMoreColumns) {
+  interrupt_copy(
+      "CREATE TABLE t (id int PRIMARY KEY, code int NOT NULL); "
+      "INSERT INTO t SELECT g, g FROM generate_series(1, 5000) g; ANALYZE t");
+  run(*source_, "ALTER TABLE t DROP CONSTRAINT t_pkey; ALTER TABLE t ADD PRIMARY KEY (id, code)");
+  expect_copied_anew();
+}
+
+TEST_F(ResumedCopy, AnewWhereTheKeyIsGone) {
+  interrupt_copy(
+      "CREATE TABLE t (id int PRIMARY KEY, code int NOT NULL); "
+      "INSERT INTO t SELECT g, g FROM generate_series(1, 5000) g; ANALYZE t");
+  run(*source_, "ALTER TABLE t DROP CONSTRAINT t_pkey; ALTER TABLE t REPLICA IDENTITY FULL");
+  expect_copied_anew();
+}
+
+TEST_F(ResumedCopy, AnewWhereTheDestinationHasOtherUniqueKeys) {
+  run(*destination_, "CREATE TABLE t (id int PRIMARY KEY, code int UNIQUE)");
+  interrupt_copy(
+      "CREATE TABLE t (id int PRIMARY KEY, code int UNIQUE); "
+      "INSERT INTO t SELECT g, g FROM generate_series(1, 5000) g; ANALYZE t");
+  run(*source_, "UPDATE t SET code = -1 WHERE id = 10; UPDATE t SET code = 10 WHERE id = 4999");
+  expect_copied_anew();
+}
+
+TEST_F(ResumedCopy, PartitionsThatCameMeanwhileAreMade) {
+  interrupt_copy(
+      "CREATE TABLE t (id int PRIMARY KEY) PARTITION BY RANGE (id); "
+      "CREATE TABLE t_1 PARTITION OF t FOR VALUES FROM (0) TO (9999); "
+      "INSERT INTO t SELECT generate_series(1, 5000); ANALYZE t");
+  run(*source_,
+      "CREATE TABLE t_2 PARTITION OF t FOR VALUES FROM (9999) TO (99999); INSERT INTO t SELECT generate_series(9999, "
+      "10100)");
+  const auto resumed = resume();
+  ASSERT_TRUE(resumed) << resumed.error().message;
+  EXPECT_EQ(tables_[0].copied_from, first_point_);
+  expect_same_content("t");
+}
+
+}  // namespace
+}  // namespace thalweg::instantiation
