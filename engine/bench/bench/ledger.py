@@ -1,4 +1,4 @@
-"""A five-column table and small transactions on it: 60 % inserts, 30 % updates, 10 % deletes (seed 000, VI.A)."""
+"""A five-column table and small transactions on it: 60 % inserts, 30 % updates, 10 % deletes (Wong et al. 2009, VI.A)."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Seven calibration objects in one transaction: as 61 200 rows each, or as 1.63 MB of bytes each (seed 003)."""
+"""Seven calibration objects in one transaction: as 61 200 rows each, or as 1.63 MB of bytes each (WLCG 2007)."""
 
 from dataclasses import dataclass
 

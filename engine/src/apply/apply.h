@@ -24,7 +24,7 @@
 #include "telemetry/sample.h"
 #include "telemetry/transaction_sample.h"
 
-// Apply: executes the LCRs of one queue at one destination (architecture, section 4; README.md has the essay).
+// Apply: executes the LCRs of one queue at one destination (README.md has the essay).
 
 namespace thalweg::apply {
 

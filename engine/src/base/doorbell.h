@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstdint>
 
-// A wake-up flag for one waiting agent (seed 000, section III.B: bounded waits with wake-up flags).
+// A wake-up flag for one waiting agent (Wong et al. 2009, section III.B: bounded waits with wake-up flags).
 
 namespace thalweg::base {
 

@@ -41,7 +41,7 @@ struct TypeId {
   constexpr auto operator<=>(const TypeId&) const = default;
 };
 
-// Totally ordered place in a source's history (architecture, section 1).
+// Totally ordered place in a source's history.
 struct Position {
   Lsn commit_lsn;
   uint64_t sequence = 0;  // place within the transaction, from 0

@@ -15,7 +15,7 @@
 #include "telemetry/marker_log.h"
 #include "telemetry/sample.h"
 
-// Capture: turns a source's WAL into LCR frames and enqueues them (architecture, section 4; README.md has the essay).
+// Capture: turns a source's WAL into LCR frames and enqueues them (README.md has the essay).
 // One interface for every kind of source; capture/logical is the one that there is.
 
 namespace thalweg::capture {

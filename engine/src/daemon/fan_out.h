@@ -19,8 +19,8 @@
 #include "queue/lcr_queue.h"
 #include "queue/queue_spiller.h"
 
-// A stream with several destinations (seed 000, figure 4): one capture, one queue, a branch for each destination. Runs
-// in sessions, each from the slot's position (branch.h): the source is decoded once for all.
+// A stream with several destinations (Wong et al. 2009, figure 4): one capture, one queue, a branch for each
+// destination. Runs in sessions, each from the slot's position (branch.h): the source is decoded once for all.
 
 namespace thalweg::daemon {
 

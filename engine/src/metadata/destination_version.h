@@ -9,7 +9,8 @@
 #include "base/ids.h"
 #include "pg/connection.h"
 
-// Notices that a table was changed at the destination: what seed 000's memory manager tells by a status variable.
+// Notices that a table was changed at the destination: what Wong et al. 2009's memory manager tells by a status
+// variable.
 
 namespace thalweg::metadata {
 

@@ -1,5 +1,5 @@
-// The metadata cache beside the same table behind a shared mutex (seed 000, figure 15: apply parallelism against latch
-// contention).
+// The metadata cache beside the same table behind a shared mutex (Wong et al. 2009, figure 15: apply parallelism
+// against latch contention).
 //
 // Method: 64 tables of five columns in a cache of 1024 slots. R reader threads (1 to 8) each look a table up per LCR
 // and read a word of its metadata, checked; meanwhile one writer invalidates, purges and loads a table a thousand times

@@ -14,8 +14,8 @@
 #include "metadata/table_metadata.h"
 #include "telemetry/agent.h"
 
-// Seed 000, section V: one copy of each table's metadata for all appliers, in a hash table with one writer and readers
-// without latches. Atomic loads and stores of words only; no compare-and-swap, no reference counts.
+// Wong et al. 2009, section V: one copy of each table's metadata for all appliers, in a hash table with one writer and
+// readers without latches. Atomic loads and stores of words only; no compare-and-swap, no reference counts.
 //
 // Lifetime of an entry (figures 8 and 12):
 //

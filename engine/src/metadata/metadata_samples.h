@@ -8,7 +8,8 @@
 
 namespace thalweg::metadata {
 
-// Of the source table `id`, of about the same size for every id: five columns and one index, as in seed 000, VI.C.
+// Of the source table `id`, of about the same size for every id: five columns and one index, as in Wong et al. 2009,
+// VI.C.
 inline std::unique_ptr<const TableMetadata> sample_metadata(uint64_t id, uint64_t generation = 1) {
   auto table = std::make_unique<TableMetadata>();
   table->generation = generation;

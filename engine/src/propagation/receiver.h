@@ -17,7 +17,7 @@
 #include "telemetry/sample.h"
 
 // The propagation receiver: producer of a queue, which it fills with the LCRs that another engine's sender streams to
-// it (seed 000, II.C and VI.E).
+// it (Wong et al. 2009, II.C and VI.E).
 
 namespace thalweg::propagation {
 

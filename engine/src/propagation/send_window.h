@@ -14,8 +14,8 @@
 namespace thalweg::propagation {
 
 // Batches from the moment they are packed until the receiver has acknowledged them, as whole messages in one circular
-// buffer of fixed size: what a WAN link holds in flight whatever its round-trip time (seed 000, VI.E). Messages do not
-// wrap; neighbours are sent by one write.
+// buffer of fixed size: what a WAN link holds in flight whatever its round-trip time (Wong et al. 2009, VI.E). Messages
+// do not wrap; neighbours are sent by one write.
 //
 // Two threads: the packer opens and commits, the link sends, rewinds and acknowledges. Thread-safe between these two
 // and for used(): one mutex, taken per batch; bytes that are committed do not change until they are acknowledged, so

@@ -18,8 +18,8 @@
 #include "telemetry/marker_log.h"
 #include "telemetry/sample.h"
 
-// The propagation sender: consumer of a queue whose LCRs it streams to the receiver of another engine (seed 000, II.C
-// and VI.E).
+// The propagation sender: consumer of a queue whose LCRs it streams to the receiver of another engine (Wong et al.
+// 2009, II.C and VI.E).
 
 namespace thalweg::propagation {
 

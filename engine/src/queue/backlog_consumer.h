@@ -22,10 +22,10 @@
 #include "spill/durable_log.h"
 #include "spill/spill_space.h"
 
-// The consumer of one destination of several (docs/decisions/fan-out.md; seed 000, figure 4). As long as no agent has
-// taken anything from memory, what comes goes to a durable log: the destination may be away for days, and the source
-// need not keep its WAL. An agent reads that log, and, once it has read all of it, the queue's memory like any other
-// consumer; a lag is then spilled without being durable (SpillingConsumer).
+// The consumer of one destination of several (docs/decisions/fan-out.md; Wong et al. 2009, figure 4). As long as no
+// agent has taken anything from memory, what comes goes to a durable log: the destination may be away for days, and the
+// source need not keep its WAL. An agent reads that log, and, once it has read all of it, the queue's memory like any
+// other consumer; a lag is then spilled without being durable (SpillingConsumer).
 
 namespace thalweg::queue {
 

@@ -11,8 +11,8 @@
 
 namespace thalweg::queue {
 
-// Notifies on the transitions of seed 000, figure 6, only: a consumer whose logical queue was empty, the producer when
-// the queue was full. Notifies after unlocking.
+// Notifies on the transitions of Wong et al. 2009, figure 6, only: a consumer whose logical queue was empty, the
+// producer when the queue was full. Notifies after unlocking.
 template <typename T>
 class MutexQueue {
  public:

@@ -23,7 +23,7 @@
 
 // Queue spill: keeps one slow consumer of an LcrQueue from holding up the others. Once it lags too far, a QueueSpiller
 // moves its frames from the queue to segments on disk; it reads them from there, in order, before it reads from memory
-// again (the paper's queue spill, seed 003, without a table; seed 000, figure 4).
+// again (the paper's queue spill, WLCG 2007, without a table; Wong et al. 2009, figure 4).
 
 namespace thalweg::queue {
 

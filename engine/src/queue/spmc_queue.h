@@ -11,8 +11,8 @@
 
 #include "base/doorbell.h"
 
-// The wait-free queue of seed 000, section III (figures 5 and 6): a fixed circular buffer with one producer and C
-// consumers, each of which sees every item.
+// The wait-free queue of Wong et al. 2009, section III (figures 5 and 6): a fixed circular buffer with one producer and
+// C consumers, each of which sees every item.
 //
 //   items[0..N-1]   tail: next free slot, written by the producer only
 //                   head[i]: consumer i's next item, written by consumer i only

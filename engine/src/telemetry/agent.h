@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-// Where an agent's time goes, and what it counts (architecture, section 4, Telemetry).
+// Where an agent's time goes, and what it counts.
 
 namespace thalweg::telemetry {
 

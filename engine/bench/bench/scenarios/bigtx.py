@@ -1,4 +1,4 @@
-"""One transaction of 428 400 inserts (seed 003): drained from the WAL, and live with streaming."""
+"""One transaction of 428 400 inserts (WLCG 2007): drained from the WAL, and live with streaming."""
 
 import argparse
 

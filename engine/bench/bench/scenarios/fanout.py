@@ -1,4 +1,4 @@
-"""One source, 1, 2 and 4 destinations: what decoding costs the source (seed 000, figure 4)."""
+"""One source, 1, 2 and 4 destinations: what decoding costs the source (Wong et al. 2009, figure 4)."""
 
 import argparse
 import statistics

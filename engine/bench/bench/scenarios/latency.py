@@ -1,4 +1,4 @@
-"""20 000 LCR/s offered for a minute: how long from a commit until it is visible (seed 000, figure 18)."""
+"""20 000 LCR/s offered for a minute: how long from a commit until it is visible (Wong et al. 2009, figure 18)."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""Apply's metadata cache beside the same table behind a shared mutex (seed 000, figure 15)."""
+"""Apply's metadata cache beside the same table behind a shared mutex (Wong et al. 2009, figure 15)."""
 
 import argparse
 

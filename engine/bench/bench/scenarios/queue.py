@@ -1,4 +1,4 @@
-"""The engine's queue beside one with a mutex (seed 000, figure 14)."""
+"""The engine's queue beside one with a mutex (Wong et al. 2009, figure 14)."""
 
 import argparse
 

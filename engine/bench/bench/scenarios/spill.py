@@ -1,4 +1,4 @@
-"""Seed 003's experiment: one commit of 428 400 rows, the same payload as objects, and 5 million rows in 256 MB."""
+"""WLCG 2007's experiment: one commit of 428 400 rows, the same payload as objects, and 5 million rows in 256 MB."""
 
 import argparse
 

@@ -1,4 +1,4 @@
-"""Ten-row transactions staged in the WAL, then drained at full speed (seed 000, VI.D)."""
+"""Ten-row transactions staged in the WAL, then drained at full speed (Wong et al. 2009, VI.D)."""
 
 import argparse
 

@@ -10,7 +10,7 @@
 #include "metadata/metadata_cache.h"
 #include "pg/connection.h"
 
-// An applier's view of the metadata cache, with its fall-back (seed 000, figure 10, line 33).
+// An applier's view of the metadata cache, with its fall-back (Wong et al. 2009, figure 10, line 33).
 
 namespace thalweg::apply {
 

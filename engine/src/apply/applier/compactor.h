@@ -7,8 +7,9 @@
 #include "apply/applier/tuple_values.h"
 #include "metadata/table_metadata.h"
 
-// Merges the changes of one table's rows, so that each row is touched once (seed 002, section 2.7). An update here
-// holds only the columns that came, so two updates merge column by column instead of the later one winning whole.
+// Merges the changes of one table's rows, so that each row is touched once (Salinas-Monteagudo and Muñoz-Escoí 2008,
+// section 2.7). An update here holds only the columns that came, so two updates merge column by column instead of the
+// later one winning whole.
 
 namespace thalweg::apply {
 

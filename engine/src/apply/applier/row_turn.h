@@ -10,9 +10,9 @@
 #include "lcr/frame.h"
 #include "metadata/table_metadata.h"
 
-// Which rows of a group may be written while groups that it depends on are still being executed (seed 000, section
-// V: dependent transactions wait; here it is their rows that wait). docs/decisions/groups-beside.md says why that is
-// safe.
+// Which rows of a group may be written while groups that it depends on are still being executed (Wong et al. 2009,
+// section V: dependent transactions wait; here it is their rows that wait). docs/decisions/groups-beside.md says why
+// that is safe.
 
 namespace thalweg::apply {
 

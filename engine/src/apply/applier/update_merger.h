@@ -9,9 +9,10 @@
 #include "metadata/table_metadata.h"
 #include "telemetry/agent.h"
 
-// Rows that a group updates again and again reach the data layer once or twice (seed 002, section 2.7). The first
-// update of a row goes where it stands; a further one is held, and dropped when the next one has all that it has.
-// Everything else keeps its order. docs/decisions/merged-updates.md says why what overtakes a held update cannot tell.
+// Rows that a group updates again and again reach the data layer once or twice (Salinas-Monteagudo and Muñoz-Escoí
+// 2008, section 2.7). The first update of a row goes where it stands; a further one is held, and dropped when the next
+// one has all that it has. Everything else keeps its order. docs/decisions/merged-updates.md says why what overtakes a
+// held update cannot tell.
 
 namespace thalweg::apply {
 

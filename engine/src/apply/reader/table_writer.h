@@ -16,7 +16,8 @@
 #include "pg/connection.h"
 #include "telemetry/agent.h"
 
-// The metadata cache's single writer (seed 000, figure 11): loads, invalidates, purges; keeps what TABLE frames said.
+// The metadata cache's single writer (Wong et al. 2009, figure 11): loads, invalidates, purges; keeps what TABLE frames
+// said.
 
 namespace thalweg::apply {
 

@@ -1,4 +1,4 @@
-"""Pipe-delimited text of all six tables, the counterpart of seed 001's run_streams_advisor.sh; CSV of one of them."""
+"""Pipe-delimited text of all six tables (as Oracle's run_streams_advisor.sh printed them); CSV of one of them."""
 
 import csv
 import io

@@ -70,7 +70,7 @@ def table_of(run: Run, name: TableName) -> Table:
 
 
 def tables_of(run: Run) -> list[Table]:
-    """In the order of seed 001's script."""
+    """In the order of the Oracle Streams advisor's script."""
     return [table_of(run, name) for name in TableName]
 
 
