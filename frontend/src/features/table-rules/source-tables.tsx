@@ -67,7 +67,10 @@ const factColumns: Column<SourceTable>[] = [
 interface SourceTablesProps {
   tables: SourceTable[];
   /** When given, each row has a check box. */
-  selection?: { isSelected: (table: SourceTable) => boolean; onToggle: (table: SourceTable) => void };
+  selection?: {
+    isSelected: (table: SourceTable) => boolean;
+    onToggle: (table: SourceTable) => void;
+  };
   maxHeight?: number;
 }
 

@@ -3,6 +3,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { tablesQuery } from "@/api/databases";
 import { problemInWords } from "@/api/problem-in-words";
 import type { TableRules } from "@/api/types";
+import { InsertsOnly } from "@/features/table-rules/inserts-only";
 import { completeRules, isSelected, toggled } from "@/features/table-rules/matching";
 import { RuleEditor } from "@/features/table-rules/rule-editor";
 import { RulePreview } from "@/features/table-rules/rule-preview";
@@ -37,7 +38,12 @@ export function TablesStep({ sourceId, rules, onChange, preview }: TablesStepPro
             {preview.error ? (
               <ProblemAlert problem={problemInWords(preview.error)} onRetry={() => preview.refetch()} />
             ) : (
-              preview.data && <RulePreview preview={preview.data} updating={preview.isFetching} />
+              preview.data && (
+                <>
+                  <RulePreview preview={preview.data} updating={preview.isFetching} />
+                  <InsertsOnly tables={preview.data.tables} rules={rules} onChange={onChange} />
+                </>
+              )
             )}
           </div>
           <QueryFaces query={tables} inWords={problemInWords} loadingLabel="Reading the catalogue">
