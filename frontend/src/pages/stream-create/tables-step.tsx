@@ -21,9 +21,13 @@ interface TablesStepProps {
   preview: PreviewQuery;
 }
 
+const name = ({ schema, table }: { schema: string; table: string }) => `${schema}.${table}`;
+
 export function TablesStep({ sourceId, rules, onChange, preview }: TablesStepProps) {
   const tables = useQuery({ ...tablesQuery(sourceId), placeholderData: keepPreviousData });
   const complete = completeRules(rules);
+  // What the rules give up of a table is known to the preview only.
+  const matched = new Map(preview.data?.tables.map((table) => [name(table), table]));
   return (
     <Grid gap="md">
       <Grid.Col span={{ base: 12, md: 4 }}>
@@ -49,7 +53,7 @@ export function TablesStep({ sourceId, rules, onChange, preview }: TablesStepPro
           <QueryFaces query={tables} inWords={problemInWords} loadingLabel="Reading the catalogue">
             {(known) => (
               <SourceTables
-                tables={known}
+                tables={known.map((table) => matched.get(name(table)) ?? table)}
                 selection={{
                   isSelected: (table) => isSelected(complete, table),
                   onToggle: (table) => onChange(toggled(complete, table)),
