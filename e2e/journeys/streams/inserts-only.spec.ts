@@ -50,11 +50,15 @@ test("the wizard asks for the consent, and the preflight says what it means", as
 
   await wizard.goOnTo("Preflight");
   await expect(wizard.check("Keys of tables")).toContainText("Passed");
-  await expect(wizard.check("Tables with inserts only")).toContainText("updates and deletes stay at the source");
+  await expect(wizard.check("Tables with inserts only")).toContainText(
+    "updates and deletes stay at the source",
+  );
   await page.screenshot({ path: test.info().outputPath("preflight.png"), fullPage: true });
   await wizard.goOnTo("Parameters");
   await wizard.goOnTo("Review");
-  await expect(wizard.step("Review")).toContainText("public.entries: updates and deletes stay at the source.");
+  await expect(wizard.step("Review")).toContainText(
+    "public.entries: updates and deletes stay at the source.",
+  );
   await page.getByLabel("Stream name").fill(stream);
   await wizard.create.click();
   await new StreamScreen(page).expectPhase(stream, "Replicating", 60_000);
