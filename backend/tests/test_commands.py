@@ -259,6 +259,30 @@ async def test_what_changes_data_asks_on_a_terminal(
     assert engine.desired["streams"][0]["status"] == "ENABLED"
 
 
+async def test_updates_of_a_table_without_a_key_are_given_up(
+    shell: Shell,
+    users: Users,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    sides: Sides,
+    collector: Any,  # noqa: F811
+) -> None:
+    run = with_token(shell, users)
+    sides.on_source("CREATE TABLE notes (body text)", f"ALTER TABLE notes OWNER TO {sides.source['user']}")
+    choice = ["--source", "shop", "--to", "warehouse", "--include", "public.*"]
+    refused = await run("preflight", *choice)
+    assert (refused.code, "inserts_only" in refused.out) == (1, True)
+    choice += ["--inserts-only", "public.notes"]
+    ready = await run("preflight", *choice)
+    assert (ready.code, "updates and deletes stay" in ready.out) == (0, True)
+    assert (await run("streams", "create", "s", *choice, "--wait")).code == 0
+    for listed in (await run("streams", "tables", "list", "s"), await run("streams", "show", "s")):
+        told = {line.split()[0]: " ".join(line.split()[1:3]) for line in listed.out.splitlines() if "public." in line}
+        assert told == {
+            "public.customers": "all changes", "public.notes": "inserts only", "public.orders": "all changes"
+        }  # fmt: skip
+
+
 async def test_administration(shell: Shell, double: tuple[EngineDouble, str], tmp_path: Path) -> None:
     admin = shell.admin
     assert "revision" in (await admin("migrate")).out

@@ -244,6 +244,50 @@ async def test_a_unique_index_without_nulls_comes_before_full(
     assert failed(await checks_of(operator, registered)) == set()
 
 
+async def test_updates_may_be_given_up_of_tables_without_a_key(
+    operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides, engine: EngineDouble
+) -> None:
+    sides.on_source(
+        "CREATE TABLE notes (body text)", "CREATE TABLE loose (code text UNIQUE, v int)",
+        "CREATE TABLE parts (id int) PARTITION BY RANGE (id)",
+        "CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (1) TO (9)",
+        *(f"ALTER TABLE {table} OWNER TO {sides.source['user']}" for table in ("notes", "loose", "parts", "parts_1")),
+    )  # fmt: skip
+    checks = await checks_of(operator, registered)
+    assert failed(checks) == {"source:table_keys"} and "source:inserts_only" not in checks
+    assert "inserts_only of the rules" in checks["source:table_keys"]["cure"]
+
+    given_up = [{"schema": "public", "table": table} for table in ("notes", "loose", "parts", "orders", "gone")]
+    rules = {**ALL, "inserts_only": given_up}
+    checks = await checks_of(operator, registered, rules=rules)
+    assert failed(checks) == set()
+    told = checks["source:inserts_only"]
+    assert told["status"] == "warning"
+    said = told["detail"].split(".")
+    assert "public.loose, public.notes, public.orders, public.parts: updates and deletes stay at" in told["detail"]
+    assert "public.loose, public.orders: a value of a unique key" in told["detail"], said
+    assert "public.parts: an update that moves a row to another partition" in told["detail"]
+    assert "public.orders: something tells the rows apart" in told["detail"]
+    assert "public.gone: the rules choose no table of that name" in told["detail"]
+    sent = {table["table"]: table.get("inserts_only", False) for table in engine.rehearsed["tables"]}
+    assert sent == {"customers": False, "loose": True, "notes": True, "orders": True, "parts": True}
+
+    only_one = {**ALL, "inserts_only": given_up[:1]}
+    checks = await checks_of(operator, registered, rules=only_one)
+    assert failed(checks) == {"source:table_keys"}
+    assert "public.loose" in checks["source:table_keys"]["detail"]
+    assert "public.notes" not in checks["source:table_keys"]["detail"]
+
+    preview = await operator.post(
+        "/api/v1/streams:preview-tables", json={"source_id": registered["source"], "rules": only_one}
+    )
+    told_of = {table["table"]: table for table in preview.json()["tables"]}
+    flags = {name: (one["identified"], one["inserts_only"], one["replicable"]) for name, one in told_of.items()}
+    assert flags["notes"] == (False, True, True)
+    assert flags["loose"] == flags["parts"] == (False, False, False)
+    assert flags["orders"] == (True, False, True)
+
+
 async def test_rules_that_choose_nothing(operator: httpx.AsyncClient, registered: dict[str, str]) -> None:
     rules = {"include": [{"schema": "Public", "table": "*"}]}
     assert "source:tables" in failed(await checks_of(operator, registered, rules=rules))

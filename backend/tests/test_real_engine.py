@@ -267,6 +267,8 @@ def left_at(sides: Sides, stream: dict[str, Any]) -> list[str]:
         found.append("slot")
     if of(sides, source, f"SELECT FROM pg_publication WHERE pubname = '{slot(stream)}'"):
         found.append("publication")
+    if of(sides, source, f"SELECT FROM pg_publication WHERE pubname = '{slot(stream)}_inserts'"):
+        found.append("publication of inserts")
     if of(sides, destination, "SELECT FROM pg_namespace WHERE nspname = 'thalweg'"):
         found.append("schema")
     return found
@@ -292,7 +294,8 @@ async def test_stream_of_a_lost_engine_is_deleted_by_force_and_stays_deleted(
         return waiting["desired_status"] == "DROPPED" and "force" in waiting["health"]["reason"]
 
     await eventually(says_how_to_go_on)
-    assert left_at(sides, stream) == ["slot", "publication", "schema"], "without force it waits for its engine"
+    everything = ["slot", "publication", "publication of inserts", "schema"]
+    assert left_at(sides, stream) == everything, "without force it waits for its engine"
 
     forced = (await operator.delete(path, params={"force": True})).json()["operation_id"]
     done = await wait_for(operator, f"/api/v1/operations/{forced}", state="succeeded")

@@ -13,6 +13,7 @@ const ends = ["warehouse", "archive"];
 const tables = Array.from({ length: TABLES }, (_, number) => ({
   schema: "public",
   table: `orders_${String(number).padStart(2, "0")}`,
+  inserts_only: false,
   state: "REPLICATING" as const,
   inserts: 1000 * number,
   updates: 10 * number,

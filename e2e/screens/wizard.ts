@@ -46,6 +46,11 @@ export class Wizard {
     await this.page.getByRole("textbox", { name: `${label}, table` }).fill(table);
   }
 
+  /** Takes a table's inserts only. */
+  async giveUpUpdates(table: string): Promise<void> {
+    await this.page.getByRole("checkbox", { name: `Give up updates and deletes of ${table}` }).check();
+  }
+
   check(title: string): Locator {
     return this.step("Preflight").getByRole("listitem").filter({ hasText: title });
   }

@@ -95,7 +95,7 @@ def filtered_updates(count: int) -> Callable[[Bench], None]:
 
     def write(bench: Bench) -> None:
         bench.at_source("""DO $$ DECLARE name text; BEGIN
-            SELECT pubname INTO name FROM pg_publication WHERE pubname LIKE 'thalweg%';
+            SELECT pubname INTO name FROM pg_publication WHERE pubname LIKE 'thalweg%' AND pubname NOT LIKE '%_inserts';
             EXECUTE format('ALTER PUBLICATION %I SET TABLE item '
                            'WHERE (length(md5(repeat(''thalweg'', (5000 + mod(id, 200))::integer))) = 32)', name);
             END $$""")

@@ -76,14 +76,16 @@ class EngineClient:
         await self._request("PUT", "/v1/desired", document)
 
     async def rehearse(
-        self, source: str, destination: str, networks: Sequence[str], tables: list[tuple[str, str]]
+        self, source: str, destination: str, networks: Sequence[str], tables: Sequence[dict[str, Any]]
     ) -> list[RehearsalFinding]:
-        """Tries the initial copy's statements; `source` and `destination` are conninfos with passwords. Raises
-        EngineFailure with status 404 when the engine's version cannot, 503 when it has too much to do."""
+        """Tries the initial copy's statements; `source` and `destination` are conninfos with passwords, `tables` are as
+        in the desired document. Raises EngineFailure with status 404 when the engine's version cannot, 503 when it has
+        too much to do."""
         body: dict[str, Any] = {
-            "source": {"conninfo": source}, "destination": {"conninfo": destination},
-            "tables": [{"schema": schema, "table": table} for schema, table in tables],
-        }  # fmt: skip
+            "source": {"conninfo": source},
+            "destination": {"conninfo": destination},
+            "tables": list(tables),
+        }
         if networks:
             body["database_networks"] = list(networks)
         patient = self._patient(REHEARSAL_TIMEOUT_SECONDS)

@@ -20,7 +20,8 @@ SELECT n.nspname AS schema, c.relname AS "table", c.oid::bigint AS oid, c.relkin
          AND has_table_privilege(c.oid, 'DELETE') AND has_table_privilege(c.oid, 'TRUNCATE') AS may_write,
        size.rows, size.bytes,
        coalesce(keys.primary_key, '{}') AS primary_key, coalesce(keys.identity_index, '{}') AS identity_index,
-       coalesce(keys.has_unique, false) AS has_unique, keys.candidate
+       coalesce(keys.has_unique, false) AS has_unique, coalesce(keys.refuses_rows, false) AS refuses_rows,
+       keys.candidate
   FROM pg_class c
   JOIN pg_namespace n ON n.oid = c.relnamespace
  CROSS JOIN LATERAL (
@@ -37,7 +38,8 @@ SELECT n.nspname AS schema, c.relname AS "table", c.oid::bigint AS oid, c.relkin
               max(CASE WHEN i.indisreplident THEN k.columns END) AS identity_index,
               min(CASE WHEN i.indisunique AND i.indpred IS NULL AND i.indexprs IS NULL AND i.indimmediate
                         AND k.not_null THEN index.relname END) AS candidate,
-              bool_or(i.indisunique AND i.indpred IS NULL AND i.indexprs IS NULL AND i.indimmediate) AS has_unique
+              bool_or(i.indisunique AND i.indpred IS NULL AND i.indexprs IS NULL AND i.indimmediate) AS has_unique,
+              bool_or(i.indisunique OR i.indisexclusion) AS refuses_rows
          FROM pg_index i JOIN pg_class index ON index.oid = i.indexrelid
         CROSS JOIN LATERAL (
               SELECT array_agg(a.attname::text ORDER BY place) AS columns, bool_and(a.attnotnull) AS not_null
@@ -131,13 +133,16 @@ class Table:
             return bool(self.facts["primary_key"])
         return self.identity is ReplicaIdentity.FULL or bool(self.facts["identity_index"])
 
-    def unsupported(self) -> list[str]:
+    def unsupported(self, inserts_only: bool = False) -> list[str]:
+        """Why it cannot be replicated. `inserts_only`: its updates and deletes are given up."""
         reasons = {
             TableKind.FOREIGN: "It is a foreign table: its changes are not in this server's WAL.",
             TableKind.UNLOGGED: "It is unlogged: its changes are not in the WAL.",
             TableKind.PARTITION: "It is a partition: it is replicated through its partitioned table.",
         }
         found = [reasons[self.kind]] if self.kind in reasons else []
+        if inserts_only:
+            return found
         if self.kind is TableKind.TABLE and self.unidentified:
             found.append("It has neither a primary key nor a replica identity.")
         elif self.kind is TableKind.PARTITIONED and self.unidentified:
@@ -153,12 +158,13 @@ class Table:
             found.append("It has row-level security.")
         return found
 
-    def resource(self) -> SourceTable:
-        unsupported = self.unsupported()
+    def resource(self, inserts_only: bool = False) -> SourceTable:
+        unsupported = self.unsupported(inserts_only)
         return SourceTable(
             schema_name=self.facts["schema"], table=self.facts["table"], kind=self.kind,
             rows_estimated=self.facts["rows"], bytes=self.facts["bytes"], key_columns=self.key_columns,
-            replica_identity=self.identity, replicable=not unsupported, unsupported=unsupported,
+            replica_identity=self.identity, identified=not self.unidentified, inserts_only=inserts_only,
+            replicable=not unsupported, unsupported=unsupported,
             warnings=self.warnings(),
         )  # fmt: skip
 

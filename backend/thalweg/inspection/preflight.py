@@ -8,6 +8,7 @@ from thalweg.inspection.checks import Checklist, failed_connection
 from thalweg.inspection.connection import connected, read_system_identifier
 from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.inheritance import check_inheritance
+from thalweg.inspection.inserts_only import check_publication
 from thalweg.inspection.left_out import LeftOut, check_left_out, read_left_out
 from thalweg.inspection.matching import select_tables
 from thalweg.inspection.output_plugin import check_output_plugin
@@ -78,12 +79,13 @@ class DestinationTarget:
 
 async def preflight_stream(
     source: Target, destinations: list[DestinationTarget], rules: TableRules, plugin: str, timeout: int,
-    tables: TableNames | None = None,
+    tables: TableNames | None = None, stream_id: str = "",
 ) -> StreamPreflight:  # fmt: skip
     """Never raises for what is wrong with a database: a check says it. `plugin` is the parameter source_plugin, empty
-    where the stream's capture runs already; `tables` are those of a stream that has chosen them."""
+    where the stream's capture runs already; `tables` are those of a stream that has chosen them; `stream_id` is the
+    stream that there is already, with a slot."""
     try:
-        seen = await _inspect_source(source, rules, tables, plugin, timeout)
+        seen = await _inspect_source(source, rules, tables, plugin, timeout, stream_id)
     except ConnectionFailure as failure:
         seen = _Source(failed_connection(CheckSide.SOURCE, failure), [], {}, None)
     inspected = await asyncio.gather(*(_look_at(one, source, seen, timeout) for one in destinations))
@@ -100,7 +102,7 @@ async def preflight_stream(
         several = len(destinations) > 1
         checks += [check.model_copy(update={"database_id": one.database_id if several else None})
                    for check in found.checks]  # fmt: skip
-    replicable = frozenset(table.name for table in seen.tables if not table.unsupported())
+    replicable = frozenset(table.name for table in seen.tables if not table.unsupported(table.name in rules.given_up))
     return StreamPreflight(preflight_of(checks), replicable, [table.name for table in seen.tables])
 
 
@@ -122,7 +124,7 @@ async def _look_at(one: DestinationTarget, source: Target, seen: _Source, timeou
 
 
 async def _inspect_source(
-    target: Target, rules: TableRules, chosen: TableNames | None, plugin: str, timeout: int
+    target: Target, rules: TableRules, chosen: TableNames | None, plugin: str, timeout: int, stream_id: str
 ) -> _Source:
     async with connected(target, timeout) as connection:
         everything = await read_tables(connection)
@@ -131,7 +133,9 @@ async def _inspect_source(
             if chosen is None
             else [table for table in everything if table.name in chosen]
         )
-        checklist = await check_source(connection, tables, tentative=False)
+        checklist = await check_source(connection, tables, tentative=False, given_up=rules.given_up)
+        if stream_id and any(table.name in rules.given_up for table in tables):
+            await check_publication(checklist, connection, stream_id)
         await check_inheritance(checklist, connection, tables)
         columns = await read_columns(connection, tables)
         identifier = await read_system_identifier(connection)

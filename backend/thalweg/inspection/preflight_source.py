@@ -5,6 +5,7 @@ from typing import Any
 from thalweg.inspection.catalogue import Table
 from thalweg.inspection.checks import Checklist, listed, quoted, quoted_table
 from thalweg.inspection.connection import Connection, read_one, read_role
+from thalweg.inspection.inserts_only import check_given_up
 from thalweg.inspection.schemas import CheckSide, RoleFacts
 
 VERSION_MIN = 140000
@@ -28,8 +29,10 @@ SELECT current_setting('server_version_num')::int AS version_number, current_set
 """
 
 
-async def check_source(connection: Connection, tables: list[Table], tentative: bool) -> Checklist:
-    """`tables` are those chosen, or all with `tentative`."""
+async def check_source(
+    connection: Connection, tables: list[Table], tentative: bool, given_up: frozenset[tuple[str, str]] = frozenset()
+) -> Checklist:
+    """`tables` are those chosen, or all with `tentative`; of those `given_up` only inserts are replicated."""
     checklist = Checklist(CheckSide.SOURCE, tentative)
     _, role = await read_role(connection)
     server = await read_one(connection, SERVER)
@@ -39,7 +42,8 @@ async def check_source(connection: Connection, tables: list[Table], tentative: b
     _check_idle_slots(checklist, server)
     _check_failover(checklist, server)
     _check_role(checklist, server, role)
-    _check_tables(checklist, server, role, tables)
+    _check_tables(checklist, server, role, tables, given_up)
+    check_given_up(checklist, tables, given_up)
     _check_left_out(checklist, server)
     return checklist
 
@@ -144,7 +148,10 @@ def _check_role(checklist: Checklist, server: dict[str, Any], role: RoleFacts) -
         )  # fmt: skip
 
 
-def _check_tables(checklist: Checklist, server: dict[str, Any], role: RoleFacts, tables: list[Table]) -> None:
+def _check_tables(
+    checklist: Checklist, server: dict[str, Any], role: RoleFacts, tables: list[Table],
+    given_up: frozenset[tuple[str, str]],
+) -> None:  # fmt: skip
     user = quoted(role.name)
     if not tables and not checklist.tentative:
         checklist.fail(
@@ -162,14 +169,16 @@ def _check_tables(checklist: Checklist, server: dict[str, Any], role: RoleFacts,
         [f"ALTER TABLE {quoted_table(t.name)} SET LOGGED;" for t in impossible if t.kind == "unlogged"],
         "All can be replicated.",
     )  # fmt: skip
-    keyless = [one for table in usable if table not in impossible for one in table.unidentified]
+    identified = [table for table in usable if table not in impossible and table.name not in given_up]
+    keyless = [one for table in identified for one in table.unidentified]
     checklist.tables(
         "table_keys", "Keys of tables", [table.shown for table in keyless],
         "neither a primary key nor a replica identity, so that updates and deletes would fail at the source.",
         "Add a primary key, or make a unique index without nulls the replica identity, or set that to FULL (slower); "
-        "or leave the tables out.",
+        "or leave the tables out. Or name them in inserts_only of the rules: then only inserts and truncates are "
+        "replicated, and their updates and deletes are given up.",
         [f"ALTER TABLE {quoted_table(table.name)} REPLICA IDENTITY {_identity(table)};" for table in keyless],
-        "Every table has a key or a replica identity.",
+        "Every table has a key or a replica identity, or gives up updates and deletes.",
     )  # fmt: skip
     foreign_owned = [table for table in usable if not table.facts["owned"]]
     owners = sorted({table.facts["owner"] for table in foreign_owned})

@@ -42,7 +42,7 @@ async def remove_stream_objects(
 
 def source_sql(stream_id: str) -> str:
     name = f"thalweg_{stream_id}"
-    return f"SELECT pg_drop_replication_slot('{name}'); DROP PUBLICATION IF EXISTS {name};"
+    return f"SELECT pg_drop_replication_slot('{name}'); DROP PUBLICATION IF EXISTS {name}, {name}_inserts;"
 
 
 def destination_sql(stream_id: str) -> str:
@@ -84,7 +84,7 @@ async def _remove_at_source(stream_id: str, target: Target, timeout: int) -> Non
                         "slot_in_use", str(error).strip(), "Stop whoever reads the slot."
                     ) from error
                 await asyncio.sleep(0.2)
-        await connection.execute(f"DROP PUBLICATION IF EXISTS {name}".encode())
+        await connection.execute(f"DROP PUBLICATION IF EXISTS {name}, {name}_inserts".encode())
 
 
 async def _remove_at_destination(stream_id: str, target: Target, timeout: int) -> None:

@@ -59,6 +59,10 @@ class SourceTable(Resource):
     bytes: int = Field(description="Table, TOAST and indexes.")
     key_columns: list[str] = Field(description="The primary key's, else the replica identity index's.")
     replica_identity: ReplicaIdentity
+    identified: bool = Field(
+        description="Something tells its rows apart. False: it can be replicated with inserts and truncates only."
+    )
+    inserts_only: bool = Field(description="The rules give up its updates and deletes.")
     replicable: bool
     unsupported: list[str] = Field(description="Why it cannot be replicated, in words. Empty when it can.")
     warnings: list[str] = Field(description="What to know before replicating it.")

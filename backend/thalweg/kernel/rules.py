@@ -19,8 +19,26 @@ class TableRule(Body):
     table: Pattern = Field(default="*", examples=["orders_*"])
 
 
+Identifier = Annotated[str, StringConstraints(min_length=1, max_length=63)]
+
+
+class TableRef(Body):
+    schema_name: Identifier = Field(alias="schema", examples=["public"])
+    table: Identifier = Field(examples=["orders"])
+
+
 class TableRules(Body):
     """A table is replicated when an include rule matches it and no exclude rule does."""
 
     include: Annotated[list[TableRule], Field(min_length=1, max_length=RULES_MAX)]
     exclude: Annotated[list[TableRule], Field(max_length=RULES_MAX)] = Field(default_factory=list)
+    inserts_only: Annotated[list[TableRef], Field(max_length=RULES_MAX)] = Field(
+        default_factory=list,
+        description="Tables, by their own names, whose updates and deletes are given up: they stay at the source, and "
+        "only inserts and truncates are replicated. So a table that nothing identifies the rows of can be replicated.",
+    )
+
+    @property
+    def given_up(self) -> frozenset[tuple[str, str]]:
+        """The names of the tables of which only inserts are replicated."""
+        return frozenset((one.schema_name, one.table) for one in self.inserts_only)

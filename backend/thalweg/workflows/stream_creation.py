@@ -25,6 +25,7 @@ from thalweg.workflows.stream_preparation import (
     accepted_facts,
     check_still_apart,
     database_of,
+    desired_tables,
     not_ready,
     planned,
     preflight,
@@ -51,8 +52,7 @@ async def check_stream(context: Context, body: StreamCreate) -> Checked:
     result = await preflight(context, source, destinations, body.rules, body.parameters, body.accept)
     if not result.preflight.ready:
         raise not_ready(result.preflight, "Nothing was created.", pointers_of(body))
-    tables = [{"schema": schema, "table": table} for schema, table in result.tables]
-    return Checked(tables, accepted_facts(result.preflight))
+    return Checked(desired_tables(result.tables, body.rules), accepted_facts(result.preflight))
 
 
 def pointers_of(body: StreamCreate) -> dict[str, str]:

@@ -15,9 +15,10 @@ from thalweg.features.streams.schemas import (
 )
 from thalweg.features.streams.service import definitions_of
 from thalweg.inspection.catalogue import read_tables
-from thalweg.inspection.checks import with_consents
+from thalweg.inspection.checks import Checklist, with_consents
 from thalweg.inspection.connection import connected
 from thalweg.inspection.failure import ConnectionFailure
+from thalweg.inspection.inserts_only import ask_for_what_was_given_up
 from thalweg.inspection.matching import select_tables
 from thalweg.inspection.preflight import (
     DestinationTarget,
@@ -47,7 +48,8 @@ async def preview_tables(context: Context, body: TablePreviewRequest) -> TablePr
             tables = await read_tables(connection)
     except ConnectionFailure as failure:
         raise Problem(failure.code, failure.message, failure.cure, failure.sql) from failure
-    chosen = [table.resource() for table in chosen_tables(tables, body.rules)]
+    given_up = body.rules.given_up
+    chosen = [table.resource(table.name in given_up) for table in chosen_tables(tables, body.rules)]
     unmatched = select_tables(body.rules, (table.name for table in tables)).unmatched
     return TablePreview(
         tables=chosen, replicable=sum(table.replicable for table in chosen),
@@ -144,19 +146,37 @@ async def preflight(
             for one in destinations
         ],
         rules, plugin if of is None else "", context.resources.settings.database_connect_timeout, chosen,
+        of.id if of is not None else "",
     )  # fmt: skip
-    checks = list(result.preflight.checks)
+    checks = [*result.preflight.checks, *_given_up_before(of, result.tables, rules)]
     for one in destinations:
         database_id = one.database.id if len(destinations) > 1 else None
         if _may_rehearse(checks, database_id):
             tables = [name for name in result.tables if name in result.replicable - one.own]
-            told = await _rehearse(context, one, source, tables)
+            told = await _rehearse(context, one, source, desired_tables(tables, rules))
             checks += [check.model_copy(update={"database_id": database_id}) for check in told]
     for one in destinations:
         database_id = one.database.id if len(destinations) > 1 else None
         check = await _check_other_streams(context, one.database, result.tables, of)
         checks.append(check.model_copy(update={"database_id": database_id}))
     return StreamPreflight(preflight_of(with_consents(checks, accept)), result.replicable, result.tables)
+
+
+def desired_tables(tables: list[tuple[str, str]], rules: TableRules) -> list[Json]:
+    """As the engine is told of them, with what somebody has given up."""
+    given_up = rules.given_up
+    return [
+        {"schema": schema, "table": table, **({"inserts_only": True} if (schema, table) in given_up else {})}
+        for schema, table in tables
+    ]
+
+
+def _given_up_before(of: StreamRow | None, tables: list[tuple[str, str]], rules: TableRules) -> list[Check]:
+    checklist = Checklist(CheckSide.SOURCE)
+    before = {(one["schema"], one["table"]) for one in (of.tables if of else []) if one.get("inserts_only")}
+    back = [name for name in tables if name in before - rules.given_up]
+    ask_for_what_was_given_up(checklist, [".".join(name) for name in back])
+    return checklist.checks
 
 
 def _may_rehearse(checks: list[Check], database_id: str | None) -> bool:
@@ -168,7 +188,7 @@ def _may_rehearse(checks: list[Check], database_id: str | None) -> bool:
     )
 
 
-async def _rehearse(context: Context, one: Planned, source: DatabaseRow, tables: list[tuple[str, str]]) -> list[Check]:
+async def _rehearse(context: Context, one: Planned, source: DatabaseRow, tables: list[Json]) -> list[Check]:
     if not tables or one.engine is None:
         return []
     resources = context.resources

@@ -5,6 +5,7 @@ from thalweg.db.models import EngineRow
 from thalweg.engine_client.access import client_of
 from thalweg.engine_client.client import EngineFailure
 from thalweg.engine_client.documents import RehearsalFinding
+from thalweg.features.streams.schemas import Json
 from thalweg.inspection.checks import Checklist
 from thalweg.inspection.schemas import Check, CheckSide
 from thalweg.inspection.target import Target
@@ -20,7 +21,7 @@ async def rehearse(
     engine: EngineRow | Problem,
     source: Target,
     destination: Target,
-    tables: list[tuple[str, str]],
+    tables: list[Json],
 ) -> list[Check]:
     """`engine` is the one that applies, or why it is not known."""
     checklist = Checklist(CheckSide.DESTINATION)

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -24,7 +25,7 @@ struct CaptureOptions {
   std::string stream_id;
   base::Conninfo source_conninfo;
   std::string slot;
-  std::string publication;
+  std::vector<std::string> publications;  // what they publish together is sent; all are older than the slot
   // Apply's recovered low watermark: every transaction with commit LSN below it is applied. Capture starts here, and
   // fails with position_gap when the slot has moved past it. Zero: start where the slot is.
   base::Lsn start;

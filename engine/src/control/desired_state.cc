@@ -180,7 +180,7 @@ base::Result<StreamDefinition> read_stream(const json& value, const std::string&
   stream.force = reader.boolean("force", false);
   THALWEG_TRY(read_database(reader, "source", stream.source));
   THALWEG_TRY(read_paths(reader, stream));
-  THALWEG_TRY(read_tables(reader, stream.tables));
+  THALWEG_TRY(read_tables(reader, stream.tables, stream.inserts_only));
   THALWEG_TRY(read_parameters(reader, stream.parameters));
   if (const json* destinations = reader.member("destinations", false)) {
     THALWEG_TRY(read_destinations(reader, *destinations, stream));
@@ -224,7 +224,10 @@ json to_json(const DestinationDefinition& destination, const StreamParameters& s
 
 json to_json(const StreamDefinition& stream) {
   json tables = json::array();
-  for (const TableRef& table : stream.tables) tables.push_back({{"schema", table.schema}, {"table", table.table}});
+  for (const TableRef& table : stream.tables) {
+    tables.push_back({{"schema", table.schema}, {"table", table.table}});
+    if (stream.inserts_only.contains(table)) tables.back()["inserts_only"] = true;
+  }
   json out = {{"id", stream.id},
               {"name", stream.name},
               {"status", name_of(stream.status)},
@@ -263,7 +266,7 @@ base::Result<base::Networks> read_networks(ObjectReader& parent) {
   return networks;
 }
 
-base::Result<void> read_tables(ObjectReader& parent, std::vector<TableRef>& out) {
+base::Result<void> read_tables(ObjectReader& parent, std::vector<TableRef>& out, std::set<TableRef>& inserts_only) {
   const json* value = parent.member("tables", true);
   if (!value) return {};
   if (!value->is_array() || value->empty() || value->size() > kTablesMax) {
@@ -275,6 +278,7 @@ base::Result<void> read_tables(ObjectReader& parent, std::vector<TableRef>& out)
     std::string pointer = fmt::format("{}/{}", parent.pointer("tables"), i);
     ObjectReader reader((*value)[i], pointer);
     TableRef table{reader.string("schema", 1, kIdentifierBytesMax), reader.string("table", 1, kIdentifierBytesMax)};
+    if (reader.boolean("inserts_only", false)) inserts_only.insert(table);
     THALWEG_TRY(reader.finish());
     if (!seen.insert(table).second) return std::unexpected(invalid_at(pointer, "names a table twice"));
     out.push_back(std::move(table));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,6 +65,7 @@ struct StreamDefinition {
   std::optional<ReceiveFrom> receive_from;
   std::vector<DestinationDefinition> destinations;  // of a fan-out; else empty
   std::vector<TableRef> tables;                     // at least one, each once
+  std::set<TableRef> inserts_only;                  // of these: updates and deletes are given up
   StreamParameters parameters;
   bool operator==(const StreamDefinition&) const = default;
 

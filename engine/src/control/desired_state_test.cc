@@ -35,6 +35,22 @@ TEST(DesiredState, AcceptsTheContractsExampleAndKeepsItThroughTheDisk) {
   EXPECT_EQ(fingerprint(again->streams[0]), fingerprint(parsed->streams[0]));
 }
 
+TEST(DesiredState, UpdatesAreGivenUpOfTheTablesThatSaySo) {
+  json document = json::parse(contract("desired.example.json"));
+  json& table = document["streams"][0]["tables"][1];
+  const auto before = parse_desired(document.dump());
+  ASSERT_TRUE(before) << before.error().message;
+  EXPECT_TRUE(before->streams[0].inserts_only.empty());
+  table["inserts_only"] = true;
+  const auto parsed = parse_desired(document.dump());
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ(parsed->streams[0].inserts_only, (std::set<TableRef>{{"public", "pgbench_history"}}));
+  EXPECT_EQ(parse_desired(serialise(*parsed))->streams, parsed->streams);
+  EXPECT_NE(fingerprint(parsed->streams[0]), fingerprint(before->streams[0]));
+  table["inserts_only"] = "yes";
+  EXPECT_NE(refusal(document).find("/streams/0/tables/1/inserts_only"), std::string::npos);
+}
+
 TEST(DesiredState, HalvesOfAPathKeepTheirPeerThroughTheDisk) {
   const json both = json::parse(contract("desired.paths.example.json"));
   auto sending = parse_desired(both["sending"].dump());

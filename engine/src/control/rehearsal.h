@@ -1,6 +1,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@ struct RehearsalRequest {
   base::Conninfo source_conninfo;
   base::Conninfo destination_conninfo;
   std::vector<TableRef> tables;
+  std::set<TableRef> inserts_only;  // of these
 };
 base::Result<RehearsalRequest> parse_rehearsal(std::string_view text);  // fails with invalid_request
 

@@ -4,6 +4,13 @@
 namespace thalweg::daemon {
 namespace {
 
+// The second one only where a table is in it: streams that an older engine made have none.
+std::vector<std::string> asked_for(const control::StreamDefinition& definition) {
+  const pg::PublicationNames names = publications_of(definition.id);
+  if (definition.inserts_only.empty()) return {names.changes};
+  return {names.changes, names.inserts};
+}
+
 class CaptureProducer final : public QueueProducer {
  public:
   CaptureProducer(const control::StreamDefinition& definition, CaptureIdentity identity, queue::LcrQueue& queue,
@@ -11,7 +18,7 @@ class CaptureProducer final : public QueueProducer {
       : options_{.stream_id = definition.id,
                  .source_conninfo = definition.source.conninfo,
                  .slot = slot_name(definition.id),
-                 .publication = publication_name(definition.id),
+                 .publications = asked_for(definition),
                  .start = {},
                  .system_identifier = std::move(identity.system_identifier),
                  .timeline = identity.timeline,

@@ -2,11 +2,15 @@
 
 #include <string>
 
+#include "pg/publication_names.h"
+
 namespace thalweg::daemon {
 
 // The names of what a stream has at its source.
 inline std::string slot_name(const std::string& stream_id) { return "thalweg_" + stream_id; }
-inline std::string publication_name(const std::string& stream_id) { return "thalweg_" + stream_id; }
+inline pg::PublicationNames publications_of(const std::string& stream_id) {
+  return {.changes = "thalweg_" + stream_id, .inserts = "thalweg_" + stream_id + "_inserts"};
+}
 // Temporary: exports the snapshot with which a resumed copy goes on.
 inline std::string copy_slot_name(const std::string& stream_id, const std::string& destination = "") {
   return "thalweg_" + stream_id + (destination.empty() ? "" : "_" + destination) + "_copy";

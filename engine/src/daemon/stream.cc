@@ -31,7 +31,7 @@ bool is_same_branch(const control::DestinationDefinition& from, const control::D
 bool needs_another_pipeline(const StreamDefinition& from, const StreamDefinition& to) {
   return from.source.conninfo != to.source.conninfo || from.destination.conninfo != to.destination.conninfo ||
          from.send_to != to.send_to || from.receive_from != to.receive_from || from.tables != to.tables ||
-         control::needs_restart(from.parameters, to.parameters) ||
+         from.inserts_only != to.inserts_only || control::needs_restart(from.parameters, to.parameters) ||
          !std::ranges::equal(from.destinations, to.destinations, is_same_branch);
 }
 

@@ -26,7 +26,7 @@ base::Result<void> remove_at_source(const StreamDefinition& definition) {
   // The slot first: it holds WAL.
   THALWEG_TRY(capture::drop_slot(connection, slot_name(definition.id), capture::capture_application_name(definition.id),
                                  kSlotPatience));
-  return capture::drop_publication(connection, publication_name(definition.id));
+  return capture::drop_publications(connection, publications_of(definition.id));
 }
 
 base::Result<void> remove_at_destination(const StreamDefinition& definition) {
@@ -36,9 +36,11 @@ base::Result<void> remove_at_destination(const StreamDefinition& definition) {
 }
 
 std::string left_at_source(const StreamDefinition& definition, const base::Error& error) {
+  const pg::PublicationNames publications = publications_of(definition.id);
   return fmt::format(
-      "Left behind at the source \"{}\" ({}): SELECT pg_drop_replication_slot('{}'); DROP PUBLICATION IF EXISTS {};",
-      definition.source.name, error.message, slot_name(definition.id), publication_name(definition.id));
+      "Left behind at the source \"{}\" ({}): SELECT pg_drop_replication_slot('{}'); DROP PUBLICATION IF EXISTS {}, "
+      "{};",
+      definition.source.name, error.message, slot_name(definition.id), publications.changes, publications.inserts);
 }
 
 std::string left_at_destination(const StreamDefinition& definition, const base::Error& error) {

@@ -1,6 +1,8 @@
 #include "daemon/stream_start.h"
 
+#include <algorithm>
 #include <future>
+#include <iterator>
 #include <optional>
 
 #include <fmt/format.h>
@@ -26,8 +28,11 @@ instantiation::InstantiationOptions instantiation_options(const StreamDefinition
   options.stream_id = definition.id;
   options.source_conninfo = definition.source.conninfo;
   options.destination_conninfo = definition.destination.conninfo;
-  options.publication = publication_name(definition.id);
+  options.publications = publications_of(definition.id);
   for (const control::TableRef& table : definition.tables) options.tables.push_back({table.schema, table.table});
+  for (const control::TableRef& table : definition.inserts_only) {
+    options.inserts_only.insert({table.schema, table.table});
+  }
   options.stops_tables = definition.parameters.stops_tables();
   options.copy_workers = static_cast<int>(definition.parameters.copy_workers);
   options.copy_range_rows = definition.parameters.copy_range_rows;
@@ -56,16 +61,29 @@ base::Result<T> on_side(std::string_view side, const control::DatabaseRef& datab
 
 // Before the destinations have said which relations their tables are. What is published besides stays while a table is
 // missing: it may be that one under another name. Appliers leave out what is none of theirs.
-base::Result<void> publish_for_all(pg::Connection& source, const StreamDefinition& definition) {
+base::Result<void> publish_for_all(pg::Connection& source, const StreamDefinition& definition, bool before_slot) {
   std::vector<capture::PublishedTable> wanted;
   for (const control::TableRef& table : definition.tables) wanted.push_back({table.schema, table.table});
-  const std::string publication = publication_name(definition.id);
-  THALWEG_ASSIGN(std::vector<capture::PublishedTable> tables, capture::existing_tables(source, wanted));
-  if (tables.size() < wanted.size()) {
-    THALWEG_ASSIGN(const auto present, capture::published_tables(source, publication));
-    tables.insert(tables.end(), present.begin(), present.end());
+  const pg::PublicationNames publications = publications_of(definition.id);
+  THALWEG_ASSIGN(const std::vector<capture::PublishedTable> existing, capture::existing_tables(source, wanted));
+  capture::StreamTables tables;
+  for (const capture::PublishedTable& one : existing) {
+    const bool inserts_only = definition.inserts_only.contains({one.schema_name, one.table_name});
+    (inserts_only ? tables.inserts : tables.changes).push_back(one);
   }
-  return capture::ensure_publication(source, publication, tables);
+  if (existing.size() < wanted.size()) {
+    const auto keep = [&](std::vector<capture::PublishedTable>& in,
+                          const std::string& publication) -> base::Result<void> {
+      THALWEG_ASSIGN(const auto present, capture::published_tables(source, publication));
+      std::ranges::copy_if(present, std::back_inserter(in), [&](const capture::PublishedTable& one) {
+        return std::ranges::find(existing, one) == existing.end();
+      });
+      return {};
+    };
+    THALWEG_TRY(keep(tables.changes, publications.changes));
+    THALWEG_TRY(keep(tables.inserts, publications.inserts));
+  }
+  return capture::ensure_publications(source, publications, tables, before_slot);
 }
 
 CaptureIdentity identity_of(const pg::SystemIdentity& identity) {
@@ -101,7 +119,7 @@ class Starter {
 
  private:
   base::Result<void> look();
-  base::Result<void> publish();
+  base::Result<void> publish(bool before_slot);
   base::Result<void> create();
   base::Result<void> attach();
   base::Result<void> register_and_prepare(base::Lsn consistent_point);
@@ -141,11 +159,13 @@ base::Result<void> Starter::look() {
 }
 
 // Then which relations they are is noted, before a snapshot is taken.
-base::Result<void> Starter::publish() {
+base::Result<void> Starter::publish(bool before_slot) {
   if (!context_.shares_capture) {
-    std::vector<capture::PublishedTable> tables;
-    for (const auto& table : instantiation_.published_tables()) tables.push_back({table.schema, table.name});
-    THALWEG_TRY(capture::ensure_publication(*source_, publication_name(definition_.id), tables));
+    const instantiation::PublishedTables published = instantiation_.published_tables();
+    capture::StreamTables tables;
+    for (const auto& table : published.changes) tables.changes.push_back({table.schema, table.name});
+    for (const auto& table : published.inserts) tables.inserts.push_back({table.schema, table.name});
+    THALWEG_TRY(capture::ensure_publications(*source_, publications_of(definition_.id), tables, before_slot));
   }
   return instantiation_.identify();
 }
@@ -158,7 +178,7 @@ void Starter::undo_creation() {
   if (!context_.shares_capture) {
     log("slot", capture::drop_slot(*source_, slot_name(definition_.id),
                                    capture::capture_application_name(definition_.id), std::chrono::seconds(2)));
-    log("publication", capture::drop_publication(*source_, publication_name(definition_.id)));
+    log("publication", capture::drop_publications(*source_, publications_of(definition_.id)));
   }
   log("instantiation", Instantiation::forget(*destination_, definition_.id));
   log("progress", apply::forget_stream(*destination_, definition_.id));
@@ -180,8 +200,8 @@ base::Result<void> Starter::create() {
   const std::string application = capture::capture_application_name(definition_.id);
   // Without a record at the destination, a slot of this name is what a crash left between the two: nobody needs it.
   THALWEG_TRY(capture::drop_slot(*source_, slot_name(definition_.id), application, std::chrono::seconds(10)));
-  // The publication first: decoding looks it up as of each change.
-  THALWEG_TRY(publish());
+  // The publications first: decoding looks them up as of each change.
+  THALWEG_TRY(publish(true));
   auto slot = capture::create_slot(definition_.source.conninfo, slot_name(definition_.id), application,
                                    source_plugin(definition_.parameters.source_plugin));
   if (!slot) {
@@ -203,7 +223,7 @@ base::Result<void> Starter::create() {
 
 // Joins a capture that runs: what commits from the snapshot's position on comes through its queue.
 base::Result<void> Starter::attach() {
-  THALWEG_TRY(publish());
+  THALWEG_TRY(publish(false));
   std::optional<pg::ReplicationStream> session;
   THALWEG_ASSIGN(const pg::CreatedSlot slot, make_copy_slot(session));
   if (auto prepared = register_and_prepare(slot.consistent_point); !prepared) {
@@ -289,7 +309,7 @@ base::Result<StartedDestination> Starter::run() {
   if (!record_) {
     THALWEG_TRY(context_.shares_capture ? attach() : create());
   } else {
-    THALWEG_TRY(publish());
+    THALWEG_TRY(publish(false));
     if (assessment.needs_snapshot) THALWEG_TRY(resume());
   }
   StartedDestination started;
@@ -341,10 +361,10 @@ base::Result<SourceSlot> start_source(const StreamDefinition& definition) {
   if (!history && base::class_of(history.error().code) == base::ErrorClass::transient) {
     return std::unexpected(history.error());
   }
-  // The publication first: decoding looks it up as of each change.
-  THALWEG_TRY(publish_for_all(source, definition));
   THALWEG_ASSIGN(const pg::Rows found,
                  source.query("SELECT 1 FROM pg_catalog.pg_replication_slots WHERE slot_name = $1", {slot}));
+  // The publications first: decoding looks them up as of each change.
+  THALWEG_TRY(publish_for_all(source, definition, found.size() == 0));
   if (found.size() == 0) {
     // A slot that somebody dropped is not made good by another: each destination finds the gap before it applies.
     THALWEG_ASSIGN(const capture::NewSlot made,

@@ -68,7 +68,7 @@ base::Result<void> ask_for_copy(const StreamDefinition& definition, const contro
     missing.table = name.quoted();
     return std::unexpected(std::move(missing));
   }
-  THALWEG_TRY(instantiation::check_source_table(*at_source));
+  THALWEG_TRY(instantiation::check_source_table(*at_source, definition.inserts_only.contains(table)));
   THALWEG_ASSIGN(const auto at_destination, destination.table(name));
   if (at_destination) THALWEG_TRY(instantiation::check_same_table(*at_source, *at_destination));
   THALWEG_TRY(bookkeeping.ask_for_copy(name));
@@ -89,7 +89,7 @@ base::Result<void> accept_partitions(const StreamDefinition& definition, const c
                           : fmt::format("{} has no changed partitions.", name.quoted()));
   }
   const std::vector<instantiation::WatchedTable> watched = {{.name = name, .was = {}}};
-  THALWEG_ASSIGN(const auto now, instantiation::look_at_source(sides.source, publication_name(definition.id), watched));
+  THALWEG_ASSIGN(const auto now, instantiation::look_at_source(sides.source, publications_of(definition.id), watched));
   const instantiation::SourceTable* const found = now.find(name);
   if (found == nullptr || found->now.relation != record.identity.relation) {
     return base::fail(ErrorCode::resolution_refused,

@@ -160,7 +160,8 @@ base::Result<void> TableWatch::read_records(const StreamDefinition& definition) 
     THALWEG_ASSIGN(const auto recorded, bookkeeping.tables());
     for (const TableRecord& record : recorded) {
       const control::TableRef ref{record.table.schema, record.table.name};
-      if (std::ranges::find(definition.tables, ref) != definition.tables.end()) records.emplace(record.table, record);
+      if (std::ranges::find(definition.tables, ref) == definition.tables.end()) continue;
+      records.emplace(record.table, record).first->second.inserts_only = definition.inserts_only.contains(ref);
     }
   }
   std::lock_guard lock(mutex_);
@@ -178,7 +179,7 @@ base::Result<void> TableWatch::compare(const StreamDefinition& definition, bool 
     }
     THALWEG_ASSIGN(
         const instantiation::SourceTables now,
-        instantiation::look_at_source(*source_, publication_name(definition.id), instantiation::to_watch(*records_)));
+        instantiation::look_at_source(*source_, publications_of(definition.id), instantiation::to_watch(*records_)));
     const instantiation::RecordChanges changes = instantiation::compare(*records_, now, clock_.unix_now());
     if (changes.any()) {
       THALWEG_ASSIGN(pg::Connection destination, connect(definition.destination.conninfo, definition.id));

@@ -52,7 +52,7 @@ base::Result<void> Instantiation::State::read_source() {
       error.table = name.quoted();
       return std::unexpected(std::move(error));
     }
-    THALWEG_TRY(check_source_table(shape->second));
+    THALWEG_TRY(check_source_table(shape->second, takes_inserts_only(name)));
     THALWEG_TRY(source->catalogue.types_of(shape->second, seen, types));
     shapes.push_back(std::move(shape->second));
   }
@@ -65,7 +65,10 @@ base::Result<void> Instantiation::State::read_records() {
   if (!exists || fresh) return {};
   THALWEG_TRY(bookkeeping->upgrade());
   THALWEG_ASSIGN(std::vector<TableRecord> records, bookkeeping->tables());
-  for (TableRecord& record : records) known.emplace(record.table, std::move(record));
+  for (TableRecord& record : records) {
+    record.inserts_only = takes_inserts_only(record.table);
+    known.emplace(record.table, std::move(record));
+  }
   keep_passing_troubles(known, before);
   return {};
 }
@@ -76,7 +79,7 @@ base::Result<void> Instantiation::State::look_at_tables() {
     if (!known.contains(name)) watched.push_back({.name = name, .was = {}});
   }
   if (known.empty()) return {};
-  THALWEG_ASSIGN(const SourceTables now, look_at_source(source->connection, options.publication, watched));
+  THALWEG_ASSIGN(const SourceTables now, look_at_source(source->connection, options.publications, watched));
   THALWEG_TRY(follow_renames(now));
   THALWEG_TRY(forget_others());
   const RecordChanges changes = compare(known, now, progress.clock().unix_now());
@@ -107,6 +110,7 @@ base::Result<void> Instantiation::State::follow_renames(const SourceTables& now)
     auto moved = known.extract(record);
     moved.key() = to;
     moved.mapped().table = to;
+    moved.mapped().inserts_only = takes_inserts_only(to);
     known.insert(std::move(moved));
   }
   return {};

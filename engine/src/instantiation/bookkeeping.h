@@ -28,6 +28,7 @@ struct TableRecord {
   int64_t rows_estimated = 0;
   double seconds = 0;
   TableIdentity identity;
+  bool inserts_only = false;            // as the stream wants it now; not stored, its identity has what was captured
   std::optional<TableTrouble> trouble;  // until somebody has it resolved, whatever the source shows meanwhile
   bool stopped = false;                 // changes have been left out since: only another copy brings it back
   bool copy_again = false;              // asked for; until the copy is finished

@@ -11,7 +11,7 @@ namespace {
 // An older engine did not record which relation it had copied: the one that is published under the name, then.
 std::optional<TableTrouble> adopt(TableRecord& record, const SourceTables& now) {
   const SourceTable* const named = now.find(record.table);
-  if (named != nullptr && named->is_published) {
+  if (named != nullptr && (named->published == Published::changes || named->published == Published::unknown)) {
     record.identity = named->now;
     return std::nullopt;
   }
@@ -26,6 +26,33 @@ std::optional<TableTrouble> adopt(TableRecord& record, const SourceTables& now) 
         record.table.quoted());
   }
   return trouble;
+}
+
+// A stream that gives up a table's updates and deletes loses nothing that it had. One that wants them again has lost
+// those in between.
+std::optional<TableTrouble> follow_consent(TableRecord& record, const SourceTables& now) {
+  if (record.inserts_only == record.identity.inserts_only) return std::nullopt;
+  const SourceTable* const captured = now.find(record.identity.relation);
+  if (record.inserts_only) {
+    if (captured != nullptr && captured->published == Published::inserts) {
+      record.identity.inserts_only = true;
+      record.identity.publication_entry = captured->now.publication_entry;
+    }
+    return std::nullopt;
+  }
+  TableTrouble trouble;
+  trouble.kind = TroubleKind::unpublished;
+  trouble.reason = fmt::format(
+      "Only inserts of {} were replicated until now: rows that were updated or deleted meanwhile are wrong at the "
+      "destination.",
+      record.table.quoted());
+  return trouble;
+}
+
+std::optional<TableTrouble> trouble_of(TableRecord& record, const SourceTables& now) {
+  if (record.identity.relation == 0) return adopt(record, now);
+  if (auto trouble = follow_consent(record, now)) return trouble;
+  return examine(record.table, record.identity, now);
 }
 
 }  // namespace
@@ -48,7 +75,7 @@ RecordChanges compare(TableRecords& records, const SourceTables& now, base::Unix
     std::optional<TableTrouble> passing;
     if (record.trouble && record.trouble->loses_nothing()) passing = std::exchange(record.trouble, std::nullopt);
     const TableIdentity was = record.identity;
-    auto trouble = was.relation == 0 ? adopt(record, now) : examine(name, was, now);
+    auto trouble = trouble_of(record, now);
     if (!trouble && !record.trouble) {
       if (const SourceTable* const captured = now.find(record.identity.relation)) record.identity = captured->now;
     }

@@ -21,13 +21,10 @@ TableRecords recorded(TableIdentity identity) {
   return records;
 }
 
-SourceTables source(TableName name, TableIdentity now, bool is_published = true) {
+SourceTables source(TableName name, TableIdentity now, Published published = Published::changes) {
   SourceTables tables;
-  tables.tables.push_back({.name = std::move(name),
-                           .now = std::move(now),
-                           .is_published = is_published,
-                           .with_rows = {},
-                           .outside_wal = {}});
+  tables.tables.push_back(
+      {.name = std::move(name), .now = std::move(now), .published = published, .with_rows = {}, .outside_wal = {}});
   return tables;
 }
 
@@ -40,7 +37,7 @@ TEST(CapturedTablesTest, AnOlderEnginesTableIsTheOneThatIsPublishedUnderItsName)
   EXPECT_EQ(records.at(kOrders).identity, now);
 
   records = recorded({});
-  EXPECT_EQ(compare(records, source(kOrders, now, false), kFirst).troubles, std::vector{kOrders});
+  EXPECT_EQ(compare(records, source(kOrders, now, Published::nothing), kFirst).troubles, std::vector{kOrders});
   EXPECT_EQ(records.at(kOrders).trouble->kind, TroubleKind::unpublished);
   records = recorded({});
   EXPECT_EQ(compare(records, {}, kFirst).troubles, std::vector{kOrders});
@@ -112,6 +109,29 @@ TEST(CapturedTablesTest, TheErrorNamesTableReasonAndCure) {
   EXPECT_EQ(error.code, base::ErrorCode::table_trouble);
   EXPECT_EQ(error.table, kOrders.quoted());
   EXPECT_TRUE(error.message.starts_with("It is gone. Take the table out of the stream"));
+}
+
+TEST(CapturedTablesTest, UpdatesAreGivenUpFromThePublicationsChangeOn) {
+  const TableIdentity was{.relation = 10, .publication_entry = 20, .leaves = {}};
+  TableRecords records = recorded(was);
+  records.at(kOrders).inserts_only = true;
+  EXPECT_FALSE(compare(records, source(kOrders, was), kFirst).any());  // not moved yet
+  const TableIdentity moved{.relation = 10, .publication_entry = 21, .inserts_only = true, .leaves = {}};
+  const RecordChanges changes = compare(records, source(kOrders, moved, Published::inserts), kFirst);
+  EXPECT_EQ(changes.identities, std::vector{kOrders});
+  EXPECT_TRUE(changes.troubles.empty());
+  EXPECT_EQ(records.at(kOrders).identity, moved);
+  EXPECT_FALSE(compare(records, source(kOrders, moved, Published::inserts), kLater).any());
+}
+
+TEST(CapturedTablesTest, UpdatesThatWereGivenUpComeBackWithAnotherCopyOnly) {
+  const TableIdentity was{.relation = 10, .publication_entry = 21, .inserts_only = true, .leaves = {}};
+  for (const Published published : {Published::inserts, Published::changes}) {
+    TableRecords records = recorded(was);
+    EXPECT_EQ(compare(records, source(kOrders, was, published), kFirst).troubles, std::vector{kOrders});
+    EXPECT_EQ(records.at(kOrders).trouble->kind, TroubleKind::unpublished);
+    EXPECT_TRUE(waits_for_resolution(records.at(kOrders)));
+  }
 }
 
 }  // namespace

@@ -90,12 +90,12 @@ bool has_key(const TableShape& table, const std::vector<std::string>& columns) {
 
 }  // namespace
 
-base::Result<void> check_source_table(const TableShape& table) {
+base::Result<void> check_source_table(const TableShape& table, bool inserts_only) {
   THALWEG_TRY(check_storage(table));
-  THALWEG_TRY(check_identity(table));
+  if (!inserts_only) THALWEG_TRY(check_identity(table));
   for (const TableShape& partition : table.partitions) {
     THALWEG_TRY(check_storage(partition));
-    THALWEG_TRY(check_identity(partition));
+    if (!inserts_only) THALWEG_TRY(check_identity(partition));
   }
   if (std::ranges::none_of(table.columns, &ColumnShape::is_copied)) {
     return refuse(ErrorCode::unsupported_table, table.name,

@@ -7,8 +7,8 @@
 
 namespace thalweg::instantiation {
 
-// Fails with unsupported_table or replica_identity_missing.
-base::Result<void> check_source_table(const TableShape& table);
+// Fails with unsupported_table, or with replica_identity_missing unless only inserts are wanted of it.
+base::Result<void> check_source_table(const TableShape& table, bool inserts_only);
 
 // follows: the engine has made the table and makes its key once the rows are there.
 enum class KeyAtDestination { needed, follows };

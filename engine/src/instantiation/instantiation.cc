@@ -39,9 +39,10 @@ base::Result<Assessment> Instantiation::assess(bool fresh) {
   return assessment;
 }
 
-std::vector<TableName> Instantiation::published_tables() const {
-  std::vector<TableName> out;
+PublishedTables Instantiation::published_tables() const {
+  PublishedTables published;
   for (const TableName& name : state_->options.tables) {
+    std::vector<TableName>& out = state_->takes_inserts_only(name) ? published.inserts : published.changes;
     const auto record = state_->known.find(name);
     if (record == state_->known.end() || !record->second.trouble) {
       out.push_back(name);
@@ -49,7 +50,7 @@ std::vector<TableName> Instantiation::published_tables() const {
       out.push_back(record->second.trouble->now);
     }
   }
-  return out;
+  return published;
 }
 
 base::Result<void> Instantiation::identify() {
@@ -62,7 +63,7 @@ base::Result<void> Instantiation::identify() {
     }
   }
   if (watched.empty()) return {};
-  THALWEG_ASSIGN(const SourceTables now, look_at_source(s.source->connection, s.options.publication, watched));
+  THALWEG_ASSIGN(const SourceTables now, look_at_source(s.source->connection, s.options.publications, watched));
   for (const WatchedTable& one : watched) {
     if (const SourceTable* const found = now.find(one.name)) s.identities[one.name] = found->now;
   }
@@ -89,6 +90,7 @@ base::Result<void> Instantiation::State::make_room() {
 base::Result<bool> Instantiation::State::may_resume(const TableShape& shape) {
   // Bounds of another key say nothing of this one. Apply finds the rows of the span by the primary key: it is the only
   // one that the destination has by then.
+  if (takes_inserts_only(shape.name)) return false;  // nor does what moved come at all
   if (shape.replica_identity != 'd' || known.at(shape.name).range_key != key_columns(shape)) return false;
   // A change of a toasted row does not carry the values that it leaves as they are. Where its key moves from a range
   // of this snapshot into one of the last, neither has the row.

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "instantiation/progress.h"
 #include "instantiation/table_name.h"
 #include "pg/connection.h"
+#include "pg/publication_names.h"
 
 // Instantiation: a stream's tables at the destination, filled from a snapshot of the source, with the positions from
 // which changes apply. Resumable: docs/internals/instantiation.md has the protocol.
@@ -22,9 +24,10 @@ struct InstantiationOptions {
   std::string stream_id;
   base::Conninfo source_conninfo;
   base::Conninfo destination_conninfo;
-  std::string publication;  // of the stream; empty: whether a table is published is not looked at
+  pg::PublicationNames publications;  // empty: whether a table is published is not looked at
   std::vector<TableName> tables;
-  bool stops_tables = false;  // a table's trouble stops the table; else assess() fails with table_trouble
+  std::set<TableName> inserts_only;  // of these: updates and deletes are given up
+  bool stops_tables = false;         // a table's trouble stops the table; else assess() fails with table_trouble
   int copy_workers = 2;
   int64_t copy_range_rows = 500'000;
   int64_t copy_index_memory_mb = 256;  // of each worker, unless the destination gives it more
@@ -38,6 +41,11 @@ struct CopiedTable {
   base::Lsn copied_from;
   base::Lsn copied_to;
   bool stopped = false;  // its changes are left out
+};
+
+struct PublishedTables {
+  std::vector<TableName> changes;
+  std::vector<TableName> inserts;
 };
 
 struct Assessment {
@@ -65,8 +73,8 @@ class Instantiation {
   // Tables that are not what they were at the source (table_identity.h) are stopped, or fail it; those that bear a new
   // name in the stream, too, get it at the destination.
   base::Result<Assessment> assess(bool fresh);
-  // What the publication has to publish, as it is called at the source now.
-  std::vector<TableName> published_tables() const;
+  // What the publications have to publish, as it is called at the source now.
+  PublishedTables published_tables() const;
   // Notes which relations are about to be copied: after they were published, before the snapshot.
   base::Result<void> identify();
   // Creates what is missing at the destination and records the tables, in one transaction.

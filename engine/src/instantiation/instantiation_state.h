@@ -61,6 +61,7 @@ struct Instantiation::State {
   base::Result<void> make_room();
   base::Result<bool> may_resume(const TableShape& shape);
   base::Result<void> prepare_resumption();
+  bool takes_inserts_only(const TableName& name) const { return options.inserts_only.contains(name); }
   bool is_copied(const TableRecord& record) const { return options.initial_copy || record.copy_again; }
   // Whether it is to be checked, and copied perhaps; the changes of others come, or are left out, whatever it is now.
   bool is_examined(const TableName& name) const {

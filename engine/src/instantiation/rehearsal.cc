@@ -82,7 +82,7 @@ base::Result<void> Rehearsal::read_source() {
       const auto gone =
           base::fail(base::ErrorCode::missing_table, fmt::format("{} does not exist at the source.", name.quoted()));
       findings_.push_back(finding_of(gone.error(), "table", name));
-    } else if (const auto fit = check_source_table(table->second); !fit) {
+    } else if (const auto fit = check_source_table(table->second, options_.inserts_only.contains(name)); !fit) {
       findings_.push_back(finding_of(fit.error(), "table", name));
     } else {
       THALWEG_TRY(source_catalogue_.types_of(table->second, seen, types_));

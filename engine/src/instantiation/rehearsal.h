@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct RehearsalOptions {
   base::Conninfo source_conninfo;
   base::Conninfo destination_conninfo;
   std::vector<TableName> tables;
+  std::set<TableName> inserts_only;            // of these
   const std::atomic<bool>* abandon = nullptr;  // once it is set, whatever waits for a database is given up; may be null
 };
 

@@ -34,9 +34,12 @@ class RehearsalTest : public testing::Test {
   void at_source(const std::string& sql) { run(source_name_, sql); }
   void at_destination(const std::string& sql) { run(destination_name_, sql); }
 
-  std::vector<Finding> rehearse_tables(const std::vector<std::string>& names) {
-    RehearsalOptions options{
-        test::shared_cluster().conninfo(source_name_), test::shared_cluster().conninfo(destination_name_), {}};
+  std::vector<Finding> rehearse_tables(const std::vector<std::string>& names,
+                                       const std::set<TableName>& inserts_only = {}) {
+    RehearsalOptions options{test::shared_cluster().conninfo(source_name_),
+                             test::shared_cluster().conninfo(destination_name_),
+                             {},
+                             inserts_only};
     for (const std::string& name : names) options.tables.push_back({"public", name});
     const std::string count = "SELECT count(*) FROM pg_class";
     const std::string before = run(destination_name_, count);
@@ -68,6 +71,17 @@ TEST_F(RehearsalTest, FindsNothingWhereEverythingCanBeMade) {
   )sql");
   at_destination("CREATE TABLE present (id int PRIMARY KEY); INSERT INTO present VALUES (1)");
   EXPECT_TRUE(rehearse_tables({"parent", "child", "parts", "present"}).empty());
+}
+
+TEST_F(RehearsalTest, ATableWithoutAKeyNeedsSomebodyWhoGivesUpItsUpdates) {
+  at_source(R"sql(
+    CREATE TABLE log (at date);
+    CREATE TABLE parts (id int) PARTITION BY RANGE (id);
+    CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (1) TO (9);
+  )sql");
+  EXPECT_EQ(rehearse_tables({"log", "parts"}).size(), 2u);
+  EXPECT_EQ(only(rehearse_tables({"log", "parts"}, {{"public", "parts"}})).table, "\"public\".\"log\"");
+  EXPECT_TRUE(rehearse_tables({"log", "parts"}, {{"public", "log"}, {"public", "parts"}}).empty());
 }
 
 TEST_F(RehearsalTest, AnEnumWithoutALabelIsRefusedAndTheCureWorks) {

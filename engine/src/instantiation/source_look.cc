@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 namespace thalweg::instantiation {
@@ -11,17 +12,19 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kPublication =
-    "SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate AND pubviaroot FROM pg_catalog.pg_publication "
-    "WHERE pubname = $1";
+constexpr const char* kPublications =
+    "SELECT pubname = $1, pubinsert AND pubtruncate AND pubviaroot, pubupdate, pubdelete "
+    "FROM pg_catalog.pg_publication WHERE pubname IN ($1, $2)";
 
 constexpr const char* kTables =
-    "SELECT c.oid, n.nspname, c.relname, c.relkind = 'p', r.oid "
+    "SELECT c.oid, n.nspname, c.relname, c.relkind = 'p', r.oid, i.oid "
     "FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
     "LEFT JOIN pg_catalog.pg_publication_rel r ON r.prrelid = c.oid "
     "AND r.prpubid = (SELECT p.oid FROM pg_catalog.pg_publication p WHERE p.pubname = $1) "
-    "WHERE c.relkind IN ('r', 'p') AND (c.oid = ANY ($2::oid[]) "
-    "OR (n.nspname, c.relname) IN (SELECT e->>0, e->>1 FROM jsonb_array_elements($3::jsonb) e))";
+    "LEFT JOIN pg_catalog.pg_publication_rel i ON i.prrelid = c.oid "
+    "AND i.prpubid = (SELECT p.oid FROM pg_catalog.pg_publication p WHERE p.pubname = $2) "
+    "WHERE c.relkind IN ('r', 'p') AND (c.oid = ANY ($3::oid[]) "
+    "OR (n.nspname, c.relname) IN (SELECT e->>0, e->>1 FROM jsonb_array_elements($4::jsonb) e))";
 
 // Not pg_partition_tree, which waits for whoever changes the tree.
 constexpr const char* kLeaves =
@@ -42,6 +45,31 @@ TableName name_at(const pg::Rows& rows, size_t row, size_t column) {
 
 std::string array_of(const std::set<uint32_t>& oids) { return fmt::format("{{{}}}", fmt::join(oids, ",")); }
 
+// What both publications send of their tables.
+class Publications {
+ public:
+  explicit Publications(const pg::Rows& rows) {
+    for (size_t row = 0; row < rows.size(); ++row) {
+      const bool any_update = rows.boolean(row, 2) || rows.boolean(row, 3);
+      const bool all_updates = rows.boolean(row, 2) && rows.boolean(row, 3);
+      Published sent = all_updates ? Published::changes : Published::nothing;
+      if (!any_update) sent = Published::inserts;
+      if (!rows.boolean(row, 1)) sent = Published::nothing;
+      (rows.boolean(row, 0) ? first_ : second_) = sent;
+    }
+  }
+
+  // PostgreSQL sends what any of them publishes.
+  Published of(bool in_first, bool in_second) const {
+    if (!first_) return Published::unknown;
+    const Published one = in_first ? *first_ : Published::nothing;
+    return in_second ? std::max(one, second_.value_or(Published::nothing)) : one;
+  }
+
+ private:
+  std::optional<Published> first_, second_;
+};
+
 // A partition that was created as one has had all its rows through its root; its transaction says which it is. One that
 // was a table before is given the benefit of no doubt.
 base::Result<bool> came_with_rows(pg::Connection& source, const Leaf& leaf) {
@@ -58,7 +86,7 @@ base::Result<bool> came_with_rows(pg::Connection& source, const Leaf& leaf) {
 
 }  // namespace
 
-base::Result<SourceTables> look_at_source(pg::Connection& source, const std::string& publication,
+base::Result<SourceTables> look_at_source(pg::Connection& source, const pg::PublicationNames& publications,
                                           std::span<const WatchedTable> watched) {
   std::set<uint32_t> relations;
   std::set<uint32_t> known_leaves;
@@ -68,10 +96,10 @@ base::Result<SourceTables> look_at_source(pg::Connection& source, const std::str
     for (const Leaf& leaf : one.was.leaves) known_leaves.insert(leaf.relation);
     names.push_back({one.name.schema, one.name.name});
   }
-  THALWEG_ASSIGN(const pg::Rows published, source.query(kPublication, {publication}));
-  const bool has_publication = published.size() > 0;
-  const bool publishes_all = !has_publication || published.boolean(0, 0);
-  THALWEG_ASSIGN(const pg::Rows tables, source.query(kTables, {publication, array_of(relations), names.dump()}));
+  THALWEG_ASSIGN(const pg::Rows found, source.query(kPublications, {publications.changes, publications.inserts}));
+  const Publications sent(found);
+  THALWEG_ASSIGN(const pg::Rows tables, source.query(kTables, {publications.changes, publications.inserts,
+                                                               array_of(relations), names.dump()}));
   SourceTables out;
   std::set<uint32_t> roots;
   for (size_t i = 0; i < tables.size(); ++i) {
@@ -79,8 +107,11 @@ base::Result<SourceTables> look_at_source(pg::Connection& source, const std::str
     table.now.relation = oid_at(tables, i, 0);
     table.name = name_at(tables, i, 1);
     if (tables.boolean(i, 3)) roots.insert(table.now.relation);
-    table.now.publication_entry = oid_at(tables, i, 4);
-    table.is_published = publishes_all && (!has_publication || table.now.publication_entry != 0);
+    const uint32_t in_first = oid_at(tables, i, 4);
+    const uint32_t in_second = oid_at(tables, i, 5);
+    table.published = sent.of(in_first != 0, in_second != 0);
+    table.now.publication_entry = in_first != 0 ? in_first : in_second;
+    table.now.inserts_only = table.published == Published::inserts;
     out.tables.push_back(std::move(table));
   }
   if (roots.empty()) return out;

@@ -60,6 +60,25 @@ std::string changed_partitions(const TableIdentity& was, const SourceTable& now)
   return reason;
 }
 
+// Empty: all that was captured of it goes on arriving, and nothing else.
+std::string wrongly_published(const TableName& name, const TableIdentity& was, const SourceTable& now) {
+  const bool same_entry = was.publication_entry == 0 || now.now.publication_entry == 0 ||
+                          now.now.publication_entry == was.publication_entry;
+  const Published wanted = was.inserts_only ? Published::inserts : Published::changes;
+  if (same_entry && (now.published == wanted || now.published == Published::unknown)) return {};
+  if (was.inserts_only && now.published == Published::changes) {
+    return fmt::format(
+        "{} was put into a publication of the stream that sends updates and deletes, which it has given up.",
+        name.quoted());
+  }
+  if (!was.inserts_only && now.published == Published::inserts) {
+    return fmt::format("{} was put into the stream's publication of inserts: updates and deletes are missing.",
+                       name.quoted());
+  }
+  return fmt::format("{} was taken out of the stream's publication, or published in part: changes are missing.",
+                     name.quoted());
+}
+
 }  // namespace
 
 std::string to_json(const TableIdentity& identity) {
@@ -67,8 +86,9 @@ std::string to_json(const TableIdentity& identity) {
   for (const Leaf& leaf : identity.leaves) {
     leaves.push_back({leaf.relation, leaf.file, leaf.name.schema, leaf.name.name});
   }
-  return json{{"relation", identity.relation}, {"entry", identity.publication_entry}, {"leaves", std::move(leaves)}}
-      .dump();
+  json out = {{"relation", identity.relation}, {"entry", identity.publication_entry}, {"leaves", std::move(leaves)}};
+  if (identity.inserts_only) out["inserts_only"] = true;
+  return out.dump();
 }
 
 TableIdentity identity_from_json(std::string_view text) {
@@ -77,6 +97,7 @@ TableIdentity identity_from_json(std::string_view text) {
   TableIdentity identity;
   identity.relation = document.value("relation", 0U);
   identity.publication_entry = document.value("entry", 0U);
+  identity.inserts_only = document.value("inserts_only", false);
   for (const json& leaf : document.value("leaves", json::array())) {
     if (!leaf.is_array() || leaf.size() != 4) return {};
     identity.leaves.push_back(
@@ -144,12 +165,9 @@ std::optional<TableTrouble> examine(const TableName& name, const TableIdentity& 
     trouble.reason = fmt::format("{} was renamed to {} at the source. Its changes still go to the destination's table.",
                                  name.quoted(), captured->name.quoted());
   }
-  const bool same_entry = was.publication_entry == 0 || captured->now.publication_entry == 0 ||
-                          captured->now.publication_entry == was.publication_entry;
-  if (!captured->is_published || !same_entry) {
+  if (std::string wrong = wrongly_published(name, was, *captured); !wrong.empty()) {
     trouble.kind = TroubleKind::unpublished;
-    trouble.reason = fmt::format(
-        "{} was taken out of the stream's publication, or published in part: changes are missing.", name.quoted());
+    trouble.reason = std::move(wrong);
     return trouble;
   }
   if (std::string changed = changed_partitions(was, *captured); !changed.empty()) {

@@ -28,17 +28,24 @@ struct TableIdentity {
   uint32_t relation = 0;  // pg_class.oid; 0: not known, an older engine copied it
   // pg_publication_rel.oid: another one where it was not published all the time; 0: not known
   uint32_t publication_entry = 0;
-  std::vector<Leaf> leaves;  // of a partitioned table
+  bool inserts_only = false;  // updates and deletes have been given up
+  std::vector<Leaf> leaves;   // of a partitioned table
   bool operator==(const TableIdentity&) const = default;
 };
 std::string to_json(const TableIdentity& identity);
 TableIdentity identity_from_json(std::string_view json);  // unknown where that is what the text says
 
 // A table as the source has it now.
+enum class Published : uint8_t {
+  unknown,  // there is no publication to look at
+  nothing,  // or in part
+  inserts,
+  changes,
+};
 struct SourceTable {
   TableName name;
   TableIdentity now;
-  bool is_published = false;          // all of its changes
+  Published published = Published::nothing;
   std::vector<uint32_t> with_rows;    // leaves that had rows already when they became partitions
   std::vector<uint32_t> outside_wal;  // leaves whose changes are in no WAL: unlogged ones, foreign tables
 };

@@ -13,7 +13,7 @@ const TableIdentity kWas{.relation = 10, .publication_entry = 20, .leaves = {kFi
 SourceTable event(std::vector<Leaf> leaves) {
   return {.name = kEvent,
           .now = {.relation = 10, .publication_entry = 20, .leaves = std::move(leaves)},
-          .is_published = true,
+          .published = Published::changes,
           .with_rows = {},
           .outside_wal = {}};
 }
@@ -54,13 +54,28 @@ TEST(TableIdentityTest, ANameIsNotEnough) {
 
 TEST(TableIdentityTest, WhatWasNotPublishedAllTheTimeMisses) {
   SourceTable taken_out = event({kFirst, kSecond});
-  taken_out.is_published = false;
+  taken_out.published = Published::nothing;
   EXPECT_EQ(examined({taken_out})->kind, TroubleKind::unpublished);
   SourceTable put_back = event({kFirst, kSecond});
   put_back.now.publication_entry = 21;
   EXPECT_EQ(examined({put_back})->kind, TroubleKind::unpublished);
   put_back.name = {"sales", "event"};  // a rename does not hide it
   EXPECT_EQ(examined({put_back})->kind, TroubleKind::unpublished);
+}
+
+TEST(TableIdentityTest, IsPublishedAsItWasCaptured) {
+  TableIdentity was = kWas;
+  was.inserts_only = true;
+  EXPECT_EQ(identity_from_json(to_json(was)), was);
+  EXPECT_FALSE(identity_from_json(to_json(kWas)).inserts_only);
+  SourceTable now = event({kFirst, kSecond});
+  EXPECT_NE(examine(kEvent, was, {.tables = {now}})->reason.find("sends updates and deletes"), std::string::npos);
+  now.published = Published::inserts;
+  EXPECT_FALSE(examine(kEvent, was, {.tables = {now}}));
+  EXPECT_NE(examined({now})->reason.find("updates and deletes are missing"), std::string::npos);
+  now.published = Published::unknown;  // there is no publication: capture says so
+  EXPECT_FALSE(examine(kEvent, was, {.tables = {now}}));
+  EXPECT_FALSE(examined({now}));
 }
 
 TEST(TableIdentityTest, SaysWhatHappenedToWhichPartition) {

@@ -203,12 +203,14 @@ base::Result<CreatedSlot> ReplicationStream::create_slot(const std::string& slot
   return CreatedSlot{.consistent_point = *point, .snapshot_name = std::string{rows->text(0, 2)}};
 }
 
-base::Result<void> ReplicationStream::start(const std::string& slot, base::Lsn from, const std::string& publication,
-                                            StartOptions options) {
+base::Result<void> ReplicationStream::start(const std::string& slot, base::Lsn from,
+                                            const std::vector<std::string>& publications, StartOptions options) {
+  std::string names;
+  for (const std::string& one : publications) names += (names.empty() ? "" : ",") + quote_identifier(one);
   const std::string sql = fmt::format(
       "START_REPLICATION SLOT {} LOGICAL {} (proto_version '2', publication_names {}, binary '{}'{}{}{})",
-      quote_identifier(slot), base::to_string(from), impl_->connection.quote_literal(quote_identifier(publication)),
-      options.binary, options.streaming ? ", streaming 'on'" : "", options.messages ? ", messages 'true'" : "",
+      quote_identifier(slot), base::to_string(from), impl_->connection.quote_literal(names), options.binary,
+      options.streaming ? ", streaming 'on'" : "", options.messages ? ", messages 'true'" : "",
       options.plugin == OutputPlugin::thalweg_output ? fmt::format(", batch_version '{}'", options.batch_version) : "");
   bound_window_of_near_source(PQsocket(impl_->conn()));
   THALWEG_TRY(impl_->libpq().ready_for_command());

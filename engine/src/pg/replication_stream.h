@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "base/ids.h"
@@ -86,7 +87,7 @@ class ReplicationStream {
   // START_REPLICATION ... (proto_version '2', publication_names ..., binary ..., streaming ...). Text names objects
   // with their schemas: the session's search_path is pg_catalog. SQLSTATE 0A000: the server's thalweg_output is of
   // a release that does not know the batches' version; the connection stays usable.
-  base::Result<void> start(const std::string& slot, base::Lsn from, const std::string& publication,
+  base::Result<void> start(const std::string& slot, base::Lsn from, const std::vector<std::string>& publications,
                            StartOptions options);
   // The next message; nullopt when none comes until `timeout`. Messages that libpq already holds cost no system call.
   // Fails with connection_lost, publication_lost, slot_lost or what the server's decoding reports.

@@ -72,7 +72,7 @@ TEST_F(ReplicationStreamTest, ExportsASnapshotThenStreams) {
       reader->script("BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '" + slot->snapshot_name + "'"));
   EXPECT_EQ(reader->query("SELECT count(*) FROM s")->integer(0, 0), 0);
 
-  ASSERT_TRUE(stream.start("s_slot", slot->consistent_point, "s_pub", {}));
+  ASSERT_TRUE(stream.start("s_slot", slot->consistent_point, {"s_pub"}, {}));
   std::string kinds;
   for (int i = 0; i < 4; ++i) {
     const auto message = next_data(stream);
@@ -82,7 +82,7 @@ TEST_F(ReplicationStreamTest, ExportsASnapshotThenStreams) {
   }
   EXPECT_EQ(kinds, "BRIC");
   auto second = open();
-  const auto refused = second.start("s_slot", {}, "s_pub", {});
+  const auto refused = second.start("s_slot", {}, {"s_pub"}, {});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::slot_in_use) << refused.error().message;
 }
@@ -91,7 +91,7 @@ TEST_F(ReplicationStreamTest, FeedbackMovesTheSlot) {
   auto stream = open();
   const auto slot = stream.create_slot("s_slot", false);
   ASSERT_TRUE(slot);
-  ASSERT_TRUE(stream.start("s_slot", slot->consistent_point, "s_pub", {}));
+  ASSERT_TRUE(stream.start("s_slot", slot->consistent_point, {"s_pub"}, {}));
   ASSERT_TRUE(connection_.script("INSERT INTO s VALUES (1)"));
   base::Lsn end;
   while (true) {
@@ -122,7 +122,7 @@ TEST_F(ReplicationStreamTest, AnIdleStreamTimesOut) {
   auto stream = open();
   const auto slot = stream.create_slot("s_slot", true);
   ASSERT_TRUE(slot);
-  ASSERT_TRUE(stream.start("s_slot", slot->consistent_point, "s_pub", {}));
+  ASSERT_TRUE(stream.start("s_slot", slot->consistent_point, {"s_pub"}, {}));
   bool silent = false;
   for (int i = 0; i < 100 && !silent; ++i) {
     const auto message = stream.receive(1ms);
@@ -134,9 +134,9 @@ TEST_F(ReplicationStreamTest, AnIdleStreamTimesOut) {
 
 TEST_F(ReplicationStreamTest, TroubleHasAName) {
   auto stream = open();
-  EXPECT_EQ(stream.start("nowhere", {}, "s_pub", {}).error().code, ErrorCode::slot_lost);
+  EXPECT_EQ(stream.start("nowhere", {}, {"s_pub"}, {}).error().code, ErrorCode::slot_lost);
   ASSERT_TRUE(stream.create_slot("s_slot", false));
-  ASSERT_TRUE(stream.start("s_slot", {}, "no_such_publication", {}));
+  ASSERT_TRUE(stream.start("s_slot", {}, {"no_such_publication"}, {}));
   ASSERT_TRUE(connection_.script("INSERT INTO s VALUES (1)"));
   const auto message = next_data(stream);
   ASSERT_FALSE(message);

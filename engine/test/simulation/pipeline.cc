@@ -83,7 +83,7 @@ void Pipeline::start_capture(base::Lsn from, const std::atomic<uint64_t>& confir
   capture_ = capture::make_logical_capture({.stream_id = kStream,
                                             .source_conninfo = "host=source",
                                             .slot = "thalweg_simulated",
-                                            .publication = "thalweg_simulated",
+                                            .publications = {"thalweg_simulated"},
                                             .start = from,
                                             .system_identifier = "7000",
                                             .timeline = 1,

@@ -159,7 +159,7 @@ def test_tables_are_added_and_taken_out_while_running(scene: Scene, random_: ran
 def test_drop_leaves_nothing_but_the_tables(scene: Scene) -> None:
     scene.run_at_source(TABLE)
     scene.start_stream()
-    assert (scene.slots(), scene.publications(), scene.has_destination_schema()) == (1, 1, True)
+    assert (scene.slots(), scene.publications(), scene.has_destination_schema()) == (1, 2, True)
     scene.engine.drop_stream(scene.stream)
     scene.assert_nothing_left()
     assert scene.at_destination("SELECT * FROM item") == [(1, "one")]

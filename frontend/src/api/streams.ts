@@ -197,7 +197,7 @@ export function useDeleteStream(id: string) {
 }
 
 export interface StreamChange {
-  body: { name?: string; parameters?: Record<string, ParameterValue>; rules?: TableRules };
+  body: { name?: string; parameters?: Record<string, ParameterValue>; rules?: TableRules; accept?: string[] };
   /** Of the stream as it was read; the API refuses when somebody changed it meanwhile. */
   etag: string;
 }

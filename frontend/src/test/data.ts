@@ -241,6 +241,7 @@ export function stream(values: Partial<Stream> = {}): Stream {
       {
         schema: "public",
         table: "orders",
+        inserts_only: false,
         state: "REPLICATING",
         trouble: null,
         inserts: 12,

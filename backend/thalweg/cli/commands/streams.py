@@ -30,6 +30,14 @@ app = typer.Typer(no_args_is_help=True, help="Streams: what is replicated from w
 Name = Annotated[str, typer.Argument(help="The stream's name or id.")]
 Include = Annotated[list[str], typer.Option(help="schema.table, with * and ? as wildcards; may be repeated.")]
 Exclude = Annotated[list[str] | None, typer.Option(help="Tables to leave out; may be repeated.")]
+InsertsOnly = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="SCHEMA.TABLE",
+        help="Give up updates and deletes of this table: only inserts and truncates are replicated, so that it needs "
+        "no key. May be repeated.",
+    ),
+]
 Set = Annotated[list[str] | None, typer.Option("--set", help="parameter=value; may be repeated.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 Accept = Annotated[
@@ -51,8 +59,12 @@ To = Annotated[
 ]
 
 
-def rules_of(include: list[str], exclude: list[str] | None) -> Json:
-    return {"include": [_rule(text) for text in include], "exclude": [_rule(text) for text in exclude or []]}
+def rules_of(include: list[str], exclude: list[str] | None, inserts_only: list[str] | None) -> Json:
+    """`inserts_only` stands in the rules where there is any: an earlier release does not know it."""
+    rules: Json = {"include": [_rule(text) for text in include], "exclude": [_rule(text) for text in exclude or []]}
+    if inserts_only:
+        rules["inserts_only"] = [_rule(text) for text in inserts_only]
+    return rules
 
 
 def _rule(text: str) -> Json:
@@ -123,16 +135,20 @@ def show(name: Name, as_json: AsJson = False) -> None:
     if len(stream["destinations"]) > 1 or stream["mode"] == "fan-out":
         print_destinations(stream)
     print_table(
-        ["TABLE", "STATE", ">INSERTS", ">UPDATES", ">DELETES"],
+        ["TABLE", "REPLICATED", "STATE", ">INSERTS", ">UPDATES", ">DELETES"],
         [
             [
-                f"{table['schema']}.{table['table']}", table["state"], number(table["inserts"]),
+                f"{table['schema']}.{table['table']}", replicated(table), table["state"], number(table["inserts"]),
                 number(table["updates"]), number(table["deletes"]),
             ]
             for table in stream["tables"]
         ],
     )  # fmt: skip
     out.print(counted(stream["destinations"]), style="dim")
+
+
+def replicated(table: Json) -> str:
+    return "inserts only" if table["inserts_only"] else "all changes"
 
 
 def counted(destinations: list[Json]) -> str:
@@ -188,13 +204,20 @@ def destination_of(api: Api, text: str) -> Json:
     }
 
 
-def preflight(source: Database, to: To, include: Include, exclude: Exclude = None, accept: Accept = None) -> None:
+def preflight(
+    source: Database,
+    to: To,
+    include: Include,
+    exclude: Exclude = None,
+    inserts_only: InsertsOnly = None,
+    accept: Accept = None,
+) -> None:
     """Check the databases for a stream that does not exist yet. Creates nothing."""
     api = connect()
     body = {
         "source_id": api.find("/databases", "database", source)["id"],
         "destinations": [destination_of(api, one) for one in to],
-        "rules": rules_of(include, exclude),
+        "rules": rules_of(include, exclude, inserts_only),
         "accept": accept or [],
     }
     result = api.post("/preflights", body)
@@ -212,6 +235,7 @@ def create(
     to: To,
     include: Include,
     exclude: Exclude = None,
+    inserts_only: InsertsOnly = None,
     settings: Set = None,
     engine: Annotated[
         str | None, typer.Option(help="The engine that captures, when there are several; best beside the source.")
@@ -227,7 +251,7 @@ def create(
         "name": name,
         "source_id": api.find("/databases", "database", source)["id"],
         "destinations": [destination_of(api, one) for one in to],
-        "rules": rules_of(include, exclude),
+        "rules": rules_of(include, exclude, inserts_only),
         "parameters": parameters_of(api, settings),
         "accept": accept or [],
         "start": start,
@@ -297,13 +321,20 @@ def set_parameters(name: Name, settings: Annotated[list[str], typer.Argument(hel
 
 
 @app.command("rules")
-def set_rules(name: Name, include: Include, exclude: Exclude = None, accept: Accept = None) -> None:
+def set_rules(
+    name: Name,
+    include: Include,
+    exclude: Exclude = None,
+    inserts_only: InsertsOnly = None,
+    accept: Accept = None,
+) -> None:
     """Choose a stream's tables anew. Tables that come in are copied; those that go out stay at the destination.
 
-    The same rules again take in tables that were created since. Checked as at the creation.
+    The same rules again take in tables that were created since. Checked as at the creation. A table that no
+    --inserts-only names any more is replicated whole again, once it is copied again.
     """
     api = connect()
     stream = api.find("/streams", "stream", name)
-    body = {"rules": rules_of(include, exclude), "accept": accept or []}
+    body = {"rules": rules_of(include, exclude, inserts_only), "accept": accept or []}
     changed = api.patch(f"/streams/{stream['id']}", body, stream["etag"])
     done(f"The tables of {stream['name']} are chosen anew.", changed)

@@ -6,7 +6,7 @@ import typer
 
 from thalweg.cli.client import Api, CommandError, Json, connect
 from thalweg.cli.commands.destinations import one_of, whole_stream
-from thalweg.cli.commands.streams import Name, Yes, counted
+from thalweg.cli.commands.streams import Name, Yes, counted, replicated
 from thalweg.cli.following import TIMEOUT, Timeout, Wait
 from thalweg.cli.following import follow as follow_operation
 from thalweg.cli.output import AsJson, confirm, done, number, out, print_json, print_table
@@ -33,10 +33,10 @@ def list_tables(name: Name, destination: Destination = None, as_json: AsJson = F
         print_json(tables)
         return
     print_table(
-        ["TABLE", "STATE", "TROUBLE", ">INSERTS", ">UPDATES", ">DELETES"],
+        ["TABLE", "REPLICATED", "STATE", "TROUBLE", ">INSERTS", ">UPDATES", ">DELETES"],
         [
             [
-                f"{table['schema']}.{table['table']}", table["state"],
+                f"{table['schema']}.{table['table']}", replicated(table), table["state"],
                 table["trouble"]["kind"] if table["trouble"] else "–", number(table["inserts"]),
                 number(table["updates"]), number(table["deletes"]),
             ]

@@ -238,7 +238,8 @@ def _tables(row: StreamRow, observed: dict[str, Any]) -> list[StreamTable]:
         counts = seen.get((table["schema"], table["table"]))
         shown.append(
             StreamTable(
-                schema_name=table["schema"], table=table["table"], state=counts["state"] if counts else "UNKNOWN",
+                schema_name=table["schema"], table=table["table"], inserts_only=bool(table.get("inserts_only")),
+                state=counts["state"] if counts else "UNKNOWN",
                 trouble=counts.get("trouble") if counts else None,
                 **{name: counts[name] if counts else None for name in CHANGES},
                 **{name: counts.get(name) if counts else None for name in ("changes_per_second", "last_change")},

@@ -5,11 +5,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import Field, StrictBool, StringConstraints
+from pydantic import Field, StrictBool
 
 from thalweg.features.streams.lifecycle import DesiredStatus
 from thalweg.inspection.schemas import ACCEPT, Consents, SourceTable
 from thalweg.kernel.models import Body, Id, Name, Resource
+from thalweg.kernel.rules import TableRef as TableRef
 from thalweg.kernel.rules import TableRules
 from thalweg.live.schemas import Backlog, HalfRole, Health, LatencySample, SpilledBacklog
 from thalweg.live.slots import Slot
@@ -195,14 +196,6 @@ class TroubleResolution(StrEnum):
     ACCEPT = "accept"
 
 
-Identifier = Annotated[str, StringConstraints(min_length=1, max_length=63)]
-
-
-class TableRef(Body):
-    schema_name: Identifier = Field(alias="schema", examples=["public"])
-    table: Identifier = Field(examples=["orders"])
-
-
 class RenamedTable(Resource):
     schema_name: str = Field(alias="schema")
     table: str
@@ -266,6 +259,9 @@ class LastChange(Resource):
 class StreamTable(Resource):
     schema_name: str = Field(alias="schema")
     table: str
+    inserts_only: bool = Field(
+        description="Its updates and deletes are given up: they stay at the source, and rows differ at the destination."
+    )
     state: str = Field(description="STOPPED: its changes are left out until it is copied again.")
     trouble: TableTrouble | None = Field(description="Null while it is at the source what it was when it was copied.")
     inserts: int | None

@@ -93,21 +93,32 @@ async def _troubled(
     )  # fmt: skip
 
 
+def _is(table: Json, named: Json) -> bool:
+    return (table["schema"], table["table"]) == (named["schema"], named["table"])
+
+
+def _replaced(tables: list[Json], own: Json, by: Json | None) -> list[Json]:
+    """With the other name, and whatever else is said of the table."""
+    renamed = [{**table, **by} if by is not None and _is(table, own) else table for table in tables]
+    return [table for table in renamed if not _is(table, own)]
+
+
 async def _replace(context: Context, row: StreamRow, body: TableRef, by: Json | None) -> Stream:
     """In the rules that name the table itself, and among the stream's tables. A pattern stays as it is."""
     before = desired_facts(row)
-    if by is not None and by in row.tables:
+    if by is not None and any(_is(table, by) for table in row.tables):
         raise Problem(
             "conflict", f"The stream has a table {by['schema']}.{by['table']} already.",
             "Resolve what has become of that one first.",
         )  # fmt: skip
     own = {"schema": body.schema_name, "table": body.table}
-    tables = [by if table == own else table for table in row.tables]
-    include = [by if rule == own else rule for rule in row.rules["include"]]
+    include = _replaced(row.rules["include"], own, by)
     if by is not None and by not in include:
         include.append(by)
-    row.tables = [table for table in tables if table is not None]
-    row.rules = {**row.rules, "include": [rule for rule in include if rule is not None]}
+    row.tables = _replaced(row.tables, own, by)
+    row.rules = {
+        **row.rules, "include": include, "inserts_only": _replaced(row.rules.get("inserts_only", []), own, by)
+    }  # fmt: skip
     if not row.tables or not row.rules["include"]:
         raise Problem("conflict", "It is the stream's only table.", "Delete the stream instead.")
     await repository.next_revisions(context.session, row)

@@ -94,7 +94,7 @@ class CaptureHarness : public testing::Test {
     capture_ = make_logical_capture({.stream_id = kStreamId,
                                      .source_conninfo = conninfo_,
                                      .slot = kSlotName,
-                                     .publication = kSlotName,
+                                     .publications = {kSlotName},
                                      .start = start_lsn_,
                                      .system_identifier = {},
                                      .timeline = timeline_,

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "lcr/bytes.h"
+#include "pg/connection.h"
 
 namespace thalweg::capture {
 
@@ -128,6 +129,17 @@ base::Result<bool> FrameTranslator::put_row(const PgoutputMessage& message, cons
                       table->description.table_name, column_count(tuple), table->columns));
     }
   }
+  if (message.kind == MessageKind::update && message.old_tuple.empty() && !table->has_key) {
+    base::Error error =
+        base::fail(
+            ErrorCode::replica_identity_missing,
+            fmt::format("An UPDATE of {}.{} came, and nothing says of which row. Somebody has put the table into "
+                        "a publication that sends updates.",
+                        table->description.schema_name, table->description.table_name))
+            .error();
+    error.table = pg::quote_table(table->description.schema_name, table->description.table_name);
+    return std::unexpected(std::move(error));
+  }
   if (!announce(*table)) return false;
   const bool streamed = parser.in_stream();
   const base::Xid subxid = subxid_of(message.xid, parser);
@@ -182,6 +194,7 @@ void FrameTranslator::describe(const lcr::TableDescription& described) {
   table.description = described;
   table.description.version = version;
   table.columns = static_cast<uint16_t>(described.columns.size());
+  table.has_key = std::ranges::any_of(described.columns, &lcr::ColumnDescription::is_key);
   table.announced = false;
   last_table_ = nullptr;
 }

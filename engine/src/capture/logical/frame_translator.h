@@ -36,7 +36,8 @@ class FrameTranslator {
 
   // False when the sink wants no more. `lsn` is the message's WAL position, zero where the source gave none.
   // Fails with protocol_violation when a row does not fit the last description of its table, or a streamed transaction
-  // commits of which it was not said which subtransactions do.
+  // commits of which it was not said which subtransactions do; with replica_identity_missing when an UPDATE does not
+  // say which row it is of.
   base::Result<bool> translate(const PgoutputMessage& message, const PgoutputParser& parser, base::Lsn lsn);
   bool progress(base::Lsn lsn, base::UnixMicros server_time);
 
@@ -51,6 +52,7 @@ class FrameTranslator {
   struct Table {
     lcr::TableDescription description;
     uint16_t columns = 0;
+    bool has_key = false;    // columns that identify a row without the old one
     bool announced = false;  // the TABLE frame of this version is out
   };
 

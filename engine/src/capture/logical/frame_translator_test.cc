@@ -123,6 +123,19 @@ TEST_F(FrameTranslatorTest, AStreamedCommitNeedsTheListOfItsSubtransactions) {
   EXPECT_EQ(feed(commit).error().code, ErrorCode::protocol_violation);
 }
 
+TEST_F(FrameTranslatorTest, AnUpdateSaysOfWhichRowItIs) {
+  const auto update = [] { return PgoutputBytes('U').u32(1).raw("N").tuple({"x"}); };
+  ASSERT_TRUE(feed(begin_bytes(7)));
+  auto keyless = PgoutputBytes('R').u32(1).text("public").text("t").raw("d").u16(1);
+  ASSERT_TRUE(feed(keyless.u8(0).text("a").u32(25).u32(0xFFFFFFFF)));
+  const auto refused = feed(update());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::replica_identity_missing);
+  EXPECT_EQ(refused.error().table, "\"public\".\"t\"");
+  ASSERT_TRUE(feed(relation_bytes(0, 1, "t", {"a"})));
+  EXPECT_TRUE(feed(update()));
+}
+
 TEST_F(FrameTranslatorTest, RefusesRowsThatFitNoDescription) {
   ASSERT_TRUE(feed(begin_bytes(7)));
   EXPECT_EQ(feed(insert_bytes(0, 1, {"x"})).error().code, ErrorCode::protocol_violation);

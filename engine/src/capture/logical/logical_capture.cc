@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "capture/logical/batch_reader.h"
 #include "capture/logical/slot.h"
+#include "pg/text_array.h"
 #include "pg/value_forms.h"
 
 namespace thalweg::capture {
@@ -35,7 +36,7 @@ constexpr std::chrono::milliseconds kSlotPatience{10'000};
 constexpr std::string_view kFeatureNotSupported = "0A000";
 constexpr const char* kPublishedTables =
     "SELECT t.prrelid FROM pg_catalog.pg_publication_rel t JOIN pg_catalog.pg_publication p ON p.oid = t.prpubid "
-    "WHERE p.pubname = $1";
+    "WHERE p.pubname = ANY ($1::text[])";
 
 // wal_sender_timeout as SHOW prints it ("1min", "2s", "500ms", "0").
 std::chrono::milliseconds parse_interval(std::string_view text) {
@@ -196,7 +197,7 @@ base::Result<void> LogicalCapture::connect() {
     if (const auto limit = parse_interval(timeout.text(0, 0)); limit > 0ms) {
       interval = std::max(kFeedbackIntervalMin, std::min(interval, limit / 3));
     }
-    THALWEG_ASSIGN(forms, pg::value_forms(connection, kPublishedTables, options_.publication));
+    THALWEG_ASSIGN(forms, pg::value_forms(connection, kPublishedTables, pg::text_array(options_.publications)));
   }
   first_position_.store(from.value, std::memory_order_relaxed);
   captured_.store(from.value, std::memory_order_relaxed);
@@ -226,11 +227,11 @@ base::Result<void> LogicalCapture::start_replication(base::Lsn from, bool binary
                                           .binary = binary,
                                           .streaming = plugin_ == pg::OutputPlugin::thalweg_output,
                                           .messages = options_.heartbeat_interval.count() > 0};
-  auto started = stream_->start(options_.slot, from, options_.publication, how);
+  auto started = stream_->start(options_.slot, from, options_.publications, how);
   if (!started && started.error().sqlstate == kFeatureNotSupported && how.streaming) {
     how.batch_version = kBatchVersionMin;
     how.streaming = false;
-    started = stream_->start(options_.slot, from, options_.publication, how);
+    started = stream_->start(options_.slot, from, options_.publications, how);
   }
   THALWEG_TRY(std::move(started));
   streaming_.store(how.streaming ? 1 : 0, std::memory_order_relaxed);

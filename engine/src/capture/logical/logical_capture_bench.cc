@@ -55,7 +55,7 @@ void drain(const std::string& conninfo, base::Lsn start, base::Lsn end) {
   auto capture = capture::make_logical_capture({.stream_id = "capturebench",
                                                 .source_conninfo = conninfo,
                                                 .slot = kName,
-                                                .publication = kName,
+                                                .publications = {kName},
                                                 .start = start,
                                                 .system_identifier = {},
                                                 .timeline = 0,

@@ -184,7 +184,7 @@ TEST_F(OutputPluginTest, ABacklogGathersOverTransactions) {
   auto stream = pg::ReplicationStream::open(conninfo_, kReader);
   ASSERT_TRUE(stream) << stream.error().message;
   const auto started = stream->start(
-      "both_thalweg_output", {}, "everything",
+      "both_thalweg_output", {}, {"everything"},
       {.plugin = pg::OutputPlugin::thalweg_output, .batch_version = kBatchVersion, .binary = true, .messages = false});
   ASSERT_TRUE(started) << started.error().message;
   int commits = 0;
@@ -233,7 +233,7 @@ TEST_F(OutputPluginTest, SaysWhichSubtransactionsCommittedWherePgoutputForgetsAn
   for (const auto plugin : {pg::OutputPlugin::pgoutput, pg::OutputPlugin::thalweg_output}) {
     auto stream = pg::ReplicationStream::open(conninfo_, kReader);
     ASSERT_TRUE(stream) << stream.error().message;
-    const auto started = stream->start("both_" + std::string{pg::name_of(plugin)}, {}, "everything",
+    const auto started = stream->start("both_" + std::string{pg::name_of(plugin)}, {}, {"everything"},
                                        {.plugin = plugin, .batch_version = kBatchVersion});
     ASSERT_TRUE(started) << started.error().message;
     readers[plugin].stream = std::move(*stream);

@@ -8,7 +8,10 @@ namespace thalweg::capture {
 
 namespace {
 
-constexpr std::string_view kOptions = "publish = 'insert, update, delete, truncate', publish_via_partition_root = true";
+std::string options_of(Operations operations) {
+  return fmt::format("publish = '{}', publish_via_partition_root = true",
+                     operations == Operations::all ? "insert, update, delete, truncate" : "insert, truncate");
+}
 
 // ONLY keeps inheritance children out, which are tables of their own; partitions belong to their root with or without.
 std::string table_list(const std::vector<PublishedTable>& tables) {
@@ -66,19 +69,20 @@ base::Result<std::vector<PublishedTable>> existing_tables(pg::Connection& connec
 }
 
 base::Result<void> ensure_publication(pg::Connection& connection, const std::string& name,
-                                      const std::vector<PublishedTable>& tables) {
+                                      const std::vector<PublishedTable>& tables, Operations operations) {
   const std::string quoted = pg::quote_identifier(name);
+  const std::string_view rows_change = operations == Operations::all ? "true" : "false";
   THALWEG_ASSIGN(const pg::Rows found,
-                 connection.query("SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate AND pubviaroot, "
-                                  "puballtables FROM pg_publication WHERE pubname = $1",
-                                  {name}));
+                 connection.query("SELECT pubinsert AND pubtruncate AND pubviaroot AND pubupdate = $2::boolean "
+                                  "AND pubdelete = $2::boolean, puballtables FROM pg_publication WHERE pubname = $1",
+                                  {name, rows_change}));
   if (found.size() > 0 && found.boolean(0, 1)) THALWEG_TRY(drop_publication(connection, name));
   if (found.size() == 0 || found.boolean(0, 1)) {
     const std::string list = tables.empty() ? "" : " FOR TABLE " + table_list(tables);
-    return change(connection, fmt::format("CREATE PUBLICATION {}{} WITH ({})", quoted, list, kOptions));
+    return change(connection, fmt::format("CREATE PUBLICATION {}{} WITH ({})", quoted, list, options_of(operations)));
   }
   if (!found.boolean(0, 0)) {
-    THALWEG_TRY(change(connection, fmt::format("ALTER PUBLICATION {} SET ({})", quoted, kOptions)));
+    THALWEG_TRY(change(connection, fmt::format("ALTER PUBLICATION {} SET ({})", quoted, options_of(operations))));
   }
   THALWEG_ASSIGN(const auto present, published_tables(connection, name));
   std::vector<PublishedTable> wanted = tables;
@@ -90,8 +94,35 @@ base::Result<void> ensure_publication(pg::Connection& connection, const std::str
   return change(connection, fmt::format("ALTER PUBLICATION {} {}", quoted, tables_changed));
 }
 
+base::Result<void> ensure_publications(pg::Connection& connection, const pg::PublicationNames& names,
+                                       const StreamTables& tables, bool before_slot) {
+  THALWEG_ASSIGN(const pg::Rows second,
+                 connection.query("SELECT FROM pg_publication WHERE pubname = $1", {names.inserts}));
+  if (second.size() == 0 && !before_slot) {
+    if (tables.inserts.empty()) return ensure_publication(connection, names.changes, tables.changes);
+    return base::fail(base::ErrorCode::publication_lost,
+                      fmt::format("The source has no publication {}, which tables of which only inserts are "
+                                  "replicated need: somebody dropped it, or an older engine made the stream.",
+                                  names.inserts));
+  }
+  THALWEG_TRY(connection.script("BEGIN"));
+  auto ensured = ensure_publication(connection, names.changes, tables.changes);
+  if (ensured) ensured = ensure_publication(connection, names.inserts, tables.inserts, Operations::inserts);
+  if (!ensured) {
+    if (!connection.broken()) static_cast<void>(connection.script("ROLLBACK"));  // the first failure is the answer
+    return ensured;
+  }
+  THALWEG_TRY(connection.script("COMMIT"));
+  return {};
+}
+
 base::Result<void> drop_publication(pg::Connection& connection, const std::string& name) {
   return change(connection, "DROP PUBLICATION IF EXISTS " + pg::quote_identifier(name));
+}
+
+base::Result<void> drop_publications(pg::Connection& connection, const pg::PublicationNames& names) {
+  THALWEG_TRY(drop_publication(connection, names.changes));
+  return drop_publication(connection, names.inserts);
 }
 
 }  // namespace thalweg::capture

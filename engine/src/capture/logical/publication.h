@@ -1,12 +1,14 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "pg/connection.h"
+#include "pg/publication_names.h"
 
-// The publication of a stream: which tables the source's decoding sends.
+// The publications of a stream: what the source's decoding sends of which tables.
 
 namespace thalweg::capture {
 
@@ -16,11 +18,27 @@ struct PublishedTable {
   auto operator<=>(const PublishedTable&) const = default;
 };
 
-// Creates the publication, or makes an existing one publish exactly `tables`: insert, update, delete, truncate, through
-// the root of partitioned tables, without inheritance children. Touches nothing when it is so already.
+enum class Operations : uint8_t {
+  all,      // insert, update, delete, truncate
+  inserts,  // insert, truncate: PostgreSQL lets a table without a replica identity be updated
+};
+
+// Creates the publication, or makes an existing one publish exactly these operations of `tables`, through the root of
+// partitioned tables, without inheritance children. Touches nothing when it is so already.
 // Fails with missing_table, insufficient_privilege or what the connection fails with.
 base::Result<void> ensure_publication(pg::Connection& connection, const std::string& name,
-                                      const std::vector<PublishedTable>& tables);
+                                      const std::vector<PublishedTable>& tables,
+                                      Operations operations = Operations::all);
+
+struct StreamTables {
+  std::vector<PublishedTable> changes;
+  std::vector<PublishedTable> inserts;
+};
+// Both publications of a stream, in one transaction: a table goes from one to the other at one position. The second is
+// made with `before_slot` only. Decoding looks publications up as of each change, and cannot go on where a change is
+// older than one that it is asked for; so this fails with publication_lost where tables want what is not there.
+base::Result<void> ensure_publications(pg::Connection& connection, const pg::PublicationNames& names,
+                                       const StreamTables& tables, bool before_slot);
 // What it publishes, under the names of now; none where there is none.
 base::Result<std::vector<PublishedTable>> published_tables(pg::Connection& connection, const std::string& name);
 // Those that there are.
@@ -28,5 +46,6 @@ base::Result<std::vector<PublishedTable>> existing_tables(pg::Connection& connec
                                                           const std::vector<PublishedTable>& tables);
 // None is fine.
 base::Result<void> drop_publication(pg::Connection& connection, const std::string& name);
+base::Result<void> drop_publications(pg::Connection& connection, const pg::PublicationNames& names);
 
 }  // namespace thalweg::capture

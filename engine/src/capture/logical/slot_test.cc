@@ -171,7 +171,7 @@ TEST_F(SlotTest, InUseElsewhere) {
   make_slot({});
   {
     auto stranger = pg::ReplicationStream::open(conninfo_, "somebody else");
-    ASSERT_TRUE(stranger->start(kSlotName, {}, kSlotName, {}));
+    ASSERT_TRUE(stranger->start(kSlotName, {}, {kSlotName}, {}));
     auto expected = expectation();
     const auto used = check(expected);
     ASSERT_FALSE(used);
@@ -183,9 +183,9 @@ TEST_F(SlotTest, InUseElsewhere) {
   // Ours: waited for until the server has missed it.
   std::optional<pg::ReplicationStream> ours =
       *pg::ReplicationStream::open(conninfo_, capture_application_name(kStreamId));
-  auto started = ours->start(kSlotName, {}, kSlotName, {});
+  auto started = ours->start(kSlotName, {}, {kSlotName}, {});
   while (!started && started.error().code == ErrorCode::slot_in_use)
-    started = ours->start(kSlotName, {}, kSlotName, {});
+    started = ours->start(kSlotName, {}, {kSlotName}, {});
   ASSERT_TRUE(started) << started.error().message;
   EXPECT_EQ(check(expectation()).error().code, ErrorCode::slot_in_use);
   ours.reset();
@@ -258,6 +258,41 @@ TEST_F(PublicationTest, FollowsTheListOfTables) {
   run("CREATE PUBLICATION p FOR ALL TABLES");
   ASSERT_TRUE(ensure_publication(*source_, "p", {{"public", "a"}}));
   EXPECT_EQ(published(), "public.a");
+}
+
+TEST_F(PublicationTest, ATableGoesFromOneToTheOther) {
+  run("CREATE TABLE a (i int); CREATE TABLE b (i int)");
+  const pg::PublicationNames names{.changes = "p", .inserts = "p_inserts"};
+  const auto both = [&] {
+    return value(
+        "SELECT string_agg(pubname || '.' || tablename, ' ' ORDER BY pubname, tablename) FROM pg_publication_tables");
+  };
+  const StreamTables without{.changes = {{"public", "a"}}, .inserts = {}};
+  const StreamTables with{.changes = {{"public", "a"}}, .inserts = {{"public", "b"}}};
+  // Decoding could not go past changes that are older than it.
+  ASSERT_TRUE(ensure_publications(*source_, names, without, false));
+  EXPECT_EQ(ensure_publications(*source_, names, with, false).error().code, ErrorCode::publication_lost);
+  EXPECT_EQ(both(), "p.a");
+
+  ASSERT_TRUE(ensure_publications(*source_, names, with, true));
+  EXPECT_EQ(both(), "p.a p_inserts.b");
+  run("INSERT INTO b VALUES (1); UPDATE b SET i = 2; DELETE FROM b");
+  EXPECT_EQ(value("SELECT pubinsert AND pubtruncate AND pubviaroot AND NOT pubupdate AND NOT pubdelete "
+                  "FROM pg_publication WHERE pubname = 'p_inserts'"),
+            "t");
+  run("ALTER PUBLICATION p_inserts SET (publish = 'insert, update')");
+  ASSERT_TRUE(
+      ensure_publications(*source_, names, {.changes = {{"public", "b"}}, .inserts = {{"public", "a"}}}, false));
+  EXPECT_EQ(both(), "p.b p_inserts.a");
+  EXPECT_EQ(value("SELECT pubupdate FROM pg_publication WHERE pubname = 'p_inserts'"), "f");
+  // Both or none.
+  EXPECT_EQ(
+      ensure_publications(*source_, names, {.changes = {}, .inserts = {{"public", "nowhere"}}}, false).error().code,
+      ErrorCode::missing_table);
+  EXPECT_EQ(both(), "p.b p_inserts.a");
+  ASSERT_TRUE(drop_publications(*source_, names));
+  ASSERT_TRUE(drop_publications(*source_, names));
+  EXPECT_EQ(value("SELECT count(*) FROM pg_publication"), "0");
 }
 
 TEST_F(PublicationTest, NeedsThePrivilege) {

@@ -182,6 +182,13 @@ class Engine:
             **more,
         }
 
+    def give_up_updates(self, stream: str, *tables: str) -> None:
+        """Of these, and of no others; in the document that the next put_desired sends."""
+        self.streams[stream]["tables"] = [
+            {"schema": one["schema"], "table": one["table"], "inserts_only": one["table"] in tables}
+            for one in self.streams[stream]["tables"]
+        ]
+
     def wait_phase(self, stream: str, phase: str, seconds: float = SECONDS) -> dict[str, Any]:
         return self.wait_status(stream, lambda status: status["phase"] == phase, seconds, phase)
 

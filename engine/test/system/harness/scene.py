@@ -105,7 +105,7 @@ class Scene:
 
     def publications(self) -> int:
         return int(self.source.value(self.database, "SELECT count(*) FROM pg_publication "
-                                     f"WHERE pubname = 'thalweg_{self.stream}'"))
+                                     f"WHERE pubname LIKE 'thalweg\\_{self.stream}%'"))
 
     def has_destination_schema(self) -> bool:
         return bool(self.destination.value(self.database,

@@ -6022,6 +6022,16 @@ export interface components {
              */
             key_columns: string[];
             replica_identity: components["schemas"]["ReplicaIdentity"];
+            /**
+             * Identified
+             * @description Something tells its rows apart. False: it can be replicated with inserts and truncates only.
+             */
+            identified: boolean;
+            /**
+             * Inserts Only
+             * @description The rules give up its updates and deletes.
+             */
+            inserts_only: boolean;
             /** Replicable */
             replicable: boolean;
             /**
@@ -6579,6 +6589,11 @@ export interface components {
             /** Table */
             table: string;
             /**
+             * Inserts Only
+             * @description Its updates and deletes are given up: they stay at the source, and rows differ at the destination.
+             */
+            inserts_only: boolean;
+            /**
              * State
              * @description STOPPED: its changes are left out until it is copied again.
              */
@@ -6772,6 +6787,11 @@ export interface components {
             include: components["schemas"]["TableRule"][];
             /** Exclude */
             exclude?: components["schemas"]["TableRule"][];
+            /**
+             * Inserts Only
+             * @description Tables, by their own names, whose updates and deletes are given up: they stay at the source, and only inserts and truncates are replicated. So a table that nothing identifies the rows of can be replicated.
+             */
+            inserts_only?: components["schemas"]["TableRef"][];
         };
         /** TableTrouble */
         TableTrouble: {

@@ -10,6 +10,7 @@ import { StreamTables } from "./stream-tables";
 const orders: StreamTable = {
   schema: "public",
   table: "orders",
+  inserts_only: false,
   state: "REPLICATING",
   trouble: null,
   inserts: 12,
@@ -35,11 +36,12 @@ const atSource = {
 
 const one = { inserts: 1, updates: 1, deletes: 1, truncates: 0, trouble: null };
 const quiet: StreamTable = { ...orders, ...one, table: "quiet", changes_per_second: 0, last_change: null };
+const log: StreamTable = { ...quiet, table: "log", inserts_only: true };
 
 function renderTables(mayAct: boolean) {
   const onDestination = vi.fn();
   const destinations = [
-    destination({ id: "a", tables: [orders, quiet] }),
+    destination({ id: "a", tables: [orders, quiet, log] }),
     destination({
       id: "b",
       database: { id: "b", name: "archive", address: "127.0.0.1:5433/b" },
@@ -70,6 +72,8 @@ describe("StreamTables", () => {
     const silent = screen.getByText("public.quiet").closest("tr") as HTMLElement;
     expect(silent).toHaveTextContent("none yet");
     expect(silent).toHaveTextContent("unknown");
+    const log = screen.getByText("public.log").closest("tr") as HTMLElement;
+    expect(within(log).getByText("inserts only")).toBeVisible();
     await userEvent.click(screen.getByRole("combobox", { name: "Destination" }));
     await userEvent.click(await screen.findByRole("option", { name: "archive" }));
     expect(onDestination).toHaveBeenCalledWith("b");

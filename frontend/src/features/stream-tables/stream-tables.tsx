@@ -80,7 +80,7 @@ const columns: Column<TableRow>[] = [
     key: "identity",
     header: "Identity",
     definition:
-      "How a row is found at the destination: the primary key's columns, else the replica identity's; all columns with REPLICA IDENTITY FULL.",
+      "How a row is found at the destination: the primary key's columns, else the replica identity's; all columns with REPLICA IDENTITY FULL. Inserts only: by nothing, for its updates and deletes are given up and rows differ from the source's.",
     sortBy: (table) => table.identity,
     cell: (table) => table.identity ?? "unknown",
   },
@@ -148,7 +148,10 @@ export function StreamTables({
   const tables = shown?.tables ?? [];
   const rows = tables
     .filter((table) => name(table).toLowerCase().includes(wanted))
-    .map((table) => ({ ...table, identity: identities.get(name(table)) }));
+    .map((table) => ({
+      ...table,
+      identity: table.inserts_only ? "inserts only" : identities.get(name(table)),
+    }));
   return (
     <Stack gap={4}>
       <Group px={14} pt={6} justify="space-between">

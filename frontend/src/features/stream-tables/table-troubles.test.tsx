@@ -9,6 +9,7 @@ import { TableTroubles } from "./table-troubles";
 const table: StreamTable = {
   schema: "public",
   table: "orders",
+  inserts_only: false,
   state: "STOPPED",
   inserts: 0,
   updates: 0,

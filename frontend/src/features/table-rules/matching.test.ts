@@ -1,5 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { completeRules, hasSchema, isSelected, patternMatches, toggled, withSchema } from "./matching";
+import {
+  completeRules,
+  hasSchema,
+  isSelected,
+  patternMatches,
+  takesInsertsOnly,
+  toggled,
+  withInsertsOnly,
+  withSchema,
+} from "./matching";
 
 describe("patternMatches", () => {
   it.each([
@@ -61,6 +70,29 @@ describe("completeRules", () => {
       exclude: [],
     };
     expect(completeRules(rules).include).toEqual([{ schema: "a", table: "b" }]);
+  });
+});
+
+describe("giving up updates and deletes", () => {
+  const log = { schema: "public", table: "log" };
+  const everything = { include: [{ schema: "public", table: "*" }], exclude: [] };
+
+  it("is of one table, and can be taken back", () => {
+    const given = withInsertsOnly(everything, log, true);
+    expect(given.inserts_only).toEqual([log]);
+    expect(takesInsertsOnly(given, log)).toBe(true);
+    expect(takesInsertsOnly(given, { schema: "public", table: "orders" })).toBe(false);
+    expect(withInsertsOnly(given, log, false).inserts_only).toEqual([]);
+    expect(withInsertsOnly(given, log, true).inserts_only).toEqual([log]);
+  });
+
+  it("is sent, stays when another table is switched, and goes with its table", () => {
+    const given = withInsertsOnly(everything, log, true);
+    expect(completeRules(given).inserts_only).toEqual([log]);
+    expect(completeRules(everything)).toEqual(everything);
+    expect(toggled(given, { schema: "public", table: "orders" }).inserts_only).toEqual([log]);
+    expect(toggled(given, log).inserts_only).toEqual([]);
+    expect(withSchema(given, "other", true).inserts_only).toEqual([log]);
   });
 });
 

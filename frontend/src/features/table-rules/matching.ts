@@ -49,10 +49,14 @@ export function toggled(rules: TableRules, table: TableName): TableRules {
   const exclude = rules.exclude ?? [];
   const exact = { schema: table.schema, table: table.table };
   if (isSelected(rules, table)) {
-    const without = { include: include.filter((rule) => !names(rule, table)), exclude };
+    const without = {
+      ...withInsertsOnly(rules, table, false),
+      include: include.filter((rule) => !names(rule, table)),
+      exclude,
+    };
     return isSelected(without, table) ? { ...without, exclude: [...exclude, exact] } : without;
   }
-  const without = { include, exclude: exclude.filter((rule) => !names(rule, table)) };
+  const without = { ...rules, include, exclude: exclude.filter((rule) => !names(rule, table)) };
   if (isSelected(without, table)) return without;
   const included = { ...without, include: [...include, exact] };
   // An exclude pattern still stands in the way: switching one table on must not drop a pattern somebody wrote.
@@ -62,7 +66,21 @@ export function toggled(rules: TableRules, table: TableName): TableRules {
 /** Rules as they are sent: what is not filled in yet is left out. */
 export function completeRules(rules: TableRules): TableRules {
   const filled = (rule: TableRule) => rule.schema !== "" && rule.table !== "";
-  return { include: rules.include.filter(filled), exclude: (rules.exclude ?? []).filter(filled) };
+  const complete = { include: rules.include.filter(filled), exclude: (rules.exclude ?? []).filter(filled) };
+  return rules.inserts_only?.length ? { ...complete, inserts_only: rules.inserts_only } : complete;
+}
+
+/** Whether the table's updates and deletes are given up. */
+export function takesInsertsOnly(rules: TableRules, table: TableName): boolean {
+  return rules.inserts_only?.some((one) => names(one, table)) ?? false;
+}
+
+/** The rules with a table's updates and deletes given up, or wanted. */
+export function withInsertsOnly(rules: TableRules, table: TableName, wanted: boolean): TableRules {
+  if (!wanted && !takesInsertsOnly(rules, table)) return rules;
+  const others = (rules.inserts_only ?? []).filter((one) => !names(one, table));
+  const own = { schema: table.schema, table: table.table };
+  return { ...rules, inserts_only: wanted ? [...others, own] : others };
 }
 
 const wholeSchema = (schema: string, rule: TableRule) =>

@@ -39,7 +39,9 @@ export function RulePreview({ preview, updating }: { preview: TablePreview; upda
               pointer: `${table.schema}.${table.table}`,
               message: table.unsupported.join(" "),
             })),
-            cure: "Cure it at the source, or exclude the table.",
+            cure: refused.some((table) => !table.identified)
+              ? "Cure it at the source, exclude the table, or take its inserts only."
+              : "Cure it at the source, or exclude the table.",
           }}
         />
       )}

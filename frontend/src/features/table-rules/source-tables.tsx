@@ -52,7 +52,7 @@ const factColumns: Column<SourceTable>[] = [
     key: "key",
     header: "Key",
     definition:
-      "How a row is found at the destination: the primary key's columns, else the replica identity's; all columns with REPLICA IDENTITY FULL.",
+      "How a row is found at the destination: the primary key's columns, else the replica identity's; all columns with REPLICA IDENTITY FULL. Inserts only: it need not be found, for its updates and deletes are given up.",
     cell: (table) => <Key table={table} />,
   },
   {
@@ -126,7 +126,7 @@ export function SourceTables({ tables, selection, maxHeight = 420 }: SourceTable
 }
 
 function Key({ table }: { table: SourceTable }) {
-  const identity = rowIdentity(table);
+  const identity = table.inserts_only ? "inserts only" : rowIdentity(table);
   if (identity) return <span>{identity}</span>;
   return (
     <Group gap={5} wrap="nowrap">

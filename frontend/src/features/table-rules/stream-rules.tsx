@@ -1,4 +1,4 @@
-import { Button, Code, Group, Modal, Stack, Text } from "@mantine/core";
+import { Button, Checkbox, Code, Group, Modal, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { IconPencil } from "@tabler/icons-react";
 import { useState } from "react";
@@ -8,7 +8,8 @@ import type { Stream, TableRules } from "@/api/types";
 import { Panel } from "@/ui/panel";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { RestCall } from "@/ui/rest-call";
-import { completeRules } from "./matching";
+import { InsertsOnly } from "./inserts-only";
+import { completeRules, isSelected, takesInsertsOnly } from "./matching";
 import { RuleEditor } from "./rule-editor";
 import { RulePreview } from "./rule-preview";
 import { usePreview } from "./use-preview";
@@ -20,6 +21,7 @@ export function StreamRules({ stream, mayAct }: { stream: Stream; mayAct: boolea
   const lines = [
     ["Include", rules.include],
     ["Exclude", rules.exclude ?? []],
+    ...(rules.inserts_only?.length ? [["Inserts only", rules.inserts_only] as const] : []),
   ] as const;
   return (
     <Panel
@@ -37,7 +39,7 @@ export function StreamRules({ stream, mayAct }: { stream: Stream; mayAct: boolea
     >
       {lines.map(([label, list]) => (
         <Group key={label} gap={8} mb={4}>
-          <Text size="sm" c="dimmed" w={60}>
+          <Text size="sm" c="dimmed" w={80}>
             {label}
           </Text>
           {list.length === 0 && <Text size="sm">none</Text>}
@@ -57,27 +59,40 @@ function RulesForm({ stream, onClose }: { stream: Stream; onClose: () => void })
   const [rules, setRules] = useState<TableRules>(stream.rules);
   const preview = usePreview(stream.source.id, rules);
   const update = useUpdateStream(stream.id);
-  const body = { rules: completeRules(rules) };
+  const [acceptsCopy, setAcceptsCopy] = useState(false);
+  const back = stream.tables.filter((table) => table.inserts_only && isWhole(rules, table));
+  const body = {
+    rules: completeRules(rules),
+    ...(back.length > 0 && acceptsCopy ? { accept: ["updates_again"] } : {}),
+  };
   const matched = new Set(preview.data?.tables.map((table) => `${table.schema}.${table.table}`));
   const present = new Set(stream.tables.map((table) => `${table.schema}.${table.table}`));
   const coming = [...matched].filter((table) => !present.has(table));
   const going = [...present].filter((table) => !matched.has(table));
 
+  const change = (next: TableRules) => {
+    update.reset();
+    setRules(next);
+  };
+
   return (
     <Stack gap="sm">
-      <RuleEditor
-        rules={rules}
-        onChange={(next) => {
-          update.reset();
-          setRules(next);
-        }}
-      />
+      <RuleEditor rules={rules} onChange={change} />
       {preview.error ? (
         <ProblemAlert problem={problemInWords(preview.error)} onRetry={() => preview.refetch()} />
       ) : (
         preview.data && (
           <>
             <RulePreview preview={preview.data} updating={preview.isFetching} />
+            <InsertsOnly tables={preview.data.tables} rules={rules} onChange={change} />
+            {back.length > 0 && (
+              <Checkbox
+                size="sm"
+                label={`Replicate updates and deletes of ${back.map(nameOf).join(", ")} again: the stream stops there until you copy the table again`}
+                checked={acceptsCopy}
+                onChange={(event) => setAcceptsCopy(event.currentTarget.checked)}
+              />
+            )}
             <Change label="Come in, and are copied" tables={coming} />
             <Change label="Go out, and stay at the destination as they are" tables={going} />
           </>
@@ -98,7 +113,12 @@ function RulesForm({ stream, onClose }: { stream: Stream; onClose: () => void })
         </Button>
         <Button
           loading={update.isPending}
-          disabled={!preview.isSettled || !preview.data || preview.data.tables.length === 0}
+          disabled={
+            !preview.isSettled ||
+            !preview.data ||
+            preview.data.tables.length === 0 ||
+            (back.length > 0 && !acceptsCopy)
+          }
           onClick={() =>
             update.mutate(
               { body, etag: stream.etag },
@@ -117,6 +137,11 @@ function RulesForm({ stream, onClose }: { stream: Stream; onClose: () => void })
     </Stack>
   );
 }
+
+const nameOf = ({ schema, table }: { schema: string; table: string }) => `${schema}.${table}`;
+
+const isWhole = (rules: TableRules, table: { schema: string; table: string }) =>
+  isSelected(rules, table) && !takesInsertsOnly(rules, table);
 
 const SHOWN = 20;
 

@@ -31,6 +31,7 @@ export function ReviewStep(props: ReviewStepProps) {
   }, [suggestedName, onName]);
   const parameters = Object.entries(body.parameters ?? {});
   const excluded = body.rules.exclude ?? [];
+  const insertsOnly = body.rules.inserts_only ?? [];
   return (
     <Grid gap="md">
       <Grid.Col span={{ base: 12, md: 5 }}>
@@ -78,6 +79,11 @@ export function ReviewStep(props: ReviewStepProps) {
               </Fact>
               <Fact label="Include">{body.rules.include.map(rule).join(", ")}</Fact>
               {excluded.length > 0 && <Fact label="Exclude">{excluded.map(rule).join(", ")}</Fact>}
+              {insertsOnly.length > 0 && (
+                <Fact label="Inserts only">
+                  {insertsOnly.map(rule).join(", ")}: updates and deletes stay at the source.
+                </Fact>
+              )}
               <Fact label="Parameters">
                 {parameters.length === 0
                   ? "all at their defaults"

@@ -3,6 +3,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { tablesQuery } from "@/api/databases";
 import { problemInWords } from "@/api/problem-in-words";
 import type { TableRules } from "@/api/types";
+import { InsertsOnly } from "@/features/table-rules/inserts-only";
 import { completeRules, isSelected, toggled } from "@/features/table-rules/matching";
 import { RuleEditor } from "@/features/table-rules/rule-editor";
 import { RulePreview } from "@/features/table-rules/rule-preview";
@@ -20,9 +21,13 @@ interface TablesStepProps {
   preview: PreviewQuery;
 }
 
+const name = ({ schema, table }: { schema: string; table: string }) => `${schema}.${table}`;
+
 export function TablesStep({ sourceId, rules, onChange, preview }: TablesStepProps) {
   const tables = useQuery({ ...tablesQuery(sourceId), placeholderData: keepPreviousData });
   const complete = completeRules(rules);
+  // What the rules give up of a table is known to the preview only.
+  const matched = new Map(preview.data?.tables.map((table) => [name(table), table]));
   return (
     <Grid gap="md">
       <Grid.Col span={{ base: 12, md: 4 }}>
@@ -37,13 +42,18 @@ export function TablesStep({ sourceId, rules, onChange, preview }: TablesStepPro
             {preview.error ? (
               <ProblemAlert problem={problemInWords(preview.error)} onRetry={() => preview.refetch()} />
             ) : (
-              preview.data && <RulePreview preview={preview.data} updating={preview.isFetching} />
+              preview.data && (
+                <>
+                  <RulePreview preview={preview.data} updating={preview.isFetching} />
+                  <InsertsOnly tables={preview.data.tables} rules={rules} onChange={onChange} />
+                </>
+              )
             )}
           </div>
           <QueryFaces query={tables} inWords={problemInWords} loadingLabel="Reading the catalogue">
             {(known) => (
               <SourceTables
-                tables={known}
+                tables={known.map((table) => matched.get(name(table)) ?? table)}
                 selection={{
                   isSelected: (table) => isSelected(complete, table),
                   onToggle: (table) => onChange(toggled(complete, table)),

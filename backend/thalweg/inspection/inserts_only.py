@@ -1,0 +1,66 @@
+"""Tables whose updates and deletes somebody gives up: what that means, and whether this source can leave them out."""
+
+from thalweg.inspection.catalogue import Table
+from thalweg.inspection.checks import Checklist, listed
+from thalweg.inspection.connection import Connection, read_all
+from thalweg.inspection.schemas import TableKind
+
+IDENTIFIER, TITLE = "inserts_only", "Tables with inserts only"
+CURE = "Nothing, if that is what you want. Else give the tables a key and take them out of inserts_only."
+
+
+def check_given_up(checklist: Checklist, tables: list[Table], given_up: frozenset[tuple[str, str]]) -> None:
+    """`tables` are those chosen. Says nothing where nothing is given up."""
+    if not given_up:
+        return
+    chosen = [table for table in tables if table.name in given_up]
+    told = []
+    if chosen:
+        names = listed([table.shown for table in chosen])
+        told.append(
+            f"{names}: updates and deletes stay at the source, as you have chosen. Only inserts and truncates come, so "
+            "the destination has rows that the source has changed or deleted."
+        )
+    if unique := [table.shown for table in chosen if _refuses_rows(table)]:
+        told.append(
+            f"{listed(unique)}: a value of a unique key that the source has freed by an update or delete is still "
+            "taken at the destination; a row that brings it again is an error there."
+        )
+    if partitioned := [table.shown for table in chosen if table.kind is TableKind.PARTITIONED]:
+        told.append(
+            f"{listed(partitioned)}: an update that moves a row to another partition is an insert to PostgreSQL, and "
+            "comes as one: the destination has the row twice then."
+        )
+    if needless := [table.shown for table in chosen if not table.unidentified]:
+        told.append(f"{listed(needless)}: something tells the rows apart; all changes could be replicated.")
+    if others := sorted(".".join(name) for name in given_up - {table.name for table in chosen}):
+        told.append(f"{listed(others)}: the rules choose no table of that name.")
+    checklist.warn(IDENTIFIER, TITLE, " ".join(told), CURE)
+
+
+def _refuses_rows(table: Table) -> bool:
+    return any(bool(one.facts["refuses_rows"]) for one in (table, *table.leaves))
+
+
+def ask_for_what_was_given_up(checklist: Checklist, back: list[str]) -> None:
+    """`back` are tables of a stream whose updates and deletes shall be replicated again."""
+    if back:
+        checklist.ask(
+            "updates_again", "Tables with updates and deletes again",
+            "Updates and deletes of these tables have been given up until now. The stream stops at them until you copy "
+            "them again, which deletes their rows at the destination.",
+            "Accept it, and copy each of them again once the stream says so. Or leave them in inserts_only.", back,
+        )  # fmt: skip
+
+
+async def check_publication(checklist: Checklist, connection: Connection, stream_id: str) -> None:
+    """A stream that an earlier release made has one publication, and its slot is older than a second one would be."""
+    name = f"thalweg_{stream_id}_inserts"
+    if await read_all(connection, "SELECT FROM pg_publication WHERE pubname = %(name)s", {"name": name}):
+        return
+    checklist.fail(
+        "inserts_publication", "Publication of inserts",
+        f"The stream has no publication {name}: an earlier release made it, or somebody dropped the publication. The "
+        "source cannot send what its slot is older than.",
+        "Make another stream for the tables of which only inserts are to come, or delete this one and create it again.",
+    )  # fmt: skip
