@@ -1,5 +1,6 @@
 #include "daemon/queue_producer.h"
 #include "daemon/source_objects.h"
+#include "daemon/source_servers.h"
 
 namespace thalweg::daemon {
 namespace {
@@ -10,6 +11,7 @@ class CaptureProducer final : public QueueProducer {
                   const base::Clock& clock)
       : options_{.stream_id = definition.id,
                  .source_conninfo = definition.source.conninfo,
+                 .primary_conninfo = primary_of(definition).conninfo,
                  .slot = slot_name(definition.id),
                  .publication = publication_name(definition.id),
                  .start = {},

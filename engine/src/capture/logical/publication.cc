@@ -10,6 +10,16 @@ namespace {
 
 constexpr std::string_view kOptions = "publish = 'insert, update, delete, truncate', publish_via_partition_root = true";
 
+constexpr const char* kFound =
+    "SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate AND pubviaroot, puballtables FROM pg_publication "
+    "WHERE pubname = $1";
+
+std::vector<PublishedTable> sorted(std::vector<PublishedTable> tables) {
+  std::ranges::sort(tables);
+  tables.erase(std::unique(tables.begin(), tables.end()), tables.end());
+  return tables;
+}
+
 // ONLY keeps inheritance children out, which are tables of their own; partitions belong to their root with or without.
 std::string table_list(const std::vector<PublishedTable>& tables) {
   std::string list;
@@ -65,13 +75,28 @@ base::Result<std::vector<PublishedTable>> existing_tables(pg::Connection& connec
   return read_tables(rows);
 }
 
+base::Result<bool> is_published(pg::Connection& connection, const std::string& name,
+                                const std::vector<PublishedTable>& tables) {
+  THALWEG_ASSIGN(const pg::Rows found, connection.query(kFound, {name}));
+  if (found.size() == 0 || !found.boolean(0, 0) || found.boolean(0, 1)) return false;
+  THALWEG_ASSIGN(const auto present, published_tables(connection, name));
+  return present == sorted(tables);
+}
+
+base::Result<std::string> publication_as_it_is(pg::Connection& connection, const std::string& name) {
+  THALWEG_ASSIGN(const pg::Rows rows,
+                 connection.query("SELECT concat_ws(' ', p.oid, p.xmin, string_agg(r.oid || ':' || r.prrelid, ',' "
+                                  "ORDER BY r.oid)) FROM pg_publication p "
+                                  "LEFT JOIN pg_publication_rel r ON r.prpubid = p.oid WHERE p.pubname = $1 "
+                                  "GROUP BY p.oid, p.xmin",
+                                  {name}));
+  return std::string{rows.text(0, 0)};
+}
+
 base::Result<void> ensure_publication(pg::Connection& connection, const std::string& name,
                                       const std::vector<PublishedTable>& tables) {
   const std::string quoted = pg::quote_identifier(name);
-  THALWEG_ASSIGN(const pg::Rows found,
-                 connection.query("SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate AND pubviaroot, "
-                                  "puballtables FROM pg_publication WHERE pubname = $1",
-                                  {name}));
+  THALWEG_ASSIGN(const pg::Rows found, connection.query(kFound, {name}));
   if (found.size() > 0 && found.boolean(0, 1)) THALWEG_TRY(drop_publication(connection, name));
   if (found.size() == 0 || found.boolean(0, 1)) {
     const std::string list = tables.empty() ? "" : " FOR TABLE " + table_list(tables);
@@ -81,9 +106,7 @@ base::Result<void> ensure_publication(pg::Connection& connection, const std::str
     THALWEG_TRY(change(connection, fmt::format("ALTER PUBLICATION {} SET ({})", quoted, kOptions)));
   }
   THALWEG_ASSIGN(const auto present, published_tables(connection, name));
-  std::vector<PublishedTable> wanted = tables;
-  std::ranges::sort(wanted);
-  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+  const std::vector<PublishedTable> wanted = sorted(tables);
   if (wanted == present) return {};
   const std::string tables_changed =
       wanted.empty() ? "DROP TABLE " + table_list(present) : "SET TABLE " + table_list(wanted);
