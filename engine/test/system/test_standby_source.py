@@ -12,8 +12,10 @@ from conftest import SETTINGS, SOURCE_SETTINGS
 from harness.cluster import Cluster, server_programs, wait_for
 from harness.engine import SECONDS, Engine
 from harness.failover import FailoverScene, Servers
+from harness.fan_out import FanOut
 from harness.markers import passed
 from harness.outage import assert_recovered, kill_postmaster, wait_retrying
+from harness.paths import EnginePair
 from harness.scene import SOURCE_ROLE
 from harness.standby import DECODES_AT_A_STANDBY_FROM, StandbyScene, programs_that_decode_at_a_standby
 from harness.workload import PgBench, make_pgbench_tables
@@ -123,6 +125,43 @@ def test_a_promotion_under_load(scene: StandbyScene, random_: random.Random) -> 
     assert (scene.slots_at(standby=True), scene.slots_at(standby=False)) == (0, 1)
 
 
+def test_other_forms_of_a_stream(scene: StandbyScene, tmp_path: Path) -> None:
+    """Over two engines, of which one makes the slot and the other reads it; then with destinations that come later."""
+    scene.run_at_source(TABLE)
+    insert(scene, 1, 100)
+    scene.servers.wait_standby()
+    pair = EnginePair(scene, tmp_path)
+    pair.receiver.read_from = "standby"
+    try:
+        pair.start_stream()
+        insert(scene, 101, 200)
+        pair.wait_applied()
+        scene.assert_same()
+        pair.drop_stream()
+        assert scene.slots_at(standby=True) == 0
+    finally:
+        pair.close()
+    fan = FanOut(scene)
+    try:
+        fan.start_stream("a")
+        insert(scene, 201, 300)
+        fan.set_destinations([*fan.destinations(), fan.make("b").definition()])
+        fan.wait_phase("b", "REPLICATING")
+        fan.made["b"].relay.sever()
+        insert(scene, 301, 3000)
+        fan.wait_applied("a")
+        scene.servers.wait_standby()
+        kill_postmaster(scene.servers.primary)
+        scene.servers.promote()
+        insert(scene, 3001, 3100)
+        fan.mend("b")
+        fan.wait_applied("a", "b")
+        fan.assert_same("a", "b")
+        assert {scene.timeline(fan.made[name].database) for name in "ab"} == {2}
+    finally:
+        fan.close()
+
+
 def test_servers_that_do_not_fit(scene: StandbyScene, source_cluster: Cluster) -> None:
     """A primary of another cluster; then a standby whose primary does not know what its slots need."""
     scene.run_at_source(TABLE)
@@ -161,10 +200,8 @@ def test_a_standby_before_16_is_refused(workspace: Path, destination_cluster: Cl
         scene.make()
         scene.run_at_source(TABLE)
         servers.wait_standby()
-        source = scene.source_conninfo.replace("target_session_attrs=read-write", "")
-        scene.engine.define_stream(scene.stream, source, scene.destination_conninfo, [("public", "t")], {})
-        scene.engine.streams[scene.stream]["source"]["read_from"] = "standby"
-        scene.engine.put_desired()
+        scene.engine.read_from = "standby"
+        scene.start_stream(wait=False)
         error = scene.engine.wait_aborted(scene.stream)
         assert error["code"] == "unsupported_version" and "from 16 on" in error["message"], error
         assert scene.publications() == 0

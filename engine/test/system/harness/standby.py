@@ -5,7 +5,7 @@ from pathlib import Path
 from newer_server import newer_server
 
 from harness.cluster import PASSWORD, server_programs
-from harness.compare import Table, user_tables
+from harness.compare import Table
 from harness.failover import FailoverScene
 
 DECODES_AT_A_STANDBY_FROM = 16
@@ -23,6 +23,7 @@ class StandbyScene(FailoverScene):
 
     def make_source(self) -> None:
         super().make_source()
+        self.engine.read_from = "standby"
         self.source.sql(self.database, "GRANT EXECUTE ON FUNCTION pg_log_standby_snapshot() TO thalweg")
         self.servers.wait_standby()
 
@@ -35,12 +36,7 @@ class StandbyScene(FailoverScene):
     def start_stream(self, tables: list[Table] | None = None, wait: bool = True,
                      **parameters: int | str | bool) -> None:
         self.servers.wait_standby()
-        self.engine.define_stream(self.stream, self.source_conninfo, self.destination_conninfo,
-                                  tables or user_tables(self.source, self.database), parameters)
-        self.engine.streams[self.stream]["source"]["read_from"] = "standby"
-        self.engine.put_desired()
-        if wait:
-            self.wait_replicating()
+        super().start_stream(tables, wait, **parameters)
 
     def slots_at(self, standby: bool) -> int:
         server = self.servers.standby if standby else self.servers.primary
