@@ -1,9 +1,11 @@
 """A database whose servers are a primary and a standby, of which the standby is read."""
 
+import asyncio
 import shutil
 import tempfile
 import time
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +21,10 @@ from tests.support.engine_double import EngineDouble
 from tests.support.servers import Cluster, postgres_binaries, start_cluster, start_standby
 from thalweg.db.models import DatabaseRow
 from thalweg.engine_client.desired import source_definition
+from thalweg.inspection.connection import connected, read_all
+from thalweg.inspection.removal import remove_stream_objects
+from thalweg.inspection.slots import drop_slot_at, read_slots
+from thalweg.inspection.target import Target
 from thalweg.kernel.context import Resources
 
 PATH = "/api/v1/databases"
@@ -191,7 +197,30 @@ def test_the_engine_is_told(resources: Resources) -> None:
     )  # fmt: skip
     source = source_definition(row, resources.secrets)
     assert source["read_from"] == "standby"
-    assert "target_session_attrs=read-write" in source["conninfo"]
+    assert "target_session_attrs=primary" in source["conninfo"]
     assert "host=one,two port=5432,5433" in source["conninfo"]
     row.read_from = "primary"
     assert "read_from" not in source_definition(row, resources.secrets)
+
+
+async def test_what_a_lost_engine_left_is_removed_at_both_servers(pair: Pair) -> None:
+    name, dbname = "thalweg_lost", pair.sides.source["dbname"]
+    make = f"SELECT pg_create_logical_replication_slot('{name}', 'pgoutput')"
+    with ThreadPoolExecutor() as beside:
+        made = beside.submit(pair.standby.execute, make, dbname=dbname)
+        while not made.done():
+            pair.primary.execute("SELECT pg_log_standby_snapshot()")
+            await asyncio.sleep(0.1)
+        made.result()
+    pair.sides.on_source(f"CREATE PUBLICATION {name}")
+    pair.sides.on_source(f"ALTER PUBLICATION {name} OWNER TO {pair.settings['user']}")
+    pair.wait()
+    fields = {field: pair.settings[field] for field in ("host", "port", "dbname", "user", "password", "sslmode")}
+    target = Target(**fields, reads_standby=True)
+    assert (await read_slots(target, 10)).slots[name].wal_status == "reserved"
+    assert await remove_stream_objects("lost", target, [], 10) == []
+    slots = "SELECT count(*) FROM pg_replication_slots WHERE slot_type = 'logical'"
+    assert pair.standby.value(slots) == 0
+    async with connected(target.for_writing, 10) as connection:
+        assert await read_all(connection, "SELECT pubname FROM pg_publication") == []
+    assert not await drop_slot_at(target, name, 10)

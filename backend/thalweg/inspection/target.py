@@ -37,7 +37,7 @@ class Target:
 
     @property
     def for_writing(self) -> "Target":
-        return self._at("read-write")
+        return self._at("primary")
 
     def _at(self, session_attributes: str) -> "Target":
         if not self.reads_standby:

@@ -66,7 +66,8 @@ TEST(ConnectionSettings, ARoleChoosesTheServer) {
   const base::Conninfo both("host=a,b dbname=d target_session_attrs=any");
   const auto attributes = [&](base::ServerRole role) {
     std::vector<std::string> values;
-    for (const auto& server : admitted_settings(both.for_role(role), seconds(10))->servers) {
+    const auto admitted = admitted_settings(both.for_role(role), seconds(10));
+    for (const auto& server : admitted->servers) {
       values.push_back(value_of(server, "target_session_attrs").value_or(""));
     }
     return values;
