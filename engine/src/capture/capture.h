@@ -24,7 +24,7 @@ struct CaptureOptions {
   std::string stream_id;
   base::Conninfo source_conninfo;
   // The standby's primary, where the source may be a standby: markers are committed there. Empty: it is the primary.
-  base::Conninfo primary_conninfo;
+  base::Conninfo primary_conninfo = {};
   std::string slot;
   std::string publication;
   // Apply's recovered low watermark: every transaction with commit LSN below it is applied. Capture starts here, and

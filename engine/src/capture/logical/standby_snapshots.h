@@ -15,8 +15,8 @@ namespace thalweg::capture {
 struct PrimaryOfStandby {
   base::Conninfo conninfo;       // empty: what is read is no standby
   std::string application_name;  // of sessions there
-  const std::atomic<bool>* stop =
-      nullptr;  // ends what waits for the standby. It outlives the waiting. Null: nothing does
+  // Once it is set, what waits for the standby or the primary ends. It outlives the waiting. Null: nothing ends it.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 // A session with the primary. Fails with source_changed where it is of another cluster than `system_identifier`.
