@@ -47,9 +47,16 @@ suite_fuzz() {
   ((failed == 0))
 }
 
+# The PostgreSQL that tests of standbys run on where the system's own decodes at no standby.
+install_newer_server() {
+  use_node
+  install_node_modules "$THALWEG_ROOT/engine/test/servers"
+}
+
 # With the real engine where only that will do.
 suite_backend() {
   build_engine release thalwegd
+  install_newer_server
   (export THALWEG_ENGINE=$THALWEG_BUILD/release/src/daemon/thalwegd
    cd "$THALWEG_ROOT/backend" && "$THALWEG_VENV/bin/pytest" -q -p no:cacheprovider --junitxml="$1/backend.xml")
 }
@@ -63,6 +70,7 @@ suite_frontend() {
 
 suite_system() {
   build_engine release thalwegd
+  install_newer_server
   build_server_libraries
   (cd "$THALWEG_ROOT/engine/test/system" && THALWEG_ENGINE=$THALWEG_BUILD/release/src/daemon/thalwegd \
     "$THALWEG_VENV/bin/pytest" -q -p no:cacheprovider --durations=10 --junitxml="$1/system.xml")

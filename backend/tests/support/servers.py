@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import redis
@@ -56,6 +57,7 @@ def unprivileged(command: list[str], environment: dict[str, str] | None = None) 
 class Cluster:
     directory: Path
     port: int
+    binaries: Path
 
     def url(self, dbname: str) -> str:
         return f"postgresql+psycopg://{POSTGRES_USER}@127.0.0.1:{self.port}/{dbname}"
@@ -67,18 +69,59 @@ class Cluster:
             for statement in statements:
                 connection.execute(statement.encode())
 
+    def value(self, statement: str) -> Any:
+        with psycopg.connect(
+            host="127.0.0.1", port=self.port, user=POSTGRES_USER, dbname="postgres", autocommit=True
+        ) as connection:
+            row = connection.execute(statement.encode()).fetchone()
+        return None if row is None else row[0]
+
     def stop(self) -> None:
-        unprivileged([f"{postgres_binaries()}/pg_ctl", "-D", f"{self.directory}/data", "-m", "immediate", "stop"])
+        self.control("-m", "immediate", "stop")
         shutil.rmtree(self.directory)
 
+    def start(self) -> None:
+        self.control("-w", "-l", f"{self.directory}/log", "start")
 
-def start_cluster(**settings: str | int) -> Cluster:
-    """The superuser comes in by trust, everybody else by password, as in the wild."""
+    def control(self, *arguments: str) -> None:
+        unprivileged([f"{self.binaries}/pg_ctl", "-D", f"{self.directory}/data", *arguments])
+
+    def set(self, **settings: str | int) -> None:
+        """Takes effect with the next start."""
+        with Path(self.directory, "data/postgresql.conf").open("a") as file:
+            file.writelines(f"{name} = {value}\n" for name, value in settings.items())
+
+
+def _new_cluster(binaries: Path) -> Cluster:
     directory = Path(tempfile.mkdtemp(prefix="thalweg-test-pg-"))
     if os.geteuid() == 0:
         shutil.chown(directory, POSTGRES_USER)
-    cluster = Cluster(directory, free_port())
-    binaries, data = postgres_binaries(), f"{directory}/data"
+    return Cluster(directory, free_port(), binaries)
+
+
+def start_standby(primary: Cluster, **settings: str | int) -> Cluster:
+    """Of a primary that restarts meanwhile. Its slot there is called standby."""
+    primary.execute("SELECT pg_create_physical_replication_slot('standby')")
+    primary.control("-m", "fast", "stop")
+    standby = _new_cluster(primary.binaries)
+    unprivileged(["cp", "-r", f"{primary.directory}/data", f"{standby.directory}/data"])
+    unprivileged(["rm", "-rf", f"{standby.directory}/data/pg_replslot/standby"])
+    unprivileged(["touch", f"{standby.directory}/data/standby.signal"])
+    conninfo = f"'host=127.0.0.1 port={primary.port} user={POSTGRES_USER}'"
+    standby.set(
+        port=standby.port, unix_socket_directories=f"'{standby.directory}'", primary_conninfo=conninfo, **settings
+    )
+    primary.start()
+    standby.start()
+    return standby
+
+
+def start_cluster(binaries: Path | None = None, **settings: str | int) -> Cluster:
+    """The superuser comes in by trust, everybody else by password, as in the wild."""
+    binaries = binaries or postgres_binaries()
+    cluster = _new_cluster(binaries)
+    directory = cluster.directory
+    data = f"{directory}/data"
     unprivileged(
         [f"{binaries}/initdb", "-D", data, "-U", POSTGRES_USER, "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C"]
     )
@@ -87,14 +130,13 @@ def start_cluster(**settings: str | int) -> Cluster:
         "fsync": "off", "wal_level": "logical", "shared_buffers": "32MB", "max_connections": 100,
         "autovacuum": "off", **settings,
     }  # fmt: skip
-    with Path(data, "postgresql.conf").open("a") as file:
-        file.writelines(f"{name} = {value}\n" for name, value in options.items())
+    cluster.set(**options)
     Path(data, "pg_hba.conf").write_text(
-        f"host all {POSTGRES_USER} 127.0.0.1/32 trust\n"
+        f"host all,replication {POSTGRES_USER} 127.0.0.1/32 trust\n"
         "host all outsider 127.0.0.1/32 reject\n"
         "host all all 127.0.0.1/32 scram-sha-256\n"
     )
-    unprivileged([f"{binaries}/pg_ctl", "-D", data, "-w", "-l", f"{directory}/log", "start"])
+    cluster.start()
     return cluster
 
 

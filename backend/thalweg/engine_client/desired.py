@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from thalweg.db.models import AbandonedStreamRow, DestinationRow, EngineRow, StreamRow
+from thalweg.db.models import AbandonedStreamRow, DatabaseRow, DestinationRow, EngineRow, StreamRow
 from thalweg.db.streams import runs_on, whole_streams
 from thalweg.engine_client.identity import identity_name
 from thalweg.inspection.target import stored_target
@@ -80,10 +80,16 @@ def _common(row: StreamRow, secrets: SecretBox) -> Definition:
     return {
         "id": row.id,
         "name": row.name,
-        "source": {"name": row.source.name, "conninfo": stored_target(row.source, secrets).for_engine()},
+        "source": source_definition(row.source, secrets),
         "tables": row.tables,
         "parameters": row.parameters,
     }
+
+
+def source_definition(row: DatabaseRow, secrets: SecretBox) -> Definition:
+    """Holds the password."""
+    source = {"name": row.name, "conninfo": stored_target(row, secrets).for_engine()}
+    return source | ({"read_from": "standby"} if row.read_from == "standby" else {})
 
 
 def _destination(one: DestinationRow, secrets: SecretBox) -> Definition:

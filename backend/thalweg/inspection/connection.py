@@ -66,8 +66,10 @@ async def connected(
     target: Target, timeout: int, *, read_only: bool = True, limit: float | None = LOOK_SECONDS
 ) -> AsyncGenerator[Connection, None]:
     """In autocommit mode, read-only unless said otherwise. Raises ConnectionFailure; `timeout` is in seconds, for each
-    server, `limit` for everything that follows, None where it may last."""
+    server, `limit` for everything that follows, None where it may last. Of a database that is read at a standby,
+    `read_only` sessions lead there."""
     outside("a database")
+    target = target.for_reading if read_only else target.for_writing
     _refuse_old_paths(target)
     seconds = _seconds(target, timeout)
     places = await reachable_places(target, seconds)

@@ -62,7 +62,7 @@ Tell = Callable[[IndexProgress], Awaitable[None]]
 
 async def check_may_create(target: Target, index: IndexName, statement: str, timeout: int) -> None:
     """Raises ConnectionFailure: with the SQL to run by hand where the user may not, or where the name is taken."""
-    async with connected(target, timeout) as connection:
+    async with connected(target.for_writing, timeout) as connection:
         rows = await read_all(connection, RIGHT, {"schema": index.schema, "table": index.table})
         if not rows:
             raise ConnectionFailure(
@@ -87,7 +87,7 @@ async def create_index(target: Target, index: IndexName, statement: str, timeout
     """Goes on where an earlier try has got to. Raises ConnectionFailure; then nothing is left of it."""
     async with (
         connected(target, timeout, read_only=False, limit=None) as connection,
-        connected(target, timeout, limit=None) as watch,
+        connected(target.for_writing, timeout, limit=None) as watch,
     ):
         await connection.execute("SET statement_timeout = 0")
         while (found := await _state(connection, index)) is None or not found[1]:

@@ -155,7 +155,7 @@ async def read_destination(target: Target, stream_id: str, tables: list[Name], t
     """Never raises for what is wrong with the database."""
     facts = DestinationFacts(now())
     try:
-        async with connected(target, timeout) as connection:
+        async with connected(target.for_writing, timeout) as connection:
             await connection.execute(f"SET statement_timeout = '{STATEMENT_TIMEOUT}'".encode())
             facts.settings = await _settings(connection)
             before, io_before = await _wal(connection), await _io(connection)
@@ -179,7 +179,7 @@ async def read_waits(target: Target, stream_id: str, timeout: int) -> Destinatio
     the database."""
     facts = DestinationFacts(now())
     try:
-        async with connected(target, timeout) as connection:
+        async with connected(target.for_writing, timeout) as connection:
             await connection.execute(f"SET statement_timeout = '{STATEMENT_TIMEOUT}'".encode())
             facts.waits = await look_at(connection, f"thalweg {stream_id}", f"thalweg {stream_id} %", looks=1)
     except ConnectionFailure as failure:

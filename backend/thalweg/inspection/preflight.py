@@ -15,6 +15,7 @@ from thalweg.inspection.output_plugin import check_output_plugin
 from thalweg.inspection.preflight_destination import Columns, check_destination
 from thalweg.inspection.preflight_source import check_source
 from thalweg.inspection.schemas import Check, CheckSide, CheckStatus, Preflight
+from thalweg.inspection.standby import check_standby
 from thalweg.inspection.target import Target
 from thalweg.inspection.text_encoding import TextSettings, check_text, read_text_settings
 from thalweg.kernel.rules import TableRules
@@ -57,10 +58,13 @@ def chosen_tables(tables: list[Table], rules: TableRules) -> list[Table]:
 
 async def preflight_database(target: Target, side: CheckSide, timeout: int) -> Preflight:
     try:
-        async with connected(target, timeout) as connection:
+        async with connected(target if side is CheckSide.SOURCE else target.for_writing, timeout) as connection:
             if side is CheckSide.SOURCE:
                 tables = await read_tables(connection)
-                return preflight_of((await check_source(connection, tables, tentative=True)).checks)
+                checklist = await check_source(connection, tables, tentative=True, reads_standby=target.reads_standby)
+                if target.reads_standby:
+                    await check_standby(checklist, connection, target, timeout)
+                return preflight_of(checklist.checks)
             checklist = await check_destination(connection, None, [], {}, initial_copy=True)
             return preflight_of(checklist.checks)
     except ConnectionFailure as failure:
@@ -133,9 +137,13 @@ async def _inspect_source(
             if chosen is None
             else [table for table in everything if table.name in chosen]
         )
-        checklist = await check_source(connection, tables, tentative=False, given_up=rules.given_up)
+        checklist = await check_source(
+            connection, tables, tentative=False, given_up=rules.given_up, reads_standby=target.reads_standby
+        )
         if stream_id and any(table.name in rules.given_up for table in tables):
             await check_publication(checklist, connection, stream_id)
+        if target.reads_standby:
+            await check_standby(checklist, connection, target, timeout)
         await check_inheritance(checklist, connection, tables)
         columns = await read_columns(connection, tables)
         identifier = await read_system_identifier(connection)
@@ -147,7 +155,7 @@ async def _inspect_source(
 
 
 async def _inspect_destination(one: DestinationTarget, source: Target, seen: _Source, timeout: int) -> _Destination:
-    target = one.target
+    target = one.target.for_writing
     async with connected(target, timeout) as connection:
         present = [table for table in await read_tables(connection) if table.name in seen.columns]
         columns = await read_columns(connection, present)

@@ -30,17 +30,23 @@ SELECT current_setting('server_version_num')::int AS version_number, current_set
 
 
 async def check_source(
-    connection: Connection, tables: list[Table], tentative: bool, given_up: frozenset[tuple[str, str]] = frozenset()
+    connection: Connection,
+    tables: list[Table],
+    tentative: bool,
+    given_up: frozenset[tuple[str, str]] = frozenset(),
+    reads_standby: bool = False,
 ) -> Checklist:
-    """`tables` are those chosen, or all with `tentative`; of those `given_up` only inserts are replicated."""
+    """`tables` are those chosen, or all with `tentative`; of those `given_up` only inserts are replicated. With
+    `reads_standby` the server may be a standby, which check_standby looks at."""
     checklist = Checklist(CheckSide.SOURCE, tentative)
     _, role = await read_role(connection)
     server = await read_one(connection, SERVER)
     checklist.ok("connection", "Connection", f"Connected as {role.name} to {server['dbname']}.")
-    check_version(checklist, server)
+    check_version(checklist, {**server, "in_recovery": server["in_recovery"] and not reads_standby})
     _check_wal(checklist, server)
     _check_idle_slots(checklist, server)
-    _check_failover(checklist, server)
+    if not reads_standby:
+        _check_failover(checklist, server)
     _check_role(checklist, server, role)
     _check_tables(checklist, server, role, tables, given_up)
     check_given_up(checklist, tables, given_up)
@@ -63,7 +69,8 @@ def check_version(checklist: Checklist, server: dict[str, Any]) -> None:
         checklist.fail(
             "primary", "Primary server", "The server is a standby: nothing can be created on it.",
             "Register the primary server instead; or the addresses of both servers, with target_session_attrs = "
-            "read-write: then it is whichever takes changes.",
+            "read-write: then it is whichever takes changes. To read at the standby, from PostgreSQL 16 on, register "
+            "both and choose to read from the standby.",
         )  # fmt: skip
 
 

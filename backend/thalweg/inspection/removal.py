@@ -66,6 +66,15 @@ async def _end_sessions(connection: Connection, pattern: str) -> None:
 
 
 async def _remove_at_source(stream_id: str, target: Target, timeout: int) -> None:
+    """The slot is at a standby, where one is read, or at what was promoted; the publication is the primary's."""
+    for one in [target.for_reading, target.for_writing] if target.reads_standby else [target]:
+        await _remove_slot(stream_id, one, timeout)
+    async with connected(target, timeout, read_only=False) as connection:
+        name = f"thalweg_{stream_id}"
+        await connection.execute(f"DROP PUBLICATION IF EXISTS {name}, {name}_inserts".encode())
+
+
+async def _remove_slot(stream_id: str, target: Target, timeout: int) -> None:
     name = f"thalweg_{stream_id}"
     deadline = time.monotonic() + SLOT_PATIENCE_SECONDS
     async with connected(target, timeout, read_only=False) as connection:
@@ -84,7 +93,6 @@ async def _remove_at_source(stream_id: str, target: Target, timeout: int) -> Non
                         "slot_in_use", str(error).strip(), "Stop whoever reads the slot."
                     ) from error
                 await asyncio.sleep(0.2)
-        await connection.execute(f"DROP PUBLICATION IF EXISTS {name}, {name}_inserts".encode())
 
 
 async def _remove_at_destination(stream_id: str, target: Target, timeout: int) -> None:

@@ -18,6 +18,21 @@ class RoleFacts(Resource):
     may_set_session_replication_role: bool
 
 
+class ServerRole(StrEnum):
+    PRIMARY = "primary"
+    STANDBY = "standby"
+
+
+class SeenServer(Resource):
+    """One of the servers of a database that is read at a standby."""
+
+    address: str
+    role: ServerRole | None = Field(description="Null: it did not answer, `message` says why.")
+    system_identifier: str | None
+    wal_level: str | None
+    message: str | None
+
+
 class ConnectionTest(Resource):
     reachable: bool
     latency_ms: float | None = Field(description="Round trip of one statement on the open connection.")
@@ -29,11 +44,17 @@ class ConnectionTest(Resource):
     tls: bool | None = Field(description="True when the connection is encrypted.")
     code: str | None = Field(
         description="Why it failed: database_unreachable, authentication_failed, unknown_database, tls_failed, "
-        "insufficient_privilege, database_error. Null when it worked."
+        "insufficient_privilege, database_error; with `read_from` standby also source_standby_missing, "
+        "source_read_only (no primary), source_changed (not one primary and one standby of one cluster) and "
+        "unsupported_version. Null when it worked."
     )
     message: str | None
     cure: str | None
     sql: str | None
+    servers: list[SeenServer] = Field(
+        default_factory=list,
+        description="With `read_from` standby: which server answers as what. The other fields are of the standby.",
+    )
 
 
 class TableKind(StrEnum):

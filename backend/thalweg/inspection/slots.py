@@ -129,6 +129,13 @@ def _slot(row: dict[str, Any], end: int) -> SlotState:
 
 async def drop_slot_at(target: Target, name: str, timeout: int) -> bool:
     """False: the server has no such slot. Raises ConnectionFailure; `timeout` is in seconds."""
+    if not target.reads_standby:
+        return await _drop_slot(target, name, timeout)
+    # At the standby, or where it has been promoted.
+    return any([await _drop_slot(one, name, timeout) for one in (target.for_reading, target.for_writing)])
+
+
+async def _drop_slot(target: Target, name: str, timeout: int) -> bool:
     async with connected(target, timeout, read_only=False) as connection:
         try:
             return bool(await read_all(connection, DROP, {"name": name}))

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from psycopg.conninfo import make_conninfo
 
@@ -28,15 +28,44 @@ class Target:
     pem: dict[str, str] = field(default_factory=dict, repr=False)
     """Certificates and keys by libpq's names (kernel/pem.py)."""
     within: Networks = field(default_factory=Networks)
+    reads_standby: bool = False
+    """Its servers are a primary and a standby: the standby is read where there is one, the primary is written."""
+
+    @property
+    def for_reading(self) -> "Target":
+        return self._at("prefer-standby")
+
+    @property
+    def for_writing(self) -> "Target":
+        return self._at("primary")
+
+    def _at(self, session_attributes: str) -> "Target":
+        if not self.reads_standby:
+            return self
+        return replace(self, reads_standby=False, options={**self.options, "target_session_attrs": session_attributes})
+
+    @property
+    def each_server(self) -> "list[Target]":
+        """Its servers, each by itself."""
+        return [
+            replace(
+                self, host=f"[{server.host}]" if ":" in server.host else server.host, port=server.port,
+                reads_standby=False,
+            )
+            for server in self.servers
+        ]  # fmt: skip
 
     @property
     def servers(self) -> list[Server]:
         return servers_of(self.host, self.port)
 
     def for_engine(self) -> str:
-        """With PEM contents where libpq wants paths: the engine gives libpq files of its own, and refuses paths."""
+        """With PEM contents where libpq wants paths: the engine gives libpq files of its own, and refuses paths.
+
+        Of a primary and a standby it leads to the primary, unless the engine is told to read at the standby.
+        """
         return self._conninfo(
-            {**self.options, **self.pem},
+            {**self.for_writing.options, **self.pem},
             host=",".join(server.host for server in self.servers),
             port=",".join(str(server.port) for server in self.servers),
         )
@@ -77,5 +106,6 @@ def stored_target(row: DatabaseRow, secrets: SecretBox, within: Networks | None 
     options = {str(name): str(value) for name, value in row.options.items()}
     pem = {name: secrets.open(kept["sealed"]) for name, kept in row.pem.items()}
     return Target(
-        row.host, row.port, row.dbname, row.username, password, row.sslmode, options, pem, within or Networks()
-    )
+        row.host, row.port, row.dbname, row.username, password, row.sslmode, options, pem, within or Networks(),
+        reads_standby=row.read_from == "standby",
+    )  # fmt: skip

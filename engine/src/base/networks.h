@@ -42,10 +42,15 @@ class Networks {
   bool local_ = false;
 };
 
+// Which of several servers a connection is for. `as_given`: what target_session_attrs in the text says; the others
+// stand in its place. `standby_first`: any server where no standby answers.
+enum class ServerRole : uint8_t { as_given, primary, standby, standby_first };
+
 // How to reach a database. Holds a password and keys: never logged.
 struct Conninfo {
   std::string text;                        // libpq's keywords and values; certificates and keys as PEM contents
   std::shared_ptr<const Networks> within;  // null: anywhere, for what nobody else has a hand in (tests)
+  ServerRole role = ServerRole::as_given;
 
   Conninfo() = default;
   Conninfo(std::string conninfo) : text(std::move(conninfo)) {}  // NOLINT: a string is all that most callers have
@@ -53,7 +58,12 @@ struct Conninfo {
   bool empty() const { return text.empty(); }
   bool operator==(const Conninfo& other) const {
     const bool same = within == nullptr ? other.within == nullptr : other.within != nullptr && *within == *other.within;
-    return text == other.text && same;
+    return text == other.text && role == other.role && same;
+  }
+  Conninfo for_role(ServerRole wanted) const {
+    Conninfo out = *this;
+    out.role = wanted;
+    return out;
   }
 };
 

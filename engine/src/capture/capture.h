@@ -24,6 +24,8 @@ namespace thalweg::capture {
 struct CaptureOptions {
   std::string stream_id;
   base::Conninfo source_conninfo;
+  // The standby's primary, where the source may be a standby: markers are committed there. Empty: it is the primary.
+  base::Conninfo primary_conninfo = {};
   std::string slot;
   std::vector<std::string> publications;  // what they publish together is sent; all are older than the slot
   // Apply's recovered low watermark: every transaction with commit LSN below it is applied. Capture starts here, and

@@ -41,12 +41,25 @@ DesiredStatus read_status(ObjectReader& reader) {
   return static_cast<DesiredStatus>(found - kStatusNames.begin());
 }
 
+// Which of the source's servers is read.
+void read_server(ObjectReader& reader, DatabaseRef& source) {
+  if (!reader.member("read_from", false)) return;
+  const std::string server = reader.string("read_from", 1, kNameBytesMax);
+  if (server == "standby") {
+    source.reads_standby = true;
+    source.conninfo.role = base::ServerRole::standby_first;
+  } else if (!reader.failed() && server != "primary") {
+    reader.refuse("read_from", "must be one of primary, standby");
+  }
+}
+
 base::Result<void> read_database(ObjectReader& parent, std::string_view member, DatabaseRef& out) {
   const json* value = parent.member(member, true);
   if (!value) return {};
   ObjectReader reader(*value, parent.pointer(member));
   out.name = reader.string("name", 1, kNameBytesMax);
   out.conninfo = reader.string("conninfo", 1, kConninfoBytesMax);
+  if (member == "source") read_server(reader, out);
   return reader.finish();
 }
 
@@ -191,7 +204,11 @@ base::Result<StreamDefinition> read_stream(const json& value, const std::string&
   return stream;
 }
 
-json to_json(const DatabaseRef& database) { return {{"name", database.name}, {"conninfo", database.conninfo.text}}; }
+json to_json(const DatabaseRef& database) {
+  json out = {{"name", database.name}, {"conninfo", database.conninfo.text}};
+  if (database.reads_standby) out["read_from"] = "standby";
+  return out;
+}
 
 json to_json(const SendTo& to) { return {{"engine", to.engine}, {"host", to.host}, {"port", to.port}}; }
 

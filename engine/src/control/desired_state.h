@@ -20,6 +20,9 @@ std::string_view name_of(DesiredStatus status);
 struct DatabaseRef {
   std::string name;         // for messages
   base::Conninfo conninfo;  // holds a password: never logged, never returned
+  // Of a source whose servers are a primary and a standby: decoded and copied at the standby. The role of its conninfo
+  // is standby_first, until a start has found the server.
+  bool reads_standby = false;
   bool operator==(const DatabaseRef&) const = default;
 };
 

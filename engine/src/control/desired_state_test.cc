@@ -74,6 +74,28 @@ TEST(DesiredState, HalvesOfAPathKeepTheirPeerThroughTheDisk) {
                   .starts_with("/streams/0/send_to/port:"));
 }
 
+TEST(DesiredState, ASourceThatIsReadAtAStandbyStaysSoThroughTheDisk) {
+  json document = json::parse(contract("desired.example.json"));
+  const auto plain = parse_desired(document.dump());
+  json& source = document["streams"][0]["source"];
+  source["read_from"] = "standby";
+  const auto parsed = parse_desired(document.dump());
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_TRUE(parsed->streams[0].source.reads_standby);
+  EXPECT_EQ(parsed->streams[0].source.conninfo.role, base::ServerRole::standby_first);
+  EXPECT_EQ(parsed->streams[0].destination.conninfo.role, base::ServerRole::as_given);
+  EXPECT_EQ(parse_desired(serialise(*parsed))->streams, parsed->streams);
+  EXPECT_NE(fingerprint(parsed->streams[0]), fingerprint(plain->streams[0]));
+
+  source["read_from"] = "primary";
+  EXPECT_EQ(parse_desired(document.dump())->streams, plain->streams);
+  source["read_from"] = "nearest";
+  EXPECT_TRUE(refusal(document).starts_with("/streams/0/source/read_from:")) << refusal(document);
+  source.erase("read_from");
+  document["streams"][0]["destination"]["read_from"] = "standby";
+  EXPECT_TRUE(refusal(document).starts_with("/streams/0/destination/read_from")) << refusal(document);
+}
+
 TEST(DesiredState, SeveralDestinationsKeepTheirParametersThroughTheDisk) {
   const json good = json::parse(contract("desired.fanout.example.json"));
   auto parsed = parse_desired(good.dump());

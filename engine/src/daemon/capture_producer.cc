@@ -1,5 +1,6 @@
 #include "daemon/queue_producer.h"
 #include "daemon/source_objects.h"
+#include "daemon/source_servers.h"
 
 namespace thalweg::daemon {
 namespace {
@@ -17,6 +18,7 @@ class CaptureProducer final : public QueueProducer {
                   const base::Clock& clock)
       : options_{.stream_id = definition.id,
                  .source_conninfo = definition.source.conninfo,
+                 .primary_conninfo = primary_of(definition).conninfo,
                  .slot = slot_name(definition.id),
                  .publications = asked_for(definition),
                  .start = {},

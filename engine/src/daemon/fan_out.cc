@@ -46,7 +46,7 @@ FanOut::~FanOut() { end(false, {}); }
 
 base::Result<void> FanOut::run() {
   while (!*options_.stop) {
-    THALWEG_ASSIGN(const SourceSlot slot, start_source(options_.definition));
+    THALWEG_ASSIGN(const SourceSlot slot, start_source(options_.definition, *options_.stop));
     THALWEG_TRY(run_session(slot));
   }
   return {};

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "daemon/healing.h"
+#include "daemon/source_servers.h"
 #include "daemon/stream_removal.h"
 
 // The supervisor's half of Stream; what the control API reads is in stream_view.cc.
@@ -223,7 +224,8 @@ void Stream::be_enabled() {
 base::Result<void> Stream::run_once(const StreamDefinition& definition) {
   if (definition.fans_out()) return run_fan_out(definition);
   const uint64_t error_changes = error_changes_;
-  THALWEG_ASSIGN(StartedStream started, start_stream(definition, start_context(definition)));
+  THALWEG_ASSIGN(const StreamDefinition at_server, with_server_to_read(definition));
+  THALWEG_ASSIGN(StartedStream started, start_stream(at_server, start_context(definition)));
   watch_of("").refresh();
   {
     std::unique_lock lock(pipeline_lock_);
@@ -242,7 +244,7 @@ base::Result<void> Stream::run_once(const StreamDefinition& definition) {
     stop_pipeline(true);
     // The tables agree now with one state of the source: indexes and constraints that had to wait can be made.
     if (!is_interrupted() && started.constraints_from)
-      return add_late_constraints(definition, start_context(definition), applied);
+      return add_late_constraints(at_server, start_context(definition), applied);
   } else {
     stop_pipeline(false);
   }
@@ -250,6 +252,7 @@ base::Result<void> Stream::run_once(const StreamDefinition& definition) {
 }
 
 base::Result<void> Stream::run_fan_out(const StreamDefinition& definition) {
+  THALWEG_ASSIGN(const StreamDefinition at_server, with_server_to_read(definition));
   StreamDefinition in_effect = definition;
   const auto on_capture = [this] {
     clear_error();
@@ -266,7 +269,7 @@ base::Result<void> Stream::run_fan_out(const StreamDefinition& definition) {
   {
     std::unique_lock lock(pipeline_lock_);
     fan_out_ =
-        std::make_unique<FanOut>(FanOutOptions{.definition = definition,
+        std::make_unique<FanOut>(FanOutOptions{.definition = at_server,
                                                .spill_directory = spill_directory_,
                                                .clock = &clock_,
                                                .peering = &peering_,

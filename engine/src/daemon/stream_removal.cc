@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "apply/progress.h"
-#include "capture/logical/publication.h"
 #include "capture/logical/slot.h"
 #include "daemon/source_objects.h"
+#include "daemon/source_servers.h"
 #include "instantiation/instantiation.h"
 #include "pg/connection.h"
 
@@ -22,11 +22,12 @@ base::Result<pg::Connection> connect(const base::Conninfo& conninfo, const std::
 }
 
 base::Result<void> remove_at_source(const StreamDefinition& definition) {
-  THALWEG_ASSIGN(pg::Connection connection, connect(definition.source.conninfo, definition.id));
+  THALWEG_ASSIGN(const StreamDefinition at_server, with_server_to_read(definition));
+  THALWEG_ASSIGN(pg::Connection connection, connect(at_server.source.conninfo, definition.id));
   // The slot first: it holds WAL.
   THALWEG_TRY(capture::drop_slot(connection, slot_name(definition.id), capture::capture_application_name(definition.id),
                                  kSlotPatience));
-  return capture::drop_publications(connection, publications_of(definition.id));
+  return unpublish(connection, at_server);
 }
 
 base::Result<void> remove_at_destination(const StreamDefinition& definition) {

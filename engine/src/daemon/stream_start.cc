@@ -13,6 +13,7 @@
 #include "capture/logical/publication.h"
 #include "capture/logical/slot.h"
 #include "daemon/source_objects.h"
+#include "daemon/source_servers.h"
 #include "instantiation/instantiation.h"
 #include "pg/connection.h"
 #include "pg/replication_stream.h"
@@ -61,7 +62,8 @@ base::Result<T> on_side(std::string_view side, const control::DatabaseRef& datab
 
 // Before the destinations have said which relations their tables are. What is published besides stays while a table is
 // missing: it may be that one under another name. Appliers leave out what is none of theirs.
-base::Result<void> publish_for_all(pg::Connection& source, const StreamDefinition& definition, bool before_slot) {
+base::Result<void> publish_for_all(pg::Connection& source, const StreamDefinition& definition, bool before_slot,
+                                   const std::atomic<bool>& stop) {
   std::vector<capture::PublishedTable> wanted;
   for (const control::TableRef& table : definition.tables) wanted.push_back({table.schema, table.table});
   const pg::PublicationNames publications = publications_of(definition.id);
@@ -83,7 +85,7 @@ base::Result<void> publish_for_all(pg::Connection& source, const StreamDefinitio
     THALWEG_TRY(keep(tables.changes, publications.changes));
     THALWEG_TRY(keep(tables.inserts, publications.inserts));
   }
-  return capture::ensure_publications(source, publications, tables, before_slot);
+  return publish_tables(source, definition, tables, before_slot, stop);
 }
 
 CaptureIdentity identity_of(const pg::SystemIdentity& identity) {
@@ -165,7 +167,7 @@ base::Result<void> Starter::publish(bool before_slot) {
     capture::StreamTables tables;
     for (const auto& table : published.changes) tables.changes.push_back({table.schema, table.name});
     for (const auto& table : published.inserts) tables.inserts.push_back({table.schema, table.name});
-    THALWEG_TRY(capture::ensure_publications(*source_, publications_of(definition_.id), tables, before_slot));
+    THALWEG_TRY(publish_tables(*source_, definition_, tables, before_slot, *context_.stop));
   }
   return instantiation_.identify();
 }
@@ -178,7 +180,7 @@ void Starter::undo_creation() {
   if (!context_.shares_capture) {
     log("slot", capture::drop_slot(*source_, slot_name(definition_.id),
                                    capture::capture_application_name(definition_.id), std::chrono::seconds(2)));
-    log("publication", capture::drop_publications(*source_, publications_of(definition_.id)));
+    log("publication", unpublish(*source_, definition_));
   }
   log("instantiation", Instantiation::forget(*destination_, definition_.id));
   log("progress", apply::forget_stream(*destination_, definition_.id));
@@ -202,8 +204,9 @@ base::Result<void> Starter::create() {
   THALWEG_TRY(capture::drop_slot(*source_, slot_name(definition_.id), application, std::chrono::seconds(10)));
   // The publications first: decoding looks them up as of each change.
   THALWEG_TRY(publish(true));
-  auto slot = capture::create_slot(definition_.source.conninfo, slot_name(definition_.id), application,
-                                   source_plugin(definition_.parameters.source_plugin));
+  auto slot =
+      capture::create_slot(definition_.source.conninfo, slot_name(definition_.id), application,
+                           source_plugin(definition_.parameters.source_plugin), primary_of(definition_, context_.stop));
   if (!slot) {
     undo_creation();
     return std::unexpected(slot.error());
@@ -254,7 +257,9 @@ base::Result<pg::CreatedSlot> Starter::make_copy_slot(std::optional<pg::Replicat
                                                       capture::capture_application_name(definition_.id)));
   THALWEG_ASSIGN(const pg::SystemIdentity found, session->identify());
   THALWEG_TRY(same_source(identity_of(identity_), identity_of(found)));
-  return session->create_slot(copy_slot_name(definition_.id, context_.destination), true);
+  return capture::create_copy_slot(*session, found, definition_.source.conninfo,
+                                   copy_slot_name(definition_.id, context_.destination),
+                                   primary_of(definition_, context_.stop));
 }
 
 base::Result<void> Starter::check_record() {
@@ -262,7 +267,8 @@ base::Result<void> Starter::check_record() {
   const bool alone = !context_.shares_capture;
   came_from_ = record_->source_timeline;
   std::optional<base::Lsn> end;
-  const bool is_it = record_->source_system_identifier == identity_.system_identifier && !identity_.standby;
+  const bool is_it = record_->source_system_identifier == identity_.system_identifier &&
+                     (!identity_.standby || definition_.source.reads_standby);
   if (is_it && came_from_ != identity_.timeline) {
     THALWEG_ASSIGN(end, capture::end_of_timeline(*replication_, identity_, came_from_));
   }
@@ -271,7 +277,8 @@ base::Result<void> Starter::check_record() {
                                       .application_name = capture::capture_application_name(definition_.id),
                                       .low_watermark = alone ? record_->low_watermark : base::Lsn{},
                                       .system_identifier = record_->source_system_identifier,
-                                      .shared = !alone || definition_.receive_from.has_value()});
+                                      .shared = !alone || definition_.receive_from.has_value(),
+                                      .at_standby = definition_.source.reads_standby});
   if (!checked && end && checked.error().code == base::ErrorCode::slot_lost) {
     checked.error().message += fmt::format(
         " It is on timeline {} and the stream on {}: what was promoted had no copy of the slot that was ready.",
@@ -342,7 +349,7 @@ base::Result<StartedDestination> start_destination(const StreamDefinition& defin
   return Starter(definition, context).run();
 }
 
-base::Result<SourceSlot> start_source(const StreamDefinition& definition) {
+base::Result<SourceSlot> start_source(const StreamDefinition& definition, const std::atomic<bool>& stop) {
   const auto at_source = [&]<typename T>(base::Result<T> result) {
     return on_side("Source", definition.source, std::move(result));
   };
@@ -352,7 +359,7 @@ base::Result<SourceSlot> start_source(const StreamDefinition& definition) {
   THALWEG_ASSIGN(pg::ReplicationStream replication,
                  at_source(pg::ReplicationStream::open(definition.source.conninfo, application)));
   THALWEG_ASSIGN(const pg::SystemIdentity identity, replication.identify());
-  if (identity.standby) {
+  if (identity.standby && !definition.source.reads_standby) {
     return at_source(base::Result<SourceSlot>(
         base::fail(base::ErrorCode::source_read_only, "it is a standby now: no slot can be read there")));
   }
@@ -364,19 +371,21 @@ base::Result<SourceSlot> start_source(const StreamDefinition& definition) {
   THALWEG_ASSIGN(const pg::Rows found,
                  source.query("SELECT 1 FROM pg_catalog.pg_replication_slots WHERE slot_name = $1", {slot}));
   // The publications first: decoding looks them up as of each change.
-  THALWEG_TRY(publish_for_all(source, definition, found.size() == 0));
+  THALWEG_TRY(publish_for_all(source, definition, found.size() == 0, stop));
   if (found.size() == 0) {
     // A slot that somebody dropped is not made good by another: each destination finds the gap before it applies.
-    THALWEG_ASSIGN(const capture::NewSlot made,
-                   capture::create_slot(definition.source.conninfo, slot, application,
-                                        source_plugin(definition.parameters.source_plugin)));
+    THALWEG_ASSIGN(const capture::NewSlot made, capture::create_slot(definition.source.conninfo, slot, application,
+                                                                     source_plugin(definition.parameters.source_plugin),
+                                                                     primary_of(definition, &stop)));
     base::log_event(base::LogLevel::info, "slot_created",
                     {{"stream", definition.id}, {"consistent_point", base::to_string(made.slot.consistent_point)}});
   }
-  THALWEG_ASSIGN(const capture::SlotState state,
-                 capture::check_slot(
-                     replication, identity,
-                     {.slot = slot, .application_name = application, .low_watermark = {}, .system_identifier = ""}));
+  THALWEG_ASSIGN(const capture::SlotState state, capture::check_slot(replication, identity,
+                                                                     {.slot = slot,
+                                                                      .application_name = application,
+                                                                      .low_watermark = {},
+                                                                      .system_identifier = "",
+                                                                      .at_standby = definition.source.reads_standby}));
   return SourceSlot{.identity = identity_of(identity),
                     .history = history.value_or(pg::TimelineHistory(identity.timeline)),
                     .confirmed_flush = state.confirmed_flush};

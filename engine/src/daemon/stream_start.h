@@ -63,7 +63,7 @@ struct SourceSlot {
   base::Lsn confirmed_flush;  // where capture goes on
 };
 // Publication and slot of a stream with several destinations, made where they are missing.
-base::Result<SourceSlot> start_source(const control::StreamDefinition& definition);
+base::Result<SourceSlot> start_source(const control::StreamDefinition& definition, const std::atomic<bool>& stop);
 
 // Adds the constraints that had to wait, between two pipelines.
 base::Result<void> add_late_constraints(const control::StreamDefinition& definition, const StartContext& context,

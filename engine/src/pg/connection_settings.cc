@@ -130,6 +130,23 @@ base::Result<Parsed> parse(const std::string& text, std::chrono::seconds timeout
   return parsed;
 }
 
+// Values of target_session_attrs, one for each time that all servers are tried. libpq would look at all servers twice
+// for prefer-standby; here each is tried by itself, within its own time.
+std::vector<std::string> passes_of(base::ServerRole role, const std::string& given) {
+  switch (role) {
+    case base::ServerRole::primary:
+      return {"primary"};
+    case base::ServerRole::standby:
+      return {"standby"};
+    case base::ServerRole::standby_first:
+      return {"standby", "any"};
+    case base::ServerRole::as_given:
+      break;
+  }
+  if (given == "prefer-standby") return {"standby", "any"};
+  return {given};
+}
+
 bool is_local(std::string_view host) { return host.empty() || host.starts_with('/') || host.starts_with('@'); }
 
 std::string numeric(const addrinfo& address) {
@@ -194,11 +211,7 @@ base::Result<ConnectionSettings> admitted_settings(const base::Conninfo& conninf
     if (!added) unknown = added.error();
   }
   if (servers.empty()) return std::unexpected(*unknown);
-  // libpq would look at all servers twice for this one; here each is tried by itself, within its own time.
-  const bool prefers_standby = parsed.session_attributes == "prefer-standby";
-  std::vector<std::string> passes{parsed.session_attributes};
-  if (prefers_standby) passes = {"standby", "any"};
-  for (const std::string& session_attributes : passes) {
+  for (const std::string& session_attributes : passes_of(conninfo.role, parsed.session_attributes)) {
     for (const Settings& server : servers) {
       ServerSettings& one = admitted.servers.emplace_back(server, parsed.connect_timeout);
       one.settings.insert(one.settings.end(), parsed.plain.begin(), parsed.plain.end());

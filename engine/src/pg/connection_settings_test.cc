@@ -61,6 +61,25 @@ TEST(ConnectionSettings, SeveralHostsAreSeveralServers) {
   EXPECT_FALSE(admit("host=a,b,c port=1,2"));
 }
 
+// What a connection is for goes before what the address says.
+TEST(ConnectionSettings, ARoleChoosesTheServer) {
+  const base::Conninfo both("host=a,b dbname=d target_session_attrs=any");
+  const auto attributes = [&](base::ServerRole role) {
+    std::vector<std::string> values;
+    const auto admitted = admitted_settings(both.for_role(role), seconds(10));
+    for (const auto& server : admitted->servers) {
+      values.push_back(value_of(server, "target_session_attrs").value_or(""));
+    }
+    return values;
+  };
+  using Values = std::vector<std::string>;
+  EXPECT_EQ(attributes(base::ServerRole::as_given), (Values{"any", "any"}));
+  EXPECT_EQ(attributes(base::ServerRole::primary), (Values{"primary", "primary"}));
+  EXPECT_EQ(attributes(base::ServerRole::standby), (Values{"standby", "standby"}));
+  EXPECT_EQ(attributes(base::ServerRole::standby_first), (Values{"standby", "standby", "any", "any"}));
+  EXPECT_NE(both, both.for_role(base::ServerRole::primary));
+}
+
 TEST(ConnectionSettings, AddressesAreLookedUpAndCompared) {
   const auto inside = admit("host=localhost port=5", {"127.0.0.0/8"});
   ASSERT_TRUE(inside) << inside.error().message;

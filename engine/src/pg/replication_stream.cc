@@ -24,6 +24,7 @@ constexpr size_t kXLogDataHeaderBytes = 1 + 8 + 8 + 8;
 constexpr size_t kKeepaliveBytes = 1 + 8 + 8 + 1;
 constexpr uint32_t kNearRoundTripMicros = 2'000;
 constexpr int kNearReceiveBufferBytes = 256 * 1024;
+constexpr int kReadsBeforeCheck = 64;  // one check for all that the socket holds, but not for more than a few MiB
 constexpr int kOptionSyntaxVersion = 150'000;  // from here CREATE_REPLICATION_SLOT takes a list of options
 constexpr int kFailoverVersion = 170'000;
 
@@ -106,16 +107,39 @@ std::string_view name_of(OutputPlugin plugin) {
 
 struct ReplicationStream::Impl {
   Connection connection;
-  BytesPtr message;  // what receive() handed out last
+  BytesPtr message;                           // what receive() handed out last
+  std::function<base::Result<void>()> check;  // none: nothing has to be asked
+  bool unchecked = true;                      // libpq may hold what came after the last check
 
   Connection::Impl& libpq() { return *connection.impl_; }
   PGconn* conn() { return libpq().conn; }
+
+  base::Result<void> consume_input() {
+    THALWEG_TRY(libpq().consume_input());
+    if (!check) return {};
+    unchecked = true;
+    for (int i = 1; i < kReadsBeforeCheck; ++i) {
+      THALWEG_ASSIGN(const short ready, libpq().wait(POLLIN, std::chrono::milliseconds::zero()));
+      if ((ready & POLLIN) == 0) break;
+      THALWEG_TRY(libpq().consume_input());
+    }
+    return {};
+  }
+
+  // What libpq holds may be handed out.
+  base::Result<void> pass_check() {
+    if (!check || !unchecked) return {};
+    THALWEG_TRY(check());
+    unchecked = false;
+    return {};
+  }
 
   base::Error named(base::Error error) {
     bool logical = true;
     if (error.sqlstate == "55000") {
       const auto level = connection.script("SHOW wal_level");
-      logical = !level || level->text(0, 0) == "logical";
+      // A standby that is set to logical needs a primary that is, too: only the message says so.
+      logical = (!level || level->text(0, 0) == "logical") && !error.message.contains("wal_level");
     }
     name_slot_error(error, logical);
     return error;
@@ -151,7 +175,8 @@ base::Result<ReplicationStream> ReplicationStream::open(const base::Conninfo& co
     if (error.sqlstate == "53300") error.code = ErrorCode::slot_limit_reached;
     return std::unexpected(std::move(error));
   }
-  return ReplicationStream{std::unique_ptr<Impl>{new Impl{.connection = *std::move(connection), .message = {}}}};
+  return ReplicationStream{
+      std::unique_ptr<Impl>{new Impl{.connection = *std::move(connection), .message = {}, .check = {}}}};
 }
 
 base::Result<SystemIdentity> ReplicationStream::identify() {
@@ -167,6 +192,11 @@ base::Result<SystemIdentity> ReplicationStream::identify() {
                         .flushed = *flushed,
                         .database = std::string{rows.text(0, 3)},
                         .standby = recovery.boolean(0, 0)};
+}
+
+base::Result<int> ReplicationStream::timeline() {
+  THALWEG_ASSIGN(const Rows rows, impl_->connection.script("IDENTIFY_SYSTEM"));
+  return static_cast<int>(rows.integer(0, 1));
 }
 
 base::Result<TimelineHistory> ReplicationStream::timeline_history(int timeline) {
@@ -233,6 +263,7 @@ base::Result<std::optional<StreamMessage>> ReplicationStream::receive(std::chron
     const int length = PQgetCopyData(impl_->conn(), &buffer, 1);
     if (length > 0) {
       impl_->message.reset(buffer);
+      THALWEG_TRY(impl_->pass_check());
       THALWEG_ASSIGN(const StreamMessage message, parse(std::as_bytes(std::span{buffer, static_cast<size_t>(length)})));
       return message;
     }
@@ -244,15 +275,21 @@ base::Result<std::optional<StreamMessage>> ReplicationStream::receive(std::chron
       if (left.count() <= 0) return std::optional<StreamMessage>{};
     }
     polled = true;
-    // Feedback that did not fit into the socket goes out as soon as it can.
+    // Feedback that did not fit into the socket goes out as soon as it can; libpq may read meanwhile.
     const bool unsent = PQflush(impl_->conn()) == 1;
+    if (unsent) impl_->unchecked = true;
     if (left == std::chrono::milliseconds::zero()) {
-      THALWEG_TRY(impl_->libpq().consume_input());  // reads without waiting: no need to ask first
+      THALWEG_TRY(impl_->consume_input());  // reads without waiting: no need to ask first
       continue;
     }
     THALWEG_ASSIGN(const short ready, impl_->libpq().wait(static_cast<short>(POLLIN | (unsent ? POLLOUT : 0)), left));
-    if ((ready & (POLLIN | POLLERR | POLLHUP)) != 0) THALWEG_TRY(impl_->libpq().consume_input());
+    if ((ready & (POLLIN | POLLERR | POLLHUP)) != 0) THALWEG_TRY(impl_->consume_input());
   }
+}
+
+void ReplicationStream::guard_with(std::function<base::Result<void>()> check) {
+  impl_->check = std::move(check);
+  impl_->unchecked = true;
 }
 
 bool ReplicationStream::over_tcp() const {
@@ -277,7 +314,8 @@ base::Result<void> ReplicationStream::send_feedback(const Feedback& feedback) {
   const int sent =
       PQputCopyData(impl_->conn(), reinterpret_cast<const char*>(message.data()), static_cast<int>(message.size()));
   if (sent < 0 || PQflush(impl_->conn()) < 0) return std::unexpected(connection_lost(impl_->conn()));
-  return {};  // what the socket did not take now, receive() sends
+  impl_->unchecked = true;  // libpq reads while a full socket keeps it from writing
+  return {};                // what the socket did not take now, receive() sends
 }
 
 Connection& ReplicationStream::connection() { return impl_->connection; }

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,6 +25,7 @@ struct SystemIdentity {
   base::Lsn flushed;  // the source's current flush position
   std::string database;
   // In recovery. Otherwise a server stays on its timeline for as long as a connection to it lasts.
+  // A standby can be promoted, or follow another primary, under a connection.
   bool standby = false;
 };
 
@@ -71,6 +73,8 @@ class ReplicationStream {
 
   // Errors of the three below name the slot's trouble: slot_lost, slot_in_use, slot_limit_reached, wal_level_too_low.
   base::Result<SystemIdentity> identify();
+  // On which the server is now, in one round trip.
+  base::Result<int> timeline();
   // Of the server that is on `timeline` now. Fails with database_error where the server has lost the file.
   base::Result<TimelineHistory> timeline_history(int timeline);
   // Logical slot that exports its snapshot. Temporary slots vanish with the connection. Fails with
@@ -93,6 +97,9 @@ class ReplicationStream {
   // Fails with connection_lost, publication_lost, slot_lost or what the server's decoding reports.
   base::Result<std::optional<StreamMessage>> receive(std::chrono::milliseconds timeout);
   base::Result<void> send_feedback(const Feedback& feedback);
+  // Asked whenever something has been read from the socket, before receive() hands out anything of it; what it fails
+  // with receive() fails with, and nothing is handed out.
+  void guard_with(std::function<base::Result<void>()> check);
   // Otherwise over a local socket, whose buffer is the server's and small.
   bool over_tcp() const;
   // For Connection::script and what goes with it, before start(): this server's answers, and no other's of several.

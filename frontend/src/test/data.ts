@@ -54,6 +54,7 @@ export function database(id: string, name: string): Database {
     user: "thalweg",
     sslmode: "prefer",
     options: {},
+    read_from: "primary",
     sslrootcert: null,
     sslcert: null,
     sslkey: null,

@@ -112,7 +112,12 @@ def _decode_cures(clues: Clues, evidence: list[Evidence]) -> list[Cure]:
                     "saves the source a third of its time."
                 )
             )
-    cures.append(action("Move other load off the source's processors."))
+    cures.append(
+        action(
+            "Move other load off the source's processors; or, from PostgreSQL 16 on, read from a physical standby: "
+            "register the servers as one database with read_from = standby, and create the stream anew from it."
+        )
+    )
     return cures
 
 

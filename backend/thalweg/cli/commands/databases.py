@@ -11,6 +11,10 @@ from thalweg.cli.output import SIGNS, AsJson, done, json_wanted, number, out, pr
 
 app = typer.Typer(no_args_is_help=True, help="Databases that streams capture from and apply to.")
 PemFile = Annotated[Path | None, typer.Option(exists=True, dir_okay=False, readable=True, help="PEM file, read here.")]
+ReadFrom = Annotated[
+    str | None,
+    typer.Option(help="standby: read at the standby among the hosts, write at the primary.", show_default="primary"),
+]
 Name = Annotated[str, typer.Argument(help="The database's name or id.")]
 
 
@@ -43,6 +47,7 @@ def add(
     user: Annotated[str | None, typer.Option()] = None,
     port: Annotated[int | None, typer.Option(show_default="5432")] = None,
     sslmode: Annotated[str | None, typer.Option(show_default="prefer")] = None,
+    read_from: ReadFrom = None,
     ssl_root_cert: PemFile = None,
     ssl_cert: PemFile = None,
     ssl_key: PemFile = None,
@@ -53,6 +58,7 @@ def add(
     PGPASSWORD. Certificates and keys are read from files here and kept encrypted there."""
     given = {
         "uri": uri, "service": service, "host": host, "dbname": dbname, "user": user, "port": port, "sslmode": sslmode,
+        "read_from": read_from,
     }  # fmt: skip
     body: Json = {field: value for field, value in given.items() if value is not None}
     body |= _contents(sslrootcert=ssl_root_cert, sslcert=ssl_cert, sslkey=ssl_key, sslcrl=ssl_crl)
@@ -81,6 +87,7 @@ def edit(
     dbname: Annotated[str | None, typer.Option()] = None,
     user: Annotated[str | None, typer.Option()] = None,
     sslmode: Annotated[str | None, typer.Option()] = None,
+    read_from: ReadFrom = None,
     ssl_root_cert: PemFile = None,
     ssl_cert: PemFile = None,
     ssl_key: PemFile = None,
@@ -91,7 +98,10 @@ def edit(
 ) -> None:
     """Change a database's address or login, after a connection test. Its streams go on with it at once. Another
     address, or less TLS, wants the password again."""
-    asked = {"name": new_name, "host": host, "port": port, "dbname": dbname, "user": user, "sslmode": sslmode}
+    asked = {
+        "name": new_name, "host": host, "port": port, "dbname": dbname, "user": user, "sslmode": sslmode,
+        "read_from": read_from,
+    }  # fmt: skip
     body: Json = {key: value for key, value in asked.items() if value is not None}
     body |= _contents(sslrootcert=ssl_root_cert, sslcert=ssl_cert, sslkey=ssl_key, sslcrl=ssl_crl)
     if password_stdin:
@@ -110,7 +120,8 @@ def edit(
 
 def _test_change(api: Api, database: Json, change: Json) -> None:
     """Nothing is changed that the database refuses: streams that run would stop at once."""
-    kept = {field: database[field] for field in ("host", "port", "dbname", "user", "sslmode", "options")}
+    fields = ("host", "port", "dbname", "user", "sslmode", "options", "read_from")
+    kept = {field: database[field] for field in fields}
     asked = {field: value for field, value in change.items() if field != "name"}
     result = api.post("/databases:test", {**kept, **asked, "database_id": database["id"]})
     if result["code"] is not None:
@@ -139,6 +150,8 @@ def _show_test(result: Json) -> None:
         return
     tls = "with TLS" if result["tls"] else "without TLS"
     out.print(f"Connected {tls} in {result['connect_ms']:.0f} ms to PostgreSQL {result['version']}.")
+    for server in result["servers"]:
+        out.print(f"{server['address']}: {server['role'] or server['message']}")
 
 
 def _failed_test(result: Json) -> CommandError:

@@ -21,6 +21,8 @@ class DatabaseRow(Versioned, Base):
     options: Mapped[dict[str, Any]]
     pem: Mapped[dict[str, Any]]
     """Certificates and keys by libpq's names: each sealed, with what may be shown of it."""
+    read_from: Mapped[str] = mapped_column(default="primary")
+    """"standby": of its servers the standby is decoded and copied, and the primary only written."""
     server_version: Mapped[str | None]
     tested_at: Mapped[datetime | None]
     test_code: Mapped[str | None]

@@ -37,15 +37,15 @@ def _check_pair(given: dict[str, str]) -> None:
     certificate, key = given.get("sslcert"), given.get("sslkey")
     if bool(certificate) != bool(key):
         missing, there = ("sslkey", "sslcert") if certificate else ("sslcert", "sslkey")
-        raise _wrong(missing, f"{there} needs its {missing}: give both, or neither.")
+        raise wrong_field(missing, f"{there} needs its {missing}: give both, or neither.")
     if certificate and key:
         try:
             check_pair(certificate, key)
         except ValueError as error:
-            raise _wrong("sslkey", str(error)) from error
+            raise wrong_field("sslkey", str(error)) from error
 
 
-def _wrong(field: str, message: str, code: str = "value_error") -> Problem:
+def wrong_field(field: str, message: str, code: str = "value_error") -> Problem:
     return Problem(
         "invalid_request", message, "Correct the field that is named.",
         errors=[FieldProblem(pointer=f"/{field}", code=code, message=message)],
@@ -67,9 +67,9 @@ def with_service(context: Context, body: Settings) -> Settings:
         return type(body).model_validate({**fields, "service": "", **given})
     except ValidationError as error:
         told = "; ".join(str(found["msg"]) for found in error.errors(include_url=False, include_input=False))
-        raise _wrong("service", f"The service {body.service} cannot be used: {told}") from error
+        raise wrong_field("service", f"The service {body.service} cannot be used: {told}") from error
     except ValueError as error:
-        raise _wrong("service", str(error)) from error
+        raise wrong_field("service", str(error)) from error
 
 
 def check_password_stays(stored: Target, wanted: Target) -> None:

@@ -4,13 +4,14 @@ from dataclasses import replace
 
 from thalweg.db.audit import record
 from thalweg.features.databases.credentials import check_password_stays, with_service
-from thalweg.features.databases.schemas import DatabaseTestRequest
+from thalweg.features.databases.schemas import DatabaseTestRequest, ReadFrom
 from thalweg.features.databases.service import existing_database
 from thalweg.inspection.catalogue import read_tables
-from thalweg.inspection.connection import connected, test_connection
+from thalweg.inspection.connection import connected
 from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.preflight import preflight_database
 from thalweg.inspection.schemas import CheckSide, ConnectionTest, Preflight, SourceTable
+from thalweg.inspection.standby import test_connection
 from thalweg.inspection.target import Target, target_of
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
@@ -48,7 +49,7 @@ async def _target_of_test(context: Context, body: DatabaseTestRequest) -> Target
         pem = {**stored.pem, **pem}
     target = Target(
         body.host, body.port, body.dbname, body.user, body.password, body.sslmode, body.options, pem,
-        context.resources.settings.database_networks,
+        context.resources.settings.database_networks, reads_standby=body.read_from == ReadFrom.STANDBY,
     )  # fmt: skip
     if stored is not None and not body.password:
         check_password_stays(stored, target)

@@ -23,6 +23,11 @@ class SslMode(StrEnum):
     VERIFY_FULL = "verify-full"
 
 
+class ReadFrom(StrEnum):
+    PRIMARY = "primary"
+    STANDBY = "standby"
+
+
 def checked_host(value: str) -> str:
     servers_of(value, 5432)
     return value
@@ -55,6 +60,10 @@ ROOT_CERTIFICATES = "Certificates (PEM contents) that the server's must come fro
 CLIENT_CERTIFICATE = "The certificate (PEM contents) that this user shows the server."
 CLIENT_KEY = "Its key (PEM contents, without a passphrase). Kept encrypted, never shown again."
 REVOCATIONS = "Certificates that are no longer valid (a revocation list as PEM contents)."
+READ_FROM = (
+    "`standby`: `host` names the servers of one cluster, from PostgreSQL 16 on. Streams decode and copy at the "
+    "standby, and write what little they write at the primary. Cannot change while streams capture from the database."
+)
 Port = Annotated[StrictInt, Field(ge=1, le=65535)]
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=63, pattern=NO_CONTROL_CHARACTERS)]
 OptionValue = Annotated[str, StringConstraints(max_length=500, pattern=NO_CONTROL_CHARACTERS)]
@@ -90,6 +99,16 @@ def checked_options(value: dict[str, str] | None) -> dict[str, str] | None:
 Options = Annotated[dict[str, OptionValue], Field(max_length=20), AfterValidator(checked_options)]
 
 
+def check_read_from(read_from: str, host: str, port: int, options: dict[str, str]) -> None:
+    """Raises ValueError."""
+    if read_from != ReadFrom.STANDBY:
+        return
+    if "target_session_attrs" in options:
+        raise ValueError("target_session_attrs cannot be set beside read_from = standby, which chooses the server.")
+    if len(servers_of(host, port)) < 2:
+        raise ValueError("To read from a standby, name both servers as hosts, with a comma: db1,db2.")
+
+
 def fill_from_uri(body: Any) -> Any:
     """What is given beside the URI goes before what is in it."""
     if not isinstance(body, dict) or not isinstance(body.get("uri"), str):
@@ -118,6 +137,7 @@ class DatabaseSettings(Body):
     sslkey: ClientKey = Field(default="", description=CLIENT_KEY)
     sslcrl: Revocations = Field(default="", description=REVOCATIONS)
     options: Options = Field(default_factory=dict, description="More libpq options, such as target_session_attrs.")
+    read_from: ReadFrom = Field(default=ReadFrom.PRIMARY, description=READ_FROM)
 
     _uri = model_validator(mode="before")(fill_from_uri)
 
@@ -126,6 +146,8 @@ class DatabaseSettings(Body):
         missing = [name for name in ("host", "dbname", "user") if not getattr(self, name)]
         if missing and not self.service:
             raise ValueError(f"{', '.join(missing)} is missing: give it as a field, in `uri`, or by a `service`.")
+        if not self.service:
+            check_read_from(self.read_from, self.host, self.port, self.options)
         return self
 
 
@@ -150,6 +172,7 @@ class DatabaseUpdate(Body):
     sslkey: ClientKey | None = Field(default=None, description=CLIENT_KEY + " Empty: none.")
     sslcrl: Revocations | None = Field(default=None, description=REVOCATIONS + " Empty: none.")
     options: Options | None = None
+    read_from: ReadFrom | None = Field(default=None, description=READ_FROM)
 
 
 class DatabaseTestRequest(DatabaseSettings):
@@ -176,6 +199,7 @@ class Database(Resource):
     user: str
     sslmode: SslMode
     options: dict[str, str]
+    read_from: ReadFrom
     sslrootcert: StoredPem | None
     sslcert: StoredPem | None
     sslkey: StoredPem | None

@@ -6,8 +6,21 @@ from thalweg.db.audit import record, snapshot
 from thalweg.db.models import DatabaseRow, StreamRow
 from thalweg.db.pages import page_by_name
 from thalweg.features.databases import repository
-from thalweg.features.databases.credentials import check_password_stays, sealed_pem, stored_pem, with_service
-from thalweg.features.databases.schemas import Database, DatabaseCreate, DatabaseUpdate, SslMode
+from thalweg.features.databases.credentials import (
+    check_password_stays,
+    sealed_pem,
+    stored_pem,
+    with_service,
+    wrong_field,
+)
+from thalweg.features.databases.schemas import (
+    Database,
+    DatabaseCreate,
+    DatabaseUpdate,
+    ReadFrom,
+    SslMode,
+    check_read_from,
+)
 from thalweg.inspection.target import target_of
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
@@ -23,8 +36,9 @@ PLACE_FIELDS = ("host", "port", "dbname", "sslmode", "options")
 def _resource(row: DatabaseRow, streams: list[StreamRow]) -> Database:
     return Database(
         id=row.id, name=row.name, host=row.host, port=row.port, dbname=row.dbname, user=row.username,
-        sslmode=SslMode(row.sslmode), options=row.options, sslrootcert=stored_pem(row, "sslrootcert"),
-        sslcert=stored_pem(row, "sslcert"), sslkey=stored_pem(row, "sslkey"), sslcrl=stored_pem(row, "sslcrl"),
+        sslmode=SslMode(row.sslmode), options=row.options, read_from=ReadFrom(row.read_from),
+        sslrootcert=stored_pem(row, "sslrootcert"), sslcert=stored_pem(row, "sslcert"),
+        sslkey=stored_pem(row, "sslkey"), sslcrl=stored_pem(row, "sslcrl"),
         has_password=row.password_sealed is not None,
         version=row.server_version, tested_at=row.tested_at, test_code=row.test_code,
         source_of=[stream.id for stream in streams if stream.source_id == row.id],
@@ -69,7 +83,7 @@ async def create_database(context: Context, body: DatabaseCreate) -> Created:
     row = DatabaseRow(
         name=body.name, host=body.host, port=body.port, dbname=body.dbname, username=body.user,
         password_sealed=context.resources.secrets.seal(body.password) if body.password else None,
-        sslmode=body.sslmode, options=body.options,
+        sslmode=body.sslmode, options=body.options, read_from=body.read_from,
         pem=sealed_pem({name: getattr(body, name) for name in PEM_FIELDS}, context.resources.secrets),
     )  # fmt: skip
     context.session.add(row)
@@ -89,6 +103,9 @@ async def update_database(context: Context, database_id: str, body: DatabaseUpda
         if await repository.name_is_taken(context.session, body.name, row.id):
             raise name_taken("database", body.name)
         row.name = body.name
+    if body.read_from is not None and body.read_from != row.read_from:
+        _check_no_captures(row, streams)
+        row.read_from = body.read_from
     _change_connection(context, row, body)
     row.version += 1
     row.updated_at = now()
@@ -99,6 +116,15 @@ async def update_database(context: Context, database_id: str, body: DatabaseUpda
     return database
 
 
+def _check_no_captures(row: DatabaseRow, streams: list[StreamRow]) -> None:
+    captured = ", ".join(stream.name for stream in streams if stream.source_id == row.id)
+    if captured:
+        raise Problem(
+            "database_in_use", f"Streams capture from {row.name}: {captured}. Their slots are at the server they read.",
+            "Delete these streams first, or register the database a second time to read from the other server.",
+        )  # fmt: skip
+
+
 def _change_connection(context: Context, row: DatabaseRow, body: DatabaseUpdate) -> None:
     secrets = context.resources.secrets
     stored = target_of(row, context.resources)
@@ -106,6 +132,10 @@ def _change_connection(context: Context, row: DatabaseRow, body: DatabaseUpdate)
         setattr(row, field, value)
     if body.user is not None:
         row.username = body.user
+    try:
+        check_read_from(row.read_from, row.host, row.port, row.options)
+    except ValueError as error:
+        raise wrong_field("read_from", str(error)) from error
     given = body.model_dump(include=set(PEM_FIELDS), exclude_none=True)
     if given:
         row.pem = sealed_pem({**stored.pem, **given}, secrets)

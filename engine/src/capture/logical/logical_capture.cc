@@ -144,6 +144,7 @@ void LogicalCapture::run() {
   if (auto captured = capture(); !captured) fail(std::move(captured).error());
   publish_counters();
   stream_.reset();
+  fence_.reset();
   probe_.reset();
   enqueuing_.store(false, std::memory_order_release);
   enqueuing_.notify_all();
@@ -185,7 +186,8 @@ base::Result<void> LogicalCapture::connect() {
                                                    .application_name = application_name_,
                                                    .low_watermark = options_.start,
                                                    .system_identifier = options_.system_identifier,
-                                                   .patience = kSlotPatience}));
+                                                   .patience = kSlotPatience,
+                                                   .at_standby = !options_.primary_conninfo.empty()}));
   plugin_ = slot.plugin;
   const base::Lsn from = std::max(options_.start, slot.confirmed_flush);
   auto interval = kFeedbackInterval;
@@ -209,13 +211,17 @@ base::Result<void> LogicalCapture::connect() {
         {{"stream", options_.stream_id}, {"reason", "a published column's type has no usable binary form"}});
   }
   THALWEG_TRY(start_replication(from, !forms.needs_text));
+  if (identity.standby) THALWEG_TRY(guard(identity));
   feedback_.emplace(options_.clock->steady_now(), interval);
   feedback_->request();
   probe_.emplace(options_.source_conninfo, application_name_,
-                 SourceEndProbe::Heartbeats{.board = &markers_,
-                                            .prefix = options_.slot,
-                                            .interval = options_.heartbeat_interval,
-                                            .clock = options_.clock});
+                 SourceEndProbe::Heartbeats{
+                     .primary = {.conninfo = options_.primary_conninfo, .application_name = application_name_},
+                     .system_identifier = identity.system_identifier,
+                     .board = &markers_,
+                     .prefix = options_.slot,
+                     .interval = options_.heartbeat_interval,
+                     .clock = options_.clock});
   return {};
 }
 
@@ -243,6 +249,14 @@ base::Result<void> LogicalCapture::start_replication(base::Lsn from, bool binary
                                     : "the source's thalweg_output is of an earlier release, which does not say which "
                                       "subtransactions committed"}});
   }
+  return {};
+}
+
+// Of a standby nothing is translated before it is known to be of the timeline that the start has compared.
+base::Result<void> LogicalCapture::guard(const pg::SystemIdentity& identity) {
+  THALWEG_ASSIGN(fence_, TimelineFence::open(options_.source_conninfo, application_name_, options_.slot,
+                                             stream_->connection().backend_pid(), identity.timeline));
+  stream_->guard_with([this] { return fence_->check(); });
   return {};
 }
 

@@ -15,6 +15,7 @@
 #include "capture/logical/receive_pace.h"
 #include "capture/logical/silence_watch.h"
 #include "capture/logical/source_end_probe.h"
+#include "capture/logical/timeline_fence.h"
 #include "capture/marker_board.h"
 #include "pg/replication_stream.h"
 #include "telemetry/agent.h"
@@ -46,6 +47,7 @@ class LogicalCapture final : public Capture, private FrameSink {
   base::Result<void> capture();
   base::Result<void> connect();
   base::Result<void> start_replication(base::Lsn from, bool binary);
+  base::Result<void> guard(const pg::SystemIdentity& identity);
   base::Result<void> read_until_stopped();
   // What libpq and the socket hold; returns once nothing more is there.
   base::Result<void> drain();
@@ -84,6 +86,7 @@ class LogicalCapture final : public Capture, private FrameSink {
     base::Xid xid;  // zero: none
     base::UnixMicros at;
   } marker_;
+  std::optional<TimelineFence> fence_;  // of a standby
   std::optional<SourceEndProbe> probe_;
   std::optional<FeedbackSchedule> feedback_;
   PgoutputParser parser_;

@@ -13,6 +13,29 @@ std::string options_of(Operations operations) {
                      operations == Operations::all ? "insert, update, delete, truncate" : "insert, truncate");
 }
 
+std::vector<PublishedTable> sorted(std::vector<PublishedTable> tables) {
+  std::ranges::sort(tables);
+  tables.erase(std::unique(tables.begin(), tables.end()), tables.end());
+  return tables;
+}
+
+// One row where it is there: whether it publishes what it should, whether of all tables.
+base::Result<pg::Rows> find_publication(pg::Connection& connection, const std::string& name, Operations operations) {
+  const std::string_view rows_change = operations == Operations::all ? "true" : "false";
+  return connection.query(
+      "SELECT pubinsert AND pubtruncate AND pubviaroot AND pubupdate = $2::boolean "
+      "AND pubdelete = $2::boolean, puballtables FROM pg_publication WHERE pubname = $1",
+      {name, rows_change});
+}
+
+base::Result<bool> is_published(pg::Connection& connection, const std::string& name,
+                                const std::vector<PublishedTable>& tables, Operations operations) {
+  THALWEG_ASSIGN(const pg::Rows found, find_publication(connection, name, operations));
+  if (found.size() == 0 || !found.boolean(0, 0) || found.boolean(0, 1)) return false;
+  THALWEG_ASSIGN(const auto present, published_tables(connection, name));
+  return present == sorted(tables);
+}
+
 // ONLY keeps inheritance children out, which are tables of their own; partitions belong to their root with or without.
 std::string table_list(const std::vector<PublishedTable>& tables) {
   std::string list;
@@ -68,14 +91,26 @@ base::Result<std::vector<PublishedTable>> existing_tables(pg::Connection& connec
   return read_tables(rows);
 }
 
+base::Result<bool> are_published(pg::Connection& connection, const pg::PublicationNames& names,
+                                 const StreamTables& tables) {
+  THALWEG_ASSIGN(const bool changes, is_published(connection, names.changes, tables.changes, Operations::all));
+  THALWEG_ASSIGN(const bool inserts, is_published(connection, names.inserts, tables.inserts, Operations::inserts));
+  return changes && inserts;
+}
+
+base::Result<std::string> publications_as_they_are(pg::Connection& connection, const pg::PublicationNames& names) {
+  THALWEG_ASSIGN(const pg::Rows rows,
+                 connection.query("SELECT string_agg(concat_ws(' ', p.oid, p.xmin, (SELECT string_agg(r.oid || ':' || "
+                                  "r.prrelid, ',' ORDER BY r.oid) FROM pg_publication_rel r WHERE r.prpubid = p.oid)), "
+                                  "'; ' ORDER BY p.oid) FROM pg_publication p WHERE p.pubname IN ($1, $2)",
+                                  {names.changes, names.inserts}));
+  return std::string{rows.is_null(0, 0) ? "" : rows.text(0, 0)};
+}
+
 base::Result<void> ensure_publication(pg::Connection& connection, const std::string& name,
                                       const std::vector<PublishedTable>& tables, Operations operations) {
   const std::string quoted = pg::quote_identifier(name);
-  const std::string_view rows_change = operations == Operations::all ? "true" : "false";
-  THALWEG_ASSIGN(const pg::Rows found,
-                 connection.query("SELECT pubinsert AND pubtruncate AND pubviaroot AND pubupdate = $2::boolean "
-                                  "AND pubdelete = $2::boolean, puballtables FROM pg_publication WHERE pubname = $1",
-                                  {name, rows_change}));
+  THALWEG_ASSIGN(const pg::Rows found, find_publication(connection, name, operations));
   if (found.size() > 0 && found.boolean(0, 1)) THALWEG_TRY(drop_publication(connection, name));
   if (found.size() == 0 || found.boolean(0, 1)) {
     const std::string list = tables.empty() ? "" : " FOR TABLE " + table_list(tables);
@@ -85,9 +120,7 @@ base::Result<void> ensure_publication(pg::Connection& connection, const std::str
     THALWEG_TRY(change(connection, fmt::format("ALTER PUBLICATION {} SET ({})", quoted, options_of(operations))));
   }
   THALWEG_ASSIGN(const auto present, published_tables(connection, name));
-  std::vector<PublishedTable> wanted = tables;
-  std::ranges::sort(wanted);
-  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+  const std::vector<PublishedTable> wanted = sorted(tables);
   if (wanted == present) return {};
   const std::string tables_changed =
       wanted.empty() ? "DROP TABLE " + table_list(present) : "SET TABLE " + table_list(wanted);

@@ -39,6 +39,11 @@ struct StreamTables {
 // older than one that it is asked for; so this fails with publication_lost where tables want what is not there.
 base::Result<void> ensure_publications(pg::Connection& connection, const pg::PublicationNames& names,
                                        const StreamTables& tables, bool before_slot);
+// Whether there is nothing to change: both are there, and publish exactly this.
+base::Result<bool> are_published(pg::Connection& connection, const pg::PublicationNames& names,
+                                 const StreamTables& tables);
+// Both and their tables by their identities: two servers of one cluster that answer the same have the same.
+base::Result<std::string> publications_as_they_are(pg::Connection& connection, const pg::PublicationNames& names);
 // What it publishes, under the names of now; none where there is none.
 base::Result<std::vector<PublishedTable>> published_tables(pg::Connection& connection, const std::string& name);
 // Those that there are.

@@ -1,5 +1,6 @@
 #include "capture/logical/slot.h"
 
+#include <functional>
 #include <optional>
 #include <thread>
 
@@ -30,7 +31,8 @@ struct SlotRow {
 base::Result<std::optional<SlotRow>> find_slot(pg::Connection& connection, const std::string& slot) {
   THALWEG_ASSIGN(const pg::Rows rows,
                  connection.script("SELECT s.plugin, s.database, s.wal_status, s.restart_lsn, s.confirmed_flush_lsn, "
-                                   "s.active_pid, a.application_name, to_jsonb(s) ->> 'invalidation_reason' "
+                                   "s.active_pid, a.application_name, coalesce(to_jsonb(s) ->> 'invalidation_reason', "
+                                   "CASE WHEN (to_jsonb(s) ->> 'conflicting')::boolean THEN 'conflict' END) "
                                    "FROM pg_replication_slots s "
                                    "LEFT JOIN pg_stat_activity a ON a.pid = s.active_pid WHERE s.slot_name = " +
                                    connection.quote_literal(slot)));
@@ -80,24 +82,69 @@ std::string lost_in_words(const std::string& slot, std::string_view reason) {
     return fmt::format("The source has given up the slot {}: its wal_level was below logical for a while.", slot);
   }
   if (reason == "rows_removed") {
-    return fmt::format("The source has removed rows of its catalogues that the slot {} needed.", slot);
+    return fmt::format(
+        "The source has removed rows of its catalogues that the slot {} needed. A standby whose slots are read needs "
+        "hot_standby_feedback = on, and a slot of its own at its primary (primary_slot_name) for while it is away.",
+        slot);
+  }
+  if (reason == "conflict") {  // PostgreSQL 16 says no more
+    return fmt::format(
+        "The standby has given up the slot {}: its primary has removed rows of its catalogues that the slot needed, "
+        "which hot_standby_feedback = on and primary_slot_name at the standby prevent, or the primary's wal_level was "
+        "below logical for a while.",
+        slot);
   }
   return fmt::format("The source has removed WAL that the slot {} needed: max_slot_wal_keep_size was reached.", slot);
 }
 
 std::string capture_application_name(std::string_view stream_id) { return fmt::format("thalweg_{}", stream_id); }
 
+namespace {
+
+// Makes a slot that may be at a standby, and makes sure that its position is one of the identity's timeline.
+base::Result<pg::CreatedSlot> create_where_it_is(pg::ReplicationStream& session, const pg::SystemIdentity& identity,
+                                                 const base::Conninfo& conninfo, const PrimaryOfStandby& primary,
+                                                 const std::function<base::Result<pg::CreatedSlot>()>& create) {
+  if (!identity.standby) return create();
+  auto created = [&] {
+    StandbySnapshots snapshots(primary, identity.system_identifier, session.canceller());
+    auto result = create();
+    if (const auto why = snapshots.end(); !result && why) return base::Result<pg::CreatedSlot>(std::unexpected(*why));
+    return result;
+  }();
+  if (!created) return created;
+  // Over a connection of its own: the next command on this one would end the snapshot.
+  THALWEG_ASSIGN(pg::ReplicationStream witness, pg::ReplicationStream::open(conninfo, primary.application_name));
+  THALWEG_ASSIGN(const int timeline, witness.timeline());
+  if (timeline == identity.timeline) return created;
+  return base::fail(ErrorCode::connection_lost,
+                    fmt::format("the source has gone from timeline {} to {} meanwhile", identity.timeline, timeline));
+}
+
+}  // namespace
+
+base::Result<pg::CreatedSlot> create_copy_slot(pg::ReplicationStream& session, const pg::SystemIdentity& identity,
+                                               const base::Conninfo& conninfo, const std::string& slot,
+                                               const PrimaryOfStandby& primary) {
+  return create_where_it_is(session, identity, conninfo, primary, [&] { return session.create_slot(slot, true); });
+}
+
 base::Result<NewSlot> create_slot(const base::Conninfo& conninfo, const std::string& slot,
-                                  const std::string& application_name, SourcePlugin wanted) {
+                                  const std::string& application_name, SourcePlugin wanted,
+                                  const PrimaryOfStandby& primary) {
   THALWEG_ASSIGN(pg::ReplicationStream stream, pg::ReplicationStream::open(conninfo, application_name));
   THALWEG_ASSIGN(pg::SystemIdentity identity, stream.identify());
+  const auto create = [&](pg::OutputPlugin with) {
+    return create_where_it_is(stream, identity, conninfo, primary,
+                              [&] { return stream.create_slot(slot, false, with); });
+  };
   auto plugin = wanted == SourcePlugin::pgoutput ? pg::OutputPlugin::pgoutput : pg::OutputPlugin::thalweg_output;
-  auto created = stream.create_slot(slot, false, plugin);
+  auto created = create(plugin);
   if (!created && wanted == SourcePlugin::automatic && created.error().code == ErrorCode::output_plugin_unavailable) {
     base::log_event(base::LogLevel::info, "output_plugin_not_used",
                     {{"slot", slot}, {"reason", created.error().message}});
     plugin = pg::OutputPlugin::pgoutput;
-    created = stream.create_slot(slot, false, plugin);
+    created = create(plugin);
   }
   if (!created) return std::unexpected(std::move(created).error());
   return NewSlot{
@@ -127,7 +174,7 @@ base::Result<SlotState> check_slot(pg::ReplicationStream& source, const pg::Syst
                                   identity.system_identifier, expected.system_identifier));
   }
   // Its slots are there before it is promoted, where it synchronises them, but nobody may read them.
-  if (identity.standby) {
+  if (identity.standby && !expected.at_standby) {
     return base::fail(ErrorCode::source_read_only,
                       fmt::format("The source is a standby now: the slot {} cannot be read.", expected.slot));
   }

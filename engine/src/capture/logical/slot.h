@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "capture/logical/standby_snapshots.h"
 #include "pg/connection.h"
 #include "pg/replication_stream.h"
 
@@ -26,11 +27,18 @@ struct NewSlot {
   pg::OutputPlugin plugin;
   pg::SystemIdentity identity;
 };
+// At a standby the slot waits for a record of the running transactions, which `primary` is asked for. Fails with
+// connection_lost where the server has gone to another timeline meanwhile.
 // Fails with wal_level_too_low, slot_limit_reached, insufficient_privilege, output_plugin_unavailable (only where
 // thalweg_output is asked for) or what the connection fails with. Waits for transactions that run at the source. A slot
 // of that name is an error: drop_slot() first.
 base::Result<NewSlot> create_slot(const base::Conninfo& conninfo, const std::string& slot,
-                                  const std::string& application_name, SourcePlugin wanted);
+                                  const std::string& application_name, SourcePlugin wanted,
+                                  const PrimaryOfStandby& primary = {});
+// The same over a session that is there: a temporary one of pgoutput, for a copy.
+base::Result<pg::CreatedSlot> create_copy_slot(pg::ReplicationStream& session, const pg::SystemIdentity& identity,
+                                               const base::Conninfo& conninfo, const std::string& slot,
+                                               const PrimaryOfStandby& primary);
 
 // Drops the slot; none is fine. While a session of `application_name`, ours that the server has not yet missed, holds
 // it, waits up to `patience`; then, or held by somebody else: slot_in_use.
@@ -48,6 +56,7 @@ struct SlotExpectation {
   std::string system_identifier;               // empty: not compared
   std::chrono::milliseconds patience{10'000};  // for our own dead session
   bool shared = false;                         // another engine captures from it: in use is as it should be
+  bool at_standby = false;                     // a standby may be read
 };
 struct SlotState {
   pg::OutputPlugin plugin;
@@ -55,7 +64,8 @@ struct SlotState {
   base::Lsn confirmed_flush;
 };
 // Whether the stream can go on from this slot of the server that `source` has identified: source_changed,
-// source_read_only (a standby), slot_lost, position_gap (with the gap's bytes) or slot_in_use where it cannot.
+// source_read_only (a standby, unless it is to be read), slot_lost, position_gap (with the gap's bytes) or slot_in_use
+// where it cannot.
 base::Result<SlotState> check_slot(pg::ReplicationStream& source, const pg::SystemIdentity& identity,
                                    const SlotExpectation& expected);
 

@@ -24,13 +24,28 @@ SourceEndProbe::SourceEndProbe(base::Conninfo conninfo, std::string application_
       heartbeats_(std::move(heartbeats)),
       thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
-SourceEndProbe::~SourceEndProbe() = default;  // jthread asks its thread to stop, which ends the wait
+// jthread asks its thread to stop, which ends the wait, and joins it.
+SourceEndProbe::~SourceEndProbe() { abandon_ = true; }
 
 base::Result<void> SourceEndProbe::connect() {
   if (connection_ && !connection_->broken()) return {};
   connection_.reset();
   THALWEG_ASSIGN(connection_, pg::Connection::open(conninfo_, {.application_name = application_name_}));
   return {};
+}
+
+base::Result<pg::Connection*> SourceEndProbe::connection_for_markers() {
+  if (heartbeats_.primary.conninfo.empty()) {
+    THALWEG_TRY(connect());
+    return &*connection_;
+  }
+  if (!primary_ || primary_->broken()) {
+    primary_.reset();
+    PrimaryOfStandby primary = heartbeats_.primary;
+    primary.stop = &abandon_;
+    THALWEG_ASSIGN(primary_, open_primary(primary, heartbeats_.system_identifier));
+  }
+  return &*primary_;
 }
 
 base::Result<void> SourceEndProbe::ask() {
@@ -43,8 +58,8 @@ base::Result<void> SourceEndProbe::ask() {
 base::Result<void> SourceEndProbe::place_markers() {
   while (const auto content = heartbeats_.board->next()) {
     auto answer = [&]() -> base::Result<pg::Rows> {
-      THALWEG_TRY(connect());
-      return connection_->query(kEmit, {heartbeats_.prefix, *content});
+      THALWEG_ASSIGN(pg::Connection * connection, connection_for_markers());
+      return connection->query(kEmit, {heartbeats_.prefix, *content});
     }();
     if (!answer) {
       heartbeats_.board->failed(*content, answer.error().message);
@@ -68,8 +83,9 @@ void SourceEndProbe::run(const std::stop_token& stop) {
       beat_at_ = now;
       heartbeats_.board->place_heartbeat();
     }
-    auto done = place_markers();
-    if (done) done = ask();
+    const auto placed = place_markers();
+    if (!placed) spdlog::debug("no marker can be committed: {}", placed.error().message);
+    const auto done = ask();
     if (!done) spdlog::debug("the source's WAL position is unknown: {}", done.error().message);
     heartbeats_.board->await(stop, kInterval);
   }

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
+#include "capture/logical/standby_snapshots.h"
 #include "capture/marker_board.h"
 #include "pg/connection.h"
 
@@ -20,6 +21,8 @@ namespace thalweg::capture {
 class SourceEndProbe {
  public:
   struct Heartbeats {
+    PrimaryOfStandby primary;  // where markers are committed; empty: at the source itself
+    std::string system_identifier;
     MarkerBoard* board = nullptr;      // outlives the probe
     std::string prefix;                // of the logical messages
     std::chrono::seconds interval{0};  // zero: no markers
@@ -36,6 +39,7 @@ class SourceEndProbe {
  private:
   void run(const std::stop_token& stop);
   base::Result<void> connect();
+  base::Result<pg::Connection*> connection_for_markers();
   base::Result<void> ask();
   base::Result<void> place_markers();
 
@@ -44,7 +48,9 @@ class SourceEndProbe {
   // Writer: the probe's thread. Readers: anybody. Relaxed: it stands for itself.
   std::atomic<uint64_t> position_{0};
   const Heartbeats heartbeats_;
+  std::atomic<bool> abandon_{false};                 // Writer: the destructor. Reader: the connection to the primary
   std::optional<pg::Connection> connection_;         // the thread's
+  std::optional<pg::Connection> primary_;            // the thread's; none where the source itself commits markers
   std::chrono::steady_clock::time_point beat_at_{};  // the thread's: the last heartbeat
   std::jthread thread_;
 };

@@ -29,19 +29,23 @@ def server_programs() -> Path:
 
 
 @cache
-def restricts_output_plugins() -> bool:
+def restricts_output_plugins(programs: Path) -> bool:
     """Minor releases from November 2026 let only the output plugins be used that the server's configuration lists."""
-    known = subprocess.run([server_programs() / "postgres", "--describe-config"], capture_output=True, check=True,
+    known = subprocess.run([programs / "postgres", "--describe-config"], capture_output=True, check=True,
                            text=True).stdout
     return any(line.startswith("output_plugin_libraries\t") for line in known.splitlines())
 
 
 class Cluster:
-    """Owner: one test thread. Superuser is postgres; `settings` are postgresql.conf values as written there."""
+    """Owner: one test thread. Superuser is postgres; `settings` are postgresql.conf values as written there.
+
+    `programs` holds the server's, where it is not the one under test.
+    """
 
     def __init__(self, workspace: Path, name: str, settings: dict[str, str] | None = None,
-                 place: Place = HERE) -> None:
+                 place: Place = HERE, programs: Path | None = None) -> None:
         self.name = name
+        self.programs = programs or server_programs()
         self.place = place
         self.directory = workspace / name
         self.log = workspace / f"{name}.log"
@@ -52,7 +56,7 @@ class Cluster:
             "unix_socket_directories": "''",
             "timezone": "'UTC'",
             "log_line_prefix": "'%m [%p] %q%u@%d '",
-            **({"output_plugin_libraries": OUTPUT_PLUGINS} if restricts_output_plugins() else {}),
+            **({"output_plugin_libraries": OUTPUT_PLUGINS} if restricts_output_plugins(self.programs) else {}),
             **(settings or {}),
         }
 
@@ -145,7 +149,8 @@ class Cluster:
         self._run("pg_ctl", f"--pgdata={self.directory}", "--silent", *options, action)
 
     def _command(self, program: str, *arguments: str) -> list[str]:
-        return [*self.place.prefix, *as_postgres([str(server_programs() / program), *arguments])]
+        here = self.programs if (self.programs / program).exists() else server_programs()
+        return [*self.place.prefix, *as_postgres([str(here / program), *arguments])]
 
     def _run(self, program: str, *arguments: str, stdin: str = "") -> None:
         # A file, not a pipe: the server keeps the descriptor open, and a pipe would never end.

@@ -58,6 +58,7 @@ class Engine:
         self.token_file = directory / "token"
         self.log = directory / "thalwegd.log"
         self.process: subprocess.Popen[bytes] | None = None
+        self.read_from = ""  # of its streams' sources; empty: nothing is said
         self.revision = 0
         self.streams: dict[str, dict[str, Any]] = {}
         directory.mkdir(parents=True)
@@ -175,7 +176,8 @@ class Engine:
         """Into the document that the next put_desired sends."""
         self.streams[stream] = {
             "id": stream, "name": f"stream {stream}", "status": "ENABLED", "force": False,
-            "source": {"name": "source", "conninfo": source},
+            "source": {"name": "source", "conninfo": source,
+                       **({"read_from": self.read_from} if self.read_from else {})},
             "destination": {"name": "destination", "conninfo": destination},
             "tables": [{"schema": schema, "table": table} for schema, table in tables],
             "parameters": dict(parameters),

@@ -13,30 +13,48 @@ SLOTS_ARE_SYNCHRONISED_FROM = 170000  # PostgreSQL 17
 
 
 class Servers:
-    """Owner: one test thread. `primary` is the one that takes changes now."""
+    """Owner: one test thread. `primary` is the one that takes changes now.
 
-    def __init__(self, workspace: Path, name: str, settings: dict[str, str]) -> None:
-        self.primary = Cluster(workspace, f"{name}-one", settings)
+    From PostgreSQL 17 on the standby synchronises the primary's slots, unless told otherwise.
+    """
+
+    def __init__(self, workspace: Path, name: str, settings: dict[str, str], programs: Path | None = None,
+                 synchronises: bool = True) -> None:
+        self.primary = Cluster(workspace, f"{name}-one", settings, programs=programs)
         self.primary.initialise()
         self.primary.start()
-        self.standby = Cluster(workspace, f"{name}-two", settings)
+        self.standby = Cluster(workspace, f"{name}-two", settings, programs=programs)
         self.clusters = (self.primary, self.standby)
         version = int(self.primary.value("postgres", "SHOW server_version_num"))
-        self.synchronises = version >= SLOTS_ARE_SYNCHRONISED_FROM
+        self.synchronises = synchronises and version >= SLOTS_ARE_SYNCHRONISED_FROM
         self.primary.sql("postgres", "SELECT pg_create_physical_replication_slot('standby')")
         self.primary.stop()
-        shutil.copytree(self.primary.directory, self.standby.directory)
-        shutil.rmtree(self.standby.directory / "pg_replslot" / "standby")
-        for path in (self.standby.directory, *self.standby.directory.rglob("*")):
-            give_to_postgres(path)
+        self._copy()
         if self.synchronises:
             self.primary.set(synchronized_standby_slots="'standby'")
             self.standby.set(sync_replication_slots="on")
+        self.primary.start()
+        self.standby.start()
+
+    def _copy(self) -> None:
+        """Of the primary, which is stopped."""
+        shutil.copytree(self.primary.directory, self.standby.directory)
+        for slot in (self.standby.directory / "pg_replslot").iterdir():
+            shutil.rmtree(slot)
+        for path in (self.standby.directory, *self.standby.directory.rglob("*")):
+            give_to_postgres(path)
         self.standby.set(
-            port=str(self.standby.port), primary_slot_name="'standby'", hot_standby_feedback="on",
+            **self.standby.settings, primary_slot_name="'standby'", hot_standby_feedback="on",
             primary_conninfo=f"'host=127.0.0.1 port={self.primary.port} user=postgres password={PASSWORD} "
                              "dbname=postgres'")
         self._signal(self.standby)
+
+    def follow(self) -> None:
+        """What was the primary until a promotion is made anew, as a standby of what is the primary now."""
+        self.primary.sql("postgres", "SELECT pg_create_physical_replication_slot('standby')")
+        self.primary.stop()
+        shutil.rmtree(self.standby.directory)
+        self._copy()
         self.primary.start()
         self.standby.start()
 

@@ -3135,7 +3135,7 @@ export interface components {
             tls: boolean | null;
             /**
              * Code
-             * @description Why it failed: database_unreachable, authentication_failed, unknown_database, tls_failed, insufficient_privilege, database_error. Null when it worked.
+             * @description Why it failed: database_unreachable, authentication_failed, unknown_database, tls_failed, insufficient_privilege, database_error; with `read_from` standby also source_standby_missing, source_read_only (no primary), source_changed (not one primary and one standby of one cluster) and unsupported_version. Null when it worked.
              */
             code: string | null;
             /** Message */
@@ -3144,6 +3144,11 @@ export interface components {
             cure: string | null;
             /** Sql */
             sql: string | null;
+            /**
+             * Servers
+             * @description With `read_from` standby: which server answers as what. The other fields are of the standby.
+             */
+            servers: components["schemas"]["SeenServer"][];
         };
         /**
          * CopyStage
@@ -3249,6 +3254,7 @@ export interface components {
             options: {
                 [key: string]: string;
             };
+            read_from: components["schemas"]["ReadFrom"];
             sslrootcert: components["schemas"]["StoredPem"] | null;
             sslcert: components["schemas"]["StoredPem"] | null;
             sslkey: components["schemas"]["StoredPem"] | null;
@@ -3365,6 +3371,11 @@ export interface components {
             options?: {
                 [key: string]: string;
             };
+            /**
+             * @description `standby`: `host` names the servers of one cluster, from PostgreSQL 16 on. Streams decode and copy at the standby, and write what little they write at the primary. Cannot change while streams capture from the database.
+             * @default primary
+             */
+            read_from: components["schemas"]["ReadFrom"];
             /** Name */
             name: string;
         };
@@ -3453,6 +3464,11 @@ export interface components {
                 [key: string]: string;
             };
             /**
+             * @description `standby`: `host` names the servers of one cluster, from PostgreSQL 16 on. Streams decode and copy at the standby, and write what little they write at the primary. Cannot change while streams capture from the database.
+             * @default primary
+             */
+            read_from: components["schemas"]["ReadFrom"];
+            /**
              * Database Id
              * @description Take what is stored with this database where `password`, or a certificate or key, is empty. The password only where it would be sent to the same place, with no less TLS.
              */
@@ -3500,6 +3516,8 @@ export interface components {
             options?: {
                 [key: string]: string;
             } | null;
+            /** @description `standby`: `host` names the servers of one cluster, from PostgreSQL 16 on. Streams decode and copy at the standby, and write what little they write at the primary. Cannot change while streams capture from the database. */
+            read_from?: components["schemas"]["ReadFrom"] | null;
         };
         /** DeliveryError */
         DeliveryError: {
@@ -5234,6 +5252,11 @@ export interface components {
          * @enum {string}
          */
         ProgressUnit: "rows" | "steps";
+        /**
+         * ReadFrom
+         * @enum {string}
+         */
+        ReadFrom: "primary" | "standby";
         /** Readiness */
         Readiness: {
             /**
@@ -5695,6 +5718,27 @@ export interface components {
              */
             code?: string | null;
         };
+        /**
+         * SeenServer
+         * @description One of the servers of a database that is read at a standby.
+         */
+        SeenServer: {
+            /** Address */
+            address: string;
+            /** @description Null: it did not answer, `message` says why. */
+            role: components["schemas"]["ServerRole"] | null;
+            /** System Identifier */
+            system_identifier: string | null;
+            /** Wal Level */
+            wal_level: string | null;
+            /** Message */
+            message: string | null;
+        };
+        /**
+         * ServerRole
+         * @enum {string}
+         */
+        ServerRole: "primary" | "standby";
         /** ServerSlot */
         ServerSlot: {
             /** Name */

@@ -39,6 +39,15 @@ export function ConnectionTestResult({ test }: { test: ConnectionTest }) {
           Round trip {asText(latencyMs(test.latency_ms))}, connected in {asText(latencyMs(test.connect_ms))},{" "}
           {test.tls ? "encrypted" : "not encrypted"}.
         </Text>
+        {test.servers.length > 0 && (
+          <List size="sm" spacing={2} listStyleType="none" withPadding={false} aria-label="Servers">
+            {test.servers.map((server) => (
+              <List.Item key={server.address}>
+                {server.address}: {server.role ?? server.message}
+              </List.Item>
+            ))}
+          </List>
+        )}
         {role && (
           <>
             <Text size="sm">

@@ -14,6 +14,7 @@ import {
   emptyForm,
   type FormFaults,
   formFaults,
+  readFromChoices,
   sslModes,
   toCreate,
   toFormValues,
@@ -146,6 +147,14 @@ function DatabaseForm({ database, onClose, onSaved, renderTest }: DatabaseDrawer
           data={sslModes}
           value={values.sslmode}
           onChange={(value) => value && set("sslmode", value as DatabaseFormValues["sslmode"])}
+          allowDeselect={false}
+        />
+        <Select
+          label="Read from"
+          description="As a source, where several hosts are one cluster's, from PostgreSQL 16 on. Writes go to the primary."
+          data={readFromChoices}
+          value={values.read_from}
+          onChange={(value) => value && set("read_from", value as DatabaseFormValues["read_from"])}
           allowDeselect={false}
         />
         <Certificates values={values} faults={shownFaults} database={database} onChange={set} />

@@ -44,6 +44,14 @@ describe("the database form", () => {
     expect(toTest({ ...emptyForm, host: " h " }, null)).toMatchObject({ host: "h", database_id: null });
   });
 
+  it("reads from a standby only where both servers are named", () => {
+    const values = { ...toFormValues(known), read_from: "standby" as const, password: "p" };
+    expect(formFaults(values, known).host).toMatch(/Both servers/);
+    expect(formFaults({ ...values, host: "db1,db2" }, known)).toEqual({});
+    expect(toUpdate({ ...values, password: "" }, known)).toEqual({ read_from: "standby" });
+    expect(toCreate(values).read_from).toBe("standby");
+  });
+
   it("creates with numbers as numbers", () => {
     expect(toCreate({ ...toFormValues(known), port: "5433" }).port).toBe(5433);
   });

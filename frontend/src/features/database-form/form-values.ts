@@ -17,7 +17,14 @@ export interface DatabaseFormValues extends PemValues {
   password: string;
   sslmode: NonNullable<DatabaseCreate["sslmode"]>;
   options: Record<string, string>;
+  read_from: NonNullable<DatabaseCreate["read_from"]>;
 }
+
+/** Which of several servers streams decode and copy. */
+export const readFromChoices: { value: DatabaseFormValues["read_from"]; label: string }[] = [
+  { value: "primary", label: "the primary" },
+  { value: "standby", label: "a standby" },
+];
 
 /** From the weakest on. */
 export const sslModes: DatabaseFormValues["sslmode"][] = [
@@ -40,12 +47,13 @@ export const emptyForm: DatabaseFormValues = {
   password: "",
   sslmode: "prefer",
   options: {},
+  read_from: "primary",
   ...noPem,
 };
 
 export function toFormValues(database: Database): DatabaseFormValues {
-  const { name, host, port, dbname, user, sslmode, options } = database;
-  return { name, host, port, dbname, user, sslmode, options, password: "", ...noPem };
+  const { name, host, port, dbname, user, sslmode, options, read_from } = database;
+  return { name, host, port, dbname, user, sslmode, options, read_from, password: "", ...noPem };
 }
 
 export type FormFaults = Partial<Record<keyof DatabaseFormValues, string>>;
@@ -56,6 +64,8 @@ export function formFaults(values: DatabaseFormValues, database: Database | null
     if (values[field].trim() === "") faults[field] = "Needed.";
   const port = Number(values.port);
   if (!Number.isInteger(port) || port < 1 || port > 65535) faults.port = "A number from 1 to 65535.";
+  if (values.read_from === "standby" && !values.host.includes(","))
+    faults.host = "Both servers, with a comma: db1,db2.";
   for (const field of pemFields)
     if (values[field] && !values[field].includes("-----BEGIN "))
       faults[field] = "The contents of a PEM file: -----BEGIN ...";
@@ -79,8 +89,8 @@ function leadsElsewhere(values: DatabaseFormValues, database: Database): boolean
 }
 
 function settings(values: DatabaseFormValues) {
-  const { host, dbname, user, sslmode, password } = values;
-  return { host: host.trim(), port: Number(values.port), dbname, user, password, sslmode };
+  const { host, dbname, user, sslmode, password, read_from } = values;
+  return { host: host.trim(), port: Number(values.port), dbname, user, password, sslmode, read_from };
 }
 
 function givenPem(values: DatabaseFormValues): Partial<Record<PemField, string>> {

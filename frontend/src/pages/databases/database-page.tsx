@@ -52,6 +52,7 @@ function DatabaseView({ database }: { database: Database }) {
             </Text>
             <Text size="sm">PostgreSQL {versionInWords(database)}</Text>
             <Text size="sm">TLS {database.sslmode}</Text>
+            {database.read_from === "standby" && <Text size="sm">Read from the standby</Text>}
             <Text size="sm">{usedBy(database)}</Text>
           </Group>
         }
