@@ -46,14 +46,12 @@ test("the wizard asks for the consent, and the preflight says what it means", as
   await expect(wizard.next).toBeDisabled();
   await wizard.giveUpUpdates("public.entries");
   await expect(wizard.step("Tables").getByRole("status")).toContainText("1 table will be replicated");
-  await page.screenshot({ path: test.info().outputPath("tables.png") });
 
   await wizard.goOnTo("Preflight");
   await expect(wizard.check("Keys of tables")).toContainText("Passed");
   await expect(wizard.check("Tables with inserts only")).toContainText(
     "updates and deletes stay at the source",
   );
-  await page.screenshot({ path: test.info().outputPath("preflight.png"), fullPage: true });
   await wizard.goOnTo("Parameters");
   await wizard.goOnTo("Review");
   await expect(wizard.step("Review")).toContainText(
@@ -75,7 +73,6 @@ test("its inserts and truncates come, its updates and deletes do not", async ({ 
   await screen.open(stream);
   await screen.tab(/^Tables/);
   await expect(page.getByRole("row", { name: /public\.entries/ })).toContainText("inserts only");
-  await page.screenshot({ path: test.info().outputPath("stream.png"), fullPage: true });
 
   await atSource("TRUNCATE entries; INSERT INTO entries VALUES (1, 'the first')");
   await expect.poll(entries, { timeout: 60_000 }).toBe("1|the first");
