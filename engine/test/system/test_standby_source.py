@@ -170,15 +170,16 @@ def test_servers_that_do_not_fit(scene: StandbyScene, source_cluster: Cluster) -
     if not source_cluster.value("postgres", "SELECT count(*) FROM pg_roles WHERE rolname = 'thalweg'"):
         source_cluster.sql("postgres", SOURCE_ROLE)
     source_cluster.make_database(scene.database, owner="thalweg")
-    scene.start_stream(wait=False)
+    servers.wait_standby()
     wrong = right.replace(f"port={servers.primary.port},", f"port={source_cluster.port},")
     assert wrong != right
-    scene.engine.set_stream(scene.stream, source={"name": "source", "conninfo": wrong, "read_from": "standby"})
+    scene.engine.add_stream(scene.stream, wrong, scene.destination_conninfo, [("public", "t")])
     error = scene.engine.wait_aborted(scene.stream)
     assert error["code"] == "source_changed" and "not servers of one cluster" in error["message"], error
     assert source_cluster.value(scene.database, "SELECT count(*) FROM pg_publication") == 0
 
     scene.engine.set_stream(scene.stream, source={"name": "source", "conninfo": right, "read_from": "standby"})
+    wait_for(lambda: scene.engine.status(scene.stream)["status"] != "ABORTED", SECONDS, "the engine begins again")
     scene.wait_replicating()
     scene.wait_applied()
     scene.assert_same()
