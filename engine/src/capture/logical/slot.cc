@@ -88,8 +88,8 @@ std::string lost_in_words(const std::string& slot, std::string_view reason) {
 std::string capture_application_name(std::string_view stream_id) { return fmt::format("thalweg_{}", stream_id); }
 
 base::Result<NewSlot> create_slot(const base::Conninfo& conninfo, const std::string& slot,
-                                  const std::string& application_name, SourcePlugin wanted) {
-  THALWEG_ASSIGN(pg::ReplicationStream stream, pg::ReplicationStream::open(conninfo, application_name));
+                                  const pg::ConnectOptions& session, SourcePlugin wanted) {
+  THALWEG_ASSIGN(pg::ReplicationStream stream, pg::ReplicationStream::open(conninfo, session));
   THALWEG_ASSIGN(pg::SystemIdentity identity, stream.identify());
   auto plugin = wanted == SourcePlugin::pgoutput ? pg::OutputPlugin::pgoutput : pg::OutputPlugin::thalweg_output;
   auto created = stream.create_slot(slot, false, plugin);

@@ -27,10 +27,10 @@ struct NewSlot {
   pg::SystemIdentity identity;
 };
 // Fails with wal_level_too_low, slot_limit_reached, insufficient_privilege, output_plugin_unavailable (only where
-// thalweg_output is asked for) or what the connection fails with. Waits for transactions that run at the source. A slot
-// of that name is an error: drop_slot() first.
+// thalweg_output is asked for) or what the connection fails with. Waits for transactions that run at the source, unless
+// `session` gives up. A slot of that name is an error: drop_slot() first.
 base::Result<NewSlot> create_slot(const base::Conninfo& conninfo, const std::string& slot,
-                                  const std::string& application_name, SourcePlugin wanted);
+                                  const pg::ConnectOptions& session, SourcePlugin wanted);
 
 // Drops the slot; none is fine. While a session of `application_name`, ours that the server has not yet missed, holds
 // it, waits up to `patience`; then, or held by somebody else: slot_in_use.
