@@ -55,6 +55,29 @@ def test_what_has_stopped_and_what_goes_on(branches: list[dict[str, Any]], reaso
     assert told(*branches)[1] == reason
 
 
+def waiting(*blockers: dict[str, Any]) -> dict[str, Any]:
+    wait = {
+        "side": "source", "destination": None, "database": "orders", "statement": "CREATE_REPLICATION_SLOT x",
+        "since": (AT - timedelta(seconds=12)).isoformat(), "blockers": list(blockers),
+    }  # fmt: skip
+    return {"error": None, "instantiation": None, "destinations": [], "waits": [wait]}
+
+
+def test_behind_whom_it_waits() -> None:
+    since = (AT - timedelta(minutes=5)).isoformat()
+    seen = {"pid": 7, "user": "bob", "application_name": "psql", "state": "idle in transaction", "since": since}
+    unseen = {"pid": 8, "user": "", "application_name": "", "state": "", "since": None}
+    observed = waiting(seen, unseen, {**unseen, "pid": 0})
+    health = health_of(facts(observed=observed, observed_phase="INSTANTIATING", observed_at=AT), AT)
+    assert (health.level, health.reason) == (
+        HealthLevel.WARNING,
+        "It waits for 12 s at the source orders behind server process 7 (psql of bob, idle in transaction for 5 min), "
+        "server process 8 and a prepared transaction: CREATE_REPLICATION_SLOT x",
+    )
+    dropped = health_of(facts(observed=observed, desired_status="DROPPED", observed_at=AT), AT)
+    assert dropped.reason.startswith("It is being deleted. It waits for 12 s at the source orders behind server")
+
+
 def parked(seconds: int, count: int, rate: float = 0.0) -> Sample:
     sample = sample_at(AT + timedelta(seconds=seconds), UNKNOWN)
     share = {"error_queue_transactions": count, "lcrs_per_second": rate}

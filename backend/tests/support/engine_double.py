@@ -55,6 +55,8 @@ class EngineDouble:
         self.copy_finished = True
         self.copied_at = example("status")["streams"][0]["instantiation"]["started_at"]
         self.drop_hangs = False
+        self.waits = False
+        """Whether it waits for somebody at a server, as the contract's example does."""
         self.retried: list[str] = []
         self.executed: list[int] = []
         self.deleted: list[int] = []
@@ -178,6 +180,8 @@ class EngineDouble:
         shown["tables"] = [{**pattern, **table, **self.troubles.get(table["table"], {})} for table in stream["tables"]]
         shown["instantiation"]["finished_at"] = self.copied_at if self.copy_finished else None
         shown["positions"] |= self.positions
+        if not self.waits:
+            shown["waits"] = []
         if "send_to" in stream:
             shown |= {"mode": "CAPTURE AND PROPAGATION", "instantiation": None, "tables": []}
         elif "receive_from" in stream:

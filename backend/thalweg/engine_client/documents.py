@@ -147,6 +147,29 @@ class DestinationStatus(Document):
     tables: list[StatusTable]
 
 
+class EngineBlocker(Document):
+    """A session that holds a lock, or runs a transaction, which another one waits for."""
+
+    pid: int
+    """0: a prepared transaction."""
+    user: str
+    """Empty, as what follows, where the stream's user may not see it."""
+    application_name: str
+    state: str
+    since: datetime | None
+
+
+class EngineWait(Document):
+    """What a stream's start, or its removal, waits for at a server."""
+
+    side: Literal["source", "destination"]
+    destination: str | None
+    database: str
+    statement: str
+    since: datetime
+    blockers: list[EngineBlocker]
+
+
 class StreamStatus(Document):
     id: str
     status: str
@@ -159,6 +182,7 @@ class StreamStatus(Document):
     counted_since: datetime | None = None
     tables: list[StatusTable]
     destinations: list[DestinationStatus] = []
+    waits: list[EngineWait] = []
 
 
 class EngineStatus(Document):

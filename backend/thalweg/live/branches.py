@@ -62,9 +62,15 @@ def _positions(branch: DestinationStatus, stream: StreamStatus) -> EnginePositio
     return stream.positions.model_copy(update=update)
 
 
-def whole_of(stream: StreamStatus, branches: list[DestinationStatus]) -> StreamStatus:
-    """The fan-out with its joined branches: those that another engine applies may be behind what this one knows."""
-    update: dict[str, object] = {"destinations": branches}
+def whole_of(
+    stream: StreamStatus, branches: list[DestinationStatus], received: Mapping[str, StreamStatus]
+) -> StreamStatus:
+    """The fan-out with its joined branches: those that another engine applies, and has `received`, may be behind what
+    this one knows."""
+    elsewhere = [
+        wait.model_copy(update={"destination": id_}) for id_, status in received.items() for wait in status.waits
+    ]
+    update: dict[str, object] = {"destinations": branches, "waits": [*stream.waits, *elsewhere]}
     if stream.status == "ENABLED" and stream.phase in ("CATCHING UP", "REPLICATING"):
         phases = {one.phase for one in branches if one.status == "ENABLED" and one.error is None}
         update["phase"] = next((phase for phase in EARLY if phase in phases), stream.phase)

@@ -39,8 +39,11 @@ def joined_status(
     # An error that has ended a half comes before one that it tries to overcome.
     failed = sorted((item for item in told if item[1].error), key=lambda item: item[1].status != "ABORTED")
     whole = receiving.model_copy(
-        update={"status": status, "phase": phase, "mode": MODE, "positions": _positions(sending, receiving)}
-    )
+        update={
+            "status": status, "phase": phase, "mode": MODE, "positions": _positions(sending, receiving),
+            "waits": [*sending.waits, *receiving.waits],
+        }
+    )  # fmt: skip
     if not failed:
         return whole.model_copy(update={"error": None, "retry_at": None})
     role, source = failed[0]

@@ -10,6 +10,7 @@ from thalweg.inspection.slots import SlotState, why_lost
 from thalweg.kernel.words import duration, go_on_in_words, listed, parked_in_words, share_in_words, size
 from thalweg.live.backlog import UNKNOWN_BACKLOG
 from thalweg.live.schemas import Backlog, DestinationSample, Health, HealthLevel, Sample
+from thalweg.live.waits import waits_in_words
 
 OBSERVATION_FRESH = timedelta(seconds=15)
 LATENCY_WARNING_MS = 10_000
@@ -88,6 +89,7 @@ def health_of(facts: Facts, at: datetime) -> Health:
         return _health(HealthLevel.ERROR, told + _held(facts))
     if facts.desired_status == "DROPPED":
         told = f"It is being deleted, held up by: {error['message']}" if error else "It is being deleted."
+        told = " ".join([told, *waits_in_words(facts.observed, at)])
         return _health(HealthLevel.WARNING, told)
     if error is not None:
         told = f"The engine tries again. {error['title']}: {error['message']}"
@@ -111,6 +113,7 @@ def _troubles(facts: Facts, at: datetime) -> list[Health]:
     branches = (facts.observed or {}).get("destinations", [])
     return [
         *_full(facts, branches), *_broken(facts, branches, "ABORTED"), *_parking(facts, at),
+        *[_health(HealthLevel.WARNING, told) for told in waits_in_words(facts.observed, at)],
         *_table_troubles(facts), *_broken(facts, branches, "RETRYING"), *_parked(facts),
     ]  # fmt: skip
 

@@ -124,7 +124,7 @@ def _with_branches(
             desired = one.desired_status if row.desired_status == "ENABLED" else row.desired_status
             branch = joined_branch(branch, capturing, half.status if half else None, desired, _names(row, one, engines))
         branches.append(branch)
-    return whole_of(capturing, branches)
+    return whole_of(capturing, branches, {id_: half.status for id_, half in received.items() if id_ in others})
 
 
 def _rest(row: StreamRow, engines: Engines) -> Observation | None:

@@ -27,6 +27,24 @@ namespace {
 // So long the agents' last statements may take.
 constexpr std::chrono::seconds kEndPatience{1};
 constexpr std::chrono::milliseconds kEndLook{5};
+constexpr std::chrono::milliseconds kStartLook{50};
+
+// While a start waits for the destination: has its sessions given up once the start is not wanted any more.
+class StartWatch {
+ public:
+  StartWatch(const std::atomic<bool>* stop_start, std::atomic<bool>& abandon) {
+    if (stop_start == nullptr) return;
+    thread_ = std::jthread([stop_start, &abandon](const std::stop_token& over) {
+      while (!over.stop_requested()) {
+        if (*stop_start) return abandon.store(true, std::memory_order_relaxed);
+        std::this_thread::sleep_for(kStartLook);
+      }
+    });
+  }
+
+ private:
+  std::jthread thread_;
+};
 
 }  // namespace
 
@@ -72,8 +90,10 @@ Apply::~Apply() {
 
 base::Result<base::Lsn> Apply::start() {
   State& s = *state_;
-  THALWEG_ASSIGN(auto progress,
-                 pg::Connection::open(s.options.destination_conninfo, s.shared.connect_options("progress")));
+  const StartWatch watch(s.options.stop_start, s.shared.abandon);
+  pg::ConnectOptions session = s.shared.connect_options("progress");
+  session.board = s.options.board;
+  THALWEG_ASSIGN(auto progress, pg::Connection::open(s.options.destination_conninfo, session));
   THALWEG_TRY(progress.script("SET synchronous_commit = on; SET statement_timeout = 0; SET search_path = pg_catalog"));
   THALWEG_TRY(ensure_schema(progress));
   THALWEG_TRY(take_lock(progress, s.options.stream_id, LockSpan::session));

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/networks.h"
+#include "pg/session_board.h"
 #include "queue/frame_source.h"
 #include "queue/lcr_queue.h"
 #include "telemetry/agent.h"
@@ -41,6 +42,7 @@ struct CatchUpSpan {
   base::Lsn copied_to;
   base::RelationId relation = {};  // at the source, whatever it is called there; zero: the one of the same name
   bool stopped = false;            // its changes are left out
+  bool recorded = false;           // thalweg.stream_table has a row of it, which is told of TRUNCATEs
 };
 
 struct ApplyOptions {
@@ -54,6 +56,9 @@ struct ApplyOptions {
   std::filesystem::path spill_directory;  // exists; this apply owns what it finds there
   std::vector<CatchUpSpan> catch_up;      // of the stream's tables; empty: all that come, by their names
   const base::Clock* clock = nullptr;     // outlives the apply
+  // Once it is set, a start() that waits for the destination is given up. Null: it waits as long as it takes.
+  const std::atomic<bool>* stop_start = nullptr;
+  pg::SessionBoard* board = nullptr;  // for what the start has the destination do; it outlives the apply
 };
 
 struct ApplyStatus {

@@ -94,6 +94,23 @@ json to_json(const DestinationStatus& destination) {
           {"tables", to_json(std::span(destination.tables))}};
 }
 
+json to_json(const WaitStatus& wait) {
+  json blockers = json::array();
+  for (const BlockerStatus& one : wait.blockers) {
+    blockers.push_back({{"pid", one.pid},
+                        {"user", one.user},
+                        {"application_name", one.application_name},
+                        {"state", one.state},
+                        {"since", optional_time(one.since)}});
+  }
+  return {{"side", wait.side},
+          {"destination", wait.destination.empty() ? json(nullptr) : json(wait.destination)},
+          {"database", wait.database},
+          {"statement", wait.statement},
+          {"since", rfc3339(wait.since)},
+          {"blockers", std::move(blockers)}};
+}
+
 json positions_json(const StreamStatus& stream) {
   return {{"captured", base::to_string(stream.captured)},
           {"applied", base::to_string(stream.applied)},
@@ -104,6 +121,8 @@ json positions_json(const StreamStatus& stream) {
 json to_json(const StreamStatus& stream) {
   json destinations = json::array();
   for (const DestinationStatus& destination : stream.destinations) destinations.push_back(to_json(destination));
+  json waits = json::array();
+  for (const WaitStatus& wait : stream.waits) waits.push_back(to_json(wait));
   return {{"id", stream.id},
           {"status", stream.status},
           {"phase", stream.phase},
@@ -114,7 +133,8 @@ json to_json(const StreamStatus& stream) {
           {"instantiation", stream.instantiation ? to_json(*stream.instantiation) : json(nullptr)},
           {"counted_since", optional_time(stream.counted_since)},
           {"tables", to_json(std::span(stream.tables))},
-          {"destinations", std::move(destinations)}};
+          {"destinations", std::move(destinations)},
+          {"waits", std::move(waits)}};
 }
 
 json to_json(const telemetry::ComponentSample& component) {

@@ -91,6 +91,26 @@ struct BacklogStatus {
   uint64_t limit_bytes = 0;
 };
 
+// A session at a server that holds a lock, or runs a transaction, that somebody waits for.
+struct BlockerStatus {
+  int pid = 0;  // 0: a prepared transaction
+  // Empty, and none, where the stream's user may not see them.
+  std::string user;
+  std::string application_name;
+  std::string state;
+  std::optional<base::UnixMicros> since;  // of its transaction
+};
+
+// What a start, or a removal, waits for at a server.
+struct WaitStatus {
+  std::string_view side;    // source, destination
+  std::string destination;  // of several: which
+  std::string database;
+  std::string statement;  // its beginning
+  base::UnixMicros since;
+  std::vector<BlockerStatus> blockers;
+};
+
 struct DestinationStatus {
   std::string id;
   std::string_view status;
@@ -121,6 +141,7 @@ struct StreamStatus {
   std::optional<base::UnixMicros> counted_since;  // as a destination's; of a fan-out each has its own
   std::vector<TableStatus> tables;
   std::vector<DestinationStatus> destinations;  // of a fan-out
+  std::vector<WaitStatus> waits;                // for longer than some seconds
 };
 
 struct DestinationStats {

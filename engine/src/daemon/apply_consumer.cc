@@ -24,7 +24,8 @@ apply::ApplyParameters apply_parameters(const control::StreamParameters& paramet
 class ApplyConsumer final : public QueueConsumer {
  public:
   ApplyConsumer(const control::StreamDefinition& definition, std::vector<apply::CatchUpSpan> catch_up,
-                std::filesystem::path spill_directory, queue::FrameSource& frames, const base::Clock& clock)
+                std::filesystem::path spill_directory, queue::FrameSource& frames, const base::Clock& clock,
+                const DatabaseWork& work)
       : apply_({.stream_id = definition.id,
                 .destination_conninfo = definition.destination.conninfo,
                 .frames = &frames,
@@ -33,9 +34,17 @@ class ApplyConsumer final : public QueueConsumer {
                 .parameters = apply_parameters(definition.parameters),
                 .spill_directory = std::move(spill_directory),
                 .catch_up = std::move(catch_up),
-                .clock = &clock}) {}
+                .clock = &clock,
+                .stop_start = work.stop,
+                .board = work.board}),
+        destination_(definition.destination.conninfo),
+        work_(work) {}
 
-  base::Result<base::Lsn> start() override { return apply_.start(); }
+  base::Result<base::Lsn> start() override {
+    auto started = apply_.start();
+    if (!started && work_.is_given_up()) work_.try_to_end_given_up(destination_);
+    return started;
+  }
   void set_parameters(const control::StreamParameters& parameters) override {
     apply_.set_parameters(apply_parameters(parameters));
   }
@@ -61,6 +70,8 @@ class ApplyConsumer final : public QueueConsumer {
 
  private:
   apply::Apply apply_;
+  const base::Conninfo destination_;
+  const DatabaseWork work_;
 };
 
 }  // namespace
@@ -68,8 +79,9 @@ class ApplyConsumer final : public QueueConsumer {
 std::unique_ptr<QueueConsumer> make_apply_consumer(const control::StreamDefinition& definition,
                                                    std::vector<apply::CatchUpSpan> catch_up,
                                                    std::filesystem::path spill_directory, queue::FrameSource& frames,
-                                                   const base::Clock& clock) {
-  return std::make_unique<ApplyConsumer>(definition, std::move(catch_up), std::move(spill_directory), frames, clock);
+                                                   const base::Clock& clock, const DatabaseWork& work) {
+  return std::make_unique<ApplyConsumer>(definition, std::move(catch_up), std::move(spill_directory), frames, clock,
+                                         work);
 }
 
 }  // namespace thalweg::daemon

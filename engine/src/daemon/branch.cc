@@ -171,7 +171,7 @@ void Branch::request_stop(bool drain) {
   {
     std::lock_guard lock(mutex_);
     // One that is behind keeps what it has on disk.
-    if (drain && is_live_ && !backlog_->statistics().on_disk) {
+    if (drain && is_live_ && !is_starting_ && !backlog_->statistics().on_disk) {
       drain_ = true;
     } else {
       stop_ = true;
@@ -262,7 +262,7 @@ void Branch::run() {
     if (stopping() || (ran && drain_)) return;
     if (!ran && !heals_by_itself(ran.error()) && options_.tables != nullptr) {
       // A table's trouble shows in many ways; the next start stops the table, if that is what is wanted.
-      options_.tables->look_now(kLookPatience);
+      options_.tables->look_now(kLookPatience, ran.error().table);
       const auto trouble = unresolved_trouble();
       if (!trouble || !options_.definition.parameters.stops_tables()) give_up_or_wait(trouble.value_or(ran.error()));
     } else if (!ran) {
@@ -311,7 +311,8 @@ void Branch::be_dropped() {
   if (has_been_dropped()) return;
   observe("ENABLED", "DROPPING");
   while (!stopping()) {
-    auto removed = remove_destination(options_.definition);
+    auto removed = remove_destination(options_.definition, {.stop = &stop_, .board = options_.board});
+    if (!removed && stopping()) return;
     std::error_code error;
     if (removed) fs::remove_all(options_.directory, error);
     if (removed && error) {
@@ -354,7 +355,7 @@ StartContext Branch::start_context() {
           .clock = options_.clock,
           .peering = options_.peering,
           .progress = &progress_,
-          .stop = &stop_,
+          .work = {.stop = &stop_, .board = options_.board},
           .set_phase = [this](std::string_view phase) { observe("ENABLED", phase); },
           .check_backlog =
               [this](Lsn low_watermark, int came_from) {

@@ -40,9 +40,10 @@ struct BranchOptions {
   std::string id;
   control::StreamDefinition definition;  // control::branch_of
   std::filesystem::path directory;       // of its spilled LCRs
-  const base::Clock* clock = nullptr;    // outlive the branch
+  const base::Clock* clock = nullptr;    // these four outlive the branch
   Peering* peering = nullptr;
   TableWatch* tables = nullptr;  // may be none
+  pg::SessionBoard* board = nullptr;
   uint64_t backlog_segment_bytes = queue::kBacklogSegmentBytes;
 };
 
@@ -143,6 +144,7 @@ class Branch {
   std::optional<std::chrono::steady_clock::time_point> retry_due_;
   bool aborted_ = false;
   bool retry_asked_ = false;
+  bool is_starting_ = false;  // the consumer of this session's backlog: a stop does not wait for what it waits for
   control::StreamParameters parameters_;  // in effect
 
   mutable std::shared_mutex session_lock_;  // the life of backlog, old logs and consumer

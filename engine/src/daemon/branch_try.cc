@@ -96,10 +96,10 @@ base::Result<Lsn> Branch::start_consumer(const StartedDestination& started, queu
     std::lock_guard lock(mutex_);
     definition.parameters = parameters_;
   }
-  auto consumer =
-      definition.send_to
-          ? make_sender_consumer(definition, source_.timeline, *options_.peering, frames, *options_.clock)
-          : make_apply_consumer(definition, started.catch_up, options_.directory / "apply", frames, *options_.clock);
+  auto consumer = definition.send_to
+                      ? make_sender_consumer(definition, source_.timeline, *options_.peering, frames, *options_.clock)
+                      : make_apply_consumer(definition, started.catch_up, options_.directory / "apply", frames,
+                                            *options_.clock, start_context().work);
   const uint64_t error_changes = error_changes_;
   auto at = consumer->start();
   if (!at) {
@@ -148,9 +148,19 @@ base::Result<void> Branch::replay(const StartedDestination& started, spill::Dura
 }
 
 base::Result<void> Branch::go_live(const StartedDestination& started) {
-  is_live_ = true;
   caught_up_ = false;
-  THALWEG_TRY(start_consumer(started, *backlog_));
+  {
+    std::lock_guard lock(mutex_);
+    if (stop_ || drain_) return {};
+    is_live_ = true;
+    is_starting_ = true;
+  }
+  auto begun = start_consumer(started, *backlog_);
+  {
+    std::lock_guard lock(mutex_);
+    is_starting_ = false;
+  }
+  THALWEG_TRY(std::move(begun));
   clear_error();
   in_use_since_.reset();
   observe("ENABLED", "CATCHING UP");

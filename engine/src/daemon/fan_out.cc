@@ -38,6 +38,7 @@ FanOut::FanOut(FanOutOptions options) : options_(std::move(options)) {
                                                .clock = options_.clock,
                                                .peering = options_.peering,
                                                .tables = options_.watch_of ? options_.watch_of(one.id) : nullptr,
+                                               .board = options_.board,
                                                .backlog_segment_bytes = options_.backlog_segment_bytes}));
   }
 }
@@ -46,7 +47,8 @@ FanOut::~FanOut() { end(false, {}); }
 
 base::Result<void> FanOut::run() {
   while (!*options_.stop) {
-    THALWEG_ASSIGN(const SourceSlot slot, start_source(options_.definition, *options_.stop));
+    THALWEG_ASSIGN(const SourceSlot slot,
+                   start_source(options_.definition, {.stop = options_.stop, .board = options_.board}));
     THALWEG_TRY(run_session(slot));
   }
   return {};

@@ -27,8 +27,9 @@ namespace thalweg::daemon {
 struct FanOutOptions {
   control::StreamDefinition definition;
   std::filesystem::path spill_directory;
-  const base::Clock* clock = nullptr;  // these three outlive it
+  const base::Clock* clock = nullptr;  // these four outlive it
   Peering* peering = nullptr;
+  pg::SessionBoard* board = nullptr;
   const std::atomic<bool>* stop = nullptr;  // ends run()
   // Whether what stops it is but another definition of a stream that goes on, a paused destination say: then nobody
   // waits for the slowest, whose changes come again.

@@ -19,10 +19,11 @@ queue::LcrQueueOptions queue_options(const control::StreamParameters& parameters
 Pipeline::Pipeline(PipelineOptions options)
     : options_(std::move(options)),
       queue_(queue_options(options_.definition.parameters)),
-      consumer_(options_.definition.send_to ? make_sender_consumer(options_.definition, options_.identity.timeline,
-                                                                   *options_.peering, frames_, *options_.clock)
-                                            : make_apply_consumer(options_.definition, options_.catch_up,
-                                                                  options_.spill_directory, frames_, *options_.clock)),
+      consumer_(options_.definition.send_to
+                    ? make_sender_consumer(options_.definition, options_.identity.timeline, *options_.peering, frames_,
+                                           *options_.clock)
+                    : make_apply_consumer(options_.definition, options_.catch_up, options_.spill_directory, frames_,
+                                          *options_.clock, options_.work)),
       producer_(options_.definition.receive_from
                     ? make_receiver_producer(options_.definition, options_.identity.timeline, *options_.peering, queue_,
                                              *options_.clock)

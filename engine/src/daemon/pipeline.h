@@ -29,6 +29,7 @@ struct PipelineOptions {
   std::filesystem::path spill_directory;
   const base::Clock* clock = nullptr;  // outlives the pipeline
   Peering* peering = nullptr;          // outlives the pipeline
+  DatabaseWork work = {};              // of its start
 };
 
 // LSNs, zero where they are not known here.

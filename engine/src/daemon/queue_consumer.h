@@ -11,6 +11,7 @@
 #include "base/ids.h"
 #include "control/desired_state.h"
 #include "control/managed_streams.h"
+#include "daemon/database_work.h"
 #include "daemon/peering.h"
 #include "queue/frame_source.h"
 
@@ -42,11 +43,11 @@ class QueueConsumer {
   virtual apply::Apply* apply() = 0;  // null where another engine applies
 };
 
-// `frames`, and for a sender `peering`, outlive the consumer.
+// `frames`, and for a sender `peering`, outlive the consumer. `work`: of its start.
 std::unique_ptr<QueueConsumer> make_apply_consumer(const control::StreamDefinition& definition,
                                                    std::vector<apply::CatchUpSpan> catch_up,
                                                    std::filesystem::path spill_directory, queue::FrameSource& frames,
-                                                   const base::Clock& clock);
+                                                   const base::Clock& clock, const DatabaseWork& work);
 // `timeline`: of the source, that the frames come from.
 std::unique_ptr<QueueConsumer> make_sender_consumer(const control::StreamDefinition& definition, int timeline,
                                                     const Peering& peering, queue::FrameSource& frames,

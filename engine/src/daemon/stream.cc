@@ -196,7 +196,7 @@ StartContext Stream::start_context(const StreamDefinition& definition) {
           .clock = &clock_,
           .peering = &peering_,
           .progress = &progress_,
-          .stop = &interrupt_,
+          .work = {.stop = &interrupt_, .board = &board_},
           .set_phase = [this](std::string_view phase) { set_phase(phase); }};
 }
 
@@ -209,7 +209,7 @@ void Stream::be_enabled() {
     base::Error error = std::move(ran).error();
     if (!heals_by_itself(definition, error)) {
       // A table's trouble shows in many ways; the next start stops the table, if that is what is wanted.
-      watch_of("").look_now(kLookPatience);
+      watch_of("").look_now(kLookPatience, error.table);
       const auto trouble = watch_of("").unresolved();
       if (trouble && definition.parameters.stops_tables()) continue;
       return abort_with(definition, trouble.value_or(error));
@@ -273,6 +273,7 @@ base::Result<void> Stream::run_fan_out(const StreamDefinition& definition) {
                                                .spill_directory = spill_directory_,
                                                .clock = &clock_,
                                                .peering = &peering_,
+                                               .board = &board_,
                                                .stop = &interrupt_,
                                                .goes_on = goes_on,
                                                .set_phase = set_phase_and_parameters,
@@ -394,7 +395,7 @@ void Stream::be_dropped(const StreamDefinition& definition) {
   clear_error();
   while (!is_interrupted()) {
     observe("ENABLED", "DROPPING");
-    auto removed = remove_stream(definition);
+    auto removed = remove_stream(definition, {.stop = &interrupt_, .board = &board_});
     if (removed) {
       std::error_code error;
       std::filesystem::remove_all(spill_directory_, error);
@@ -418,6 +419,7 @@ void Stream::be_dropped(const StreamDefinition& definition) {
       }
       return observe("DROPPED", "STOPPED");
     }
+    if (is_interrupted()) break;
     if (!heals_by_itself(definition, removed.error())) return abort_with(definition, removed.error());
     wait_to_retry(removed.error());
   }

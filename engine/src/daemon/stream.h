@@ -23,6 +23,7 @@
 #include "daemon/stream_memory.h"
 #include "daemon/stream_start.h"
 #include "daemon/table_watch.h"
+#include "daemon/wait_watch.h"
 #include "instantiation/progress.h"
 
 namespace thalweg::daemon {
@@ -104,6 +105,8 @@ class Stream {
   Peering& peering_;
   const StreamMemory memory_;
   instantiation::Progress progress_;
+  pg::SessionBoard board_;  // what its start, or its removal, has databases do
+  WaitWatch waits_{board_, clock_};
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -116,8 +119,8 @@ class Stream {
   std::optional<control::ReportedError> error_;
   std::optional<base::UnixMicros> retry_at_;
 
-  // Writer: whoever calls desire or request_stop sets it, the supervisor clears it. Readers: the supervisor and the
-  // copy workers, at their next look. Relaxed is enough: the news itself is read under mutex_.
+  // Writer: whoever calls desire or request_stop sets it, the supervisor clears it. Readers: the supervisor, and what
+  // waits for a database in its name, at their next look. Relaxed is enough: the news itself is read under mutex_.
   std::atomic<bool> interrupt_{false};
   std::atomic<bool> ended_{false};  // Writer: the supervisor, last. Reader: the engine's shutdown.
 

@@ -15,25 +15,41 @@ namespace {
 using control::StreamDefinition;
 constexpr std::chrono::seconds kSlotPatience{10};
 
-base::Result<pg::Connection> connect(const base::Conninfo& conninfo, const std::string& stream_id) {
-  pg::ConnectOptions options;
-  options.application_name = "thalweg supervisor " + stream_id;
-  return pg::Connection::open(conninfo, options);
+// Whoever forces it does not wait for other people's locks.
+base::Result<pg::Connection> connect(const base::Conninfo& conninfo, const StreamDefinition& definition,
+                                     const DatabaseWork& work) {
+  THALWEG_TRY(work.end_given_up(conninfo));
+  THALWEG_ASSIGN(pg::Connection connection,
+                 pg::Connection::open(conninfo, work.session("thalweg supervisor " + definition.id)));
+  if (definition.force) THALWEG_TRY(connection.script("SET lock_timeout = '3s'"));
+  return connection;
 }
 
-base::Result<void> remove_at_source(const StreamDefinition& definition) {
+base::Result<void> drop_slot_and_publication(const StreamDefinition& definition, const DatabaseWork& work) {
   THALWEG_ASSIGN(const StreamDefinition at_server, with_server_to_read(definition));
-  THALWEG_ASSIGN(pg::Connection connection, connect(at_server.source.conninfo, definition.id));
+  THALWEG_ASSIGN(pg::Connection connection, connect(at_server.source.conninfo, definition, work));
   // The slot first: it holds WAL.
   THALWEG_TRY(capture::drop_slot(connection, slot_name(definition.id), capture::capture_application_name(definition.id),
                                  kSlotPatience));
   return unpublish(connection, at_server);
 }
 
-base::Result<void> remove_at_destination(const StreamDefinition& definition) {
-  THALWEG_ASSIGN(pg::Connection connection, connect(definition.destination.conninfo, definition.id));
+base::Result<void> remove_at_source(const StreamDefinition& definition, const DatabaseWork& work) {
+  auto removed = drop_slot_and_publication(definition, work);
+  if (!removed && work.is_given_up()) work.try_to_end_given_up(definition.source.conninfo);
+  return removed;
+}
+
+base::Result<void> forget(const StreamDefinition& definition, const DatabaseWork& work) {
+  THALWEG_ASSIGN(pg::Connection connection, connect(definition.destination.conninfo, definition, work));
   THALWEG_TRY(instantiation::Instantiation::forget(connection, definition.id));
   return apply::forget_stream(connection, definition.id);
+}
+
+base::Result<void> remove_at_destination(const StreamDefinition& definition, const DatabaseWork& work) {
+  auto removed = forget(definition, work);
+  if (!removed && work.is_given_up()) work.try_to_end_given_up(definition.destination.conninfo);
+  return removed;
 }
 
 std::string left_at_source(const StreamDefinition& definition, const base::Error& error) {
@@ -57,28 +73,28 @@ std::string left_at_destination(const StreamDefinition& definition, const base::
 
 }  // namespace
 
-base::Result<std::string> remove_destination(const StreamDefinition& branch) {
+base::Result<std::string> remove_destination(const StreamDefinition& branch, const DatabaseWork& work) {
   if (branch.send_to) return std::string{};  // all of it is the receiving half's
-  auto removed = remove_at_destination(branch);
+  auto removed = remove_at_destination(branch, work);
   if (removed) return std::string{};
-  if (!branch.force) return std::unexpected(removed.error());
+  if (!branch.force || work.is_given_up()) return std::unexpected(removed.error());
   return left_at_destination(branch, removed.error());
 }
 
-base::Result<std::string> remove_stream(const StreamDefinition& definition) {
+base::Result<std::string> remove_stream(const StreamDefinition& definition, const DatabaseWork& work) {
   std::string left;
   const auto add = [&left](const std::string& more) { left += (left.empty() || more.empty() ? "" : " ") + more; };
   const bool has_source = !definition.send_to && !(definition.receive_from && definition.receive_from->shared_capture);
-  if (auto at_source = has_source ? remove_at_source(definition) : base::Result<void>{}; !at_source) {
-    if (!definition.force) return std::unexpected(at_source.error());
+  if (auto at_source = has_source ? remove_at_source(definition, work) : base::Result<void>{}; !at_source) {
+    if (!definition.force || work.is_given_up()) return std::unexpected(at_source.error());
     add(left_at_source(definition, at_source.error()));
   }
   if (!definition.fans_out()) {
-    THALWEG_ASSIGN(const std::string more, remove_destination(definition));
+    THALWEG_ASSIGN(const std::string more, remove_destination(definition, work));
     add(more);
   }
   for (const control::DestinationDefinition& one : definition.destinations) {
-    THALWEG_ASSIGN(const std::string more, remove_destination(control::branch_of(definition, one)));
+    THALWEG_ASSIGN(const std::string more, remove_destination(control::branch_of(definition, one), work));
     add(more);
   }
   return left;

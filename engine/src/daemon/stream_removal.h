@@ -4,15 +4,18 @@
 
 #include "base/error.h"
 #include "control/desired_state.h"
+#include "daemon/database_work.h"
 
 namespace thalweg::daemon {
 
+// Both take whatever `work` gives up as a failure, and with definition.force a lock that somebody holds for seconds.
+//
 // Removes what the stream has at its source (slot, publication) and at its destination (its rows in schema thalweg;
 // the schema with the last stream). The replicated tables stay. Idempotent. Returns what was left behind, with the SQL
 // that removes it: always empty without definition.force, which gives up on a side instead of failing.
-base::Result<std::string> remove_stream(const control::StreamDefinition& definition);
+base::Result<std::string> remove_stream(const control::StreamDefinition& definition, const DatabaseWork& work);
 
 // The same of one destination only.
-base::Result<std::string> remove_destination(const control::StreamDefinition& branch);
+base::Result<std::string> remove_destination(const control::StreamDefinition& branch, const DatabaseWork& work);
 
 }  // namespace thalweg::daemon

@@ -24,7 +24,7 @@ namespace {
 using control::StreamDefinition;
 using instantiation::Instantiation;
 
-instantiation::InstantiationOptions instantiation_options(const StreamDefinition& definition) {
+instantiation::InstantiationOptions instantiation_options(const StreamDefinition& definition, pg::SessionBoard* board) {
   instantiation::InstantiationOptions options;
   options.stream_id = definition.id;
   options.source_conninfo = definition.source.conninfo;
@@ -39,6 +39,7 @@ instantiation::InstantiationOptions instantiation_options(const StreamDefinition
   options.copy_range_rows = definition.parameters.copy_range_rows;
   options.copy_index_memory_mb = definition.parameters.copy_index_memory_mb;
   options.initial_copy = definition.parameters.initial_copy;
+  options.board = board;
   return options;
 }
 
@@ -47,10 +48,15 @@ capture::SourcePlugin source_plugin(std::string_view parameter) {
   return parameter == "thalweg" ? capture::SourcePlugin::thalweg : capture::SourcePlugin::automatic;
 }
 
-base::Result<pg::Connection> connect(const base::Conninfo& conninfo, const std::string& stream_id) {
-  pg::ConnectOptions options;
-  options.application_name = "thalweg supervisor " + stream_id;
-  return pg::Connection::open(conninfo, options);
+constexpr std::chrono::seconds kUndoPatience{5};  // a stop waits for it
+
+base::Result<pg::Connection> connect(const base::Conninfo& conninfo, const std::string& stream_id,
+                                     const DatabaseWork& work) {
+  return pg::Connection::open(conninfo, work.session("thalweg supervisor " + stream_id));
+}
+
+pg::ConnectOptions capture_session(const StreamDefinition& definition, const DatabaseWork& work) {
+  return work.session(capture::capture_application_name(definition.id));
 }
 
 // Says which side failed: both messages of libpq look the same.
@@ -100,11 +106,10 @@ base::Result<void> same_source(const CaptureIdentity& one, const CaptureIdentity
                                 other.timeline, one.timeline));
 }
 
-base::Result<CaptureIdentity> identity_of_source(const StreamDefinition& definition) {
+base::Result<CaptureIdentity> identity_of_source(const StreamDefinition& definition, const DatabaseWork& work) {
   THALWEG_ASSIGN(pg::ReplicationStream replication,
                  on_side("Source", definition.source,
-                         pg::ReplicationStream::open(definition.source.conninfo,
-                                                     capture::capture_application_name(definition.id))));
+                         pg::ReplicationStream::open(definition.source.conninfo, capture_session(definition, work))));
   THALWEG_ASSIGN(const pg::SystemIdentity identity, replication.identify());
   return identity_of(identity);
 }
@@ -114,10 +119,11 @@ class Starter {
   Starter(const StreamDefinition& definition, const StartContext& context)
       : definition_(definition),
         context_(context),
-        instantiation_(instantiation_options(definition), *context.progress, *context.stop) {}
+        instantiation_(instantiation_options(definition, context.work.board), *context.progress, *context.work.stop) {}
 
   base::Result<StartedDestination> run();
   base::Result<void> late_constraints(base::Lsn applied);
+  bool is_new() const { return creates_; }  // the stream's slot was to be made, or has been
 
  private:
   base::Result<void> look();
@@ -141,6 +147,7 @@ class Starter {
   std::optional<pg::ReplicationStream> replication_;
   pg::SystemIdentity identity_;
   int came_from_ = 0;
+  bool creates_ = false;
 };
 
 // Five connections, opened at once: one after the other they were most of what a start takes.
@@ -148,12 +155,13 @@ base::Result<void> Starter::look() {
   auto instantiation = std::async(std::launch::async, [this] { return instantiation_.connect(); });
   auto identity = std::async(std::launch::async, [this]() -> base::Result<pg::SystemIdentity> {
     THALWEG_ASSIGN(replication_, pg::ReplicationStream::open(definition_.source.conninfo,
-                                                             capture::capture_application_name(definition_.id)));
+                                                             capture_session(definition_, context_.work)));
     return replication_->identify();
   });
-  auto source = std::async(std::launch::async, [this] { return connect(definition_.source.conninfo, definition_.id); });
+  auto source = std::async(std::launch::async,
+                           [this] { return connect(definition_.source.conninfo, definition_.id, context_.work); });
   THALWEG_ASSIGN(destination_, on_side("Destination", definition_.destination,
-                                       connect(definition_.destination.conninfo, definition_.id)));
+                                       connect(definition_.destination.conninfo, definition_.id, context_.work)));
   THALWEG_ASSIGN(record_, apply::find_stream(*destination_, definition_.id));
   THALWEG_ASSIGN(source_, on_side("Source", definition_.source, source.get()));
   THALWEG_ASSIGN(identity_, on_side("Source", definition_.source, identity.get()));
@@ -167,7 +175,7 @@ base::Result<void> Starter::publish(bool before_slot) {
     capture::StreamTables tables;
     for (const auto& table : published.changes) tables.changes.push_back({table.schema, table.name});
     for (const auto& table : published.inserts) tables.inserts.push_back({table.schema, table.name});
-    THALWEG_TRY(publish_tables(*source_, definition_, tables, before_slot, *context_.stop));
+    THALWEG_TRY(publish_tables(*source_, definition_, tables, before_slot, *context_.work.stop));
   }
   return instantiation_.identify();
 }
@@ -199,21 +207,22 @@ base::Result<void> Starter::register_and_prepare(base::Lsn consistent_point) {
 }
 
 base::Result<void> Starter::create() {
+  creates_ = true;
   const std::string application = capture::capture_application_name(definition_.id);
   // Without a record at the destination, a slot of this name is what a crash left between the two: nobody needs it.
   THALWEG_TRY(capture::drop_slot(*source_, slot_name(definition_.id), application, std::chrono::seconds(10)));
   // The publications first: decoding looks them up as of each change.
   THALWEG_TRY(publish(true));
-  auto slot =
-      capture::create_slot(definition_.source.conninfo, slot_name(definition_.id), application,
-                           source_plugin(definition_.parameters.source_plugin), primary_of(definition_, context_.stop));
+  auto slot = capture::create_slot(
+      definition_.source.conninfo, slot_name(definition_.id), capture_session(definition_, context_.work),
+      source_plugin(definition_.parameters.source_plugin), primary_of(definition_, context_.work.stop));
   if (!slot) {
-    undo_creation();
+    if (!context_.work.is_given_up()) undo_creation();
     return std::unexpected(slot.error());
   }
   identity_ = slot->identity;  // of the server that has the slot, should there be several
   if (auto prepared = register_and_prepare(slot->slot.consistent_point); !prepared) {
-    if (!destination_->broken()) undo_creation();
+    if (!destination_->broken() && !context_.work.is_given_up()) undo_creation();
     return prepared;
   }
   base::log_event(base::LogLevel::info, "stream_created",
@@ -230,7 +239,7 @@ base::Result<void> Starter::attach() {
   std::optional<pg::ReplicationStream> session;
   THALWEG_ASSIGN(const pg::CreatedSlot slot, make_copy_slot(session));
   if (auto prepared = register_and_prepare(slot.consistent_point); !prepared) {
-    if (!destination_->broken()) undo_creation();
+    if (!destination_->broken() && !context_.work.is_given_up()) undo_creation();
     return prepared;
   }
   base::log_event(base::LogLevel::info, "destination_attached",
@@ -253,13 +262,13 @@ base::Result<void> Starter::resume() {
 // For a copy; `session` holds its snapshot. Positions of a copy are compared with those of the stream: both from one
 // server.
 base::Result<pg::CreatedSlot> Starter::make_copy_slot(std::optional<pg::ReplicationStream>& session) {
-  THALWEG_ASSIGN(session, pg::ReplicationStream::open(definition_.source.conninfo,
-                                                      capture::capture_application_name(definition_.id)));
+  THALWEG_ASSIGN(session,
+                 pg::ReplicationStream::open(definition_.source.conninfo, capture_session(definition_, context_.work)));
   THALWEG_ASSIGN(const pg::SystemIdentity found, session->identify());
   THALWEG_TRY(same_source(identity_of(identity_), identity_of(found)));
   return capture::create_copy_slot(*session, found, definition_.source.conninfo,
                                    copy_slot_name(definition_.id, context_.destination),
-                                   primary_of(definition_, context_.stop));
+                                   primary_of(definition_, context_.work.stop));
 }
 
 base::Result<void> Starter::check_record() {
@@ -307,6 +316,9 @@ base::Result<void> Starter::follow_timeline(base::Lsn end) {
 }
 
 base::Result<StartedDestination> Starter::run() {
+  THALWEG_TRY(on_side("Source", definition_.source, context_.work.end_given_up(definition_.source.conninfo)));
+  THALWEG_TRY(
+      on_side("Destination", definition_.destination, context_.work.end_given_up(definition_.destination.conninfo)));
   THALWEG_TRY(look());
   if (context_.session != CaptureIdentity{}) THALWEG_TRY(same_source(context_.session, identity_of(identity_)));
   if (record_) THALWEG_TRY(check_record());
@@ -332,7 +344,8 @@ base::Result<StartedDestination> Starter::run() {
                                 .copied_from = table.copied_from,
                                 .copied_to = table.copied_to,
                                 .relation = {table.relation},
-                                .stopped = table.stopped});
+                                .stopped = table.stopped,
+                                .recorded = true});
   }
   return started;
 }
@@ -343,21 +356,39 @@ base::Result<void> Starter::late_constraints(base::Lsn applied) {
   return {};
 }
 
-}  // namespace
-
-base::Result<StartedDestination> start_destination(const StreamDefinition& definition, const StartContext& context) {
-  return Starter(definition, context).run();
+// A start that nobody wants any more must not leave a slot, which holds WAL, for a stream that is not registered.
+base::Result<void> undo_given_up(const StreamDefinition& definition) {
+  pg::ConnectOptions options;
+  options.application_name = "thalweg supervisor " + definition.id;
+  options.connect_timeout = kUndoPatience;
+  options.lifetime = kUndoPatience;
+  THALWEG_ASSIGN(pg::Connection destination, pg::Connection::open(definition.destination.conninfo, options));
+  THALWEG_ASSIGN(const auto record, apply::find_stream(destination, definition.id));
+  if (record) return {};  // the next start goes on with it
+  THALWEG_ASSIGN(pg::Connection source, pg::Connection::open(definition.source.conninfo, options));
+  THALWEG_TRY(capture::drop_slot(source, slot_name(definition.id), capture::capture_application_name(definition.id),
+                                 std::chrono::seconds(2)));
+  return unpublish(source, definition);
 }
 
-base::Result<SourceSlot> start_source(const StreamDefinition& definition, const std::atomic<bool>& stop) {
+// What waited at a server ends there, too. Best effort: the next start, or the removal, does it again.
+void end_given_up_start(const StreamDefinition& definition, const DatabaseWork& work, bool is_new) {
+  auto ended = work.end_given_up(definition.source.conninfo);
+  if (ended && !definition.destination.conninfo.empty()) ended = work.end_given_up(definition.destination.conninfo);
+  if (ended && is_new) ended = undo_given_up(definition);
+  if (!ended) base::log_error("undo_failed", ended.error(), {{"stream", definition.id}, {"what", "given up start"}});
+}
+
+base::Result<SourceSlot> prepare_source(const StreamDefinition& definition, const DatabaseWork& work) {
   const auto at_source = [&]<typename T>(base::Result<T> result) {
     return on_side("Source", definition.source, std::move(result));
   };
   const std::string application = capture::capture_application_name(definition.id);
   const std::string slot = slot_name(definition.id);
-  THALWEG_ASSIGN(pg::Connection source, at_source(connect(definition.source.conninfo, definition.id)));
+  THALWEG_TRY(at_source(work.end_given_up(definition.source.conninfo)));
+  THALWEG_ASSIGN(pg::Connection source, at_source(connect(definition.source.conninfo, definition.id, work)));
   THALWEG_ASSIGN(pg::ReplicationStream replication,
-                 at_source(pg::ReplicationStream::open(definition.source.conninfo, application)));
+                 at_source(pg::ReplicationStream::open(definition.source.conninfo, capture_session(definition, work))));
   THALWEG_ASSIGN(const pg::SystemIdentity identity, replication.identify());
   if (identity.standby && !definition.source.reads_standby) {
     return at_source(base::Result<SourceSlot>(
@@ -371,12 +402,13 @@ base::Result<SourceSlot> start_source(const StreamDefinition& definition, const 
   THALWEG_ASSIGN(const pg::Rows found,
                  source.query("SELECT 1 FROM pg_catalog.pg_replication_slots WHERE slot_name = $1", {slot}));
   // The publications first: decoding looks them up as of each change.
-  THALWEG_TRY(publish_for_all(source, definition, found.size() == 0, stop));
+  THALWEG_TRY(publish_for_all(source, definition, found.size() == 0, *work.stop));
   if (found.size() == 0) {
     // A slot that somebody dropped is not made good by another: each destination finds the gap before it applies.
-    THALWEG_ASSIGN(const capture::NewSlot made, capture::create_slot(definition.source.conninfo, slot, application,
-                                                                     source_plugin(definition.parameters.source_plugin),
-                                                                     primary_of(definition, &stop)));
+    THALWEG_ASSIGN(const capture::NewSlot made,
+                   capture::create_slot(definition.source.conninfo, slot, capture_session(definition, work),
+                                        source_plugin(definition.parameters.source_plugin),
+                                        primary_of(definition, work.stop)));
     base::log_event(base::LogLevel::info, "slot_created",
                     {{"stream", definition.id}, {"consistent_point", base::to_string(made.slot.consistent_point)}});
   }
@@ -391,6 +423,24 @@ base::Result<SourceSlot> start_source(const StreamDefinition& definition, const 
                     .confirmed_flush = state.confirmed_flush};
 }
 
+}  // namespace
+
+base::Result<StartedDestination> start_destination(const StreamDefinition& definition, const StartContext& context) {
+  std::optional<Starter> starter(std::in_place, definition, context);
+  auto started = starter->run();
+  if (started || !context.work.is_given_up()) return started;
+  const bool is_new = starter->is_new();
+  starter.reset();  // its sessions with it
+  end_given_up_start(definition, context.work, is_new);
+  return started;
+}
+
+base::Result<SourceSlot> start_source(const StreamDefinition& definition, const DatabaseWork& work) {
+  auto prepared = prepare_source(definition, work);
+  if (!prepared && work.is_given_up()) end_given_up_start(definition, work, false);
+  return prepared;
+}
+
 base::Result<StartedStream> start_stream(const StreamDefinition& definition, const StartContext& context) {
   std::error_code error;
   std::filesystem::create_directories(context.spill_directory, error);
@@ -400,7 +450,8 @@ base::Result<StartedStream> start_stream(const StreamDefinition& definition, con
                           .catch_up = {},
                           .spill_directory = context.spill_directory,
                           .clock = context.clock,
-                          .peering = context.peering};
+                          .peering = context.peering,
+                          .work = context.work};
   StartedStream started;
   if (!definition.send_to) {
     THALWEG_ASSIGN(StartedDestination destination, start_destination(definition, context));
@@ -409,7 +460,7 @@ base::Result<StartedStream> start_stream(const StreamDefinition& definition, con
     started.constraints_from = destination.constraints_from;
   } else {
     // The other half compares the destination's progress with the timeline that this one tells it.
-    THALWEG_ASSIGN(options.identity, identity_of_source(definition));
+    THALWEG_ASSIGN(options.identity, identity_of_source(definition, context.work));
   }
   started.pipeline = std::make_unique<Pipeline>(std::move(options));
   THALWEG_TRY(started.pipeline->start());
@@ -418,7 +469,12 @@ base::Result<StartedStream> start_stream(const StreamDefinition& definition, con
 
 base::Result<void> add_late_constraints(const StreamDefinition& definition, const StartContext& context,
                                         base::Lsn applied) {
-  return Starter(definition, context).late_constraints(applied);
+  std::optional<Starter> starter(std::in_place, definition, context);
+  auto added = starter->late_constraints(applied);
+  if (added || !context.work.is_given_up()) return added;
+  starter.reset();
+  end_given_up_start(definition, context.work, false);
+  return added;
 }
 
 }  // namespace thalweg::daemon

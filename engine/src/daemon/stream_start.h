@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "control/desired_state.h"
+#include "daemon/database_work.h"
 #include "daemon/pipeline.h"
 #include "instantiation/progress.h"
 #include "pg/timeline_history.h"
@@ -29,7 +30,8 @@ struct StartContext {
   const base::Clock* clock = nullptr;
   Peering* peering = nullptr;
   instantiation::Progress* progress = nullptr;
-  const std::atomic<bool>* stop = nullptr;          // ends a long copy early with engine_stopping
+  // Its `stop` is there: it ends a long copy early with engine_stopping, and whatever waits for a database.
+  DatabaseWork work = {};
   std::function<void(std::string_view)> set_phase;  // INSTANTIATING
   // Whether what waits for a destination joins what it has; asked before anything is recorded of a source that has
   // changed. `came_from`: the timeline of that progress. Empty: nothing waits anywhere but at the source.
@@ -50,7 +52,8 @@ struct StartedStream {
 
 // Checks both sides, makes publication and slot, instantiates what is not instantiated, starts the pipeline. When it
 // fails before the stream is registered at the destination, nothing of it is left on either side. The half that sends
-// leaves all that to the half that receives: it waits for that and starts its pipeline.
+// leaves all that to the half that receives: it waits for that and starts its pipeline. Once it is stopped, it fails
+// within seconds, whatever the databases wait for.
 base::Result<StartedStream> start_stream(const control::StreamDefinition& definition, const StartContext& context);
 
 // The part of it that concerns a destination: it can be applied to once it returns.
@@ -63,7 +66,7 @@ struct SourceSlot {
   base::Lsn confirmed_flush;  // where capture goes on
 };
 // Publication and slot of a stream with several destinations, made where they are missing.
-base::Result<SourceSlot> start_source(const control::StreamDefinition& definition, const std::atomic<bool>& stop);
+base::Result<SourceSlot> start_source(const control::StreamDefinition& definition, const DatabaseWork& work);
 
 // Adds the constraints that had to wait, between two pipelines.
 base::Result<void> add_late_constraints(const control::StreamDefinition& definition, const StartContext& context,

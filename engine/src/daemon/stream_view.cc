@@ -48,6 +48,7 @@ control::StreamStatus Stream::status() const {
       }
     }
   }
+  out.waits = waits_.waits(definition);
   add_tables(out, definition.tables, changes, progress_.report(), running, definition.parameters.initial_copy);
   if (!definition.fans_out()) watch_of("").add_to(out.tables);
   for (const control::DestinationStatus& one : out.destinations) add_troubles(out.tables, one.tables);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "apply/progress.h"
 #include "base/log.h"
 #include "daemon/source_objects.h"
 
@@ -79,9 +80,10 @@ void TableWatch::refresh() {
   changed_.notify_all();
 }
 
-void TableWatch::look_now(std::chrono::milliseconds patience) {
+void TableWatch::look_now(std::chrono::milliseconds patience, const std::string& failed) {
   std::unique_lock lock(mutex_);
   read_again_ = true;
+  failed_ = failed;
   const uint64_t mine = ++asked_;
   changed_.notify_all();
   changed_.wait_for(lock, patience, [&] { return looked_ >= mine || !definition_; });
@@ -113,6 +115,7 @@ void TableWatch::run(const std::stop_token& stop) {
     std::optional<StreamDefinition> definition;
     uint64_t asked = 0;
     bool read_again = false;
+    std::string failed;
     {
       std::unique_lock lock(mutex_);
       const auto pause = definition_ && definition_->status == DesiredStatus::disabled ? kPauseStopped : kPause;
@@ -121,12 +124,13 @@ void TableWatch::run(const std::stop_token& stop) {
       definition = definition_;
       asked = asked_;
       read_again = std::exchange(read_again_, false);
+      failed = std::exchange(failed_, {});
     }
     if (!definition) {
       source_.reset();
       records_.reset();
     }
-    const bool is_known = definition && look(*definition, read_again);
+    const bool is_known = definition && look(*definition, read_again, failed);
     std::lock_guard lock(mutex_);
     is_known_ = is_known;
     looked_ = asked;
@@ -134,8 +138,8 @@ void TableWatch::run(const std::stop_token& stop) {
   }
 }
 
-bool TableWatch::look(const StreamDefinition& definition, bool read_again) {
-  auto done = compare(definition, read_again);
+bool TableWatch::look(const StreamDefinition& definition, bool read_again, const std::string& failed) {
+  auto done = compare(definition, read_again, failed);
   if (!done) {
     spdlog::debug("tables of {} are not known: {}", definition.id, done.error().message);
     if (done.error().code != base::ErrorCode::database_busy) source_.reset();
@@ -170,7 +174,29 @@ base::Result<void> TableWatch::read_records(const StreamDefinition& definition) 
   return {};
 }
 
-base::Result<void> TableWatch::compare(const StreamDefinition& definition, bool read_again) {
+// Which partitions have come to another file by a TRUNCATE that is applied, the destination knows.
+base::Result<void> TableWatch::settle(const StreamDefinition& definition, instantiation::SourceTables& now,
+                                      const std::string& failed) {
+  THALWEG_ASSIGN(pg::Connection destination, connect(definition.destination.conninfo, definition.id));
+  Bookkeeping bookkeeping(destination, definition.id);
+  // In this order: what the low watermark stands for has left its notes by then.
+  THALWEG_ASSIGN(const auto stream, apply::find_stream(destination, definition.id));
+  THALWEG_ASSIGN(const auto recorded, bookkeeping.tables());
+  bool any_truncated = false;
+  for (const TableRecord& record : recorded) {
+    any_truncated = any_truncated || !record.truncations.empty();
+    const auto known = records_->find(record.table);
+    if (known != records_->end()) known->second.truncations = record.truncations;
+  }
+  const base::Lsn low_watermark = stream ? stream->low_watermark : base::Lsn{};
+  const auto taken_over = rewrites_.settle(*records_, now, low_watermark, failed);
+  for (const TableName& name : taken_over) THALWEG_TRY(bookkeeping.set_identity(name, records_->at(name).identity));
+  // Whatever they had changed by the last look is settled.
+  if (any_truncated && wal_end_) THALWEG_TRY(bookkeeping.forget_truncations(wal_end_));
+  return {};
+}
+
+base::Result<void> TableWatch::compare(const StreamDefinition& definition, bool read_again, const std::string& failed) {
   if (read_again || !records_) THALWEG_TRY(read_records(definition));
   if (!records_->empty()) {
     if (!source_) {
@@ -178,8 +204,10 @@ base::Result<void> TableWatch::compare(const StreamDefinition& definition, bool 
       THALWEG_TRY(source_->script("SET lock_timeout = '1s'"));
     }
     THALWEG_ASSIGN(
-        const instantiation::SourceTables now,
+        instantiation::SourceTables now,
         instantiation::look_at_source(*source_, publications_of(definition.id), instantiation::to_watch(*records_)));
+    if (instantiation::Rewrites::any(*records_, now)) THALWEG_TRY(settle(definition, now, failed));
+    wal_end_ = now.wal_end;
     const instantiation::RecordChanges changes = instantiation::compare(*records_, now, clock_.unix_now());
     if (changes.any()) {
       THALWEG_ASSIGN(pg::Connection destination, connect(definition.destination.conninfo, definition.id));

@@ -15,6 +15,7 @@
 #include "control/desired_state.h"
 #include "control/managed_streams.h"
 #include "instantiation/captured_tables.h"
+#include "instantiation/rewrites.h"
 #include "pg/connection.h"
 
 // Watches what becomes of a stream's tables at the source, also while the stream is stopped
@@ -36,8 +37,9 @@ class TableWatch {
   void watch(const control::StreamDefinition& definition);
   // Somebody else has recorded something: it is read again, and looked at as soon as possible.
   void refresh();
-  // The same, and waits for that look; for `patience` at most.
-  void look_now(std::chrono::milliseconds patience);
+  // The same, and waits for that look; for `patience` at most. `failed`: the table at which the stream has failed, so
+  // that what happened to it is not waited for any longer; may be empty.
+  void look_now(std::chrono::milliseconds patience, const std::string& failed);
 
   // A table's trouble that loses changes and that nobody has done anything about. None while it is not known.
   std::optional<base::Error> unresolved() const;
@@ -46,8 +48,10 @@ class TableWatch {
 
  private:
   void run(const std::stop_token& stop);
-  bool look(const control::StreamDefinition& definition, bool read_again);
-  base::Result<void> compare(const control::StreamDefinition& definition, bool read_again);
+  bool look(const control::StreamDefinition& definition, bool read_again, const std::string& failed);
+  base::Result<void> compare(const control::StreamDefinition& definition, bool read_again, const std::string& failed);
+  base::Result<void> settle(const control::StreamDefinition& definition, instantiation::SourceTables& now,
+                            const std::string& failed);
   base::Result<pg::Connection> connect(const base::Conninfo& conninfo, const std::string& stream_id) const;
   base::Result<void> read_records(const control::StreamDefinition& definition);
 
@@ -56,11 +60,14 @@ class TableWatch {
   // The thread's.
   std::optional<pg::Connection> source_;
   std::optional<instantiation::TableRecords> records_;
+  instantiation::Rewrites rewrites_;
+  base::Lsn wal_end_;  // at the last look
 
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable_any changed_;
   std::optional<control::StreamDefinition> definition_;
   bool read_again_ = true;
+  std::string failed_;
   uint64_t asked_ = 0;  // looks that somebody wanted
   uint64_t looked_ = 0;
   bool is_known_ = false;  // the last look had its answers

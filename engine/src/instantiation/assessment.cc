@@ -8,6 +8,7 @@
 #include "instantiation/comparison.h"
 #include "instantiation/instantiation_state.h"
 #include "instantiation/ranges.h"
+#include "instantiation/rewrites.h"
 #include "pg/text_array.h"
 
 // What is looked at, and refused, before anything is made.
@@ -18,9 +19,12 @@ using base::ErrorCode;
 
 namespace {
 
-base::Result<std::unique_ptr<Side>> open_side(const base::Conninfo& conninfo, const std::string& stream_id) {
+base::Result<std::unique_ptr<Side>> open_side(const base::Conninfo& conninfo, const InstantiationOptions& of,
+                                              const std::atomic<bool>& stop) {
   pg::ConnectOptions options;
-  options.application_name = "thalweg instantiation " + stream_id;
+  options.application_name = "thalweg instantiation " + of.stream_id;
+  options.abandon = &stop;
+  options.board = of.board;
   THALWEG_ASSIGN(pg::Connection connection, pg::Connection::open(conninfo, options));
   auto side = std::make_unique<Side>(std::move(connection));
   THALWEG_TRY(side->catalogue.open());
@@ -32,8 +36,8 @@ base::Result<std::unique_ptr<Side>> open_side(const base::Conninfo& conninfo, co
 base::Result<void> Instantiation::State::connect() {
   // Both at once: a server's first look at its catalogs costs it more than the connection.
   auto source_opened =
-      std::async(std::launch::async, [this] { return open_side(options.source_conninfo, options.stream_id); });
-  auto destination_opened = open_side(options.destination_conninfo, options.stream_id);
+      std::async(std::launch::async, [this] { return open_side(options.source_conninfo, options, stop); });
+  auto destination_opened = open_side(options.destination_conninfo, options, stop);
   THALWEG_ASSIGN(source, source_opened.get());
   THALWEG_ASSIGN(destination, std::move(destination_opened));
   bookkeeping.emplace(destination->connection, options.stream_id);
@@ -79,9 +83,13 @@ base::Result<void> Instantiation::State::look_at_tables() {
     if (!known.contains(name)) watched.push_back({.name = name, .was = {}});
   }
   if (known.empty()) return {};
-  THALWEG_ASSIGN(const SourceTables now, look_at_source(source->connection, options.publications, watched));
+  THALWEG_ASSIGN(SourceTables now, look_at_source(source->connection, options.publications, watched));
   THALWEG_TRY(follow_renames(now));
   THALWEG_TRY(forget_others());
+  // Whether a partition was truncated with its table shows once the stream has come that far.
+  for (const TableName& name : Rewrites().settle(known, now, {}, {})) {
+    THALWEG_TRY(bookkeeping->set_identity(name, known.at(name).identity));
+  }
   const RecordChanges changes = compare(known, now, progress.clock().unix_now());
   THALWEG_TRY(store(*bookkeeping, known, changes));
   for (const TableName& name : options.tables) THALWEG_TRY(stop_or_refuse(name));

@@ -45,6 +45,7 @@ CREATE TABLE IF NOT EXISTS thalweg.stream_table (
   stopped boolean NOT NULL DEFAULT false,
   copy_again boolean NOT NULL DEFAULT false,
   range_key jsonb,
+  truncations jsonb NOT NULL DEFAULT '[]',
   PRIMARY KEY (stream_id, schema_name, table_name)
 );
 CREATE TABLE IF NOT EXISTS thalweg.copy_range (
@@ -66,7 +67,8 @@ SET LOCAL ROLE NONE;
 constexpr const char* kUpgrade = R"sql(
 ALTER TABLE thalweg.stream_table ADD COLUMN IF NOT EXISTS identity jsonb,
   ADD COLUMN IF NOT EXISTS trouble jsonb, ADD COLUMN IF NOT EXISTS stopped boolean NOT NULL DEFAULT false,
-  ADD COLUMN IF NOT EXISTS copy_again boolean NOT NULL DEFAULT false, ADD COLUMN IF NOT EXISTS range_key jsonb
+  ADD COLUMN IF NOT EXISTS copy_again boolean NOT NULL DEFAULT false, ADD COLUMN IF NOT EXISTS range_key jsonb,
+  ADD COLUMN IF NOT EXISTS truncations jsonb NOT NULL DEFAULT '[]'
 )sql";
 
 std::string to_json(const TableTrouble& trouble) {
@@ -80,6 +82,17 @@ std::optional<TableTrouble> trouble_from_json(std::string_view text) {
   if (!kind) return std::nullopt;
   return TableTrouble{
       .kind = *kind, .reason = document.value("reason", ""), .since = {document.value("since", int64_t{0})}, .now = {}};
+}
+
+// [[xid, "commit LSN"], ...]
+std::vector<uint32_t> xids_from_json(std::string_view text) {
+  const json document = json::parse(text, nullptr, false);
+  std::vector<uint32_t> xids;
+  if (!document.is_array()) return xids;
+  for (const json& one : document) {
+    if (one.is_array() && !one.empty() && one[0].is_number_unsigned()) xids.push_back(one[0]);
+  }
+  return xids;
 }
 
 std::optional<KeyValues> key_values(const pg::Rows& rows, size_t row, size_t column) {
@@ -114,8 +127,9 @@ base::Result<void> Bookkeeping::create_tables() {
 }
 
 base::Result<void> Bookkeeping::upgrade() {
-  THALWEG_ASSIGN(const pg::Rows rows, connection_.query("SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = "
-                                                        "'thalweg.stream_table'::regclass AND attname = 'range_key')"));
+  THALWEG_ASSIGN(const pg::Rows rows,
+                 connection_.query("SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = "
+                                   "'thalweg.stream_table'::regclass AND attname = 'truncations')"));
   if (rows.boolean(0, 0)) return {};
   return done(connection_.script(kUpgrade));
 }
@@ -145,9 +159,8 @@ base::Result<std::vector<TableRecord>> Bookkeeping::tables() {
       pg::Rows rows,
       connection_.query(
           "SELECT schema_name, table_name, created, planned, copied_from, copied_to, rows_estimated, seconds, "
-          "constraints_done, identity, trouble, stopped, copy_again, range_key FROM thalweg.stream_table WHERE "
-          "stream_id = $1 "
-          "ORDER BY 1, 2",
+          "constraints_done, identity, trouble, stopped, copy_again, range_key, truncations FROM thalweg.stream_table "
+          "WHERE stream_id = $1 ORDER BY 1, 2",
           {stream_id_}));
   std::vector<TableRecord> records;
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -164,7 +177,8 @@ base::Result<std::vector<TableRecord>> Bookkeeping::tables() {
                        .identity = identity_from_json(rows.text(i, 9)),
                        .trouble = trouble_from_json(rows.text(i, 10)),
                        .stopped = rows.boolean(i, 11),
-                       .copy_again = rows.boolean(i, 12)});
+                       .copy_again = rows.boolean(i, 12),
+                       .truncations = xids_from_json(rows.text(i, 14))});
   }
   return records;
 }
@@ -232,6 +246,14 @@ base::Result<void> Bookkeeping::set_trouble(const TableName& table, const TableI
       "= $2 AND table_name = $3 AND NOT copy_again AND (identity IS NULL OR identity = $6::jsonb)",
       {stream_id_, table.schema, table.name, to_json(trouble), stopped ? "true" : "false",
        instantiation::to_json(was)}));
+}
+
+base::Result<void> Bookkeeping::forget_truncations(base::Lsn below) {
+  return done(connection_.query(
+      "UPDATE thalweg.stream_table SET truncations = (SELECT coalesce(jsonb_agg(one), '[]') FROM "
+      "jsonb_array_elements(truncations) one WHERE (one->>1)::pg_lsn >= $2::pg_lsn) WHERE stream_id = $1 AND EXISTS "
+      "(SELECT FROM jsonb_array_elements(truncations) one WHERE (one->>1)::pg_lsn < $2::pg_lsn)",
+      {stream_id_, base::to_string(below)}));
 }
 
 base::Result<void> Bookkeeping::accept(const TableName& table, const TableIdentity& identity) {

@@ -32,6 +32,8 @@ struct TableRecord {
   std::optional<TableTrouble> trouble;  // until somebody has it resolved, whatever the source shows meanwhile
   bool stopped = false;                 // changes have been left out since: only another copy brings it back
   bool copy_again = false;              // asked for; until the copy is finished
+  // Source transactions that have truncated the whole table and are applied: the newest, of partitioned tables only.
+  std::vector<uint32_t> truncations;
 };
 
 struct RangeRecord {
@@ -91,6 +93,8 @@ class Bookkeeping {
   base::Result<void> set_identity(const TableName& table, const TableIdentity& identity);
   base::Result<void> set_trouble(const TableName& table, const TableIdentity& was, const TableTrouble& trouble,
                                  bool stopped);
+  // Those that committed below are needed no longer.
+  base::Result<void> forget_truncations(base::Lsn below);
   // An operator's decision: what it is now is what it has been all along.
   base::Result<void> accept(const TableName& table, const TableIdentity& identity);
   base::Result<void> rename_table(const TableName& table, const TableName& to);

@@ -15,11 +15,12 @@ namespace {
 constexpr const char* kStaging = "thalweg_range";   // temporary table of a resumed range
 constexpr size_t kMessageBytes = size_t{64} << 10;  // the source sends a message for each row
 
-base::Result<pg::Connection> open_session(const base::Conninfo& conninfo, const std::string& stream_id,
+base::Result<pg::Connection> open_session(const base::Conninfo& conninfo, const CopyOptions& of,
                                           const std::atomic<bool>* abandon) {
   pg::ConnectOptions options;
-  options.application_name = copy_application_name(stream_id);
+  options.application_name = copy_application_name(of.stream_id);
   options.abandon = abandon;
+  options.board = of.board;
   THALWEG_ASSIGN(pg::Connection connection, pg::Connection::open(conninfo, options));
   THALWEG_TRY(
       connection.script("SET search_path = ''; SET statement_timeout = 0; SET lock_timeout = 0; "
@@ -62,7 +63,7 @@ class CopyWorker::RangeCount {
 
 base::Result<void> CopyWorker::open_destination() {
   if (destination_) return {};
-  THALWEG_ASSIGN(pg::Connection connection, open_session(options_.destination_conninfo, options_.stream_id, nullptr));
+  THALWEG_ASSIGN(pg::Connection connection, open_session(options_.destination_conninfo, options_, nullptr));
   // A server that crashes forgets the last commits whole and in their order: a range with the note that it is copied,
   // an index with what it covers. Whoever says that a table is complete commits after them and waits for the disk.
   THALWEG_TRY(connection.script(
@@ -74,7 +75,7 @@ base::Result<void> CopyWorker::open_destination() {
 }
 
 base::Result<void> CopyWorker::open_source(const Snapshot& snapshot) {
-  THALWEG_ASSIGN(pg::Connection connection, open_session(options_.source_conninfo, options_.stream_id, &abandon_));
+  THALWEG_ASSIGN(pg::Connection connection, open_session(options_.source_conninfo, options_, &abandon_));
   THALWEG_TRY(
       connection.script(fmt::format("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT {}",
                                     connection.quote_literal(snapshot.name))));

@@ -28,6 +28,7 @@ struct CopyOptions {
   base::Conninfo destination_conninfo;
   int workers = 1;
   int64_t index_memory_mb = 64;
+  pg::SessionBoard* board = nullptr;
 };
 
 // Of every worker's sessions, on both sides.

@@ -32,6 +32,7 @@ struct InstantiationOptions {
   int64_t copy_range_rows = 500'000;
   int64_t copy_index_memory_mb = 256;  // of each worker, unless the destination gives it more
   bool initial_copy = true;
+  pg::SessionBoard* board = nullptr;  // for its sessions on both sides; it outlives the instantiation
 };
 
 // Between copied_from and copied_to a change may or may not be in the copy already; equal where one snapshot had all.
@@ -59,7 +60,8 @@ struct Assessment {
 // add_constraints(applied);  copied_tables().
 class Instantiation {
  public:
-  // `progress` and `stop` outlive it. Setting `stop` ends copy() early with engine_stopping.
+  // `progress` and `stop` outlive it. Setting `stop` ends copy() early with engine_stopping, and has its own sessions
+  // given up, whatever they wait for.
   Instantiation(InstantiationOptions options, Progress& progress, const std::atomic<bool>& stop);
   ~Instantiation();
   Instantiation(const Instantiation&) = delete;

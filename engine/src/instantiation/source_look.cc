@@ -31,7 +31,8 @@ constexpr const char* kLeaves =
     "WITH RECURSIVE tree (root, relation) AS (SELECT o, o FROM unnest($1::oid[]) o UNION ALL "
     "SELECT t.root, i.inhrelid FROM tree t JOIN pg_catalog.pg_inherits i ON i.inhparent = t.relation "
     "AND NOT i.inhdetachpending) "
-    "SELECT t.root, c.oid, c.relfilenode, n.nspname, c.relname, c.relkind <> 'r' OR c.relpersistence <> 'p' "
+    "SELECT t.root, c.oid, c.relfilenode, n.nspname, c.relname, c.relkind <> 'r' OR c.relpersistence <> 'p', "
+    "c.xmin::text "
     "FROM tree t JOIN pg_catalog.pg_class c ON c.oid = t.relation AND c.relkind <> 'p' "
     "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace ORDER BY c.oid";
 
@@ -126,8 +127,13 @@ base::Result<SourceTables> look_at_source(pg::Connection& source, const pg::Publ
       THALWEG_ASSIGN(const bool with_rows, came_with_rows(source, leaf));
       if (with_rows) table->with_rows.push_back(leaf.relation);
     }
+    table->changed_by[leaf.relation] = oid_at(leaves, i, 6);
     table->now.leaves.push_back(std::move(leaf));
   }
+  // Afterwards; a standby writes none, and is no source.
+  THALWEG_ASSIGN(const pg::Rows end,
+                 source.query("SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_current_wal_insert_lsn() END"));
+  out.wal_end = base::parse_lsn(end.text(0, 0)).value_or(base::Lsn{});
   return out;
 }
 

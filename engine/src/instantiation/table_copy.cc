@@ -57,7 +57,8 @@ Copier& Instantiation::State::workers() {
                                .source_conninfo = options.source_conninfo,
                                .destination_conninfo = options.destination_conninfo,
                                .workers = options.copy_workers,
-                               .index_memory_mb = options.copy_index_memory_mb},
+                               .index_memory_mb = options.copy_index_memory_mb,
+                               .board = options.board},
                    progress, stop);
   }
   return *copier;

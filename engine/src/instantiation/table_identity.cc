@@ -111,6 +111,11 @@ const SourceTable* SourceTables::find(uint32_t relation) const {
   return found == tables.end() ? nullptr : &*found;
 }
 
+SourceTable* SourceTables::find(uint32_t relation) {
+  const auto found = std::ranges::find_if(tables, [&](const auto& one) { return one.now.relation == relation; });
+  return found == tables.end() ? nullptr : &*found;
+}
+
 const SourceTable* SourceTables::find(const TableName& name) const {
   const auto found = std::ranges::find(tables, name, &SourceTable::name);
   return found == tables.end() ? nullptr : &*found;

@@ -48,11 +48,15 @@ struct SourceTable {
   Published published = Published::nothing;
   std::vector<uint32_t> with_rows;    // leaves that had rows already when they became partitions
   std::vector<uint32_t> outside_wal;  // leaves whose changes are in no WAL: unlogged ones, foreign tables
+  // Each leaf's pg_class.xmin: the transaction, or subtransaction, that has changed its catalog row last.
+  std::map<uint32_t, uint32_t> changed_by = {};
 };
 
 struct SourceTables {
   std::vector<SourceTable> tables;
+  base::Lsn wal_end;  // what is to be seen here committed below; zero where no table has partitions
   const SourceTable* find(uint32_t relation) const;
+  SourceTable* find(uint32_t relation);
   const SourceTable* find(const TableName& name) const;
 };
 

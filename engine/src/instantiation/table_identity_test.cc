@@ -19,7 +19,7 @@ SourceTable event(std::vector<Leaf> leaves) {
 }
 
 std::optional<TableTrouble> examined(std::vector<SourceTable> tables) {
-  return examine(kEvent, kWas, {.tables = std::move(tables)});
+  return examine(kEvent, kWas, {.tables = std::move(tables), .wal_end = {}});
 }
 
 std::string reason_of(const SourceTable& now) {

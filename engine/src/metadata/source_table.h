@@ -26,6 +26,7 @@ struct SourceTable {
   // Initial copy (apply.h, CatchUpSpan).
   base::Lsn copied_from;
   base::Lsn copied_to;
+  std::string recorded_by;  // the stream whose row in thalweg.stream_table it has; empty: none
 };
 
 // The tables of one transaction. Owner: whoever owns the transaction.

@@ -75,6 +75,15 @@ base::Error connect_error(PGconn* conn) {
       .error();
 }
 
+// Tells one of a conninfo's servers from the others.
+std::string name_of(const ServerSettings& server) {
+  std::string name;
+  for (const auto& [keyword, value] : server.settings) {
+    if (keyword == "host" || keyword == "hostaddr" || keyword == "port") name += keyword + "=" + value + " ";
+  }
+  return name;
+}
+
 base::Result<void> wait_until_connected(PGconn* conn, const ConnectOptions& options, std::chrono::seconds timeout) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   PostgresPollingStatusType status = PGRES_POLLING_WRITING;
@@ -142,13 +151,26 @@ base::Result<Connection> Connection::open(const base::Conninfo& conninfo, const 
   THALWEG_ASSIGN(const ConnectionSettings admitted, admitted_settings(conninfo, options.connect_timeout));
   std::string why;
   for (const ServerSettings& server : admitted.servers) {
+    const std::string name = name_of(server);
+    if (!options.server.empty() && name != options.server) continue;
     auto opened = open_server(server, options);
+    if (opened && options.board != nullptr) opened->enter_board(conninfo, name, options);
     // A server that answers has the last word: a wrong password is wrong at the next one, too.
     if (opened || opened.error().code != ErrorCode::database_unreachable) return opened;
     if (options.abandon != nullptr && options.abandon->load(std::memory_order_relaxed)) return opened;
     why += (why.empty() ? "" : "; ") + opened.error().message;
   }
+  if (why.empty()) why = "the conninfo does not name the server any more";
   return base::fail(ErrorCode::database_unreachable, std::move(why));
+}
+
+void Connection::enter_board(const base::Conninfo& conninfo, std::string server, const ConnectOptions& options) {
+  impl_->on_board.enter(*options.board, {.conninfo = conninfo,
+                                         .server = std::move(server),
+                                         .application_name = options.application_name,
+                                         .pid = backend_pid(),
+                                         .sql = {},
+                                         .since = {}});
 }
 
 base::Result<Connection> Connection::open_server(const ServerSettings& server, const ConnectOptions& options) {
@@ -167,6 +189,7 @@ base::Result<Connection> Connection::open_server(const ServerSettings& server, c
   set(nullptr, nullptr);
   auto impl = std::make_unique<Impl>();
   impl->abandon = options.abandon;
+  if (options.lifetime.count() > 0) impl->ends_at = std::chrono::steady_clock::now() + options.lifetime;
   impl->conn = PQconnectStartParams(keywords.data(), values.data(), 0);
   if (impl->conn == nullptr) return base::fail(ErrorCode::database_unreachable, "out of memory");
   PQsetNoticeReceiver(impl->conn, log_notice, nullptr);
@@ -190,6 +213,7 @@ base::Result<Connection> Connection::open_server(const ServerSettings& server, c
 
 base::Result<Rows> Connection::query(const std::string& sql, std::span<const Parameter> parameters) {
   THALWEG_TRY(impl_->ready_for_command());
+  const BoardEntry::Statement shown(impl_->on_board, impl_->abandoned, sql);
   ParameterArrays& arrays = impl_->parameters;
   arrays.fill(parameters);
   if (PQsendQueryParams(impl_->conn, sql.c_str(), arrays.count(), arrays.types.data(), arrays.values.data(),
@@ -216,6 +240,7 @@ base::Result<Rows> Connection::query(const std::string& sql, std::initializer_li
 
 base::Result<Rows> Connection::script(const std::string& sql) {
   THALWEG_TRY(impl_->ready_for_command());
+  const BoardEntry::Statement shown(impl_->on_board, impl_->abandoned, sql);
   if (PQsendQuery(impl_->conn, sql.c_str()) == 0) return std::unexpected(send_failed(impl_->conn));
   THALWEG_TRY(impl_->flush());
   Rows rows;

@@ -53,6 +53,7 @@ class Rows {
 };
 
 struct ServerSettings;
+class SessionBoard;
 enum class Replication { off, database };
 
 struct ConnectOptions {
@@ -65,6 +66,12 @@ struct ConnectOptions {
   // Once it is set, by anybody, waiting for the server ends within two seconds: the connection is given up. It outlives
   // the connection. Null: waits as long as it takes.
   const std::atomic<bool>* abandon = nullptr;
+  // So long after it was opened it is given up as well; zero: never.
+  std::chrono::milliseconds lifetime{0};
+  // Where others see what it does (session_board.h). It outlives the connection. Null: nobody sees it.
+  SessionBoard* board = nullptr;
+  // The only one of the conninfo's servers that will do, as the board has it; empty: any.
+  std::string server = {};
 };
 
 // Owner: one thread at a time. Moves; closes on destruction. Every connection sets client_encoding to UTF8,
@@ -116,6 +123,7 @@ class Connection {
   struct Impl;
   explicit Connection(std::unique_ptr<Impl> impl);
   static base::Result<Connection> open_server(const ServerSettings& server, const ConnectOptions& options);
+  void enter_board(const base::Conninfo& conninfo, std::string server, const ConnectOptions& options);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -19,6 +19,7 @@ constexpr std::chrono::milliseconds kWaitSlice{1000};
 
 base::Result<void> Connection::copy_in_begin(const std::string& sql) {
   THALWEG_TRY(impl_->ready_for_command());
+  const BoardEntry::Statement shown(impl_->on_board, impl_->abandoned, sql);
   if (PQsendQuery(impl_->conn, sql.c_str()) == 0) return std::unexpected(send_failed(impl_->conn));
   THALWEG_TRY(impl_->flush());
   THALWEG_ASSIGN(const ResultPtr result, impl_->finish_command());
@@ -71,6 +72,7 @@ void Connection::copy_in_fail(const std::string& reason) {
 
 base::Result<void> Connection::copy_out_begin(const std::string& sql) {
   THALWEG_TRY(impl_->ready_for_command());
+  const BoardEntry::Statement shown(impl_->on_board, impl_->abandoned, sql);
   if (PQsendQuery(impl_->conn, sql.c_str()) == 0) return std::unexpected(send_failed(impl_->conn));
   THALWEG_TRY(impl_->flush());
   THALWEG_ASSIGN(const ResultPtr result, impl_->finish_command());

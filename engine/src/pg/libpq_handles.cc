@@ -106,10 +106,38 @@ void ParameterArrays::fill(std::span<const Parameter> parameters) {
   }
 }
 
+// --- BoardEntry
+
+void BoardEntry::enter(SessionBoard& board, SessionBoard::Session session) {
+  place_ = board.enter(std::move(session));
+  board_ = &board;
+}
+
+void BoardEntry::leave(bool abandoned) {
+  if (board_ != nullptr) board_->leave(place_, abandoned);
+  board_ = nullptr;
+}
+
+BoardEntry::Statement::Statement(BoardEntry& entry, const bool& abandoned, std::string_view sql)
+    : entry_(entry), abandoned_(abandoned) {
+  if (entry_.board_ != nullptr) entry_.board_->begin(entry_.place_, sql);
+}
+
+BoardEntry::Statement::~Statement() {
+  if (entry_.board_ != nullptr && !abandoned_) entry_.board_->end(entry_.place_);
+}
+
+// --- Connection::Impl
+
+bool Connection::Impl::is_over() const {
+  return (abandon != nullptr && abandon->load(std::memory_order_relaxed)) ||
+         (ends_at && std::chrono::steady_clock::now() >= *ends_at);
+}
+
 base::Result<short> Connection::Impl::wait(short events, std::chrono::milliseconds timeout) {
   const int socket = PQsocket(conn);
   if (socket < 0) return std::unexpected(connection_lost(conn));
-  if (abandon != nullptr && abandon->load(std::memory_order_relaxed)) {
+  if (is_over()) {
     abandoned = true;
     return base::fail(base::ErrorCode::connection_lost, "the session was given up while the server was working");
   }

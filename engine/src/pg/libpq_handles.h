@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 
 #include "base/error.h"
 #include "pg/connection.h"
+#include "pg/session_board.h"
 
 // Internal to pg/: libpq's handles with owners, and the waits that every part of pg/ shares.
 
@@ -58,6 +60,30 @@ struct Rows::Impl {
   ResultPtr result;
 };
 
+// A connection's place on a board, or none.
+class BoardEntry {
+ public:
+  void enter(SessionBoard& board, SessionBoard::Session session);
+  void leave(bool abandoned);
+
+  // While a statement runs. One that was given up stays on the board.
+  class Statement {
+   public:
+    Statement(BoardEntry& entry, const bool& abandoned, std::string_view sql);
+    ~Statement();
+    Statement(const Statement&) = delete;
+    Statement& operator=(const Statement&) = delete;
+
+   private:
+    BoardEntry& entry_;
+    const bool& abandoned_;
+  };
+
+ private:
+  SessionBoard* board_ = nullptr;
+  SessionBoard::Place place_;
+};
+
 // Owner: the Connection's owner. The socket is always in non-blocking mode; every wait is a bounded poll.
 struct Connection::Impl {
   PGconn* conn = nullptr;
@@ -65,13 +91,16 @@ struct Connection::Impl {
   BytesPtr copy_buffer;       // what copy_out_next handed out last
   size_t copy_unflushed = 0;  // bytes given to libpq since the last flush
   const std::atomic<bool>* abandon = nullptr;
+  std::optional<std::chrono::steady_clock::time_point> ends_at;
   bool abandoned = false;  // what is on its way is nobody's
+  BoardEntry on_board;
 
   Impl() = default;
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
   ~Impl() {
     copy_buffer.reset();
+    on_board.leave(abandoned);
     if (conn != nullptr) PQfinish(conn);
   }
 
@@ -84,6 +113,8 @@ struct Connection::Impl {
   base::Result<ResultPtr> next_result();
   // Reads the results of a simple command to its end: its last result, or its first error.
   base::Result<ResultPtr> finish_command();
+  // The session is given up, or has reached its end.
+  bool is_over() const;
   // Refuses a command while a pipeline or a COPY holds the connection.
   base::Result<void> ready_for_command() const;
   // Ends a COPY that a statement started where none was expected.

@@ -167,8 +167,12 @@ ReplicationStream::~ReplicationStream() = default;
 
 base::Result<ReplicationStream> ReplicationStream::open(const base::Conninfo& conninfo,
                                                         const std::string& application_name) {
-  auto connection =
-      Connection::open(conninfo, {.application_name = application_name, .replication = Replication::database});
+  return open(conninfo, ConnectOptions{.application_name = application_name});
+}
+
+base::Result<ReplicationStream> ReplicationStream::open(const base::Conninfo& conninfo, ConnectOptions options) {
+  options.replication = Replication::database;
+  auto connection = Connection::open(conninfo, options);
   if (!connection) {
     base::Error error = std::move(connection).error();
     // Senders are counted apart from other connections.

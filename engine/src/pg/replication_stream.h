@@ -67,6 +67,7 @@ struct Feedback {
 class ReplicationStream {
  public:
   static base::Result<ReplicationStream> open(const base::Conninfo& conninfo, const std::string& application_name);
+  static base::Result<ReplicationStream> open(const base::Conninfo& conninfo, ConnectOptions options);
   ReplicationStream(ReplicationStream&&) noexcept;
   ReplicationStream& operator=(ReplicationStream&&) noexcept;
   ~ReplicationStream();

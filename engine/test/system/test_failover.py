@@ -118,19 +118,14 @@ def test_what_the_promoted_server_never_had_is_not_passed_over(scene: FailoverSc
     """The destination was ahead of the standby: nothing may go on, and the message says by how much."""
     scene.run_at_source(TABLE)
     servers = scene.servers
-    if servers.synchronises:  # as it is where nobody has set it
-        scene.source.sql("postgres", "ALTER SYSTEM SET synchronized_standby_slots = ''", "SELECT pg_reload_conf()")
+    servers.wait_for_no_standby()
     scene.start_stream()
     insert(scene, 1, 100)
     scene.wait_applied()
     servers.carry_slot(scene.slot)
-    servers.wait_standby()
-    servers.standby.stop()
-    insert(scene, 101, 200)
-    scene.wait_applied()
-    servers.kill_primary()
-    servers.standby.start()
-    servers.promote()
+    with servers.standby_that_missed():
+        insert(scene, 101, 200)
+        scene.wait_applied()
     insert(scene, 1001, 1100)
     error = scene.engine.wait_aborted(scene.stream)
     assert error["code"] == "source_diverged", error
@@ -307,19 +302,14 @@ def test_a_path_over_two_engines_goes_on(scene: FailoverScene, tmp_path: Path) -
 def test_a_path_over_two_engines_refuses_what_was_never_there(scene: FailoverScene, tmp_path: Path) -> None:
     scene.run_at_source(TABLE)
     servers = scene.servers
-    if servers.synchronises:
-        scene.source.sql("postgres", "ALTER SYSTEM SET synchronized_standby_slots = ''", "SELECT pg_reload_conf()")
+    servers.wait_for_no_standby()
     pair = EnginePair(scene, tmp_path)
     try:
         pair.start_stream()
         servers.carry_slot(scene.slot)
-        servers.wait_standby()
-        servers.standby.stop()
-        insert(scene, 1, 1000)
-        pair.wait_applied()
-        servers.kill_primary()
-        servers.standby.start()
-        servers.promote()
+        with servers.standby_that_missed():
+            insert(scene, 1, 1000)
+            pair.wait_applied()
         insert(scene, 5001, 6000)
         error = pair.receiver.wait_aborted(scene.stream)
         assert error["code"] == "source_diverged", error

@@ -1,6 +1,7 @@
 """DDL at the source that takes a table away from its stream: noticed within seconds, never silent, and cured."""
 
 import random
+import time
 from typing import Any
 
 import psycopg
@@ -11,7 +12,7 @@ from harness.compare import differences
 from harness.engine import RefusedError
 from harness.fan_out import FanOut
 from harness.scene import Scene
-from harness.troubles import copy_again, resolve, table_of, wait_resumed, wait_state, wait_trouble
+from harness.troubles import NOTICED, copy_again, resolve, table_of, wait_resumed, wait_state, wait_trouble
 from harness.workload import Writers
 
 PAIR = """CREATE TABLE kept (id integer PRIMARY KEY, body text);
@@ -174,6 +175,86 @@ def test_changes_of_partitions_that_nothing_publishes(scene: Scene, change: str)
     scene.wait_applied()
     found = differences(scene.source, scene.destination, scene.database, scene.database, [("public", "event")])
     assert not found, found
+
+
+def assert_events_same(scene: Scene) -> None:
+    scene.wait_applied()
+    found = differences(scene.source, scene.destination, scene.database, scene.database, [("public", "event")])
+    assert not found, found
+
+
+def taken_over(scene: Scene) -> bool:
+    """The files of now are those that are recorded, and nothing of the TRUNCATE is left to be looked for."""
+    files = {row[0]: row[1] for row in scene.at_source(
+        "SELECT relname, relfilenode::int FROM pg_class WHERE relname LIKE 'event\\__'")}
+    (identity,), = scene.at_destination("SELECT identity->'leaves' FROM thalweg.stream_table")
+    return {leaf[3]: leaf[1] for leaf in identity} == files
+
+
+@pytest.mark.both_ways
+def test_a_truncate_of_the_whole_table_goes_through_the_stream(scene: Scene) -> None:
+    """Also the second one, also with what is written before and after it in its transaction, also while the engine is
+    away."""
+    scene.run_at_source(EVENTS)
+    scene.start_stream([("public", "event")])
+    scene.run_at_source("TRUNCATE event;")
+    wait_for(lambda: taken_over(scene), NOTICED, "the new files are known")
+    for number in range(2):
+        scene.run_at_source(f"BEGIN; DELETE FROM event WHERE id = 1; TRUNCATE event; INSERT INTO event VALUES (1, 1, "
+                            f"'{number}'), (2, 2, 'x'); COMMIT; INSERT INTO event VALUES (3, 2, 'after');")
+    wait_for(lambda: taken_over(scene), NOTICED, "the new files are known")
+    assert_events_same(scene)
+    scene.engine.kill()
+    scene.run_at_source("TRUNCATE event; INSERT INTO event VALUES (5, 1, 'away');")
+    scene.engine.start()
+    scene.wait_replicating()
+    wait_for(lambda: taken_over(scene), NOTICED, "the new files are known")
+    assert_events_same(scene)
+    assert table_of(scene, "event")["trouble"] is None
+    assert scene.engine.status(scene.stream)["status"] == "ENABLED"
+
+
+def test_a_truncate_of_the_whole_table_that_comes_late(scene: Scene) -> None:
+    """The source's catalogs are ahead of what is applied for as long as the destination is locked."""
+    scene.run_at_source(EVENTS)
+    scene.start_stream([("public", "event")])
+    with psycopg.connect(scene.destination.conninfo(scene.database)) as blocker:
+        blocker.execute("LOCK TABLE event_1")
+        scene.run_at_source("INSERT INTO event VALUES (1000, 1, 'before'); TRUNCATE event;"
+                            "INSERT INTO event VALUES (1001, 1, 'after');")
+        time.sleep(6)  # three looks
+        assert table_of(scene, "event")["trouble"] is None
+    wait_for(lambda: taken_over(scene), NOTICED, "the new files are known")
+    assert_events_same(scene)
+    assert scene.engine.status(scene.stream)["status"] == "ENABLED"
+
+
+@pytest.mark.parametrize("away", [False, True], ids=["running", "away"])
+def test_a_truncate_of_the_whole_table_and_one_of_a_partition(scene: Scene, away: bool) -> None:
+    scene.run_at_source(EVENTS)
+    scene.start_stream([("public", "event")])
+    if away:
+        scene.engine.kill()
+    scene.run_at_source("TRUNCATE event; INSERT INTO event VALUES (1, 1, 'lost'), (2, 2, 'stays'); TRUNCATE event_1;")
+    if away:
+        scene.engine.start()
+    assert scene.engine.wait_aborted(scene.stream)["code"] == "table_trouble"
+    reason = wait_trouble(scene, "event", "PARTITIONS CHANGED")["reason"]
+    assert "event_1" in reason and "event_2" not in reason
+    copy_again(scene, "event")
+    assert_events_same(scene)
+
+
+def test_a_truncated_partition_whose_rows_come_again(scene: Scene) -> None:
+    """What fails at the destination for it is told as what it is, though the TRUNCATE of the whole might still come."""
+    scene.run_at_source(EVENTS)
+    scene.start_stream([("public", "event")], group_size=1)
+    (key,), = scene.at_source("SELECT id FROM event WHERE day = 1 LIMIT 1")
+    scene.run_at_source(f"TRUNCATE event_1; INSERT INTO event VALUES ({key}, 1, 'again');")
+    assert scene.engine.wait_aborted(scene.stream)["code"] == "table_trouble"
+    assert "event_1" in wait_trouble(scene, "event", "PARTITIONS CHANGED")["reason"]
+    copy_again(scene, "event")
+    assert_events_same(scene)
 
 
 def test_partitions_that_are_right_as_they_are(scene: Scene) -> None:

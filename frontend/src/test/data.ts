@@ -219,6 +219,7 @@ export function stream(values: Partial<Stream> = {}): Stream {
     health: { level: "ok", reason: "Replicating." },
     error: null,
     retry_at: null,
+    waits: [],
     lcrs_per_second: null,
     transactions_per_second: null,
     bytes_per_second: null,

@@ -1,7 +1,10 @@
 """What an operation waits for, in words for people."""
 
+from datetime import UTC, datetime
+
 from thalweg.db.models import OperationRow, StreamRow
 from thalweg.db.operations import UNFINISHED, OperationKind
+from thalweg.live.waits import waits_in_words
 
 WAITS = {
     OperationKind.STREAM_CREATE: "the initial copy, and the changes since",
@@ -32,4 +35,6 @@ def waiting_for(operation: OperationRow, stream: StreamRow | None) -> str | None
             return f"Engine {silent.name}, which has not answered{since}."
         if (stream.capture_engine.acknowledged_revision or 0) < operation.revision:
             return f"Engine {stream.capture_engine.name}, which has not taken the request yet."
+        if waits := waits_in_words(stream.observed, datetime.now(UTC)):
+            return " ".join(waits)
     return f"{WAITS[OperationKind(operation.kind)].capitalize()}."

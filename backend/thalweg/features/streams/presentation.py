@@ -25,6 +25,7 @@ from thalweg.features.streams.schemas import (
     StreamPhase,
     StreamSummary,
     StreamTable,
+    StreamWait,
     TableProgress,
     TableState,
 )
@@ -99,6 +100,7 @@ def _summary_fields(row: StreamRow, live: Live, at: datetime) -> dict[str, Any]:
         "health": health_of(facts, at),
         "error": _error(observed.get("error")),
         "retry_at": observed.get("retry_at"),
+        "waits": _waits(observed.get("waits", [])) if heard else [],
         "lcrs_per_second": sample.lcrs_per_second if sample else None,
         "transactions_per_second": sample.transactions_per_second if sample else None,
         "bytes_per_second": sample.bytes_per_second if sample else None,
@@ -218,6 +220,14 @@ def _error(error: dict[str, Any] | None) -> StreamError | None:
     blank_is_null = {key: value if value not in ("", "0/0", 0) else None for key, value in error.items()}
     optional = {"cure": None, "sqlstate": None, "table": None, "lsn": None, "xid": None, "at": None}
     return StreamError.model_validate({**optional, **blank_is_null, "message": error["message"]})
+
+
+def _waits(waits: list[dict[str, Any]]) -> list[StreamWait]:
+    def shown(one: dict[str, Any]) -> StreamWait:
+        unseen_is_null = [{key: None if value == "" else value for key, value in by.items()} for by in one["blockers"]]
+        return StreamWait.model_validate({**one, "destination_id": one["destination"], "blockers": unseen_is_null})
+
+    return [shown(one) for one in waits]
 
 
 def _lsn(text: str | None) -> str | None:

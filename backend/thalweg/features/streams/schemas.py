@@ -276,6 +276,32 @@ class StreamTable(Resource):
     )
 
 
+class Blocker(Resource):
+    """A session that holds a lock, or runs a transaction, which another one waits for."""
+
+    pid: int = Field(description="Of its server process. 0: a prepared transaction, which has none.")
+    user: str | None = Field(description="Null, as what follows, where the stream's user may not see it.")
+    application_name: str | None
+    state: str | None = Field(description="As pg_stat_activity shows it.")
+    since: datetime | None = Field(description="When its transaction began, by its server's clock.")
+
+
+class WaitSide(StrEnum):
+    SOURCE = "source"
+    DESTINATION = "destination"
+
+
+class StreamWait(Resource):
+    """What a stream's start, or its removal, has waited for at a server for longer than some seconds."""
+
+    side: WaitSide
+    destination_id: str | None = Field(description="Of several destinations the one that waits.")
+    database: str = Field(description="Its name in Thalweg.")
+    statement: str = Field(description="The beginning of what cannot go on.")
+    since: datetime
+    blockers: list[Blocker]
+
+
 class DatabaseRef(Resource):
     id: str
     name: str
@@ -356,6 +382,7 @@ class StreamSummary(Resource):
     health: Health
     error: StreamError | None
     retry_at: datetime | None
+    waits: list[StreamWait] = Field(description="While it starts, or is deleted: behind whom it waits at a server.")
     lcrs_per_second: float | None = Field(
         description="LCRs applied; of several destinations those that the source gave, once: each destination has its "
         "own rate."

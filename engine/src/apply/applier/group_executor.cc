@@ -17,6 +17,7 @@ using metadata::TableMetadata;
 namespace {
 
 constexpr size_t kStatementsPerSyncMax = 500;  // so that a failure is noticed early in a large transaction
+constexpr size_t kTruncationsMax = 64;         // of a table that are noted
 constexpr size_t kBatchesKept = 256;           // empty, with their memory
 constexpr size_t kBatchRowsMax = 20'000;       // rows merged at a time, whatever the group's size
 
@@ -58,6 +59,16 @@ base::Result<UpdateValues> read_update(const TableMetadata& table, const FrameVi
     }
   }
   return update;
+}
+
+// A new file of a partition is no trouble where its table was truncated as a whole: who watches the source's catalogs
+// finds there by which transaction it came (docs/decisions/table-identity.md). Only the newest are needed.
+std::string truncation_note(const metadata::SourceTable& source, base::Xid xid, base::Lsn commit_lsn) {
+  return fmt::format(
+      "UPDATE thalweg.stream_table SET truncations = CASE WHEN pg_catalog.jsonb_array_length(truncations) >= {} THEN "
+      "truncations - 0 ELSE truncations END || pg_catalog.jsonb_build_array(pg_catalog.jsonb_build_array({}::bigint, "
+      "'{}')) WHERE stream_id = '{}' AND identity->'relation' = '{}'",
+      kTruncationsMax, xid.value, base::to_string(commit_lsn), source.recorded_by, source.description.relation.value);
 }
 
 }  // namespace
@@ -112,6 +123,10 @@ base::Result<void> GroupExecutor::send_truncate(const Transaction& transaction, 
     if (is_copied(*table, transaction)) continue;
     names += fmt::format("{}{}", names.empty() ? "" : ", ", table->quoted_name);
     count(*table, transaction, FrameKind::truncate);
+    if (table->is_partitioned && !source->recorded_by.empty()) {
+      const base::Xid xid = frame.subxid() ? frame.subxid() : transaction.xid;
+      THALWEG_TRY(session_.run(truncation_note(*source, xid, transaction.commit_lsn)));
+    }
   }
   if (names.empty()) return {};
   // Without CASCADE: the source names every table that its own CASCADE reached; what else hangs on them here stays.

@@ -46,6 +46,7 @@ base::Result<void> TableWriter::describe(const lcr::FrameView& frame) {
   if (span != nullptr) {
     source->copied_from = span->copied_from;
     source->copied_to = span->copied_to;
+    if (span->recorded) source->recorded_by = stream_id_;
     description.schema_name = span->schema_name;
     description.table_name = span->table_name;
   }

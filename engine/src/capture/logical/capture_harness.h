@@ -82,7 +82,8 @@ class CaptureHarness : public testing::Test {
   void make_slot(const std::vector<PublishedTable>& tables) {
     const auto published = ensure_publication(*source_, kSlotName, tables);
     ASSERT_TRUE(published) << published.error().message;
-    const auto made = create_slot(conninfo_, kSlotName, capture_application_name(kStreamId), plugin_);
+    const auto made =
+        create_slot(conninfo_, kSlotName, {.application_name = capture_application_name(kStreamId)}, plugin_);
     ASSERT_TRUE(made) << made.error().message;
     start_lsn_ = made->slot.consistent_point;
   }

@@ -110,7 +110,8 @@ int main(int argc, char** argv) {
   must(capture::ensure_publication(source, kName, {{"public", "capturebench"}}));
   base::Lsn start;
   {
-    const auto slot = must(capture::create_slot(conninfo, kName, application, capture::SourcePlugin::automatic));
+    const auto slot = must(
+        capture::create_slot(conninfo, kName, {.application_name = application}, capture::SourcePlugin::automatic));
     start = slot.slot.consistent_point;
   }
   must(source.script(fmt::format("CALL capturebench_load({}, {})", transactions, rows)));

@@ -130,9 +130,9 @@ base::Result<pg::CreatedSlot> create_copy_slot(pg::ReplicationStream& session, c
 }
 
 base::Result<NewSlot> create_slot(const base::Conninfo& conninfo, const std::string& slot,
-                                  const std::string& application_name, SourcePlugin wanted,
+                                  const pg::ConnectOptions& session, SourcePlugin wanted,
                                   const PrimaryOfStandby& primary) {
-  THALWEG_ASSIGN(pg::ReplicationStream stream, pg::ReplicationStream::open(conninfo, application_name));
+  THALWEG_ASSIGN(pg::ReplicationStream stream, pg::ReplicationStream::open(conninfo, session));
   THALWEG_ASSIGN(pg::SystemIdentity identity, stream.identify());
   const auto create = [&](pg::OutputPlugin with) {
     return create_where_it_is(stream, identity, conninfo, primary,

@@ -30,10 +30,10 @@ struct NewSlot {
 // At a standby the slot waits for a record of the running transactions, which `primary` is asked for. Fails with
 // connection_lost where the server has gone to another timeline meanwhile.
 // Fails with wal_level_too_low, slot_limit_reached, insufficient_privilege, output_plugin_unavailable (only where
-// thalweg_output is asked for) or what the connection fails with. Waits for transactions that run at the source. A slot
-// of that name is an error: drop_slot() first.
+// thalweg_output is asked for) or what the connection fails with. Waits for transactions that run at the source, unless
+// `session` gives up. A slot of that name is an error: drop_slot() first.
 base::Result<NewSlot> create_slot(const base::Conninfo& conninfo, const std::string& slot,
-                                  const std::string& application_name, SourcePlugin wanted,
+                                  const pg::ConnectOptions& session, SourcePlugin wanted,
                                   const PrimaryOfStandby& primary = {});
 // The same over a session that is there: a temporary one of pgoutput, for a copy.
 base::Result<pg::CreatedSlot> create_copy_slot(pg::ReplicationStream& session, const pg::SystemIdentity& identity,

@@ -33,14 +33,16 @@ class SlotTest : public CaptureHarness {
 
 TEST_F(SlotTest, ExportsItsSnapshot) {
   run("CREATE TABLE t (id int); INSERT INTO t VALUES (1)");
-  auto made = create_slot(conninfo_, kSlotName, capture_application_name(kStreamId), SourcePlugin::pgoutput);
+  auto made = create_slot(conninfo_, kSlotName, {.application_name = capture_application_name(kStreamId)},
+                          SourcePlugin::pgoutput);
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_EQ(made->identity.database, database_);
   run("INSERT INTO t VALUES (2)");
   auto reader = connect_to(conninfo_);
   sql(reader, "BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '" + made->slot.snapshot_name + "'");
   EXPECT_EQ(value(reader, "SELECT count(*) FROM t"), "1");
-  EXPECT_EQ(create_slot(conninfo_, kSlotName, "x", SourcePlugin::pgoutput).error().sqlstate, "42710");
+  EXPECT_EQ(create_slot(conninfo_, kSlotName, {.application_name = "x"}, SourcePlugin::pgoutput).error().sqlstate,
+            "42710");
 }
 
 TEST_F(SlotTest, IsCompared) {
@@ -138,14 +140,15 @@ TEST_F(SlotTest, GetsThePluginThatTheServerOffers) {
   const auto plugin_in_catalog = [&] { return value("SELECT plugin FROM pg_replication_slots"); };
   const auto drop = [&] { ASSERT_TRUE(drop_slot(*source_, kSlotName, "x", 1s)); };
   for (const auto wanted : {SourcePlugin::automatic, SourcePlugin::thalweg}) {
-    const auto made = create_slot(conninfo_, kSlotName, "x", wanted);
+    const auto made = create_slot(conninfo_, kSlotName, {.application_name = "x"}, wanted);
     ASSERT_TRUE(made) << made.error().message;
     EXPECT_EQ(made->plugin, pg::OutputPlugin::thalweg_output);
     EXPECT_EQ(plugin_in_catalog(), "thalweg_output");
     EXPECT_EQ(check(expectation())->plugin, pg::OutputPlugin::thalweg_output);
     drop();
   }
-  EXPECT_EQ(create_slot(conninfo_, kSlotName, "x", SourcePlugin::pgoutput)->plugin, pg::OutputPlugin::pgoutput);
+  EXPECT_EQ(create_slot(conninfo_, kSlotName, {.application_name = "x"}, SourcePlugin::pgoutput)->plugin,
+            pg::OutputPlugin::pgoutput);
   EXPECT_EQ(check(expectation())->plugin, pg::OutputPlugin::pgoutput);
   drop();
   if (value("SELECT count(*) FROM pg_settings WHERE name = 'output_plugin_libraries'") == "0") {
@@ -157,8 +160,8 @@ TEST_F(SlotTest, GetsThePluginThatTheServerOffers) {
   while (value("SHOW output_plugin_libraries") != "pgoutput" && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(5ms);
   }
-  const auto refused = create_slot(conninfo_, kSlotName, "x", SourcePlugin::thalweg);
-  const auto fallen_back = create_slot(conninfo_, kSlotName, "x", SourcePlugin::automatic);
+  const auto refused = create_slot(conninfo_, kSlotName, {.application_name = "x"}, SourcePlugin::thalweg);
+  const auto fallen_back = create_slot(conninfo_, kSlotName, {.application_name = "x"}, SourcePlugin::automatic);
   run("ALTER SYSTEM RESET output_plugin_libraries");
   run("SELECT pg_reload_conf()");
   ASSERT_FALSE(refused);
@@ -299,8 +302,11 @@ TEST_F(PublicationTest, NeedsThePrivilege) {
   run("CREATE TABLE a (i int); DO $$ BEGIN CREATE ROLE plain LOGIN; EXCEPTION WHEN duplicate_object THEN END $$");
   auto plain = connect_to(cluster().conninfo(database_, "plain"));
   EXPECT_EQ(ensure_publication(plain, "p", {{"public", "a"}}).error().code, ErrorCode::insufficient_privilege);
-  EXPECT_EQ(create_slot(cluster().conninfo(database_, "plain"), kSlotName, "x", SourcePlugin::automatic).error().code,
-            ErrorCode::insufficient_privilege);
+  EXPECT_EQ(
+      create_slot(cluster().conninfo(database_, "plain"), kSlotName, {.application_name = "x"}, SourcePlugin::automatic)
+          .error()
+          .code,
+      ErrorCode::insufficient_privilege);
 }
 
 }  // namespace

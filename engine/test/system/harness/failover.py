@@ -1,6 +1,8 @@
 """A primary, its physical standby, and a stream that knows the addresses of both."""
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from harness.cluster import PASSWORD, Cluster, wait_for
@@ -97,6 +99,21 @@ class Servers:
 
     def kill_primary(self) -> None:
         kill_postmaster(self.primary)
+
+    def wait_for_no_standby(self) -> None:
+        """The primary's slots go on without the standby, as they do where nobody has set it otherwise."""
+        if self.synchronises:
+            self.primary.sql("postgres", "ALTER SYSTEM SET synchronized_standby_slots = ''", "SELECT pg_reload_conf()")
+
+    @contextmanager
+    def standby_that_missed(self) -> Iterator[None]:
+        """What happens meanwhile the standby never gets: it is down; then the primary dies, and it is promoted."""
+        self.wait_standby()
+        self.standby.stop()
+        yield
+        self.kill_primary()
+        self.standby.start()
+        self.promote()
 
     def go_back(self) -> None:
         """The promoted server is away for good; the killed one comes back as it was."""

@@ -2875,6 +2875,34 @@ export interface components {
          */
         BacklogState: "IN MEMORY" | "ON DISK" | "FULL";
         /**
+         * Blocker
+         * @description A session that holds a lock, or runs a transaction, which another one waits for.
+         */
+        Blocker: {
+            /**
+             * Pid
+             * @description Of its server process. 0: a prepared transaction, which has none.
+             */
+            pid: number;
+            /**
+             * User
+             * @description Null, as what follows, where the stream's user may not see it.
+             */
+            user: string | null;
+            /** Application Name */
+            application_name: string | null;
+            /**
+             * State
+             * @description As pg_stat_activity shows it.
+             */
+            state: string | null;
+            /**
+             * Since
+             * @description When its transaction began, by its server's clock.
+             */
+            since: string | null;
+        };
+        /**
          * CauseName
          * @enum {string}
          */
@@ -6179,6 +6207,11 @@ export interface components {
             /** Retry At */
             retry_at: string | null;
             /**
+             * Waits
+             * @description While it starts, or is deleted: behind whom it waits at a server.
+             */
+            waits: components["schemas"]["StreamWait"][];
+            /**
              * Lcrs Per Second
              * @description LCRs applied; of several destinations those that the source gave, once: each destination has its own rate.
              */
@@ -6585,6 +6618,11 @@ export interface components {
             /** Retry At */
             retry_at: string | null;
             /**
+             * Waits
+             * @description While it starts, or is deleted: behind whom it waits at a server.
+             */
+            waits: components["schemas"]["StreamWait"][];
+            /**
              * Lcrs Per Second
              * @description LCRs applied; of several destinations those that the source gave, once: each destination has its own rate.
              */
@@ -6707,6 +6745,35 @@ export interface components {
              * @description The consents of checks that are accepted, as the preflight names them; or a check's id alone, to accept whatever that check says.
              */
             accept?: string[];
+        };
+        /**
+         * StreamWait
+         * @description What a stream's start, or its removal, has waited for at a server for longer than some seconds.
+         */
+        StreamWait: {
+            side: components["schemas"]["WaitSide"];
+            /**
+             * Destination Id
+             * @description Of several destinations the one that waits.
+             */
+            destination_id: string | null;
+            /**
+             * Database
+             * @description Its name in Thalweg.
+             */
+            database: string;
+            /**
+             * Statement
+             * @description The beginning of what cannot go on.
+             */
+            statement: string;
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /** Blockers */
+            blockers: components["schemas"]["Blocker"][];
         };
         /**
          * SubjectType
@@ -7180,6 +7247,11 @@ export interface components {
          * @enum {string}
          */
         Verdict: "BOTTLENECK" | "NO BOTTLENECK" | "PARKING" | "SOURCE IDLE" | "SOURCE DOWN" | "DESTINATION DOWN" | "LINK DOWN" | "ENGINE DOWN" | "STOPPED" | "ABORTED" | "COPYING" | "UNKNOWN";
+        /**
+         * WaitSide
+         * @enum {string}
+         */
+        WaitSide: "source" | "destination";
         /** WebhookChannelCreate */
         WebhookChannelCreate: {
             /** Name */

@@ -14,6 +14,7 @@ import { ParameterEditor } from "@/features/parameters/parameter-editor";
 import { StreamActions } from "@/features/stream-actions/stream-actions";
 import { StreamErrorPanel } from "@/features/stream-actions/stream-error";
 import { StreamOperations } from "@/features/stream-actions/stream-operations";
+import { StreamWaits } from "@/features/stream-actions/stream-waits";
 import { StreamTables } from "@/features/stream-tables/stream-tables";
 import { TableTroubles } from "@/features/stream-tables/table-troubles";
 import { StreamRules } from "@/features/table-rules/stream-rules";
@@ -86,6 +87,7 @@ function StreamView({ stream }: { stream: Stream }) {
       />
       <Stack gap="sm" mb="xs">
         {!tellsTroubles && <StreamErrorPanel stream={stream} />}
+        <StreamWaits stream={stream} />
         {tab !== "tables" && <TableTroubles stream={stream} mayAct={mayAct} most={3} />}
         <StreamOperations stream={stream} />
         <StreamAlerts streamId={stream.id} />

@@ -1,0 +1,29 @@
+"""Behind whom a stream waits at a server while it starts, or is deleted, in words."""
+
+from datetime import datetime
+from typing import Any
+
+from thalweg.kernel.words import duration, listed
+
+
+def waits_in_words(observed: dict[str, Any] | None, at: datetime) -> list[str]:
+    """`observed` is the contract's document of a stream's status. A sentence for each wait."""
+    return [
+        f"It waits{_lasting(one['since'], at)} at the {one['side']} {one['database']} behind "
+        f"{listed([_named(by, at) for by in one['blockers']])}: {one['statement']}"
+        for one in (observed or {}).get("waits", [])
+    ]
+
+
+def _lasting(since: str | datetime | None, at: datetime) -> str:
+    began = datetime.fromisoformat(since) if isinstance(since, str) else since
+    return "" if began is None else f" for {duration(max(0, round((at - began).total_seconds())))}"
+
+
+def _named(blocker: dict[str, Any], at: datetime) -> str:
+    if blocker["pid"] == 0:
+        return "a prepared transaction"
+    who = " of ".join(one for one in (blocker["application_name"], blocker["user"]) if one)
+    does = blocker["state"] + _lasting(blocker["since"], at) if blocker["state"] else ""
+    more = ", ".join(one for one in (who, does) if one)
+    return f"server process {blocker['pid']}" + (f" ({more})" if more else "")

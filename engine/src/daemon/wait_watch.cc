@@ -1,0 +1,115 @@
+#include "daemon/wait_watch.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <condition_variable>
+
+namespace thalweg::daemon {
+namespace {
+
+constexpr std::chrono::seconds kLook{1};
+constexpr std::chrono::seconds kLong{3};  // shorter waits are everyday
+constexpr std::chrono::seconds kAnswer{5};
+constexpr std::chrono::steady_clock::duration kLookLast = std::chrono::seconds(30);  // of what waits for nobody
+
+control::WaitStatus status_of(const pg::SessionBoard::Session& session, const std::vector<pg::Blocker>& blockers,
+                              base::UnixMicros now) {
+  control::WaitStatus status;
+  status.statement = session.sql;
+  const auto waited = std::chrono::steady_clock::now() - session.since;
+  status.since = {now.value - std::chrono::duration_cast<std::chrono::microseconds>(waited).count()};
+  for (const pg::Blocker& one : blockers) {
+    status.blockers.push_back({.pid = one.pid,
+                               .user = one.user,
+                               .application_name = one.application_name,
+                               .state = one.state,
+                               .since = one.since});
+  }
+  return status;
+}
+
+bool is_same(const pg::SessionBoard::Session& one, const pg::SessionBoard::Session& other) {
+  return one.id == other.id && one.since == other.since;
+}
+
+}  // namespace
+
+WaitWatch::WaitWatch(const pg::SessionBoard& board, const base::Clock& clock)
+    : board_(board), clock_(clock), thread_([this](const std::stop_token& stop) { run(stop); }) {}
+
+// The thread is asked to stop, and joined; it may wait for a database.
+WaitWatch::~WaitWatch() { abandon_ = true; }
+
+void WaitWatch::run(const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any pause;
+  while (!stop.stop_requested()) {
+    look();
+    std::unique_lock lock(mutex);
+    pause.wait_for(lock, stop, kLook, [] { return false; });
+  }
+}
+
+void WaitWatch::look() {
+  std::vector<Statement> now;
+  for (pg::SessionBoard::Session& session : board_.busy(kLong)) {
+    const auto is_it = [&](const Statement& one) { return is_same(one.session, session); };
+    const auto known = std::ranges::find_if(statements_, is_it);
+    if (known == statements_.end()) {
+      now.push_back({.session = std::move(session), .blockers = {}, .next_look = {}});
+    } else {
+      now.push_back(std::move(*known));
+    }
+  }
+  statements_ = std::move(now);
+  std::vector<Wait> found;
+  for (Statement& one : statements_) {
+    if (one.next_look <= std::chrono::steady_clock::now()) ask(one);
+    if (one.blockers.empty()) continue;
+    found.push_back({one.session, status_of(one.session, one.blockers, clock_.unix_now())});
+  }
+  std::lock_guard lock(mutex_);
+  found_ = std::move(found);
+}
+
+// Most long statements work and wait for nobody: a copy, an index. The longer, the less often they are looked at.
+void WaitWatch::ask(Statement& statement) const {
+  auto blockers = pg::SessionBoard::blockers(
+      statement.session,
+      {.application_name = "thalweg waits", .connect_timeout = kAnswer, .abandon = &abandon_, .lifetime = kAnswer});
+  if (!blockers) {
+    spdlog::debug("what \"{}\" waits for is not known: {}", statement.session.sql, blockers.error().message);
+  }
+  statement.blockers = blockers ? *std::move(blockers) : std::vector<pg::Blocker>{};
+  const auto now = std::chrono::steady_clock::now();
+  const bool waits = !statement.blockers.empty();
+  statement.next_look = now + (waits ? std::chrono::steady_clock::duration(kLook)
+                                     : std::min((now - statement.session.since) / 5, kLookLast));
+}
+
+std::vector<control::WaitStatus> WaitWatch::waits(const control::StreamDefinition& definition) const {
+  std::vector<control::WaitStatus> out;
+  const auto add = [&](const Wait& wait, std::string_view side, const control::DatabaseRef& database,
+                       const std::string& destination) {
+    if (wait.session.conninfo != database.conninfo) return;
+    control::WaitStatus& status = out.emplace_back(wait.status);
+    status.side = side;
+    status.database = database.name;
+    status.destination = destination;
+  };
+  const auto busy = board_.busy({});
+  std::lock_guard lock(mutex_);
+  for (const Wait& wait : found_) {
+    const bool is_over = std::ranges::none_of(busy, [&](const auto& one) { return is_same(one, wait.session); });
+    if (is_over) continue;
+    add(wait, "source", definition.source, "");
+    if (!definition.fans_out()) add(wait, "destination", definition.destination, "");
+    for (const control::DestinationDefinition& one : definition.destinations) {
+      add(wait, "destination", control::branch_of(definition, one).destination, one.id);
+    }
+  }
+  return out;
+}
+
+}  // namespace thalweg::daemon

@@ -1,0 +1,60 @@
+#include "instantiation/rewrites.h"
+
+#include <algorithm>
+
+namespace thalweg::instantiation {
+namespace {
+
+// Of a table that has a trouble already nothing is to be decided.
+bool is_open(const TableRecord& record) {
+  return !record.copy_again && (!record.trouble || record.trouble->loses_nothing());
+}
+
+bool is_rewritten(const std::vector<Leaf>& recorded, const Leaf& now) {
+  const auto was = std::ranges::find(recorded, now.relation, &Leaf::relation);
+  return was != recorded.end() && was->file != now.file;
+}
+
+}  // namespace
+
+bool Rewrites::any(const TableRecords& records, const SourceTables& now) {
+  return std::ranges::any_of(records, [&](const auto& one) {
+    const TableRecord& record = one.second;
+    const SourceTable* const table = now.find(record.identity.relation);
+    if (table == nullptr || !is_open(record)) return false;
+    return std::ranges::any_of(table->now.leaves,
+                               [&](const Leaf& leaf) { return is_rewritten(record.identity.leaves, leaf); });
+  });
+}
+
+std::vector<TableName> Rewrites::settle(TableRecords& records, SourceTables& now, base::Lsn low_watermark,
+                                        std::string_view suspect) {
+  std::vector<TableName> taken_over;
+  std::map<File, base::Lsn> waiting;
+  for (auto& [name, record] : records) {
+    SourceTable* const table = now.find(record.identity.relation);
+    if (table == nullptr || !is_open(record)) continue;
+    bool changed = false;
+    for (Leaf& leaf : table->now.leaves) {
+      if (!is_rewritten(record.identity.leaves, leaf)) continue;
+      const auto was = std::ranges::find(record.identity.leaves, leaf.relation, &Leaf::relation);
+      const auto& applied = record.truncations;
+      if (std::ranges::find(applied, table->changed_by[leaf.relation]) != applied.end()) {
+        was->file = leaf.file;
+        changed = true;
+        continue;
+      }
+      const File file{leaf.relation, leaf.file};
+      const auto before = seen_.find(file);
+      const base::Lsn seen = before == seen_.end() ? now.wal_end : before->second;
+      waiting[file] = seen;
+      const bool is_suspect = name.quoted() == suspect || leaf.name.quoted() == suspect;
+      if (low_watermark < seen && !is_suspect) leaf.file = was->file;
+    }
+    if (changed) taken_over.push_back(name);
+  }
+  seen_ = std::move(waiting);
+  return taken_over;
+}
+
+}  // namespace thalweg::instantiation
