@@ -239,7 +239,7 @@ async def test_error_queue_comes_in_parts(
         "finished_at": engine.started_at,
         "error": {"code": "apply_conflict", "class": "permanent", "title": "T", "message": "in the way", "cure": "C"},
     }  # fmt: skip
-    execution = (await viewer.get(path)).json()["execution"]
+    execution = (await operator.get(path)).json()["execution"]
     assert (execution["state"], execution["executed"], execution["message"]) == ("FAILED", 80, "in the way")
 
 
