@@ -222,7 +222,8 @@ async def copy_table(
     stream_id: IdPath, destination_id: DestinationPath, body: TableRef, context: Operator, response: Response
 ) -> OperationAccepted:
     """Delete a table's rows at the destination and copy the source's again; changes go on from the copy's position. The
-    stream, or the one destination of several, waits meanwhile."""
+    stream, or the one destination of several, waits meanwhile. Transactions of the error queue that changed nothing but
+    copied tables are discarded; the audit log tells how many. Refused while the error queue is executed."""
     return await table_troubles.copy(context, stream_id, destination_id, body, response)
 
 
