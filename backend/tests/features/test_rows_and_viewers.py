@@ -81,4 +81,3 @@ def test_which_messages_quote_rows(code: str, sqlstate: str, apart: bool) -> Non
     assert (SECRET in error.detail) is apart
     # Kept and read again it stays as it is.
     assert EngineError.model_validate(error.model_dump(by_alias=True)) == error
-

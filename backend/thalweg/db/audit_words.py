@@ -93,7 +93,8 @@ def sentence_of(action: str, before: dict[str, Any] | None, after: dict[str, Any
             destination=facts.get("id") or facts.get("destination_id") or "",
             error=facts.get("error_id") or facts.get("id") or "",
             table=f"{facts.get('schema')}.{facts.get('table')}",
-            transactions=facts.get("transactions"), copied_at=facts.get("copied_at"),
+            transactions=facts.get("transactions"),
+            copied_at=facts.get("copied_at"),
         ).split()
     )
     return f"{told}: refused" if facts.get("refused") else told

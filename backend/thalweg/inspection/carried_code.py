@@ -12,8 +12,8 @@ from thalweg.inspection.catalogue import Table
 from thalweg.inspection.checks import Checklist, listed
 from thalweg.inspection.connection import Connection, read_all, read_one
 
-# Every function in an expression's tree, those that pg_depend does not have included: what is built in is pinned. Of the
-# built-in ones those that do something or that not everybody may call; the last list does nothing to anybody.
+# Every function in an expression's tree, those that pg_depend does not have included: what is built in is pinned. Of
+# the built-in ones those that do something or that not everybody may call; the last list does nothing to anybody.
 CALLED = """
 WITH RECURSIVE chosen AS (
   SELECT root AS oid, tree.relid AS relation FROM unnest(%(oids)s::oid[]) root
@@ -88,27 +88,28 @@ async def check_carried_code(checklist: Checklist, connection: Connection, calls
     """At a destination; `calls` are those of tables that the stream would make there."""
     role = await read_one(connection, POWERS)
     if not calls:
-        checklist.ok("carried_code", TITLE, "Their definitions call nothing but harmless functions of PostgreSQL itself.")
+        checklist.ok("carried_code", TITLE, "They call nothing but harmless functions of PostgreSQL itself.")
         return
     by_function: dict[str, list[str]] = defaultdict(list)
     for call in calls:
         by_function[call.function].append(f"{'.'.join(call.table)} ({call.part})")
     user, powers = role["name"], role["powers"]
     told = (
-        f"{_many(len(by_function))} of the destination's server would be called by defaults, generated columns, checks or "
-        f"indexes that come from the source, with arguments that the source's owner chooses, as {user}"
+        f"{_many(len(by_function))} of the destination's server would be called by defaults, generated columns, checks "
+        f"or indexes that come from the source, with arguments that the source's owner chooses, as {user}"
     )
     cure = (
-        "Make these tables at the destination yourself, with the definitions that you want. Or apply as a role that may "
-        "write the stream's tables and nothing else."
+        "Make these tables at the destination yourself, with the definitions that you want. Or apply as a role that "
+        "may write the stream's tables and nothing else."
     )
     if not powers:
         names = "; ".join(f"{function}: {listed(places)}" for function, places in by_function.items())
         checklist.warn("carried_code", TITLE, f"{told}: {names}.", cure)
         return
     checklist.ask(
-        "carried_code", TITLE, f"{told}, who has {', '.join(powers)}: who may alter the source's tables could do as much "
-        "here.", cure, [f"{function}: {listed(places)}" for function, places in by_function.items()],
+        "carried_code", TITLE,
+        f"{told}, who has {', '.join(powers)}: who may alter the source's tables could do as much here.", cure,
+        [f"{function}: {listed(places)}" for function, places in by_function.items()],
     )  # fmt: skip
 
 

@@ -130,16 +130,16 @@ async def connected(
             raise ConnectionFailure(
                 "database_error",
                 f"{str(error).strip()} The control plane gives each statement {STATEMENT_TIMEOUT_SECONDS} s.",
-                "See what keeps the server: a lock (pg_locks), a full load, or definitions of tables that are very large.",
+                "See what keeps the server: a lock (pg_locks), its load, or definitions of tables that are very large.",
             ) from error  # fmt: skip
         except psycopg.Error as error:
             if patience.drowned:
                 raise ConnectionFailure(
                     "database_error",
-                    f"The server has sent more than {RECEIVED_BYTES_MAX // 2**20} MiB: more than anything that was asked "
-                    "for may be.",
-                    "See whether it is the server that you mean; else what makes its catalogues so large: a default, a "
-                    "check or a comment of hundreds of megabytes.",
+                    f"The server has sent more than {RECEIVED_BYTES_MAX // 2**20} MiB: more than anything that was "
+                    "asked for may be.",
+                    "See whether it is the server that you mean; else what makes its catalogues so large: a default, "
+                    "a check or a comment of hundreds of megabytes.",
                 ) from error  # fmt: skip
             if patience.over:
                 raise ConnectionFailure(

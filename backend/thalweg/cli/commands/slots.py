@@ -40,8 +40,8 @@ def list_slots(as_json: AsJson = False) -> None:
         out.print(f"No stream here owns {orphans} of them. If no other Thalweg does: thalweg slots drop SLOT")
     if any(slot["owner"] == "unknown_stream" for server in servers for slot in server["slots"]):
         out.print(
-            "An engine has streams that the control plane does not know. Drop those that are not wanted, with their slots: "
-            "thalweg engines drop-stream ENGINE STREAM"
+            "An engine has streams that the control plane does not know. Drop those that are not wanted, with their "
+            "slots: thalweg engines drop-stream ENGINE STREAM"
         )
 
 

@@ -42,7 +42,7 @@ IS_OURS = f"""obj_description(to_regnamespace('lab'), 'pg_namespace') = '{MARK}'
      AND tgfoid = to_regprocedure('lab.check_account()'))"""
 END_SLEEP = f"""DO $$ BEGIN
   IF to_regclass('lab.slow') IS NOT NULL AND ({IS_OURS}) THEN DELETE FROM lab.slow; END IF;
-END $$;"""
+END $$;"""  # noqa: S608
 # What somebody else has put into it stays, and the schema with it.
 DROP_OURS = f"""DO $$ BEGIN
   IF {IS_OURS} THEN

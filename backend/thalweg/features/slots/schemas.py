@@ -10,8 +10,8 @@ from thalweg.live.slots import Slot
 
 
 class SlotOwner(StrEnum):
-    """ORPHAN: it has the name of a stream's slot, and there is no such stream. UNKNOWN_STREAM: an engine has the stream,
-    and the control plane does not know it."""
+    """ORPHAN: it has the name of a stream's slot, and there is no such stream. UNKNOWN_STREAM: an engine has the
+    stream, and the control plane does not know it."""
 
     STREAM = "stream"
     UNKNOWN_STREAM = "unknown_stream"

@@ -30,7 +30,6 @@ from thalweg.live.slots import slot_of
 from thalweg.live.sources import SLOT_PREFIX, SourceReading, reading_of
 
 
-
 @dataclass(frozen=True)
 class Owners:
     """Whoever may own a slot."""
@@ -156,8 +155,8 @@ async def drop_slot(context: Context, database_id: str, name: str) -> None:
     if engine is not None:
         raise Problem(
             "slot_owned",
-            f"{name} belongs to the stream {stream_id_in(name)} of the engine {engine.name}: the control plane does not "
-            "know that stream, and the engine runs it all the same.",
+            f"{name} belongs to the stream {stream_id_in(name)} of the engine {engine.name}: the control plane does "
+            "not know that stream, and the engine runs it all the same.",
             "Have the engine drop the stream, on the page Engines or with: thalweg engines drop-stream "
             f"{engine.name} {stream_id_in(name)}. Its slot goes with it.",
         )  # fmt: skip

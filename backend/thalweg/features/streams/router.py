@@ -190,12 +190,10 @@ async def get_error(
 
 
 @router.post(f"{ONE}/errors:execute", status_code=202, operation_id="stream_errors_execute_all")
-async def execute_errors(
-    stream_id: IdPath, destination_id: DestinationPath, context: Operator
-) -> ExecutionAccepted:
-    """Apply all parked transactions again, in the source's order. One that fails stays parked, with those that wait behind
-    it, and holds back no others. Where that takes longer than a few seconds it goes on after the answer, and the list of
-    the queue tells how far it is."""
+async def execute_errors(stream_id: IdPath, destination_id: DestinationPath, context: Operator) -> ExecutionAccepted:
+    """Apply all parked transactions again, in the source's order. One that fails stays parked, with those that wait
+    behind it, and holds back no others. Where that takes longer than a few seconds it goes on after the answer, and the
+    list of the queue tells how far it is."""
     return await error_queue.execute_all(context, stream_id, destination_id)
 
 

@@ -21,8 +21,8 @@ from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
 from thalweg.kernel.etags import check_if_match
 from thalweg.kernel.models import Page
-from thalweg.kernel.problems import Problem, name_taken, not_found
 from thalweg.kernel.principal import Role
+from thalweg.kernel.problems import Problem, name_taken, not_found
 from thalweg.live.latest import live_of
 
 
