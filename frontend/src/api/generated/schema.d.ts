@@ -917,9 +917,9 @@ export interface paths {
         put?: never;
         /**
          * Execute Errors
-         * @description Apply all parked transactions again, in the source's order. One that fails stays parked, with those that wait behind
-         *     it, and holds back no others. Where that takes longer than a few seconds it goes on after the answer, and the list of
-         *     the queue tells how far it is.
+         * @description Apply all parked transactions again, in the source's order. One that fails stays parked, with those that wait
+         *     behind it, and holds back no others. Where that takes longer than a few seconds it goes on after the answer, and the
+         *     list of the queue tells how far it is.
          */
         post: operations["stream_errors_execute_all"];
         delete?: never;
@@ -5968,8 +5968,8 @@ export interface components {
         };
         /**
          * SlotOwner
-         * @description ORPHAN: it has the name of a stream's slot, and there is no such stream. UNKNOWN_STREAM: an engine has the stream,
-         *     and the control plane does not know it.
+         * @description ORPHAN: it has the name of a stream's slot, and there is no such stream. UNKNOWN_STREAM: an engine has the
+         *     stream, and the control plane does not know it.
          * @enum {string}
          */
         SlotOwner: "stream" | "unknown_stream" | "orphan" | "other";
