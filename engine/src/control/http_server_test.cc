@@ -185,7 +185,7 @@ class ExampleStreams final : public ManagedStreams {
     if (id == "taken") return base::fail(base::ErrorCode::marker_refused, "taken");
     return {};
   }
-  base::Result<std::string_view> execute_error(const StreamTarget& target, int64_t) override {
+  base::Result<std::string_view> execute_error(const StreamTarget& target, std::optional<int64_t>) override {
     THALWEG_TRY(known(target));
     return "RUNNING";
   }

@@ -106,6 +106,7 @@ class Starter {
   base::Result<void> attach();
   base::Result<void> register_and_prepare(base::Lsn consistent_point);
   base::Result<void> resume();
+  base::Result<void> discard_superseded();
   base::Result<pg::CreatedSlot> make_copy_slot(std::optional<pg::ReplicationStream>& session);
   base::Result<void> check_record();
   base::Result<void> follow_timeline(base::Lsn end);
@@ -227,6 +228,19 @@ base::Result<void> Starter::resume() {
   return instantiation_.copy(slot.snapshot_name, slot.consistent_point);
 }
 
+// What a table's copy has made obsolete. At each start: the engine may have died between the copy and this.
+base::Result<void> Starter::discard_superseded() {
+  THALWEG_ASSIGN(const auto gone, apply::discard_superseded(*destination_, definition_.id));
+  for (const apply::Superseded& one : gone) {
+    base::log_event(base::LogLevel::warning, "parked_transactions_discarded",
+                    {{"stream", definition_.id},
+                     {"table", one.table},
+                     {"transactions", one.transactions},
+                     {"why", "copied again at " + base::to_string(one.copied_at)}});
+  }
+  return instantiation_.show_copied();
+}
+
 // For a copy; `session` holds its snapshot. Positions of a copy are compared with those of the stream: both from one
 // server.
 base::Result<pg::CreatedSlot> Starter::make_copy_slot(std::optional<pg::ReplicationStream>& session) {
@@ -292,6 +306,7 @@ base::Result<StartedDestination> Starter::run() {
     THALWEG_TRY(publish());
     if (assessment.needs_snapshot) THALWEG_TRY(resume());
   }
+  THALWEG_TRY(discard_superseded());
   StartedDestination started;
   if (assessment.needs_snapshot || assessment.needs_constraints) {
     THALWEG_ASSIGN(started.constraints_from, instantiation_.add_constraints(record_->low_watermark));

@@ -31,6 +31,7 @@ struct TableRecord {
   std::optional<TableTrouble> trouble;  // until somebody has it resolved, whatever the source shows meanwhile
   bool stopped = false;                 // changes have been left out since: only another copy brings it back
   bool copy_again = false;              // asked for; until the copy is finished
+  int64_t errors_discarded = 0;         // transactions of the error queue that this copy has made obsolete
 };
 
 struct RangeRecord {
