@@ -44,18 +44,20 @@ STATES = tuple(state.value for state in TableState)
 def summary_of(row: StreamRow, live: Live, at: datetime) -> StreamSummary:
     """Without details of errors, whoever asks."""
     summary = StreamSummary(**_summary_fields(row, live, at))
-    for one in (summary, *summary.destinations):
-        if one.error is not None:
-            one.error.detail = None
+    _hide([summary.error, *(one.error for one in summary.destinations)])
     return summary
 
 
 def without_details(stream: Stream) -> Stream:
     """As viewers see it."""
-    for one in (stream, *stream.destinations, *stream.halves):
-        if one.error is not None:
-            one.error.detail = None
+    _hide([stream.error, *(one.error for one in stream.destinations), *(one.error for one in stream.halves)])
     return stream
+
+
+def _hide(errors: list[StreamError | None]) -> None:
+    for error in errors:
+        if error is not None:
+            error.detail = None
 
 
 def stream_of(row: StreamRow, live: Live, definitions: Definitions, at: datetime) -> Stream:

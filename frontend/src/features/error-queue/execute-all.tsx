@@ -37,9 +37,9 @@ export function ExecuteAll({ streamId, destinationId, total, path, disabled }: E
         >
           <Stack gap="sm">
             <Text size="sm">
-              {total === 1 ? "The transaction is" : `All ${formatCount(total)} transactions are`} applied now, in the
-              source's order, each with its own commit. What fails again stays parked, with what waits behind
-              it, and holds back nothing else.
+              {total === 1 ? "The transaction is" : `All ${formatCount(total)} transactions are`} applied now,
+              in the source's order, each with its own commit. What fails again stays parked, with what waits
+              behind it, and holds back nothing else.
             </Text>
             {execute.isError && <ProblemAlert problem={problemInWords(execute.error)} />}
             <RestCall call={{ method: "POST", path: `${path}:execute` }} />

@@ -40,7 +40,8 @@ export const orphan: StateInWords = {
 export const unknownStream = (engine: string): StateInWords => ({
   label: `Unknown stream of engine ${engine}`,
   tone: "warning",
-  definition: "The engine has the stream, and the control plane does not know it. Drop it on the page Engines.",
+  definition:
+    "The engine has the stream, and the control plane does not know it. Drop it on the page Engines.",
 });
 
 /** When it is lost; else why nobody knows. */
