@@ -56,7 +56,7 @@ struct TableCopyStatus {
   int64_t indexes_total = 0;  // keys, constraints, indexes, foreign keys that the engine makes
   int64_t indexes_built = 0;
   double seconds = 0;            // since the table's copy began, until its rows were there
-  base::Lsn copied_at;           // changes that commit before are in the copy; zero: it is not finished
+  base::Lsn copied_at = {};      // changes that commit before are in the copy; zero: it is not finished
   int64_t errors_discarded = 0;  // transactions of the error queue that lay before it
 };
 

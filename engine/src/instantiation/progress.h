@@ -32,7 +32,7 @@ struct TableProgress {
   int64_t indexes_total = 0;  // keys, constraints, indexes and foreign keys that the engine makes
   int64_t indexes_built = 0;  // or left out with a warning
   double seconds = 0;         // spent on its rows
-  base::Lsn copied_at;        // lowest snapshot of its ranges; zero: not finished
+  base::Lsn copied_at = {};   // lowest snapshot of its ranges; zero: not finished
   int64_t errors_discarded = 0;
 };
 
