@@ -251,10 +251,12 @@ async def test_what_changes_data_asks_on_a_terminal(
         assert (answer.code, "at warehouse" in answer.out + answer.err) == (1, True)
     assert (engine.executed, engine.deleted) == ([], [])
     assert (await run.at_terminal("errors", "s", "--execute", "1", typed="y\n")).code == 0
+    assert (await run("errors", "s", "--execute", "1", "--execute-all")).code != 0
+    assert "have been applied" in (await run("errors", "s", "--execute-all", "--yes")).out
     assert (
         await run.at_terminal("errors", "s", "--discard", "1", "--reason", "not wanted", "--yes", typed="")
     ).code == 0
-    assert (engine.executed, engine.deleted) == ([1], [1])
+    assert (engine.executed, engine.deleted) == ([1, 1], [1])
     assert (await run.at_terminal("streams", "stop", "s", typed="n\n")).code == 1
     assert engine.desired["streams"][0]["status"] == "ENABLED"
 

@@ -3,12 +3,14 @@
 import httpx
 import pytest
 from fastapi import FastAPI
+from starlette.types import Receive, Scope, Send
 
 from tests.conftest import make_client
 from tests.support.servers import Cluster
 from thalweg.engine_client.access import problem_of
 from thalweg.engine_client.client import EngineClient, EngineFailure
 from thalweg.kernel.context import Resources
+from thalweg.kernel.http.guard import RequestGuard
 
 FIELDS = {"type", "title", "status", "detail", "instance", "code", "cure", "sql", "errors"}
 
@@ -104,6 +106,21 @@ async def test_security_headers(anonymous: httpx.AsyncClient) -> None:
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["cache-control"] == "no-store"
     assert headers["x-request-id"] == "abc"
+
+
+@pytest.mark.parametrize("given", ["", "a b", "a\tb", "x" * 65, "forged\x1b[31m", '"},{"level":"info', "abc\n"])
+async def test_a_request_is_called_by_a_short_token_or_by_one_of_ours(given: str) -> None:
+    """What the server hands over: servers differ in what they let through."""
+    seen: list[str] = []
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        seen.append(scope["state"]["request_id"])
+
+    async def nothing(*_: object) -> None: ...
+
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"x-request-id", given.encode())]}
+    await RequestGuard(application, 1000)(scope, nothing, nothing)  # type: ignore[arg-type]
+    assert seen[0] != given and seen[0].isalnum()
 
 
 async def test_metrics_name_routes_and_not_addresses(anonymous: httpx.AsyncClient, viewer: httpx.AsyncClient) -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from tests.conftest import Sides
 from tests.support.relay import relaying
-from thalweg.inspection.connection import connected, read_one
+from thalweg.inspection import connection as connections
+from thalweg.inspection.connection import connected, read_all, read_one
 from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.slots import read_slots
 from thalweg.inspection.target import Target
@@ -48,3 +49,27 @@ async def test_a_server_that_stops_answering_is_hung_up_on(sides: Sides) -> None
                 await asyncio.wait_for(read_one(connection, "SELECT 1 AS one"), 20)
     assert (failure.value.code, time.monotonic() - begun < 10) == ("database_unreachable", True)
     assert "has not answered within 1 s" in failure.value.message
+
+
+async def test_a_server_that_answers_without_end_is_hung_up_on(sides: Sides, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its rows would fill the memory; so would one value."""
+    monkeypatch.setattr(connections, "RECEIVED_BYTES_MAX", 20 * 2**20)
+    for query in (
+        "SELECT repeat('x', 10000) AS x FROM generate_series(1, 100000)",
+        "SELECT repeat('x', 100000000) AS x",
+    ):
+        with pytest.raises(ConnectionFailure) as failure:
+            async with connected(target(sides), 5) as connection:
+                await read_all(connection, query)
+        assert failure.value.code == "database_error"
+        assert "more than 20 MiB" in failure.value.message
+    async with connected(target(sides), 5) as connection:
+        assert len(await read_all(connection, "SELECT repeat('x', 1000000) AS x FROM generate_series(1, 10)")) == 10
+
+
+async def test_a_statement_that_takes_too_long_says_what_may_keep_the_server(sides: Sides) -> None:
+    with pytest.raises(ConnectionFailure) as failure:
+        async with connected(target(sides), 5) as connection:
+            await connection.execute("SET statement_timeout = '50ms'")
+            await read_one(connection, "SELECT pg_sleep(5)")
+    assert "gives each statement 20 s" in failure.value.message and "very large" in failure.value.cure

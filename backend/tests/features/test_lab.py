@@ -383,3 +383,33 @@ async def test_a_stream_that_is_gone_takes_its_causes_with_it(
             return await session.scalar(text("SELECT count(*) FROM lab_actions")) == 0
 
     await eventually(forgotten)
+
+
+async def test_somebody_elses_schema_of_its_name_is_left_alone(
+    demo: dict[str, Any], operator: httpx.AsyncClient, sides: Sides, destination: Look
+) -> None:
+    sides.on_destination(
+        "CREATE SCHEMA lab", "CREATE TABLE lab.slow AS SELECT 'a result' AS until",
+        f"ALTER SCHEMA lab OWNER TO {sides.destination['user']}",
+        f"ALTER TABLE lab.slow OWNER TO {sides.destination['user']}",
+    )  # fmt: skip
+    kept = "SELECT until FROM lab.slow"
+    await operator.post(f"{LAB}/causes/trigger:start")
+
+    async def refused() -> str | None:
+        return str((await shown(operator, "trigger", "starting"))["failure"] or "") or None
+
+    assert "ALTER SCHEMA lab RENAME TO" in str(await eventually(refused))
+    assert await destination(kept) == "a result"
+    await operator.post(f"{LAB}/causes/trigger:stop")
+    await shown(operator, "trigger", "off")
+    assert await destination(kept) == "a result"
+    # Out of the way it begins; what is then put into the lab's own schema stays.
+    sides.on_destination("ALTER SCHEMA lab RENAME TO results")
+    await operator.post(f"{LAB}/causes/trigger:start")
+    await shown(operator, "trigger", "on")
+    sides.on_destination("CREATE TABLE lab.notes AS SELECT 'kept' AS note")
+    await operator.post(f"{LAB}/causes/trigger:stop")
+    await shown(operator, "trigger", "off")
+    assert await destination(TRIGGER) is None
+    assert await destination("SELECT note FROM lab.notes") == "kept"

@@ -17,10 +17,10 @@ from tests.features.test_streams import created
 from tests.support.engine_double import EngineDouble
 from tests.support.servers import postgres_binaries
 from tests.support.serving import eventually
-from tests.test_collector import collector  # noqa: F401
+from tests.test_collector import collector, wait_for  # noqa: F401
 from tests.test_commands import Shell, shell, with_token  # noqa: F401
-from thalweg.features.slots.schemas import SlotOwner
-from thalweg.features.slots.service import owner_of, why_no_forecast
+from thalweg.features.slots.schemas import SlotEngine, SlotOwner
+from thalweg.features.slots.service import Owners, owner_of, why_no_forecast
 from thalweg.inspection.slots import SlotState, SourceState
 from thalweg.kernel.clock import now
 from thalweg.kernel.principal import Role
@@ -218,11 +218,48 @@ async def test_list_and_drop_on_the_command_line(
 
 
 def test_whose_a_slot_is_by_its_name() -> None:
-    streams = {"0abc0abc": "shop"}
-    assert owner_of("thalweg_0abc0abc", streams)[0] is SlotOwner.STREAM
-    assert owner_of("thalweg_0abc0abc_d1_copy", streams)[0] is SlotOwner.STREAM
-    assert owner_of("thalweg_0abc0abd", streams)[0] is SlotOwner.ORPHAN
-    assert owner_of("thalwegs", streams)[0] is SlotOwner.OTHER
+    engine = SlotEngine(id="0eng", name="left")
+    owners = Owners(streams={"0abc0abc": "shop"}, unknown={"0abc0abe": engine})
+    assert owner_of("thalweg_0abc0abc", owners)[0] is SlotOwner.STREAM
+    assert owner_of("thalweg_0abc0abc_d1_copy", owners)[0] is SlotOwner.STREAM
+    assert owner_of("thalweg_0abc0abd", owners)[0] is SlotOwner.ORPHAN
+    assert owner_of("thalweg_0abc0abe", owners) == (SlotOwner.UNKNOWN_STREAM, None, engine)
+    assert owner_of("thalwegs", owners)[0] is SlotOwner.OTHER
+
+
+async def test_the_slot_of_an_unknown_stream_is_no_orphan(
+    operator: httpx.AsyncClient,
+    viewer: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    shell: Shell,  # noqa: F811
+    users: Users,
+    slots: Sides,
+    collector: Any,  # noqa: F811
+) -> None:
+    """As after the store was restored from a backup: the engine still runs the stream and reads its slot."""
+    stranger = ORPHAN.removeprefix("thalweg_")
+    stream = await created(operator, registered)
+    await wait_for(operator, f"/api/v1/streams/{stream['id']}", status="ENABLED")
+    late = {**engine.desired["streams"][0], "id": stranger, "name": "made after the backup"}
+    engine.desired = {**engine.desired, "revision": 1000, "streams": [*engine.desired["streams"], late]}
+
+    async def known() -> dict[str, Any] | None:
+        slot = (await shown(viewer, ORPHAN))[ORPHAN]
+        return slot if slot["owner"] != "orphan" else None
+
+    slot = dict(await eventually(known))
+    (one,) = (await viewer.get("/api/v1/engines")).json()["items"]
+    assert (slot["owner"], slot["stream"], slot["drop_sql"]) == ("unknown_stream", None, None)
+    assert slot["engine"] == {"id": one["id"], "name": one["name"]}
+    answer = await operator.delete(f"/api/v1/databases/{registered['source']}/slots/{ORPHAN}")
+    refused = answer.json()
+    assert (refused["status"], refused["code"]) == (409, "slot_owned")
+    assert f"thalweg engines drop-stream {one['name']} {stranger}" in refused["cure"]
+    listed = (await with_token(shell, users, Role.OPERATOR)("slots", "list")).out
+    assert f"unknown stream of engine {one['name']}" in " ".join(listed.split())
+    assert "No stream here owns" not in listed and "drop-stream" in listed
+    assert ORPHAN in await asyncio.to_thread(_names, slots)
 
 
 @pytest.mark.parametrize(

@@ -219,6 +219,21 @@ async def test_error_queue_is_read_through_the_engine(
     assert (engine.executed, engine.deleted) == ([1], [1])
 
 
+async def test_the_whole_error_queue_is_executed(
+    operator: httpx.AsyncClient, viewer: httpx.AsyncClient, admin: httpx.AsyncClient, registered: dict[str, str],
+    engine: EngineDouble,
+) -> None:  # fmt: skip
+    stream = await created(operator, registered)
+    path = f"{STREAMS}/{stream['id']}/destinations/{stream['destinations'][0]['id']}/errors:execute"
+    engine.parked = 3
+    assert (await viewer.post(path)).status_code == 403
+    answer = await operator.post(path)
+    assert (answer.status_code, answer.json()) == (202, {"accepted": True, "state": "DONE"})
+    assert engine.executed == [1, 2, 3]
+    entry = (await admin.get("/api/v1/audit", params={"target_id": stream["id"]})).json()["items"][0]
+    assert entry["sentence"] == "All parked transactions executed again"
+
+
 async def test_error_queue_comes_in_parts(
     operator: httpx.AsyncClient, viewer: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
 ) -> None:
@@ -239,7 +254,7 @@ async def test_error_queue_comes_in_parts(
         "finished_at": engine.started_at,
         "error": {"code": "apply_conflict", "class": "permanent", "title": "T", "message": "in the way", "cure": "C"},
     }  # fmt: skip
-    execution = (await viewer.get(path)).json()["execution"]
+    execution = (await operator.get(path)).json()["execution"]
     assert (execution["state"], execution["executed"], execution["message"]) == ("FAILED", 80, "in the way")
 
 

@@ -33,6 +33,7 @@ async def until(client: httpx.AsyncClient, path: str, kind: str | None) -> dict[
 
 async def test_a_stopped_table_is_never_healthy_until_it_is_copied(
     operator: httpx.AsyncClient,
+    admin: httpx.AsyncClient,
     registered: dict[str, str],
     engine: EngineDouble,
     collector: Any,  # noqa: F811
@@ -58,8 +59,17 @@ async def test_a_stopped_table_is_never_healthy_until_it_is_copied(
     running = (await operator.get(asked.headers["location"])).json()
     assert (running["kind"], running["state"], running["target"]["table"]) == ("table.copy", "running", "public.orders")
     engine.copy_finished, engine.copied_at = True, "2026-11-21T00:00:09.000000Z"
+    engine.discarded["orders"] = 3
     await wait_for(operator, asked.headers["location"], state="succeeded")
     assert (await until(operator, path, None))["health"]["level"] == "ok"
+    # What it has made obsolete is in the audit log, with the reason.
+    entry = (await admin.get("/api/v1/audit")).json()["items"][0]
+    assert (entry["action"], entry["actor_name"], entry["target_id"]) == (
+        "stream_errors_superseded", "engine", stream["id"],
+    )  # fmt: skip
+    told = {"reason": "copied again at 0/5A3C1F8", "transactions": 3, "schema": "public", "table": "orders"}
+    assert told.items() <= entry["after"].items()
+    assert "3 parked transactions discarded: public.orders was copied again" in entry["sentence"]
 
 
 async def test_partitions_are_accepted_or_refused_by_the_engine(

@@ -75,8 +75,11 @@ class EngineDouble:
         self.placed_markers: list[dict[str, Any]] = []
         self.troubles: dict[str, dict[str, Any]] = {}
         """What differs in the status of a table, by its name."""
+        self.discarded: dict[str, int] = {}
+        """Transactions of the error queue that a table's copy has made obsolete, by its name."""
         self.resolved: list[tuple[str, dict[str, Any]]] = []
         self.parked = 1
+        self.why = "duplicate key"
         self.contents_take = 0.0  # seconds
         """How many transactions the error queue holds."""
         self.execution: dict[str, Any] | None = None
@@ -99,6 +102,7 @@ class EngineDouble:
             Route("/v1/streams/{id}/destinations/{destination}/tables/{how}", self._resolve, methods=["POST"]),
             Route("/v1/streams/{id}/errors", self._errors),
             Route("/v1/streams/{id}/destinations/{destination}/errors", self._errors),
+            Route("/v1/streams/{id}/errors/execute", self._execute_all, methods=["POST"]),
             Route("/v1/streams/{id}/errors/{error}/execute", self._execute, methods=["POST"]),
             Route("/v1/streams/{id}/errors/{error}", self._delete, methods=["DELETE"]),
             Route("/v1/streams/{id}/errors/{error}", self._contents),
@@ -179,6 +183,9 @@ class EngineDouble:
         pattern = shown["tables"][0]
         shown["tables"] = [{**pattern, **table, **self.troubles.get(table["table"], {})} for table in stream["tables"]]
         shown["instantiation"]["finished_at"] = self.copied_at if self.copy_finished else None
+        for table, count in self.discarded.items():
+            copied = {"schema": "public", "table": table, "errors_discarded": count, "copied_at": "0/5A3C1F8"}
+            shown["instantiation"]["tables"].append({**shown["instantiation"]["tables"][0], **copied})
         shown["positions"] |= self.positions
         if not self.waits:
             shown["waits"] = []
@@ -327,7 +334,7 @@ class EngineDouble:
         """One, and those that wait behind it."""
         first = {
             "id": 1, "commit_lsn": "0/1", "xid": 7, "lcrs": 3, "tables": ['"public"."t"'], "code": "apply_failed",
-            "message": "duplicate key", "sqlstate": "23505", "parked_at": self.started_at,
+            "message": self.why, "sqlstate": "23505", "parked_at": self.started_at,
         }  # fmt: skip
         behind = {"code": "parked_behind", "message": "parked behind", "sqlstate": ""}
         return [first, *({**first, **behind, "id": number + 1} for number in range(1, self.parked))][: self.parked]
@@ -342,6 +349,10 @@ class EngineDouble:
 
     async def _execute(self, request: Request) -> Response:
         self.executed.append(int(request.path_params["error"]))
+        return JSONResponse({"state": "DONE"}, 202)
+
+    async def _execute_all(self, _: Request) -> Response:
+        self.executed += [one["id"] for one in self._parked()]
         return JSONResponse({"state": "DONE"}, 202)
 
     async def _delete(self, request: Request) -> Response:

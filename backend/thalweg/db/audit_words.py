@@ -50,7 +50,9 @@ SENTENCES = {
     "slots_drop": "Replication slot dropped",
     "stream_errors_delete": "Parked transaction {error} discarded",
     "stream_errors_execute": "Parked transaction {error} executed again",
+    "stream_errors_execute_all": "All parked transactions executed again",
     "stream_errors_get": "Rows of parked transaction {error} looked at",
+    "stream_errors_superseded": "{transactions} parked transactions discarded: {table} was copied again at {copied_at}",
     "stream_markers_create": "Marker placed",
     "stream_tables_accept": "What became of {table} accepted",
     "stream_tables_copy": "Copy of {table} made anew",
@@ -91,6 +93,8 @@ def sentence_of(action: str, before: dict[str, Any] | None, after: dict[str, Any
             destination=facts.get("id") or facts.get("destination_id") or "",
             error=facts.get("error_id") or facts.get("id") or "",
             table=f"{facts.get('schema')}.{facts.get('table')}",
+            transactions=facts.get("transactions"),
+            copied_at=facts.get("copied_at"),
         ).split()
     )
     return f"{told}: refused" if facts.get("refused") else told

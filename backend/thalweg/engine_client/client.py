@@ -113,9 +113,10 @@ class EngineClient:
         patient = self._patient(CONTENTS_TIMEOUT_SECONDS)
         return await patient._read(ParkedContents, "GET", f"{_path(stream_id, destination)}/errors/{error_id}")
 
-    async def execute_error(self, stream_id: str, destination: str | None, error_id: int) -> ExecutionState:
-        """RUNNING: it goes on at the engine, and `errors` tells how far it is."""
-        path = f"{_path(stream_id, destination)}/errors/{error_id}/execute"
+    async def execute_error(self, stream_id: str, destination: str | None, error_id: int | None) -> ExecutionState:
+        """Without an id, all of the queue. RUNNING: it goes on at the engine, and `errors` tells how far it is."""
+        one = "" if error_id is None else f"/{error_id}"
+        path = f"{_path(stream_id, destination)}/errors{one}/execute"
         return await self._read(ExecutionState, "POST", path)
 
     async def delete_error(self, stream_id: str, destination: str | None, error_id: int) -> None:

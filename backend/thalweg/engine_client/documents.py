@@ -3,10 +3,20 @@
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 API_VERSION = 1
 CHANGES = ("inserts", "updates", "deletes", "truncates")  # as a destination's tables count them
+
+
+ABOUT_ROWS = ("apply_conflict", "apply_failed", "initial_copy_inconsistent")
+DATA_STATES = ("22", "23", "P0")
+"""Classes of SQLSTATE whose messages quote values: bad data, violated constraints, what functions raise."""
+
+
+def quotes_rows(code: str, sqlstate: str) -> bool:
+    """Whether an engine's message of that kind may hold values of rows, keys among them."""
+    return code in ABOUT_ROWS or sqlstate.startswith(DATA_STATES)
 
 
 class Document(BaseModel):
@@ -42,6 +52,8 @@ class EngineProcess(Document):
 
 
 class EngineError(Document):
+    """`message` goes to everybody, by mail and webhook too; what an engine says of rows is kept apart as `detail`."""
+
     code: str
     class_: str = Field(alias="class")
     title: str
@@ -52,6 +64,14 @@ class EngineError(Document):
     lsn: str = ""
     xid: int = 0
     at: datetime | None = None
+    detail: str = ""
+
+    @model_validator(mode="after")
+    def _keep_rows_apart(self) -> "EngineError":
+        if not self.detail and quotes_rows(self.code, self.sqlstate):
+            state = f" The server's SQLSTATE: {self.sqlstate}." if self.sqlstate else ""
+            self.detail, self.message = self.message, f"A change of {self.table or 'a table'}.{state}"
+        return self
 
 
 class EnginePositions(Document):
@@ -73,6 +93,8 @@ class CopiedTable(Document):
     indexes_total: int = 0
     indexes_built: int = 0
     seconds: float
+    copied_at: str | None = None
+    errors_discarded: int = 0
 
 
 class EngineInstantiation(Document):
@@ -361,7 +383,7 @@ class ParkedError(Document):
 
 
 class ErrorExecution(Document):
-    error_id: int
+    error_id: int | None
     state: Literal["RUNNING", "DONE", "FAILED"]
     executed: int
     total: int

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import socket
+import sys
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -15,7 +16,7 @@ from psycopg.rows import DictRow, dict_row
 from thalweg.inspection.failure import ConnectionFailure, failure_of
 from thalweg.inspection.reach import reachable_places
 from thalweg.inspection.schemas import ConnectionTest, RoleFacts
-from thalweg.inspection.session import POOLER_CURE, session_options, took_settings
+from thalweg.inspection.session import POOLER_CURE, STATEMENT_TIMEOUT_SECONDS, session_options, took_settings
 from thalweg.inspection.target import Target
 from thalweg.kernel.outside import outside
 from thalweg.kernel.pem import PEM_FIELDS
@@ -23,6 +24,13 @@ from thalweg.kernel.pem import PEM_FIELDS
 Connection = AsyncConnection[DictRow]
 LOOK_SECONDS = 60.0
 """Longer than the server's own limit for a statement: of servers that stand still and keep their connections."""
+
+
+LOOK_EVERY_SECONDS = 0.1
+RECEIVED_BYTES_MAX = 256 * 2**20
+"""Of one session: the catalogues of ten thousand tables are a tenth of it."""
+TCP_INFO_BYTES_RECEIVED = 128
+"""Where struct tcp_info (linux/tcp.h) has tcpi_bytes_received."""
 
 
 def _refuse_old_paths(target: Target) -> None:
@@ -42,23 +50,40 @@ def _seconds(target: Target, timeout: int) -> int:
 
 
 class _Patience:
-    """Hangs up on a server after so many seconds. Cancelling the task would not do: psycopg asks the server to cancel
-    the statement then, and waits for its answer."""
+    """Hangs up on a server after so many seconds, or so many bytes: an answer without an end would fill the memory.
+    Cancelling the task would not do: psycopg asks the server to cancel the statement then, and waits for its answer."""
 
     def __init__(self, connection: Connection, seconds: float | None) -> None:
         self._connection = connection
+        self._loop = asyncio.get_running_loop()
+        self._end = None if seconds is None else self._loop.time() + seconds
         self.over = False
-        self._timer = None if seconds is None else asyncio.get_running_loop().call_later(seconds, self._hang_up)
+        self.drowned = False
+        self._timer = self._loop.call_later(LOOK_EVERY_SECONDS, self._look)
 
-    def _hang_up(self) -> None:
-        self.over = True
-        if not self._connection.closed:
-            with socket.socket(fileno=os.dup(self._connection.pgconn.socket)) as same:
+    def _look(self) -> None:
+        if self._connection.closed:
+            return
+        with socket.socket(fileno=os.dup(self._connection.pgconn.socket)) as same:
+            self.over = self._end is not None and self._loop.time() >= self._end
+            self.drowned = _received(same) > RECEIVED_BYTES_MAX
+            if self.over or self.drowned:
                 same.shutdown(socket.SHUT_RDWR)
+                return
+        self._timer = self._loop.call_later(LOOK_EVERY_SECONDS, self._look)
 
     def end(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        self._timer.cancel()
+
+
+def _received(connection: socket.socket) -> int:
+    """Bytes so far, as Linux counts them; 0 of a connection that is no TCP: such a server is on this host."""
+    if connection.family not in (socket.AF_INET, socket.AF_INET6):
+        return 0
+    facts = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_BYTES_RECEIVED + 8)
+    if len(facts) < TCP_INFO_BYTES_RECEIVED + 8:
+        return 0
+    return int.from_bytes(facts[TCP_INFO_BYTES_RECEIVED:], sys.byteorder)
 
 
 @asynccontextmanager
@@ -103,7 +128,21 @@ async def connected(
             raise ConnectionFailure(
                 "insufficient_privilege", str(error).strip(), "Grant the privilege that the message names."
             ) from error
+        except errors.QueryCanceled as error:
+            raise ConnectionFailure(
+                "database_error",
+                f"{str(error).strip()} The control plane gives each statement {STATEMENT_TIMEOUT_SECONDS} s.",
+                "See what keeps the server: a lock (pg_locks), its load, or definitions of tables that are very large.",
+            ) from error  # fmt: skip
         except psycopg.Error as error:
+            if patience.drowned:
+                raise ConnectionFailure(
+                    "database_error",
+                    f"The server has sent more than {RECEIVED_BYTES_MAX // 2**20} MiB: more than anything that was "
+                    "asked for may be.",
+                    "See whether it is the server that you mean; else what makes its catalogues so large: a default, "
+                    "a check or a comment of hundreds of megabytes.",
+                ) from error  # fmt: skip
             if patience.over:
                 raise ConnectionFailure(
                     "database_unreachable", f"The server took the login and has not answered within {limit:g} s.",

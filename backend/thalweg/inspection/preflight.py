@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass, field
 
+from thalweg.inspection.carried_code import Call, check_carried_code, read_calls
 from thalweg.inspection.catalogue import Table, read_columns, read_tables
 from thalweg.inspection.checks import Checklist, failed_connection
 from thalweg.inspection.connection import connected, read_system_identifier
@@ -40,6 +41,7 @@ class _Source:
     system_identifier: str | None
     text: TextSettings | None = None
     left_out: list[LeftOut] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
 
 
 def stops(check: Check) -> bool:
@@ -149,9 +151,10 @@ async def _inspect_source(
         identifier = await read_system_identifier(connection)
         text = await read_text_settings(connection)
         left_out = await read_left_out(connection, tables)
+        calls = await read_calls(connection, tables)
     if plugin:
         await check_output_plugin(checklist, target, plugin, timeout)
-    return _Source(checklist.checks, tables, columns, identifier, text, left_out)
+    return _Source(checklist.checks, tables, columns, identifier, text, left_out, calls)
 
 
 async def _inspect_destination(one: DestinationTarget, source: Target, seen: _Source, timeout: int) -> _Destination:
@@ -164,6 +167,7 @@ async def _inspect_destination(one: DestinationTarget, source: Target, seen: _So
             check_text(checklist, seen.text, await read_text_settings(connection))
         there = {table.name for table in present}
         check_left_out(checklist, [one for one in seen.left_out if one.table not in there])
+        await check_carried_code(checklist, connection, [one for one in seen.calls if one.table not in there])
         system = await read_system_identifier(connection)
         _check_different(checklist, source, target, seen.system_identifier, system)
     return _Destination(checklist.checks, (system or f"{target.host}:{target.port}", target.dbname))

@@ -7,11 +7,13 @@ from typing import Any
 from pydantic import BaseModel
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from thalweg.db.audit import record_as
 from thalweg.db.models import EngineRow, StreamRow
 from thalweg.db.operations import unfinished_operations
 from thalweg.db.readings import forget_slot
 from thalweg.engine_client.documents import StreamStatus, observed_document
 from thalweg.engine_client.identity import observe_identity
+from thalweg.kernel.principal import Principal, Role
 from thalweg.live.backlog import UNKNOWN_BACKLOG
 from thalweg.live.health import Facts, engine_of_concern, health_of
 from thalweg.live.positions import lsn_of, lsn_text
@@ -34,9 +36,12 @@ from thalweg.workers.pairing import (
 )
 from thalweg.workers.parking import Parking
 from thalweg.workers.polling import EngineMemory, Poll
-from thalweg.workers.progress import advance, operation_event
+from thalweg.workers.progress import advance, operation_event, superseded
 from thalweg.workers.table_rates import TableRates
 from thalweg.workers.unknown import note_unknown
+
+ENGINE = Principal("", "engine", Role.ADMIN, "system", "")
+"""Who has done what an engine does by itself, in the audit log."""
 
 
 @dataclass
@@ -168,6 +173,9 @@ async def _record_streams(
         for operation in own if acknowledged(row, engines) else []:
             if advance(operation, row, seen.status, seen.asked_at, engines[row.capture_engine_id]):
                 outcome.events.append(operation_event(operation, at))
+                if (gone_errors := superseded(operation, seen.status)) is not None:
+                    target = ("stream", row.id, row.name)
+                    record_as(session, ENGINE, "", None, "stream_errors_superseded", target, None, gone_errors)
         if gone:
             for owner in row.engine_ids:
                 engines[owner].desired_revision += 1

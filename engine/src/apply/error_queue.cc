@@ -1,15 +1,18 @@
 #include "apply/error_queue.h"
 
 #include <algorithm>
-#include <array>
+#include <chrono>
 #include <memory>
+#include <optional>
+#include <span>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "apply/applier/group_executor.h"
 #include "apply/applier/parking.h"
-#include "apply/frame_blocks.h"
+#include "apply/parked_execution.h"
 #include "apply/parked_frames.h"
 #include "apply/progress.h"
 #include "base/log.h"
@@ -23,6 +26,17 @@ using telemetry::ParkedPart;
 using telemetry::ParkedTransaction;
 
 namespace {
+
+constexpr size_t kPageTransactions = 256;
+// A session whose engine has died lets go when its server process notices.
+constexpr int kHoldTries = 12;
+constexpr std::chrono::milliseconds kHoldPause{200};
+
+// The next ones may go through all the same, unless they stand behind it.
+bool stays_alone(ErrorCode code) {
+  return is_about_data(code) || code == ErrorCode::database_busy || code == ErrorCode::missing_table ||
+         code == ErrorCode::unknown_error_transaction || code == ErrorCode::insufficient_privilege;
+}
 
 base::Result<bool> queue_exists(pg::Connection& connection) {
   THALWEG_ASSIGN(const pg::Rows rows,
@@ -50,22 +64,18 @@ ParkedTransaction read_entry(const pg::Rows& rows, size_t row) {
           .parked_at = std::string(rows.text(row, 8))};
 }
 
-struct Entry {
-  int64_t id;
-  bool waits;  // says that it waits behind an earlier one
-  Transaction transaction;
-};
+using Entries = std::vector<std::unique_ptr<ParkedEntry>>;
 
 // Oldest first. Their frames are not loaded.
-base::Result<std::vector<std::unique_ptr<Entry>>> load_entries(pg::Connection& connection, std::string_view stream_id) {
+base::Result<Entries> load_entries(pg::Connection& connection, std::string_view stream_id) {
   THALWEG_ASSIGN(const pg::Rows rows,
                  connection.query("SELECT id, commit_lsn, end_lsn, commit_micros, xid, lcrs, hashes, read_hashes, "
                                   "table_hashes, parent_hashes, referenced_hashes, code "
                                   "FROM thalweg.error_queue WHERE stream_id = $1 ORDER BY commit_lsn",
                                   {stream_id}));
-  std::vector<std::unique_ptr<Entry>> entries;
+  Entries entries;
   for (size_t row = 0; row < rows.size(); ++row) {
-    auto entry = std::make_unique<Entry>();
+    auto entry = std::make_unique<ParkedEntry>();
     entry->id = rows.integer(row, 0);
     entry->waits = rows.text(row, 11) == base::name_of(ErrorCode::parked_behind);
     Transaction& transaction = entry->transaction;
@@ -105,143 +115,89 @@ base::Result<void> mark_freed(pg::Connection& connection, std::string_view strea
   return {};
 }
 
-// The tables of one parked transaction, from its own descriptions. Owner: one thread.
-class LoadedTables final : public TableFinder {
- public:
-  explicit LoadedTables(pg::Connection& connection) : connection_(connection) {}
+// Of the names that a transaction was parked with: as pg::quote_table writes them. A table without ranges was never
+// copied: the stream began at its position.
+constexpr const char* kDiscardSuperseded = R"sql(
+WITH copied AS MATERIALIZED (
+  SELECT schema_name, table_name, copied_from,
+         '"' || replace(schema_name, '"', '""') || '"."' || replace(table_name, '"', '""') || '"' AS name
+  FROM thalweg.stream_table t WHERE stream_id = $1 AND NOT copy_again AND copied_to IS NOT NULL AND EXISTS (
+    SELECT FROM thalweg.copy_range r
+    WHERE (r.stream_id, r.schema_name, r.table_name) = (t.stream_id, t.schema_name, t.table_name))),
+superseded AS (
+  SELECT q.id, (SELECT c.name FROM copied c WHERE c.name = ANY (q.tables) ORDER BY c.copied_from DESC, 1 LIMIT 1) AS name
+  FROM thalweg.error_queue q
+  WHERE q.stream_id = $1 AND q.tables <> '{}' AND NOT EXISTS (
+    SELECT FROM unnest(q.tables) AS t(name)
+    WHERE NOT EXISTS (SELECT FROM copied c WHERE c.name = t.name AND c.copied_from > q.commit_lsn))),
+gone AS (DELETE FROM thalweg.error_queue q USING superseded s WHERE q.id = s.id RETURNING s.name),
+counted AS MATERIALIZED (
+  SELECT c.schema_name, c.table_name, c.name, c.copied_from, count(*) AS transactions
+  FROM gone g JOIN copied c ON c.name = g.name GROUP BY 1, 2, 3, 4),
+noted AS (UPDATE thalweg.stream_table t SET errors_discarded = t.errors_discarded + c.transactions FROM counted c
+          WHERE (t.stream_id, t.schema_name, t.table_name) = ($1, c.schema_name, c.table_name))
+SELECT name, copied_from, transactions FROM counted ORDER BY 1
+)sql";
 
-  // While the connection is in no pipeline.
-  base::Result<void> load(const std::shared_ptr<const metadata::SourceTable>& source) {
-    THALWEG_ASSIGN(auto table, loader_.load(connection_, *source));
-    tables_.push_back(std::move(table));
-    return {};
-  }
-  base::Result<const metadata::TableMetadata*> find(const metadata::SourceTable& source) override {
-    const auto found = std::ranges::find(tables_, source.id, [](const auto& table) { return table->source_id; });
-    if (found != tables_.end()) return found->get();
-    return base::fail(ErrorCode::corrupt_frame, "a row came before its table's description");
-  }
-  void release() override { tables_.clear(); }
-
- private:
-  pg::Connection& connection_;
-  std::atomic<uint64_t> generations_{0};
-  metadata::TableLoader loader_{generations_};
-  std::vector<std::unique_ptr<const metadata::TableMetadata>> tables_;
+// What an execution is of: one and those behind it, or all.
+struct Chain {
+  std::vector<ParkedEntry*> entries;  // in commit order
+  bool stops = true;                  // at the first that fails; else those behind it are left out, and no others
 };
 
-// Runs parked transactions over one session. Owner: one thread.
-class Execution {
- public:
-  explicit Execution(DestinationSession& session)
-      : session_(session),
-        tables_(session.connection()),
-        executor_(session, tables_, sets_, data_layer_calls_, merged_updates_),
-        pool_(&bell_) {}
+// Those that failed, and those that share something with one of them and come after it.
+struct Left {
+  ParkedSet hashes;
+  size_t count = 0;
+  std::optional<base::Error> first;
 
-  base::Result<void> execute(Entry& entry) {
-    auto executed = load_and_execute(entry);
-    entry.transaction.frames.clear();  // its memory is our pool's
-    if (!executed && is_about_data(executed.error().code) && !session_.broken()) {
-      THALWEG_TRY(note(entry.id, executed.error()));
-    }
-    return executed;
+  void add(const ParkedEntry& entry, std::optional<base::Error> why = {}) {
+    hashes.add(entry.transaction.hashes());
+    ++count;
+    if (!first) first = std::move(why);
   }
-
- private:
-  base::Result<void> load_and_execute(Entry& entry) {
-    THALWEG_TRY(load_frames(entry));
-    THALWEG_TRY(session_.run("BEGIN"));
-    auto refusal = executor_.execute_rows(entry.transaction);
-    if (refusal && !*refusal) {
-      refusal = forget(entry.id);
-      if (refusal && !*refusal) {
-        THALWEG_TRY(session_.run("COMMIT"));
-        refusal = session_.sync();
-      }
-    }
-    executor_.reset();
-    if (refusal && !*refusal) return {};
-    base::Error error = refusal ? final_error(**refusal, entry.transaction) : refusal.error();
-    if (!session_.broken()) {
-      if (!refusal) THALWEG_TRY(session_.sync());  // what was sent before
-      THALWEG_TRY(session_.run("ROLLBACK"));
-      THALWEG_TRY(session_.sync());
-    }
-    return std::unexpected(std::move(error));
-  }
-
-  // The queue tells why it waits now: it may have been parked behind one that is gone.
-  base::Result<void> note(int64_t id, const base::Error& why) {
-    static constexpr std::array kTypes{base::TypeId{25}, base::TypeId{25}, base::TypeId{25}, base::TypeId{20}};
-    const std::string id_text = std::to_string(id);
-    const std::array parameters{pg::text_parameter(base::name_of(why.code)), pg::text_parameter(why.message),
-                                pg::text_parameter(why.sqlstate), pg::text_parameter(id_text)};
-    THALWEG_TRY(
-        session_.run(session_.prepared(
-                         "UPDATE thalweg.error_queue SET code = $1, message = $2, sqlstate = $3 WHERE id = $4", kTypes),
-                     parameters, {.rows = 0, .any = true}));
-    THALWEG_TRY(session_.sync());
-    return {};
-  }
-
-  base::Result<Refusal> forget(int64_t id) {
-    static constexpr std::array kTypes{base::TypeId{20}};
-    const std::string id_text = std::to_string(id);
-    const std::array parameters{pg::text_parameter(id_text)};
-    // The session's replica role keeps the foreign key's cascade from firing.
-    THALWEG_TRY(session_.run(session_.prepared("DELETE FROM thalweg.error_queue_chunk WHERE error_id = $1", kTypes),
-                             parameters, {.rows = 0, .any = true}));
-    THALWEG_TRY(session_.run(session_.prepared("DELETE FROM thalweg.error_queue WHERE id = $1", kTypes), parameters,
-                             {.rows = 1}));
-    return session_.sync();
-  }
-
-  base::Result<void> load_frames(Entry& entry) {
-    session_.leave_pipeline();
-    Block* fill = nullptr;
-    tables_.release();
-    auto loaded =
-        visit_parked_frames(session_.connection(), entry.id, [&](const lcr::FrameView& frame) -> base::Result<bool> {
-          THALWEG_TRY(take_frame(frame, entry.transaction, fill));
-          return true;
-        });
-    if (fill != nullptr) pool_.drop(fill);
-    return loaded;
-  }
-
-  base::Result<void> take_frame(const lcr::FrameView& frame, Transaction& transaction, Block*& fill) {
-    if (frame.kind() != lcr::FrameKind::table) {
-      transaction.frames.append(pool_, fill, frame.bytes());
-      return {};
-    }
-    THALWEG_ASSIGN(const auto source, described_table(frame, ++descriptions_));
-    THALWEG_TRY(tables_.load(source));
-    transaction.tables.add(source);
-    return {};
-  }
-
-  DestinationSession& session_;
-  telemetry::Counter sets_, data_layer_calls_, merged_updates_;
-  uint64_t descriptions_ = 0;
-  LoadedTables tables_;
-  GroupExecutor executor_;
-  base::Doorbell bell_;
-  BlockPool pool_;
 };
 
-base::Result<void> execute_chain(DestinationSession& session, const std::vector<Entry*>& chain,
+base::Error left_error(Left left, size_t executed) {
+  base::Error error = std::move(*left.first);
+  error.message += fmt::format(
+      ". {} transactions were executed; {} stay in the error queue: what failed, and what waits "
+      "behind it",
+      executed, left.count);
+  return error;
+}
+
+base::Result<void> execute_chain(DestinationSession& session, std::string_view stream_id, const Chain& chain,
                                  const ExecutionWatch& watch) {
-  Execution execution(session);
-  for (size_t executed = 0; executed < chain.size(); ++executed) {
-    if (watch.progress) watch.progress(executed, chain.size());
+  ParkedExecution execution(session);
+  THALWEG_TRY(execution.begin(stream_id));
+  const std::span<ParkedEntry* const> entries(chain.entries);
+  size_t executed = 0;
+  Left left;
+  for (size_t at = 0; at < entries.size(); ++at) {
+    ParkedEntry& entry = *entries[at];
+    if (watch.progress) watch.progress(executed, entries.size());
     if (watch.abandon != nullptr && *watch.abandon) {
       return base::fail(ErrorCode::engine_stopping,
-                        fmt::format("ended after {} of {} transactions", executed, chain.size()));
+                        fmt::format("ended after {} of {} transactions", executed, entries.size()));
     }
-    THALWEG_TRY(execution.execute(*chain[executed]));
+    if (at % kPageTransactions == 0) {
+      THALWEG_TRY(execution.read_ahead(entries.subspan(at, std::min(kPageTransactions, entries.size() - at))));
+    }
+    if (left.count > 0 && left.hashes.shares(entry.transaction.hashes())) {
+      left.add(entry);
+      continue;
+    }
+    auto done = execution.execute(entry);
+    if (done) {
+      ++executed;
+      continue;
+    }
+    if (chain.stops || session.broken() || !stays_alone(done.error().code)) return done;
+    left.add(entry, std::move(done).error());
   }
-  if (watch.progress) watch.progress(chain.size(), chain.size());
+  if (watch.progress) watch.progress(executed, entries.size());
+  if (left.count > 0) return std::unexpected(left_error(std::move(left), executed));
   return {};
 }
 
@@ -295,12 +251,9 @@ base::Result<void> remove_parked(pg::Connection& connection, std::string_view st
   });
 }
 
-base::Result<void> execute_parked(pg::Connection connection, std::string_view stream_id, int64_t id,
-                                  const ExecutionWatch& watch) {
-  THALWEG_ASSIGN(const bool exists, queue_exists(connection));
-  if (!exists) return unknown_parked(id);
-  THALWEG_TRY(ensure_schema(connection));  // of an engine that knew fewer columns
-  THALWEG_ASSIGN(const auto entries, load_entries(connection, stream_id));
+namespace {
+
+base::Result<Chain> chain_of(const Entries& entries, int64_t id) {
   const auto first = std::ranges::find(entries, id, [](const auto& entry) { return entry->id; });
   if (first == entries.end()) return unknown_parked(id);
   // An earlier one that touched the same rows has to go first, or it would overwrite this one later.
@@ -310,17 +263,69 @@ base::Result<void> execute_parked(pg::Connection connection, std::string_view st
     return base::fail(ErrorCode::parked_behind,
                       fmt::format("transaction {} waits behind an earlier one of the error queue", id));
   }
-  std::vector<Entry*> chain;
+  Chain chain;
   ParkedSet in_chain;
   for (auto at = first; at != entries.end(); ++at) {
-    Entry& entry = **at;
+    ParkedEntry& entry = **at;
     const bool follows =
         at == first || (in_chain.shares(entry.transaction.hashes()) && !earlier.shares(entry.transaction.hashes()));
     (follows ? in_chain : earlier).add(entry.transaction.hashes());
-    if (follows) chain.push_back(&entry);
+    if (follows) chain.entries.push_back(&entry);
   }
+  return chain;
+}
+
+Chain chain_of_all(const Entries& entries) {
+  Chain chain{.entries = {}, .stops = false};
+  for (const auto& entry : entries) chain.entries.push_back(entry.get());
+  return chain;
+}
+
+}  // namespace
+
+base::Result<void> hold_error_queue(pg::Connection& connection, std::string_view stream_id) {
+  for (int tries = 0; tries < kHoldTries; ++tries) {
+    THALWEG_ASSIGN(const pg::Rows rows,
+                   connection.query("SELECT pg_catalog.pg_try_advisory_lock(pg_catalog.hashtextextended('thalweg error "
+                                    "queue ' || $1, 0))",
+                                    {stream_id}));
+    if (rows.boolean(0, 0)) return {};
+    std::this_thread::sleep_for(kHoldPause);
+  }
+  return base::fail(
+      ErrorCode::database_busy,
+      "Transactions of the stream's error queue are being executed at this destination, or a table is just "
+      "being taken for another copy");
+}
+
+base::Result<std::vector<Superseded>> discard_superseded(pg::Connection& connection, std::string_view stream_id) {
+  std::vector<Superseded> gone;
+  THALWEG_ASSIGN(const pg::Rows exist,
+                 connection.query("SELECT pg_catalog.to_regclass('thalweg.error_queue') IS NOT NULL AND "
+                                  "pg_catalog.to_regclass('thalweg.stream_table') IS NOT NULL"));
+  if (!exist.boolean(0, 0)) return gone;
+  THALWEG_TRY(pg::in_transaction(connection, [&]() -> base::Result<void> {
+    THALWEG_ASSIGN(const pg::Rows rows, connection.query(kDiscardSuperseded, {stream_id}));
+    for (size_t row = 0; row < rows.size(); ++row) {
+      gone.push_back({.table = std::string(rows.text(row, 0)),
+                      .copied_at = base::parse_lsn(rows.text(row, 1)).value_or(base::Lsn{}),
+                      .transactions = static_cast<uint64_t>(rows.integer(row, 2))});
+    }
+    return gone.empty() ? base::Result<void>{} : mark_freed(connection, stream_id);
+  }));
+  return gone;
+}
+
+base::Result<void> execute_parked(pg::Connection connection, std::string_view stream_id, std::optional<int64_t> id,
+                                  const ExecutionWatch& watch) {
+  THALWEG_ASSIGN(const bool exists, queue_exists(connection));
+  if (!exists) return id ? unknown_parked(*id) : base::Result<void>{};
+  THALWEG_TRY(ensure_schema(connection));  // of an engine that knew fewer columns
+  THALWEG_TRY(hold_error_queue(connection, stream_id));
+  THALWEG_ASSIGN(const Entries entries, load_entries(connection, stream_id));
+  THALWEG_ASSIGN(const Chain chain, id ? chain_of(entries, *id) : chain_of_all(entries));
   THALWEG_ASSIGN(auto session, DestinationSession::adopt(std::move(connection)));
-  auto executed = execute_chain(session, chain, watch);
+  auto executed = execute_chain(session, stream_id, chain, watch);
   if (session.broken()) return executed;
   // Where one of the chain did not go through, it need not hold back all that are left.
   session.leave_pipeline();

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -41,10 +43,24 @@ base::Result<ParkedCounts> count_parked(pg::Connection& connection, std::string_
 // Drops one for good; those that stood behind it, and behind no other, are parked_freed then. Fails with
 // unknown_error_transaction when there is none of that id.
 base::Result<void> remove_parked(pg::Connection& connection, std::string_view stream_id, int64_t id);
+// Keeps a table from being taken for another copy while transactions are executed, and those from being executed while
+// one is taken, until the session ends: nobody writes a row of the past into a table that is being copied. Waits a
+// little for a session of an engine that has died; then database_busy.
+base::Result<void> hold_error_queue(pg::Connection& connection, std::string_view stream_id);
+// Takes those out of the queue whose every change lies before the copy of its table: the copy has what came of them.
+// Not where one of its tables is none of the stream's any more. Returns what went, by table.
+struct Superseded {
+  std::string table;  // the one of their tables that was copied last, quoted
+  base::Lsn copied_at;
+  uint64_t transactions = 0;
+};
+base::Result<std::vector<Superseded>> discard_superseded(pg::Connection& connection, std::string_view stream_id);
 // Applies one, then every parked transaction behind it that shares a row with it, in commit order and in one
 // destination transaction each (taking the connection over for it), and takes them out of the queue in the same. Stops
 // at the first that fails again, which then shows why it did; those left that wait behind no other are parked_freed.
-base::Result<void> execute_parked(pg::Connection connection, std::string_view stream_id, int64_t id,
+// Without `id`, all of the queue: one that fails holds back those that wait behind it and no others; the failure is the
+// first one's and tells how many are left.
+base::Result<void> execute_parked(pg::Connection connection, std::string_view stream_id, std::optional<int64_t> id,
                                   const ExecutionWatch& watch = {});
 
 }  // namespace thalweg::apply

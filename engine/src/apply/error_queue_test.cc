@@ -148,5 +148,149 @@ TEST(ErrorQueue, AnAbandonedExecutionBeginsNoMore) {
   EXPECT_EQ(executed.error().code, ErrorCode::engine_stopping);
 }
 
+base::Result<void> execute_all(ApplyHarness& h, const ExecutionWatch& watch = {}) {
+  auto opened = pg::Connection::open(h.conninfo(), {.search_path = "public"});
+  if (!opened) return std::unexpected(opened.error());
+  return execute_parked(std::move(*opened), "teststream", {}, watch);
+}
+
+// What fails holds back what waits behind it and nothing else.
+TEST(ErrorQueue, AllAreExecutedInCommitOrder) {
+  ApplyHarness h;
+  park_five(h);
+  h.run("INSERT INTO items VALUES (5, 'here now', 0), (6, 'here now', 0)");
+  std::vector<uint64_t> steps;
+  const auto some = execute_all(h, {.progress = [&](uint64_t done, uint64_t total) {
+                                  steps.push_back(done);
+                                  EXPECT_EQ(total, 5U);
+                                }});
+  ASSERT_FALSE(some) << "1 has no row yet, and 7 is in the way of 3";
+  EXPECT_EQ(some.error().code, ErrorCode::apply_conflict);
+  EXPECT_NE(some.error().message.find("3 transactions were executed; 2 stay"), std::string::npos)
+      << some.error().message;
+  EXPECT_EQ(steps, (std::vector<uint64_t>{0, 0, 1, 1, 2, 3}));
+  EXPECT_EQ(h.select("SELECT name FROM items WHERE id = 6"), "six once more");
+  EXPECT_EQ(roots_of(h), "1 apply_conflict,3 apply_conflict");
+  h.run("INSERT INTO items VALUES (1, 'here now', 0); DELETE FROM items WHERE id = 7");
+  ASSERT_TRUE(execute_all(h));
+  EXPECT_EQ(h.select("SELECT string_agg(name, ',' ORDER BY id) FROM items"), "missing,five again,six once more,seven");
+  EXPECT_EQ(h.select("SELECT count(*) FROM thalweg.error_queue_chunk"), "0");
+  EXPECT_TRUE(execute_all(h)) << "an empty queue has nothing that could fail";
+}
+
+// A trigger keeps a row from being written, which is no failure to the server: it must not be one after the commit.
+TEST(ErrorQueue, WhatATriggerSuppressesIsNotTakenOutOfTheQueue) {
+  ApplyHarness h;
+  h.parameters.disable_on_error = false;
+  h.run(kItems);
+  h.run("INSERT INTO items VALUES (6, 'in the way', 0)");
+  h.describe("items");
+  h.begin();
+  h.insert("items", {6, "six", 6});
+  h.commit();
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  h.run(
+      "DELETE FROM items; CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; "
+      "CREATE TRIGGER nothing BEFORE INSERT ON items FOR EACH ROW EXECUTE FUNCTION nothing(); "
+      "ALTER TABLE items ENABLE ALWAYS TRIGGER nothing");
+  EXPECT_FALSE(execute_all(h));
+  EXPECT_EQ(h.select("SELECT count(*) FROM thalweg.error_queue"), "1");
+  h.run("DROP TRIGGER nothing ON items");
+  ASSERT_TRUE(execute_all(h));
+  EXPECT_EQ(h.select("SELECT name FROM items"), "six");
+}
+
+// Somebody who removes one that is read ahead already: it is not applied.
+TEST(ErrorQueue, WhatIsRemovedMeanwhileIsNotApplied) {
+  ApplyHarness h;
+  h.parameters.disable_on_error = false;
+  h.run(kItems);
+  h.describe("items");
+  for (int id = 1; id <= 2; ++id) {
+    h.begin();
+    h.update("items", {id, "new", id});
+    h.commit();
+  }
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  h.run("INSERT INTO items VALUES (1, 'old', 0), (2, 'old', 0)");
+  const auto executed = execute_all(h, {.progress = [&](uint64_t done, uint64_t) {
+                                      if (done == 1) h.run("DELETE FROM thalweg.error_queue");
+                                    }});
+  ASSERT_FALSE(executed);
+  EXPECT_EQ(executed.error().code, ErrorCode::unknown_error_transaction);
+  EXPECT_EQ(h.select("SELECT string_agg(name, ',' ORDER BY id) FROM items"), "new,old");
+}
+
+// As instantiation keeps them.
+void make_copies(ApplyHarness& h) {
+  h.run(
+      "CREATE TABLE thalweg.stream_table (stream_id text, schema_name text, table_name text, copied_from pg_lsn, "
+      "copied_to pg_lsn, copy_again boolean DEFAULT false, errors_discarded bigint DEFAULT 0)");
+  h.run("CREATE TABLE thalweg.copy_range (stream_id text, schema_name text, table_name text)");
+  h.run(
+      "INSERT INTO thalweg.stream_table VALUES ('teststream', 'public', 'items', '0/0', '0/0'), "
+      "('teststream', 'public', 'other', '0/0', '0/0')");
+  h.run("INSERT INTO thalweg.copy_range VALUES ('teststream', 'public', 'items'), ('teststream', 'public', 'other')");
+}
+
+void copy_table_again(ApplyHarness& h, const std::string& table) {
+  h.run(
+      "UPDATE thalweg.stream_table SET (copied_from, copied_to, copy_again) = (SELECT max(commit_lsn) + 1, "
+      "max(commit_lsn) + 1, false FROM thalweg.error_queue) WHERE table_name = '" +
+      table + "'");
+}
+
+TEST(ErrorQueue, ACopyTakesOutWhatItHas) {
+  ApplyHarness h;
+  h.parameters.disable_on_error = false;
+  h.run(kItems);
+  h.run("CREATE TABLE other (id int PRIMARY KEY, name text)");
+  h.describe("items");
+  h.describe("other");
+  h.begin();
+  h.update("items", {1, "items alone", 1});
+  h.commit();
+  h.begin();
+  h.update("items", {2, "items", 2});
+  h.update("other", {2, "and other"});
+  h.commit();
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  make_copies(h);
+  EXPECT_TRUE(discard_superseded(h.connection(), "teststream")->empty()) << "the copies are older";
+  h.run(
+      "UPDATE thalweg.stream_table SET copy_again = true, copied_from = NULL, copied_to = NULL WHERE table_name = "
+      "'items'");
+  EXPECT_TRUE(discard_superseded(h.connection(), "teststream")->empty()) << "it is not copied yet";
+  const auto refused = execute_all(h);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::database_busy) << "what of it the copy will have is not known";
+  copy_table_again(h, "items");
+  const auto gone = discard_superseded(h.connection(), "teststream");
+  ASSERT_TRUE(gone) << gone.error().message;
+  ASSERT_EQ(gone->size(), 1U);
+  EXPECT_EQ((*gone)[0].table, "\"public\".\"items\"");
+  EXPECT_EQ((*gone)[0].transactions, 1U);
+  EXPECT_EQ(h.select("SELECT tables FROM thalweg.error_queue"),
+            "{\"\\\"public\\\".\\\"items\\\"\",\"\\\"public\\\".\\\"other\\\"\"}");
+  EXPECT_EQ(h.select("SELECT table_name, errors_discarded FROM thalweg.stream_table ORDER BY 1"), "items|1,other|0");
+  // Of the other one, the part that the copy does not have is left.
+  h.run("INSERT INTO items VALUES (2, 'as copied', 20); INSERT INTO other VALUES (2, 'old')");
+  ASSERT_TRUE(execute_all(h));
+  EXPECT_EQ(h.select("SELECT items.name, other.name FROM items, other"), "as copied|and other");
+}
+
+TEST(ErrorQueue, IsHeldWhileItIsExecuted) {
+  ApplyHarness h;
+  park_five(h);
+  auto other = pg::Connection::open(h.conninfo(), {.search_path = "public"});
+  ASSERT_TRUE(other);
+  ASSERT_TRUE(hold_error_queue(*other, "teststream"));
+  EXPECT_EQ(execute_all(h).error().code, ErrorCode::database_busy);
+  EXPECT_TRUE(hold_error_queue(h.connection(), "another"));
+}
+
 }  // namespace
 }  // namespace thalweg::apply

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 
 #include "base/error.h"
 #include "lcr/frame.h"
@@ -12,6 +13,17 @@
 // The frames of a parked transaction, read back from thalweg.error_queue_chunk.
 
 namespace thalweg::apply {
+
+// Calls visit(frame) for each of these whole frames, until it fails. `bytes` is aligned as frames have to be.
+template <typename Visit>
+base::Result<void> visit_frames(std::span<const std::byte> bytes, Visit visit) {
+  while (!bytes.empty()) {
+    THALWEG_ASSIGN(const auto frame, lcr::FrameView::decode(bytes));
+    bytes = bytes.subspan(frame.header().length);
+    THALWEG_TRY(visit(frame));
+  }
+  return {};
+}
 
 // Calls visit(frame) for each frame in order, the tables' descriptions first, until it returns false or fails. A frame
 // lives as long as its call. One piece of the transaction is in memory at a time. The connection is in no pipeline.

@@ -206,6 +206,12 @@ ApiAnswer Api::dispatch_errors(const ApiRequest& request, const StreamTarget& ta
     auto errors = streams_.errors(target, *part);
     return errors ? document_answer(errors_document(*errors)) : failure_answer(errors.error());
   }
+  const auto execute = [&](std::optional<int64_t> id) -> ApiAnswer {
+    const auto state = streams_.execute_error(target, id);
+    if (!state) return failure_answer(state.error());
+    return {.status = 202, .body = to_text({{"state", *state}})};
+  };
+  if (path == "/execute" && request.method == "POST") return execute({});
   if (!path.starts_with('/')) return no_such_path(request);
   path.remove_prefix(1);
   const std::string_view number = take_part(path);
@@ -218,11 +224,7 @@ ApiAnswer Api::dispatch_errors(const ApiRequest& request, const StreamTarget& ta
     auto contents = streams_.error_contents(target, *id);
     return contents ? document_answer(error_contents_document(*contents)) : failure_answer(contents.error());
   }
-  if (executes) {
-    const auto state = streams_.execute_error(target, *id);
-    if (!state) return failure_answer(state.error());
-    return {.status = 202, .body = to_text({{"state", *state}})};
-  }
+  if (executes) return execute(*id);
   return done_answer(streams_.drop_error(target, *id), 204);
 }
 

@@ -38,7 +38,9 @@ json to_json(const TableCopyStatus& copy) {
           {"ranges_copied", copy.ranges_copied},
           {"indexes_total", copy.indexes_total},
           {"indexes_built", copy.indexes_built},
-          {"seconds", copy.seconds}};
+          {"seconds", copy.seconds},
+          {"copied_at", copy.copied_at ? json(base::to_string(copy.copied_at)) : json(nullptr)},
+          {"errors_discarded", copy.errors_discarded}};
 }
 
 json to_json(const InstantiationStatus& instantiation) {

@@ -57,7 +57,7 @@ json entry_document(const telemetry::ParkedTransaction& parked) {
 }
 
 json execution_document(const ErrorExecutionStatus& execution) {
-  return {{"error_id", execution.error_id},
+  return {{"error_id", execution.error_id ? json(*execution.error_id) : json(nullptr)},
           {"state", execution.state},
           {"executed", execution.executed},
           {"total", execution.total},

@@ -185,7 +185,7 @@ class ExampleStreams final : public ManagedStreams {
     if (id == "taken") return base::fail(base::ErrorCode::marker_refused, "taken");
     return {};
   }
-  base::Result<std::string_view> execute_error(const StreamTarget& target, int64_t) override {
+  base::Result<std::string_view> execute_error(const StreamTarget& target, std::optional<int64_t>) override {
     THALWEG_TRY(known(target));
     return "RUNNING";
   }
@@ -419,6 +419,7 @@ TEST_F(HttpServerTest, StreamActions) {
   const auto executed = client_->post("/v1/streams/k3j2h1g4/errors/1/execute");
   EXPECT_EQ(executed.status, 202);
   EXPECT_EQ(json::parse(executed.body), json({{"state", "RUNNING"}}));
+  EXPECT_EQ(client_->post("/v1/streams/k3j2h1g4/errors/execute").status, 202);
   EXPECT_EQ(client_->drop("/v1/streams/k3j2h1g4/errors/1").status, 204);
   const json opened = json::parse(client_->get("/v1/streams/k3j2h1g4/errors/3").body);
   EXPECT_EQ(keys_of(opened), keys_of(contract("error-contents.example.json")));

@@ -55,7 +55,9 @@ struct TableCopyStatus {
   int64_t ranges_copied = 0;
   int64_t indexes_total = 0;  // keys, constraints, indexes, foreign keys that the engine makes
   int64_t indexes_built = 0;
-  double seconds = 0;  // since the table's copy began, until its rows were there
+  double seconds = 0;            // since the table's copy began, until its rows were there
+  base::Lsn copied_at = {};      // changes that commit before are in the copy; zero: it is not finished
+  int64_t errors_discarded = 0;  // transactions of the error queue that lay before it
 };
 
 struct InstantiationStatus {
@@ -172,10 +174,10 @@ struct EngineStats {
   std::vector<StreamStats> streams;
 };
 
-// The execution of a parked transaction and of those behind it.
+// The execution of a parked transaction and of those behind it, or of all.
 struct ErrorExecutionStatus {
-  int64_t error_id = 0;
-  std::string_view state;  // RUNNING, DONE, FAILED
+  std::optional<int64_t> error_id;  // none: all
+  std::string_view state;           // RUNNING, DONE, FAILED
   uint64_t executed = 0;
   uint64_t total = 0;
   base::UnixMicros started_at;
@@ -228,8 +230,9 @@ class ManagedStreams {
   // Fails with unknown_stream and marker_refused.
   virtual base::Result<void> place_marker(const std::string& stream, const std::string& id,
                                           const std::string& label) = 0;
-  // "DONE", or "RUNNING": it goes on, and errors() tells how far it is. Also fails with database_busy.
-  virtual base::Result<std::string_view> execute_error(const StreamTarget& target, int64_t error_id) = 0;
+  // One and those behind it; without an id, all. "DONE", or "RUNNING": it goes on, and errors() tells how far it is.
+  // Also fails with database_busy.
+  virtual base::Result<std::string_view> execute_error(const StreamTarget& target, std::optional<int64_t> error_id) = 0;
   virtual base::Result<void> drop_error(const StreamTarget& target, int64_t error_id) = 0;
   // Tries the initial copy's statements without leaving anything behind; takes seconds. Fails with database_busy when
   // too many are under way, and with what keeps it from a database.

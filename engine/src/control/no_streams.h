@@ -36,7 +36,7 @@ class NoStreams final : public ManagedStreams {
   base::Result<void> place_marker(const std::string&, const std::string&, const std::string&) override {
     return reached();
   }
-  base::Result<std::string_view> execute_error(const StreamTarget&, int64_t) override {
+  base::Result<std::string_view> execute_error(const StreamTarget&, std::optional<int64_t>) override {
     ++requests;
     return "DONE";
   }

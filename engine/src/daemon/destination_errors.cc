@@ -53,7 +53,7 @@ base::Result<control::ParkedContentsView> parked_error_contents(const control::S
   return control::ParkedContentsView{.error = std::move(parked), .contents = std::move(contents)};
 }
 
-base::Result<void> execute_parked_error(const control::StreamDefinition& definition, int64_t error_id,
+base::Result<void> execute_parked_error(const control::StreamDefinition& definition, std::optional<int64_t> error_id,
                                         const apply::ExecutionWatch& watch) {
   THALWEG_TRY(check_applies_here(definition));
   pg::ConnectOptions options;

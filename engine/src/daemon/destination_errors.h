@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "apply/error_queue.h"
@@ -21,7 +22,8 @@ base::Result<control::ParkedListView> parked_errors(const control::StreamDefinit
                                                     const std::atomic<bool>& abandon);
 base::Result<control::ParkedContentsView> parked_error_contents(const control::StreamDefinition& definition,
                                                                 int64_t error_id, const std::atomic<bool>& abandon);
-base::Result<void> execute_parked_error(const control::StreamDefinition& definition, int64_t error_id,
+// Without `error_id`: all of the queue.
+base::Result<void> execute_parked_error(const control::StreamDefinition& definition, std::optional<int64_t> error_id,
                                         const apply::ExecutionWatch& watch = {});
 base::Result<void> remove_parked_error(const control::StreamDefinition& definition, int64_t error_id,
                                        const std::atomic<bool>& abandon);

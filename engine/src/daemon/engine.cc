@@ -320,7 +320,8 @@ base::Result<void> Engine::place_marker(const std::string& stream, const std::st
   return found->place_marker(id, label);
 }
 
-base::Result<std::string_view> Engine::execute_error(const control::StreamTarget& target, int64_t error_id) {
+base::Result<std::string_view> Engine::execute_error(const control::StreamTarget& target,
+                                                     std::optional<int64_t> error_id) {
   THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));
   return stream->execute_error(target.destination, error_id);
 }

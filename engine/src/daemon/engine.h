@@ -46,7 +46,8 @@ class Engine final : public control::ManagedStreams {
   base::Result<void> place_marker(const std::string& stream, const std::string& id, const std::string& label) override;
   base::Result<control::ParkedContentsView> error_contents(const control::StreamTarget& target,
                                                            int64_t error_id) override;
-  base::Result<std::string_view> execute_error(const control::StreamTarget& target, int64_t error_id) override;
+  base::Result<std::string_view> execute_error(const control::StreamTarget& target,
+                                               std::optional<int64_t> error_id) override;
   base::Result<void> drop_error(const control::StreamTarget& target, int64_t error_id) override;
   base::Result<std::vector<control::RehearsalFinding>> rehearse(const control::RehearsalRequest& request) override;
   base::Result<void> copy_table(const control::StreamTarget& target, const control::TableRef& table) override;

@@ -21,14 +21,16 @@ ErrorExecutions::~ErrorExecutions() {
 }
 
 base::Result<std::string_view> ErrorExecutions::execute(const std::string& destination,
-                                                        const control::StreamDefinition& definition, int64_t error_id,
-                                                        std::function<void()> done) {
+                                                        const control::StreamDefinition& definition,
+                                                        std::optional<int64_t> error_id, std::function<void()> done) {
   std::unique_lock lock(mutex_);
   Executor& executor = executors_[destination];
   if (executor.last && executor.last->state == "RUNNING") {
     return base::fail(base::ErrorCode::database_busy,
-                      "Transaction " + std::to_string(executor.last->error_id) +
-                          " of the error queue is being executed, with those that wait behind it");
+                      executor.last->error_id
+                          ? "Transaction " + std::to_string(*executor.last->error_id) +
+                                " of the error queue is being executed, with those that wait behind it"
+                          : "All transactions of the error queue are being executed");
   }
   if (executor.thread.joinable()) executor.thread.join();  // it has ended
   const auto mine =

@@ -32,10 +32,10 @@ class ErrorExecutions {
   ErrorExecutions& operator=(const ErrorExecutions&) = delete;
 
   // Begins, and waits for the end for as long as somebody wants to wait for an answer: "DONE", "RUNNING", or why it
-  // failed. One at a time for each destination, else database_busy. `done`: called at the end, whatever it is, on
-  // the thread that executes.
+  // failed. Without `error_id`, all of the queue. One at a time for each destination, else database_busy. `done`:
+  // called at the end, whatever it is, on the thread that executes.
   base::Result<std::string_view> execute(const std::string& destination, const control::StreamDefinition& definition,
-                                         int64_t error_id, std::function<void()> done);
+                                         std::optional<int64_t> error_id, std::function<void()> done);
   // The last one, also when it has ended.
   std::optional<control::ErrorExecutionStatus> status(const std::string& destination) const;
 

@@ -132,6 +132,7 @@ class Starter {
   base::Result<void> attach();
   base::Result<void> register_and_prepare(base::Lsn consistent_point);
   base::Result<void> resume();
+  base::Result<void> discard_superseded();
   base::Result<pg::CreatedSlot> make_copy_slot(std::optional<pg::ReplicationStream>& session);
   base::Result<void> check_record();
   base::Result<void> follow_timeline(base::Lsn end);
@@ -259,6 +260,19 @@ base::Result<void> Starter::resume() {
   return instantiation_.copy(slot.snapshot_name, slot.consistent_point);
 }
 
+// What a table's copy has made obsolete. At each start: the engine may have died between the copy and this.
+base::Result<void> Starter::discard_superseded() {
+  THALWEG_ASSIGN(const auto gone, apply::discard_superseded(*destination_, definition_.id));
+  for (const apply::Superseded& one : gone) {
+    base::log_event(base::LogLevel::warning, "parked_transactions_discarded",
+                    {{"stream", definition_.id},
+                     {"table", one.table},
+                     {"transactions", one.transactions},
+                     {"why", "copied again at " + base::to_string(one.copied_at)}});
+  }
+  return instantiation_.show_copied();
+}
+
 // For a copy; `session` holds its snapshot. Positions of a copy are compared with those of the stream: both from one
 // server.
 base::Result<pg::CreatedSlot> Starter::make_copy_slot(std::optional<pg::ReplicationStream>& session) {
@@ -331,6 +345,7 @@ base::Result<StartedDestination> Starter::run() {
     THALWEG_TRY(publish(false));
     if (assessment.needs_snapshot) THALWEG_TRY(resume());
   }
+  THALWEG_TRY(discard_superseded());
   StartedDestination started;
   if (assessment.needs_snapshot || assessment.needs_constraints) {
     THALWEG_ASSIGN(started.constraints_from, instantiation_.add_constraints(record_->low_watermark));
@@ -405,10 +420,10 @@ base::Result<SourceSlot> prepare_source(const StreamDefinition& definition, cons
   THALWEG_TRY(publish_for_all(source, definition, found.size() == 0, *work.stop));
   if (found.size() == 0) {
     // A slot that somebody dropped is not made good by another: each destination finds the gap before it applies.
-    THALWEG_ASSIGN(const capture::NewSlot made,
-                   capture::create_slot(definition.source.conninfo, slot, capture_session(definition, work),
-                                        source_plugin(definition.parameters.source_plugin),
-                                        primary_of(definition, work.stop)));
+    THALWEG_ASSIGN(
+        const capture::NewSlot made,
+        capture::create_slot(definition.source.conninfo, slot, capture_session(definition, work),
+                             source_plugin(definition.parameters.source_plugin), primary_of(definition, work.stop)));
     base::log_event(base::LogLevel::info, "slot_created",
                     {{"stream", definition.id}, {"consistent_point", base::to_string(made.slot.consistent_point)}});
   }

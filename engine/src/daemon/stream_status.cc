@@ -17,7 +17,9 @@ control::InstantiationStatus to_status(const instantiation::ProgressReport& repo
                           .ranges_copied = table.ranges_copied,
                           .indexes_total = table.indexes_total,
                           .indexes_built = table.indexes_built,
-                          .seconds = table.seconds});
+                          .seconds = table.seconds,
+                          .copied_at = table.copied_at,
+                          .errors_discarded = table.errors_discarded});
   }
   return out;
 }

@@ -155,7 +155,7 @@ base::Result<control::ParkedContentsView> Stream::error_contents(const std::stri
 
 // Its statements may wait for somebody's lock at the destination for as long as that lasts: nothing of the stream is
 // held meanwhile.
-base::Result<std::string_view> Stream::execute_error(const std::string& destination, int64_t error_id) {
+base::Result<std::string_view> Stream::execute_error(const std::string& destination, std::optional<int64_t> error_id) {
   THALWEG_TRY(check_destination(destination));
   return executions_.execute(destination, desired_of(destination), error_id,
                              [this, destination] { note_errors_changed(destination); });

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "apply/error_queue.h"
 #include "base/log.h"
 #include "daemon/operator_connection.h"
 #include "daemon/source_objects.h"
@@ -55,6 +56,7 @@ base::Result<void> ask_for_copy(const StreamDefinition& definition, const contro
                                 const std::atomic<bool>& abandon) {
   const TableName name{table.schema, table.table};
   THALWEG_ASSIGN(Sides sides, connect(definition, abandon));
+  THALWEG_TRY(apply::hold_error_queue(sides.destination, definition.id));
   Bookkeeping bookkeeping(sides.destination, definition.id);
   THALWEG_ASSIGN(const TableRecord record, find_record(bookkeeping, name));
   instantiation::Catalogue source(sides.source);

@@ -222,6 +222,8 @@ base::Result<void> Instantiation::State::show_progress() {
     counters.rows_estimated = table.rows_estimated;
     counters.before_nanos = static_cast<int64_t>(table.seconds * 1e9);
     if (table.finished) counters.state = CopyState::copied;
+    counters.copied_at = table.copied_from.value;
+    counters.errors_discarded = table.errors_discarded;
   }
   for (const RangeRecord& range : ranges) {
     if (std::ranges::find(options.tables, range.table) == options.tables.end()) continue;

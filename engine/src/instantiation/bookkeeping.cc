@@ -46,6 +46,7 @@ CREATE TABLE IF NOT EXISTS thalweg.stream_table (
   copy_again boolean NOT NULL DEFAULT false,
   range_key jsonb,
   truncations jsonb NOT NULL DEFAULT '[]',
+  errors_discarded bigint NOT NULL DEFAULT 0,
   PRIMARY KEY (stream_id, schema_name, table_name)
 );
 CREATE TABLE IF NOT EXISTS thalweg.copy_range (
@@ -68,7 +69,8 @@ constexpr const char* kUpgrade = R"sql(
 ALTER TABLE thalweg.stream_table ADD COLUMN IF NOT EXISTS identity jsonb,
   ADD COLUMN IF NOT EXISTS trouble jsonb, ADD COLUMN IF NOT EXISTS stopped boolean NOT NULL DEFAULT false,
   ADD COLUMN IF NOT EXISTS copy_again boolean NOT NULL DEFAULT false, ADD COLUMN IF NOT EXISTS range_key jsonb,
-  ADD COLUMN IF NOT EXISTS truncations jsonb NOT NULL DEFAULT '[]'
+  ADD COLUMN IF NOT EXISTS truncations jsonb NOT NULL DEFAULT '[]',
+  ADD COLUMN IF NOT EXISTS errors_discarded bigint NOT NULL DEFAULT 0
 )sql";
 
 std::string to_json(const TableTrouble& trouble) {
@@ -129,7 +131,8 @@ base::Result<void> Bookkeeping::create_tables() {
 base::Result<void> Bookkeeping::upgrade() {
   THALWEG_ASSIGN(const pg::Rows rows,
                  connection_.query("SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = "
-                                   "'thalweg.stream_table'::regclass AND attname = 'truncations')"));
+                                   "'thalweg.stream_table'::regclass AND attname IN ('truncations', "
+                                   "'errors_discarded') HAVING count(*) = 2)"));
   if (rows.boolean(0, 0)) return {};
   return done(connection_.script(kUpgrade));
 }
@@ -159,8 +162,8 @@ base::Result<std::vector<TableRecord>> Bookkeeping::tables() {
       pg::Rows rows,
       connection_.query(
           "SELECT schema_name, table_name, created, planned, copied_from, copied_to, rows_estimated, seconds, "
-          "constraints_done, identity, trouble, stopped, copy_again, range_key, truncations FROM thalweg.stream_table "
-          "WHERE stream_id = $1 ORDER BY 1, 2",
+          "constraints_done, identity, trouble, stopped, copy_again, range_key, truncations, errors_discarded FROM "
+          "thalweg.stream_table WHERE stream_id = $1 ORDER BY 1, 2",
           {stream_id_}));
   std::vector<TableRecord> records;
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -178,7 +181,8 @@ base::Result<std::vector<TableRecord>> Bookkeeping::tables() {
                        .trouble = trouble_from_json(rows.text(i, 10)),
                        .stopped = rows.boolean(i, 11),
                        .copy_again = rows.boolean(i, 12),
-                       .truncations = xids_from_json(rows.text(i, 14))});
+                       .truncations = xids_from_json(rows.text(i, 14)),
+                       .errors_discarded = rows.integer(i, 15)});
   }
   return records;
 }
@@ -275,7 +279,7 @@ base::Result<void> Bookkeeping::ask_for_copy(const TableName& table) {
       "WITH forgotten AS (DELETE FROM thalweg.copy_range WHERE stream_id = $1 AND schema_name = $2 AND table_name = "
       "$3) "
       "UPDATE thalweg.stream_table SET copy_again = true, planned = false, copied_from = NULL, copied_to = NULL, "
-      "constraints_done = false, trouble = NULL, stopped = false, seconds = 0 "
+      "constraints_done = false, trouble = NULL, stopped = false, seconds = 0, errors_discarded = 0 "
       "WHERE stream_id = $1 AND schema_name = $2 AND table_name = $3",
       {stream_id_, table.schema, table.name}));
 }

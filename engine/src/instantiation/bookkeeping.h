@@ -34,6 +34,7 @@ struct TableRecord {
   bool copy_again = false;              // asked for; until the copy is finished
   // Source transactions that have truncated the whole table and are applied: the newest, of partitioned tables only.
   std::vector<uint32_t> truncations;
+  int64_t errors_discarded = 0;  // transactions of the error queue that this copy has made obsolete
 };
 
 struct RangeRecord {

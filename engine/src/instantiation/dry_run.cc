@@ -11,6 +11,8 @@ namespace {
 // which end with the transaction. A lock that a session of somebody else's holds for long ends the wait for it.
 // Many statements share a subtransaction, and have one each only where one of them fails.
 constexpr size_t kTogether = 50;
+constexpr int kSecondsMax = 60;
+constexpr std::string_view kCancelled = "57014";
 constexpr const char* kBlock = R"sql(
 DECLARE
   statements text[] := {1};
@@ -77,8 +79,17 @@ base::Result<std::vector<Refusal>> dry_run(pg::Connection& connection, const std
   };
   const std::string block =
       fmt::format(fmt::runtime(kBlock), kTogether, literal(sql), literal(tables), literal(others), literal(decisive));
-  THALWEG_TRY(connection.script("SET LOCAL lock_timeout = '3s'; SET LOCAL statement_timeout = '60s'; DO " +
-                                connection.quote_literal(block)));
+  auto tried =
+      connection.script(fmt::format("SET LOCAL lock_timeout = '3s'; SET LOCAL statement_timeout = '{}s'; DO {}",
+                                    kSecondsMax, connection.quote_literal(block)));
+  if (!tried && tried.error().sqlstate == kCancelled) {
+    tried.error().message += fmt::format(
+        ". All {} statements have {} s together: what keeps the destination's server is its load, or a definition that "
+        "is "
+        "very large",
+        statements.size(), kSecondsMax);
+  }
+  if (!tried) return std::unexpected(tried.error());
   THALWEG_ASSIGN(pg::Rows rows, connection.query(kFailures, {}));
   std::vector<Refusal> refusals;
   for (size_t i = 0; i < rows.size(); ++i) {

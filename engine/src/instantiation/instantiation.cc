@@ -243,6 +243,18 @@ base::Result<std::vector<CopiedTable>> Instantiation::copied_tables() {
   return out;
 }
 
+base::Result<void> Instantiation::show_copied() {
+  State& s = *state_;
+  THALWEG_TRY(s.read_records());
+  for (const auto& [name, table] : s.known) {
+    if (std::ranges::find(s.options.tables, name) == s.options.tables.end()) continue;
+    TableCounters& counters = s.progress.table(name);
+    counters.copied_at = table.copied_from.value;
+    counters.errors_discarded = table.errors_discarded;
+  }
+  return {};
+}
+
 base::Result<base::Lsn> Instantiation::youngest_snapshot(pg::Connection& destination, std::string_view stream_id) {
   return Bookkeeping(destination, std::string(stream_id)).youngest_snapshot();
 }

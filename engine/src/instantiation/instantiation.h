@@ -89,6 +89,8 @@ class Instantiation {
   // rest can be done; zero: all done.
   base::Result<base::Lsn> add_constraints(base::Lsn applied);
   base::Result<std::vector<CopiedTable>> copied_tables();
+  // After a copy, whatever others have recorded of it meanwhile: for progress() alone.
+  base::Result<void> show_copied();
 
   // Of what is copied of a stream's tables at the destination, the position of the youngest snapshot; zero: nothing is.
   static base::Result<base::Lsn> youngest_snapshot(pg::Connection& destination, std::string_view stream_id);

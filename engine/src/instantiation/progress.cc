@@ -93,7 +93,9 @@ ProgressReport Progress::report() const {
                              .ranges_copied = counters->ranges_copied,
                              .indexes_total = counters->indexes_total,
                              .indexes_built = counters->indexes_built,
-                             .seconds = static_cast<double>(spent) * 1e-9});
+                             .seconds = static_cast<double>(spent) * 1e-9,
+                             .copied_at = {counters->copied_at},
+                             .errors_discarded = counters->errors_discarded});
   }
   return report;
 }

@@ -32,6 +32,8 @@ struct TableProgress {
   int64_t indexes_total = 0;  // keys, constraints, indexes and foreign keys that the engine makes
   int64_t indexes_built = 0;  // or left out with a warning
   double seconds = 0;         // spent on its rows
+  base::Lsn copied_at = {};   // lowest snapshot of its ranges; zero: not finished
+  int64_t errors_discarded = 0;
 };
 
 struct ProgressReport {
@@ -56,7 +58,9 @@ class TableCounters {
   std::atomic<int64_t> indexes_total{0};
   std::atomic<int64_t> indexes_built{0};
   std::atomic<int64_t> before_nanos{0};  // spent before a restart of the engine
-  std::atomic<int64_t> begun_nanos{0};   // monotonic; 0: not begun
+  std::atomic<uint64_t> copied_at{0};    // position; zero: not finished
+  std::atomic<int64_t> errors_discarded{0};
+  std::atomic<int64_t> begun_nanos{0};  // monotonic; 0: not begun
   std::atomic<int64_t> ended_nanos{0};
 };
 

@@ -16,6 +16,7 @@
 #include "instantiation/refusal_cure.h"
 #include "instantiation/requirement.h"
 #include "instantiation/schema_plan.h"
+#include "instantiation/stand_in.h"
 #include "pg/connection.h"
 
 namespace thalweg::instantiation {
@@ -210,14 +211,30 @@ base::Result<std::vector<Statement>> Rehearsal::plan() {
 }
 
 base::Result<void> Rehearsal::try_statements() {
-  THALWEG_ASSIGN(const std::vector<Statement> statements, plan());
+  THALWEG_ASSIGN(std::vector<Statement> statements, plan());
+  std::vector<Statement> denied;
+  THALWEG_TRY(use_stand_ins(destination_, statements, denied));
+  THALWEG_ASSIGN(const pg::Rows role, destination_.query("SELECT pg_catalog.quote_ident(current_user)"));
+  for (const Statement& statement : denied) {
+    findings_.push_back(
+        {.outcome = Outcome::left_out,
+         .part = std::string(name_of(statement.part)),
+         .table = statement.table.quoted(),
+         .name = statement.name,
+         .message = fmt::format("permission denied for table {}", statement.references->quoted()),
+         .sqlstate = "42501",
+         .statement = statement.sql,
+         .cure = "Grant REFERENCES on the table to the user.",
+         .cure_sql = fmt::format("GRANT REFERENCES ON {} TO {}", statement.references->quoted(), role.text(0, 0))});
+  }
   THALWEG_TRY(destination_.script("BEGIN; SET LOCAL session_replication_role = replica"));
   THALWEG_TRY(Bookkeeping(destination_, "").create_tables());
   const auto refusals = dry_run(destination_, statements);
   if (!destination_.broken()) THALWEG_TRY(destination_.script("ROLLBACK"));
   if (!refusals) return std::unexpected(refusals.error());
   for (const Refusal& refusal : *refusals) {
-    const Statement& statement = statements[refusal.statement];
+    if (is_stand_in(statements[refusal.statement])) continue;
+    const Statement statement = without_stand_in(statements[refusal.statement]);
     const Cure cure = cure_of_refusal(refusal, source_.server_version(), destination_.server_version());
     findings_.push_back({.outcome = statement.is_essential() ? Outcome::refused : Outcome::left_out,
                          .part = std::string(name_of(statement.part)),

@@ -210,6 +210,36 @@ TEST_F(RehearsalTest, WhatTheServerRefusesIsToldWithItsStatement) {
   EXPECT_NE(found[1].statement.find("COLLATE"), std::string::npos);
 }
 
+// A table that is there may be busy: whoever writes to it waits for nobody, and nobody for him.
+TEST_F(RehearsalTest, AForeignKeyAtABusyTableIsTriedWithoutItsLock) {
+  at_source(R"sql(
+    CREATE TABLE "busy" (id int, "a b" text COLLATE "C", PRIMARY KEY (id), UNIQUE ("a b"));
+    CREATE TABLE child (id int PRIMARY KEY REFERENCES busy, b text COLLATE "C" REFERENCES busy ("a b"));
+  )sql");
+  at_destination(R"sql(CREATE TABLE "busy" (id int PRIMARY KEY, "a b" text COLLATE "C" UNIQUE))sql");
+  auto writer = pg::Connection::open(test::shared_cluster().conninfo(destination_name_), {.search_path = "public"});
+  ASSERT_TRUE(writer);
+  for (const char* mode : {"ROW EXCLUSIVE", "ACCESS EXCLUSIVE"}) {
+    ASSERT_TRUE(writer->script(std::string("BEGIN; LOCK TABLE busy IN ") + mode + " MODE"));
+    const auto found = rehearse_tables({"child"});
+    EXPECT_TRUE(found.empty()) << mode << ": " << found.front().message;
+    ASSERT_TRUE(writer->script("COMMIT"));
+  }
+}
+
+TEST_F(RehearsalTest, AForeignKeyThatDoesNotFitATableThatIsThereIsTold) {
+  at_source(R"sql(
+    CREATE TABLE there (id int PRIMARY KEY, other text UNIQUE);
+    CREATE TABLE child (id int PRIMARY KEY REFERENCES there, o text REFERENCES there (other));
+  )sql");
+  at_destination("CREATE TABLE there (id int PRIMARY KEY, other text)");
+  const Finding found = only(rehearse_tables({"child"}));
+  EXPECT_EQ(found.outcome, Outcome::left_out);
+  EXPECT_EQ(found.part, "foreign key");
+  EXPECT_EQ(found.sqlstate, "42830");
+  EXPECT_NE(found.statement.find("REFERENCES public.there(other)"), std::string::npos) << found.statement;
+}
+
 TEST_F(RehearsalTest, HundredsOfTablesAtOnce) {
   at_source(
       "DO $$ BEGIN FOR i IN 1 .. 300 LOOP EXECUTE format('CREATE TABLE t%s (id int PRIMARY KEY, v text UNIQUE, "

@@ -33,6 +33,8 @@ struct Statement {
   std::string name;  // of the column, constraint or index; empty where the part is the table
   std::string sql;
   std::optional<TableName> references;  // of a foreign key
+  // Of one that is tried with another table (stand_in.h): what it references and is.
+  std::optional<std::pair<TableName, std::string>> stands_for = {};
 
   // What a table can do without is left out with a warning where the destination refuses it.
   bool is_essential() const { return part < Part::column_default || part == Part::primary_key; }

@@ -53,6 +53,7 @@ class DestinationSession final : public Session {
   // `cause`: code, message and SQLSTATE.
   Outcome note_parked(int64_t id, const std::array<std::string, 3>& cause);
   Outcome mark_freed(const Parameters& parameters);
+  Outcome show_small(const std::string& ids);
   Outcome delete_parked(const std::string& sql, int64_t id);
   // catalog_statements.cc: what apply asks about tables
   Outcome catalog_statement(const std::string& sql, const Parameters& parameters, bool& known);

@@ -19,6 +19,18 @@ void add_hashes(const ParkedRow& parked, Row& row) {
   for (size_t i = kHashes; i < parked.columns.size(); ++i) row.push_back(bytea(parked.columns[i]));
 }
 
+constexpr size_t kSmallBytes = 64 * 1024;  // parked_execution.cc's
+
+// Of {"1","2"}.
+std::vector<int64_t> ids_of(const std::string& text) {
+  std::vector<int64_t> ids;
+  for (size_t at = text.find_first_of("0123456789"); at != std::string::npos;
+       at = text.find_first_of("0123456789", text.find('"', at))) {
+    ids.push_back(std::stoll(text.substr(at)));
+  }
+  return ids;
+}
+
 std::string error_lock(int64_t id) { return fmt::format("e{}", id); }
 
 }  // namespace
@@ -26,6 +38,11 @@ std::string error_lock(int64_t id) { return fmt::format("e{}", id); }
 Outcome DestinationSession::error_queue_statement(const std::string& sql, const Parameters& parameters, bool& known) {
   const auto is = [&](const char* beginning) { return sql.starts_with(beginning); };
   if (is("SELECT pg_catalog.to_regclass('thalweg.error_queue')")) return rows({{"t"}});
+  // Here nothing is ever copied: nobody else holds the queue.
+  if (is("SELECT pg_catalog.to_regclass('thalweg.stream_table')")) return rows({{"f"}});
+  if (is("SELECT pg_catalog.pg_try_advisory_lock(pg_catalog.hashtextextended('thalweg error queue ")) {
+    return rows({{"t"}});
+  }
   if (is("INSERT INTO thalweg.error_queue (")) return park(parameters);
   if (is("INSERT INTO thalweg.error_queue_chunk ")) return add_chunk(parameters);
   if (is("SELECT id, commit_lsn, xid, lcrs, tables, code, ")) return show_parked(false);
@@ -42,6 +59,9 @@ Outcome DestinationSession::error_queue_statement(const std::string& sql, const 
     const auto chunk = parked->second.chunks.find(integer(parameters[1]));
     return chunk == parked->second.chunks.end() ? rows({}) : rows({{bytea(chunk->second)}});
   }
+  if (is("SELECT error_id, frames FROM thalweg.error_queue_chunk WHERE error_id = ANY ")) {
+    return show_small(*parameters[0].bytes);
+  }
   if (is("SELECT count(*), count(*) FILTER (WHERE (code <> ")) {
     const std::string total = std::to_string(destination_.committed().error_queue.size());
     return rows({{total, total}});
@@ -50,6 +70,10 @@ Outcome DestinationSession::error_queue_statement(const std::string& sql, const 
     return note_parked(integer(parameters[3]), {*parameters[0].bytes, *parameters[1].bytes, *parameters[2].bytes});
   }
   if (is("WITH freed AS MATERIALIZED (SELECT id FROM thalweg.error_queue ")) return mark_freed(parameters);
+  if (is("WITH gone AS (DELETE FROM thalweg.error_queue ")) {
+    const Outcome gone = delete_parked(sql, integer(parameters[0]));
+    return gone.ok() && gone.affected == 0 ? error("22012", "division by zero") : gone;
+  }
   if (is("DELETE FROM thalweg.error_queue")) return delete_parked(sql, integer(parameters[0]));
   known = false;
   return {};
@@ -117,13 +141,23 @@ Outcome DestinationSession::note_parked(int64_t id, const std::array<std::string
   return affected(1);
 }
 
+// Whole transactions, none of which has a second chunk.
+Outcome DestinationSession::show_small(const std::string& ids) {
+  std::vector<Row> found;
+  const auto& queue = destination_.committed().error_queue;
+  for (const int64_t id : ids_of(ids)) {
+    const auto parked = queue.find(id);
+    if (parked == queue.end() || parked->second.chunks.size() != 1) continue;
+    const std::string& frames = parked->second.chunks.begin()->second;
+    if (frames.size() <= kSmallBytes) found.push_back({std::to_string(id), bytea(frames)});
+  }
+  return rows(std::move(found));
+}
+
 // Those that nobody else is at work on.
 Outcome DestinationSession::mark_freed(const Parameters& parameters) {
   uint64_t marked = 0;
-  const std::string& ids = *parameters[2].bytes;  // {"1","2"}
-  for (size_t at = ids.find_first_of("0123456789"); at != std::string::npos;
-       at = ids.find_first_of("0123456789", ids.find('"', at))) {
-    const int64_t id = std::stoll(ids.substr(at));
+  for (const int64_t id : ids_of(*parameters[2].bytes)) {
     if (!destination_.locks().try_acquire(channel().pid, error_lock(id), Locks::Mode::exclusive)) continue;
     if (!destination_.working().error_queue.contains(id)) continue;
     const Outcome noted = note_parked(id, {*parameters[0].bytes, *parameters[1].bytes, ""});

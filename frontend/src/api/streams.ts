@@ -240,6 +240,20 @@ export function useParkedAction(id: string, destinationId: string) {
   });
 }
 
+/** All of the queue, in the source's order. */
+export function useExecuteAll(id: string, destinationId: string) {
+  const cache = useQueryClient();
+  return useMutation({
+    mutationFn: async () => {
+      const params = { path: { stream_id: id, destination_id: destinationId } };
+      await unwrap(
+        client.POST("/api/v1/streams/{stream_id}/destinations/{destination_id}/errors:execute", { params }),
+      );
+    },
+    onSettled: () => cache.invalidateQueries({ queryKey: keys.parked(id, destinationId) }),
+  });
+}
+
 export interface TableResolution {
   resolution: TroubleResolution;
   destinationId: string;

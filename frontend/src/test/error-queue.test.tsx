@@ -143,6 +143,32 @@ it("shows a viewer the queue, and no rows of tables", async () => {
   expect(await screen.findByRole("button", { name: "Open transaction 700" })).toBeDisabled();
 });
 
+it("shows a viewer why one is parked without what its message quotes", async () => {
+  stubApi({ [QUEUE]: listed([{ ...error, message: null }]) });
+  renderQueue(false);
+  expect(await screen.findByText(/operators see it/)).toBeVisible();
+  expect(screen.getByText(/apply_conflict · SQLSTATE 23505/)).toBeVisible();
+  expect(screen.getByRole("button", { name: "Execute all" })).toBeDisabled();
+});
+
+it("executes the whole queue after a question", async () => {
+  let executed = 0;
+  stubApi({
+    [QUEUE]: listed([error], { total: 14_047 }),
+    [`${QUEUE.replace("GET", "POST")}:execute`]: () => {
+      executed += 1;
+      return { status: 202, body: { accepted: true, state: "RUNNING" } };
+    },
+  });
+  renderQueue();
+  await userEvent.click(await screen.findByRole("button", { name: "Execute all" }));
+  const dialog = await screen.findByRole("dialog", { name: "Execute all" });
+  expect(dialog).toHaveTextContent(/All 14.047 transactions are applied now/);
+  expect(executed).toBe(0);
+  await userEvent.click(within(dialog).getByRole("button", { name: "Execute all" }));
+  await waitFor(() => expect(executed).toBe(1));
+});
+
 it("folds those that wait, and reads the rest part by part", async () => {
   const asked: string[] = [];
   stubApi({

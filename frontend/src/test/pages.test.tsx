@@ -162,6 +162,7 @@ describe("a stream's page", () => {
     const error = {
       code: "replica_identity_missing",
       class: "operator_action",
+      detail: null,
       title: "A table has no replica identity",
       message: "public.notes has neither a primary key nor a replica identity.",
       cure: "Add a primary key.",

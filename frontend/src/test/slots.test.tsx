@@ -33,6 +33,7 @@ function slot(values: Partial<ServerSlot>): ServerSlot {
     read_at: AT,
     owner: "stream",
     stream: { id: "stream01", name: "orders to warehouse" },
+    engine: null,
     why_no_forecast: "It does not grow.",
     drop_sql: null,
     ...values,
@@ -51,6 +52,13 @@ const orphan = slot({
   seconds_to_full: 7168,
   why_no_forecast: null,
   drop_sql: "SELECT pg_drop_replication_slot('thalweg_gone0001')",
+});
+
+const unknown = slot({
+  name: "thalweg_left0001",
+  owner: "unknown_stream",
+  stream: null,
+  engine: { id: "engine01", name: "north" },
 });
 
 const lost = slot({
@@ -75,7 +83,7 @@ function server(values: Partial<SlotServer>): SlotServer {
     current_lsn: "0/9",
     slots_max: 10,
     keep_bytes: null,
-    slots: [slot({}), orphan, lost],
+    slots: [slot({}), orphan, lost, unknown],
     ...values,
   };
 }
@@ -101,10 +109,11 @@ it("shows each server's slots with owner, state and forecast", async () => {
   expect(row("thalweg_gone0001")).toHaveTextContent("Orphan");
   expect(row("thalweg_gone0001")).toHaveTextContent(/Lost in 1 h 59.min at this rate/);
   expect(row("theirs")).toHaveTextContent("Lost: wal removed");
+  expect(row("thalweg_left0001")).toHaveTextContent("Unknown stream of engine north");
   // The one that keeps most comes first, and only the orphan may be dropped.
   expect(within(table).getAllByRole("row")[1]).toBe(row("thalweg_gone0001"));
   expect(within(table).getAllByRole("button", { name: /^Drop/ })).toHaveLength(1);
-  expect(screen.getByText(/3 of 10 slots · each keeps WAL without a limit/)).toBeVisible();
+  expect(screen.getByText(/4 of 10 slots · each keeps WAL without a limit/)).toBeVisible();
   expect(screen.getByText("no route")).toBeVisible();
   expect(screen.queryByRole("table", { name: "Slots of db2:5432" })).toBeNull();
   await expectNoAxeViolations();

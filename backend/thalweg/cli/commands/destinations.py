@@ -125,6 +125,9 @@ def errors(
     execute: Annotated[
         int | None, typer.Option(metavar="ID", help="Apply this one again, and those that stand behind it.")
     ] = None,
+    execute_all: Annotated[
+        bool, typer.Option("--execute-all", help="Apply all of them again, in the source's order.")
+    ] = False,
     discard: Annotated[
         int | None, typer.Option(metavar="ID", help="Drop this one for good: its changes are never applied.")
     ] = None,
@@ -140,8 +143,8 @@ def errors(
     """Transactions parked in the error queue of a stream's destination; open one, apply it again, or discard it.
 
     Asks on a terminal before it applies or discards one."""
-    if sum(one is not None for one in (show, execute, discard)) > 1:
-        raise CommandError("One thing at a time.", "Give one of --show, --execute and --discard.")
+    if sum(one is not None for one in (show, execute, discard)) + execute_all > 1:
+        raise CommandError("One thing at a time.", "Give one of --show, --execute, --execute-all and --discard.")
     if discard is not None and not reason:
         raise CommandError("What is discarded is lost for the destination.", "Say why: --reason '...'.")
     api = connect()
@@ -153,6 +156,12 @@ def errors(
         state = api.post(f"{path}/{execute}/execute")["state"]
         told = "is applied" if state == "DONE" else "is being applied, with those behind it; the list tells how far"
         done(f"Transaction {execute} {told}.", {"id": execute, "done": "applied" if state == "DONE" else "running"})
+        return
+    if execute_all:
+        confirm(f"Apply all parked transactions again at {at}? What fails again stays parked", yes)
+        state = api.post(f"{path}:execute")["state"]
+        told = "have been applied" if state == "DONE" else "are being applied; the list tells how far"
+        done(f"All parked transactions {told}.", {"done": "applied" if state == "DONE" else "running"})
         return
     if show is not None:
         contents = api.get(f"{path}/{show}")
@@ -176,7 +185,7 @@ def errors(
         [
             [
                 str(item["id"]), item["parked_at"][:19], item["commit_lsn"], str(item["lcrs"]),
-                ", ".join(item["tables"]), item["message"],
+                ", ".join(item["tables"]), item["message"] or "",
             ]
             for item in parked
         ],
@@ -190,7 +199,8 @@ def errors(
     if execution and execution["state"] != "DONE":
         ended = "is under way" if execution["state"] == "RUNNING" else f"stopped: {execution['message']}"
         far = f"{execution['executed']} of {execution['total']}"
-        out.print(f"The execution of {execution['error_id']} has applied {far} and {ended}", markup=False)
+        what = "all" if execution["error_id"] is None else execution["error_id"]
+        out.print(f"The execution of {what} has applied {far} and {ended}", markup=False)
 
 
 MARKS = {True: "≠ ", False: "", None: ""}

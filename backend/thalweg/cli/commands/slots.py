@@ -38,11 +38,18 @@ def list_slots(as_json: AsJson = False) -> None:
     orphans = sum(slot["owner"] == "orphan" for server in servers for slot in server["slots"])
     if orphans:
         out.print(f"No stream here owns {orphans} of them. If no other Thalweg does: thalweg slots drop SLOT")
+    if any(slot["owner"] == "unknown_stream" for server in servers for slot in server["slots"]):
+        out.print(
+            "An engine has streams that the control plane does not know. Drop those that are not wanted, with their "
+            "slots: thalweg engines drop-stream ENGINE STREAM"
+        )
 
 
 def _owner(slot: Json) -> str:
     if slot["stream"] is not None:
         return str(slot["stream"]["name"])
+    if slot["owner"] == "unknown_stream":
+        return f"[yellow]unknown stream of engine {slot['engine']['name']}[/]"
     return "[yellow]orphan[/]" if slot["owner"] == "orphan" else "–"
 
 

@@ -59,8 +59,14 @@ def copy(
     wait: Wait = False,
     timeout: Timeout = TIMEOUT,
 ) -> None:
-    """Delete a table's rows at the destination and copy the source's again. Asks on a terminal."""
-    confirm(f"Delete the rows of {table} at the destination and copy them again?", yes)
+    """Delete a table's rows at the destination and copy the source's again. Asks on a terminal.
+
+    Transactions of the error queue that changed nothing but copied tables are discarded: the copy has what came of
+    them."""
+    what = (
+        f"Delete the rows of {table} at the destination, copy them again, and discard what the error queue has of it?"
+    )
+    confirm(what, yes)
     api = connect()
     follow_operation(api, _resolve(api, name, table, "copy", destination), wait, f"Copying {table} again", timeout)
 

@@ -34,8 +34,35 @@ class Cause:
     """It lasts as long as the session that has executed `begin`: `end` is what happens to that session."""
 
 
-END_SLEEP = """DO $$ BEGIN
-  IF to_regclass('lab.slow') IS NOT NULL THEN DELETE FROM lab.slow; END IF;
+MARK = "Made by Thalweg''s lab"
+"""The comment on the lab's schema: another one of that name is somebody's, and nothing in it is touched."""
+# The trigger alone tells of a schema that was made before there was a mark.
+IS_OURS = f"""obj_description(to_regnamespace('lab'), 'pg_namespace') = '{MARK}' OR EXISTS (SELECT FROM pg_trigger
+     WHERE tgrelid = to_regclass('public.pgbench_accounts') AND tgname = 'lab_check_account'
+     AND tgfoid = to_regprocedure('lab.check_account()'))"""
+END_SLEEP = f"""DO $$ BEGIN
+  IF to_regclass('lab.slow') IS NOT NULL AND ({IS_OURS}) THEN DELETE FROM lab.slow; END IF;
+END $$;"""  # noqa: S608
+# What somebody else has put into it stays, and the schema with it.
+DROP_OURS = f"""DO $$ BEGIN
+  IF {IS_OURS} THEN
+    DROP TRIGGER IF EXISTS lab_check_account ON public.pgbench_accounts;
+    DROP FUNCTION IF EXISTS lab.check_account();
+    DROP TABLE IF EXISTS lab.slow;
+    IF NOT EXISTS (SELECT FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass
+                   AND refobjid = to_regnamespace('lab')) THEN
+      DROP SCHEMA lab;
+    END IF;
+  END IF;
+END $$;"""
+MAKE_OURS = f"""DO $$ BEGIN
+  IF to_regnamespace('lab') IS NULL THEN
+    CREATE SCHEMA lab;
+    COMMENT ON SCHEMA lab IS '{MARK}';
+  ELSIF ({IS_OURS}) IS NOT TRUE THEN
+    RAISE 'The destination has a schema lab that the lab did not make, and leaves alone. Rename it: ALTER SCHEMA lab '
+          'RENAME TO another_name';
+  END IF;
 END $$;"""
 
 CAUSES = {
@@ -46,8 +73,8 @@ CAUSES = {
         ("pgbench_accounts",),
         begin=(
             END_SLEEP,
-            "DROP SCHEMA IF EXISTS lab CASCADE;",
-            "CREATE SCHEMA lab;",
+            DROP_OURS,
+            MAKE_OURS,
             f"CREATE TABLE lab.slow AS SELECT now() + interval '{SECONDS} seconds' AS until;",
             """CREATE FUNCTION lab.check_account() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
   PERFORM pg_sleep(0.05) FROM lab.slow WHERE until > clock_timestamp();
@@ -58,7 +85,7 @@ END $$;""",
             "ALTER TABLE public.pgbench_accounts ENABLE ALWAYS TRIGGER lab_check_account;",
         ),
         # What is being applied holds a lock that DROP waits for: without the row, the trigger lets it go on at once.
-        end=(END_SLEEP, "DROP SCHEMA IF EXISTS lab CASCADE;"),
+        end=(END_SLEEP, DROP_OURS),
         there="""SELECT EXISTS (SELECT FROM pg_trigger
  WHERE tgrelid = to_regclass('public.pgbench_accounts') AND tgname = 'lab_check_account' AND tgenabled IN ('A', 'R')
 ) AS there""",

@@ -10,9 +10,11 @@ from thalweg.live.slots import Slot
 
 
 class SlotOwner(StrEnum):
-    """ORPHAN: it has the name of a stream's slot, and there is no such stream."""
+    """ORPHAN: it has the name of a stream's slot, and there is no such stream. UNKNOWN_STREAM: an engine has the
+    stream, and the control plane does not know it."""
 
     STREAM = "stream"
+    UNKNOWN_STREAM = "unknown_stream"
     ORPHAN = "orphan"
     OTHER = "other"
 
@@ -22,9 +24,15 @@ class SlotStream(Resource):
     name: str
 
 
+class SlotEngine(Resource):
+    id: str
+    name: str
+
+
 class ServerSlot(Slot):
     owner: SlotOwner
     stream: SlotStream | None = Field(description="Null where no stream here owns it.")
+    engine: SlotEngine | None = Field(description="Of an unknown stream: the engine that has it.")
     why_no_forecast: str | None = Field(
         description="Why `seconds_to_full` is not known, in a sentence. Null where it is."
     )

@@ -1,14 +1,24 @@
 """Whose each slot of a server is, and what becomes of it; the end of those that nobody owns."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from psycopg import sql
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from thalweg.db.audit import record, snapshot
 from thalweg.db.models import DatabaseRow, SourceReadingRow
 from thalweg.db.readings import forget_slot, lock_reading, readings_of
 from thalweg.features.slots import repository
-from thalweg.features.slots.schemas import ServerSlot, SlotDatabase, SlotOwner, SlotServer, SlotServers, SlotStream
+from thalweg.features.slots.schemas import (
+    ServerSlot,
+    SlotDatabase,
+    SlotEngine,
+    SlotOwner,
+    SlotServer,
+    SlotServers,
+    SlotStream,
+)
 from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.slots import SlotState, drop_slot_at, version_text, why_lost
 from thalweg.inspection.target import target_of
@@ -19,29 +29,37 @@ from thalweg.live.positions import lsn_text
 from thalweg.live.slots import slot_of
 from thalweg.live.sources import SLOT_PREFIX, SourceReading, reading_of
 
-Streams = dict[str, str]
-"""Names by id."""
+
+@dataclass(frozen=True)
+class Owners:
+    """Whoever may own a slot."""
+
+    streams: dict[str, str]
+    """Names by id."""
+    unknown: dict[str, SlotEngine]
+    """Engines by the id of a stream that they have and the store does not know."""
 
 
 async def list_slots(context: Context) -> SlotServers:
     databases = await repository.databases(context.session)
     streams = await repository.streams(context.session)
+    owners = await _owners(context.session)
     readings = {row.database_id: row for row in await readings_of(context.session, [row.id for row in databases])}
     sources = {row.source_id for row in streams}
     servers: dict[str, list[DatabaseRow]] = {}
     for row in sorted(databases, key=lambda row: row.id not in sources):
         servers.setdefault(f"{row.host}:{row.port}", []).append(row)
-    names, at = {row.id: row.name for row in streams}, now()
+    at = now()
     return SlotServers(
         servers=[
-            _server(address, rows, [readings[row.id] for row in rows if row.id in readings], names, at)
+            _server(address, rows, [readings[row.id] for row in rows if row.id in readings], owners, at)
             for address, rows in sorted(servers.items())
         ]
     )
 
 
 def _server(
-    address: str, databases: list[DatabaseRow], rows: list[SourceReadingRow], streams: Streams, at: datetime
+    address: str, databases: list[DatabaseRow], rows: list[SourceReadingRow], owners: Owners, at: datetime
 ) -> SlotServer:
     """Of several databases' readings the latest."""
     asked = max(rows, key=lambda row: row.asked_at, default=None)
@@ -57,27 +75,42 @@ def _server(
         current_lsn=lsn_text(state.current_lsn) if state is not None else None,
         slots_max=state.slots_max if state is not None else None,
         keep_bytes=state.keep_bytes if state is not None else None,
-        slots=[_slot(reading, one, streams, at) for one in reading.state.slots.values()] if reading is not None else [],
+        slots=[_slot(reading, one, owners, at) for one in reading.state.slots.values()] if reading is not None else [],
     )  # fmt: skip
 
 
-def _slot(reading: SourceReading, state: SlotState, streams: Streams, at: datetime) -> ServerSlot:
-    owner, stream = owner_of(state.name, streams)
+def _slot(reading: SourceReading, state: SlotState, owners: Owners, at: datetime) -> ServerSlot:
+    owner, stream, engine = owner_of(state.name, owners)
     return ServerSlot(
-        **slot_of(reading, state, at).model_dump(), owner=owner, stream=stream,
+        **slot_of(reading, state, at).model_dump(), owner=owner, stream=stream, engine=engine,
         why_no_forecast=why_no_forecast(reading, state),
         drop_sql=_drop_sql(state.name) if owner is SlotOwner.ORPHAN else None,
     )  # fmt: skip
 
 
-def owner_of(name: str, streams: Streams) -> tuple[SlotOwner, SlotStream | None]:
+async def _owners(session: AsyncSession) -> Owners:
+    unknown = {
+        one["id"]: SlotEngine(id=row.id, name=row.name)
+        for row in await repository.engines(session)
+        for one in row.unknown_streams
+    }
+    return Owners({row.id: row.name for row in await repository.streams(session)}, unknown)
+
+
+def owner_of(name: str, owners: Owners) -> tuple[SlotOwner, SlotStream | None, SlotEngine | None]:
     """A stream's copies have temporary slots that begin as its own does."""
     if not name.startswith(SLOT_PREFIX):
-        return SlotOwner.OTHER, None
-    identifier = name.removeprefix(SLOT_PREFIX).split("_")[0]
-    if identifier not in streams:
-        return SlotOwner.ORPHAN, None
-    return SlotOwner.STREAM, SlotStream(id=identifier, name=streams[identifier])
+        return SlotOwner.OTHER, None, None
+    identifier = stream_id_in(name)
+    if identifier in owners.streams:
+        return SlotOwner.STREAM, SlotStream(id=identifier, name=owners.streams[identifier]), None
+    if identifier in owners.unknown:
+        return SlotOwner.UNKNOWN_STREAM, None, owners.unknown[identifier]
+    return SlotOwner.ORPHAN, None, None
+
+
+def stream_id_in(name: str) -> str:
+    return name.removeprefix(SLOT_PREFIX).split("_")[0]
 
 
 def why_no_forecast(reading: SourceReading, state: SlotState) -> str | None:
@@ -108,7 +141,7 @@ async def drop_slot(context: Context, database_id: str, name: str) -> None:
     row = await context.session.get(DatabaseRow, database_id)
     if row is None:
         raise not_found("database", database_id)
-    owner, stream = owner_of(name, {one.id: one.name for one in await repository.streams(context.session)})
+    owner, stream, engine = owner_of(name, await _owners(context.session))
     if owner is SlotOwner.OTHER:
         raise Problem(
             "slot_not_ours", f"{name} is not one that Thalweg makes.", "Drop it with the tool that made it, or by SQL.",
@@ -118,6 +151,14 @@ async def drop_slot(context: Context, database_id: str, name: str) -> None:
         raise Problem(
             "slot_owned", f"{name} belongs to the stream {stream.name}: without it, changes are lost.",
             "Delete the stream: its slot goes with it.",
+        )  # fmt: skip
+    if engine is not None:
+        raise Problem(
+            "slot_owned",
+            f"{name} belongs to the stream {stream_id_in(name)} of the engine {engine.name}: the control plane does "
+            "not know that stream, and the engine runs it all the same.",
+            "Have the engine drop the stream, on the page Engines or with: thalweg engines drop-stream "
+            f"{engine.name} {stream_id_in(name)}. Its slot goes with it.",
         )  # fmt: skip
     target, what = target_of(row, context.resources), ("database", row.id, row.name)
     kept = await lock_reading(context.session, database_id)

@@ -23,6 +23,7 @@ from thalweg.features.streams.error_queue_schemas import (
 from thalweg.features.streams.service import existing_destination, existing_stream
 from thalweg.kernel.context import Context
 from thalweg.kernel.pagination import decode_cursor, encode_cursor
+from thalweg.kernel.principal import Role
 
 AUDITED_CHARACTERS_MAX = 100_000
 
@@ -52,23 +53,26 @@ async def list_errors(
         parked = await client.errors(stream_id, name, after, limit, roots_only)
     except EngineFailure as failure:
         raise problem_of(failure) from failure
+    reveals = context.principal.role.covers(Role.OPERATOR)
     return ParkedTransactions(
-        errors=[shown(error) for error in parked.errors],
+        errors=[shown(error, reveals) for error in parked.errors],
         total=parked.total,
         roots=parked.roots,
         next_cursor=None if parked.next_after is None else encode_cursor(parked.next_after),
-        execution=parked.execution and _execution(parked.execution),
+        execution=parked.execution and _execution(parked.execution, reveals),
     )
 
 
-def _execution(execution: EngineExecution) -> ErrorExecution:
-    return ErrorExecution(
-        **execution.model_dump(exclude={"error"}), message=execution.error and execution.error.message
-    )
+def _execution(execution: EngineExecution, reveals: bool) -> ErrorExecution:
+    error = execution.error
+    told = error and (error.detail if error.detail and reveals else error.message)
+    return ErrorExecution(**execution.model_dump(exclude={"error"}), message=told)
 
 
-def shown(error: ParkedError) -> ParkedTransaction:
-    return ParkedTransaction(**{**error.model_dump(), "sqlstate": error.sqlstate or None})
+def shown(error: ParkedError, reveals: bool) -> ParkedTransaction:
+    """Its message quotes the server, and that the row: keys, values that do not fit."""
+    message = error.message if reveals else None
+    return ParkedTransaction(**{**error.model_dump(), "sqlstate": error.sqlstate or None, "message": message})
 
 
 async def show(context: Context, stream_id: str, destination_id: str, error_id: int) -> ParkedContents:
@@ -78,7 +82,7 @@ async def show(context: Context, stream_id: str, destination_id: str, error_id: 
     async with asked(context, row, "stream_errors_get", facts):
         contents = await client.error_contents(stream_id, name, error_id)
     return ParkedContents.model_validate(
-        {**contents.model_dump(mode="json", by_alias=True), "error": shown(contents.error)}
+        {**contents.model_dump(mode="json", by_alias=True), "error": shown(contents.error, reveals=True)}
     )
 
 
@@ -88,6 +92,15 @@ async def execute(context: Context, stream_id: str, destination_id: str, error_i
     record(context, "stream_errors_execute", ("stream", row.id, row.name), after=facts)
     async with asked(context, row, "stream_errors_execute", facts):
         execution = await client.execute_error(stream_id, name, error_id)
+    return ExecutionAccepted(accepted=True, state=ExecutionState(execution.state))
+
+
+async def execute_all(context: Context, stream_id: str, destination_id: str) -> ExecutionAccepted:
+    row, client, name = await engine_of(context, stream_id, destination_id)
+    facts = {"destination_id": destination_id}
+    record(context, "stream_errors_execute_all", ("stream", row.id, row.name), after=facts)
+    async with asked(context, row, "stream_errors_execute_all", facts):
+        execution = await client.execute_error(stream_id, name, None)
     return ExecutionAccepted(accepted=True, state=ExecutionState(execution.state))
 
 

@@ -15,7 +15,7 @@ class ParkedTransaction(Resource):
     lcrs: int
     tables: list[str]
     code: str
-    message: str
+    message: str | None = Field(description="Why it waits. It quotes values of rows: null for viewers.")
     sqlstate: str | None
     parked_at: datetime
 
@@ -27,13 +27,15 @@ class ExecutionState(StrEnum):
 
 
 class ErrorExecution(Resource):
-    error_id: int = Field(description="The transaction that was to be executed, with those behind it.")
+    error_id: int | None = Field(
+        description="The transaction that was to be executed, with those behind it. Null: all of the queue."
+    )
     state: ExecutionState
     executed: int = Field(description="Transactions that have been applied and are out of the queue.")
     total: int = Field(description="Transactions that were to be executed when it began.")
     started_at: datetime
     finished_at: datetime | None
-    message: str | None = Field(description="Why it stopped: FAILED only.")
+    message: str | None = Field(description="Why it stopped: FAILED only. Without values of rows for viewers.")
 
 
 class ParkedTransactions(Resource):

@@ -43,7 +43,22 @@ STATES = tuple(state.value for state in TableState)
 
 
 def summary_of(row: StreamRow, live: Live, at: datetime) -> StreamSummary:
-    return StreamSummary(**_summary_fields(row, live, at))
+    """Without details of errors, whoever asks."""
+    summary = StreamSummary(**_summary_fields(row, live, at))
+    _hide([summary.error, *(one.error for one in summary.destinations)])
+    return summary
+
+
+def without_details(stream: Stream) -> Stream:
+    """As viewers see it."""
+    _hide([stream.error, *(one.error for one in stream.destinations), *(one.error for one in stream.halves)])
+    return stream
+
+
+def _hide(errors: list[StreamError | None]) -> None:
+    for error in errors:
+        if error is not None:
+            error.detail = None
 
 
 def stream_of(row: StreamRow, live: Live, definitions: Definitions, at: datetime) -> Stream:
@@ -218,7 +233,7 @@ def _error(error: dict[str, Any] | None) -> StreamError | None:
     if error is None:
         return None
     blank_is_null = {key: value if value not in ("", "0/0", 0) else None for key, value in error.items()}
-    optional = {"cure": None, "sqlstate": None, "table": None, "lsn": None, "xid": None, "at": None}
+    optional = {"detail": None, "cure": None, "sqlstate": None, "table": None, "lsn": None, "xid": None, "at": None}
     return StreamError.model_validate({**optional, **blank_is_null, "message": error["message"]})
 
 

@@ -189,6 +189,14 @@ async def get_error(
     return await error_queue.show(context, stream_id, destination_id, error_id)
 
 
+@router.post(f"{ONE}/errors:execute", status_code=202, operation_id="stream_errors_execute_all")
+async def execute_errors(stream_id: IdPath, destination_id: DestinationPath, context: Operator) -> ExecutionAccepted:
+    """Apply all parked transactions again, in the source's order. One that fails stays parked, with those that wait
+    behind it, and holds back no others. Where that takes longer than a few seconds it goes on after the answer, and the
+    list of the queue tells how far it is."""
+    return await error_queue.execute_all(context, stream_id, destination_id)
+
+
 @router.post(f"{ONE}/errors/{{error_id}}/execute", status_code=202, operation_id="stream_errors_execute")
 async def execute_error(
     stream_id: IdPath, destination_id: DestinationPath, error_id: ErrorId, context: Operator
@@ -212,7 +220,8 @@ async def copy_table(
     stream_id: IdPath, destination_id: DestinationPath, body: TableRef, context: Operator, response: Response
 ) -> OperationAccepted:
     """Delete a table's rows at the destination and copy the source's again; changes go on from the copy's position. The
-    stream, or the one destination of several, waits meanwhile."""
+    stream, or the one destination of several, waits meanwhile. Transactions of the error queue that changed nothing but
+    copied tables are discarded; the audit log tells how many. Refused while the error queue is executed."""
     return await table_troubles.copy(context, stream_id, destination_id, body, response)
 
 

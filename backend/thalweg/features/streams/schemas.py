@@ -151,7 +151,11 @@ class StreamError(Resource):
     code: str
     class_: str = Field(alias="class", description="transient, permanent, operator_action or corruption.")
     title: str
-    message: str
+    message: str = Field(description="Without values of rows.")
+    detail: str | None = Field(
+        description="What the engine says of the row: its key, values that do not fit. For operators, and of a stream "
+        "that is asked for by its id; null otherwise, and where `message` says it all."
+    )
     cure: str | None
     sqlstate: str | None
     table: str | None

@@ -7,7 +7,7 @@ from thalweg.db.streams import whole_streams
 from thalweg.features.streams import repository
 from thalweg.features.streams.lifecycle import DesiredStatus
 from thalweg.features.streams.parameters import check_parameters, load_parameters, needs_restart
-from thalweg.features.streams.presentation import stream_of, summary_of
+from thalweg.features.streams.presentation import stream_of, summary_of, without_details
 from thalweg.features.streams.schemas import (
     Json,
     ObservedStatus,
@@ -21,6 +21,7 @@ from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
 from thalweg.kernel.etags import check_if_match
 from thalweg.kernel.models import Page
+from thalweg.kernel.principal import Role
 from thalweg.kernel.problems import Problem, name_taken, not_found
 from thalweg.live.latest import live_of
 
@@ -71,7 +72,8 @@ async def get_stream(context: Context, stream_id: str) -> Stream:
 
 async def shown(context: Context, row: StreamRow) -> Stream:
     live, _ = await live_of(context, [row])
-    return stream_of(row, live[row.id], definitions_of(context), now())
+    stream = stream_of(row, live[row.id], definitions_of(context), now())
+    return stream if context.principal.role.covers(Role.OPERATOR) else without_details(stream)
 
 
 def existing_destination(row: StreamRow, destination_id: str) -> DestinationRow:

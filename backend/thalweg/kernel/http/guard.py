@@ -11,7 +11,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from thalweg.kernel.ids import new_id
 
-REQUEST_ID = re.compile(r"^[A-Za-z0-9_.:-]{1,64}$")
+REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
+"""What a client may call its request in our log and audit; any other gets a name of ours."""
 SECURITY_HEADERS = {
     # Styles are inline because the console's component library sets them; scripts never are.
     "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
@@ -46,7 +47,7 @@ class RequestGuard:
             return
         headers = Headers(scope=scope)
         given = headers.get("x-request-id", "")
-        request_id = given if REQUEST_ID.match(given) else new_id()
+        request_id = given if REQUEST_ID.fullmatch(given) else new_id()
         scope.setdefault("state", {})["request_id"] = request_id
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=request_id)

@@ -214,17 +214,24 @@ base::Result<void> GroupExecutor::flush_below_sql() {
   return data_layer_.flush();
 }
 
+base::Result<void> GroupExecutor::send_rows_checked(const Transaction& transaction) {
+  TransactionFrames frames(transaction);
+  return frames.for_each(
+      [&](const FrameView& frame) -> base::Result<void> {
+        THALWEG_ASSIGN(const bool sent, send_below_sql(transaction, frame));
+        return sent ? base::Result<void>{} : send_row(transaction, frame, true);
+      },
+      []() -> base::Result<void> { return {}; });
+}
+
 base::Result<void> GroupExecutor::send_checked(const Group& group, const std::optional<PendingFrame>& progress) {
-  for (const auto& transaction : group.transactions) {
-    TransactionFrames frames(*transaction);
-    THALWEG_TRY(frames.for_each(
-        [&](const FrameView& frame) -> base::Result<void> {
-          THALWEG_ASSIGN(const bool sent, send_below_sql(*transaction, frame));
-          return sent ? base::Result<void>{} : send_row(*transaction, frame, true);
-        },
-        []() -> base::Result<void> { return {}; }));
-  }
+  for (const auto& transaction : group.transactions) THALWEG_TRY(send_rows_checked(*transaction));
   if (progress) THALWEG_TRY(data_layer_.add(*progress->table, progress->frame));
+  return flush_below_sql();
+}
+
+base::Result<void> GroupExecutor::send_checked(const Transaction& transaction) {
+  THALWEG_TRY(send_rows_checked(transaction));
   return flush_below_sql();
 }
 

@@ -44,6 +44,8 @@ class GroupExecutor {
   // sync. `progress`: goes through the data layer with them. Without it the caller ends the pipeline with the
   // progress update.
   base::Result<void> send_checked(const Group& group, const std::optional<PendingFrame>& progress);
+  // The same of one transaction; the caller ends the pipeline with a statement of its own.
+  base::Result<void> send_checked(const Transaction& transaction);
   // Through the data layer, or else merged and in sets, within the transaction that the caller has
   // begun; synced and checked on return.
   // `settle`: where the group is begun beside others that it depends on. Waits until they have committed; a failed
@@ -61,6 +63,7 @@ class GroupExecutor {
 
  private:
   base::Result<const metadata::TableMetadata*> table_of(const Transaction& transaction, const lcr::FrameView& frame);
+  base::Result<void> send_rows_checked(const Transaction& transaction);
   base::Result<void> send_row(const Transaction& transaction, const lcr::FrameView& frame, bool checked);
   base::Result<void> send_truncate(const Transaction& transaction, const lcr::FrameView& frame);
   // False: the row is for SQL, and nothing of its table is on hold any more.

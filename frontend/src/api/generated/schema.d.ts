@@ -906,6 +906,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/streams/{stream_id}/destinations/{destination_id}/errors:execute": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Execute Errors
+         * @description Apply all parked transactions again, in the source's order. One that fails stays parked, with those that wait
+         *     behind it, and holds back no others. Where that takes longer than a few seconds it goes on after the answer, and the
+         *     list of the queue tells how far it is.
+         */
+        post: operations["stream_errors_execute_all"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/streams/{stream_id}/destinations/{destination_id}/errors/{error_id}/execute": {
         parameters: {
             query?: never;
@@ -939,7 +961,8 @@ export interface paths {
         /**
          * Copy Table
          * @description Delete a table's rows at the destination and copy the source's again; changes go on from the copy's position. The
-         *     stream, or the one destination of several, waits meanwhile.
+         *     stream, or the one destination of several, waits meanwhile. Transactions of the error queue that changed nothing but
+         *     copied tables are discarded; the audit log tells how many. Refused while the error queue is executed.
          */
         post: operations["stream_tables_copy"];
         delete?: never;
@@ -3919,9 +3942,9 @@ export interface components {
         ErrorExecution: {
             /**
              * Error Id
-             * @description The transaction that was to be executed, with those behind it.
+             * @description The transaction that was to be executed, with those behind it. Null: all of the queue.
              */
-            error_id: number;
+            error_id: number | null;
             state: components["schemas"]["ExecutionState"];
             /**
              * Executed
@@ -3942,7 +3965,7 @@ export interface components {
             finished_at: string | null;
             /**
              * Message
-             * @description Why it stopped: FAILED only.
+             * @description Why it stopped: FAILED only. Without values of rows for viewers.
              */
             message: string | null;
         };
@@ -5008,8 +5031,11 @@ export interface components {
             tables: string[];
             /** Code */
             code: string;
-            /** Message */
-            message: string;
+            /**
+             * Message
+             * @description Why it waits. It quotes values of rows: null for viewers.
+             */
+            message: string | null;
             /** Sqlstate */
             sqlstate: string | null;
             /**
@@ -5859,6 +5885,8 @@ export interface components {
             owner: components["schemas"]["SlotOwner"];
             /** @description Null where no stream here owns it. */
             stream: components["schemas"]["SlotStream"] | null;
+            /** @description Of an unknown stream: the engine that has it. */
+            engine: components["schemas"]["SlotEngine"] | null;
             /**
              * Why No Forecast
              * @description Why `seconds_to_full` is not known, in a sentence. Null where it is.
@@ -6003,12 +6031,20 @@ export interface components {
             /** Dbname */
             dbname: string;
         };
+        /** SlotEngine */
+        SlotEngine: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+        };
         /**
          * SlotOwner
-         * @description ORPHAN: it has the name of a stream's slot, and there is no such stream.
+         * @description ORPHAN: it has the name of a stream's slot, and there is no such stream. UNKNOWN_STREAM: an engine has the
+         *     stream, and the control plane does not know it.
          * @enum {string}
          */
-        SlotOwner: "stream" | "orphan" | "other";
+        SlotOwner: "stream" | "unknown_stream" | "orphan" | "other";
         /**
          * SlotServer
          * @description One address. What it says comes through the connection of one of its registered databases.
@@ -6432,8 +6468,16 @@ export interface components {
             class: string;
             /** Title */
             title: string;
-            /** Message */
+            /**
+             * Message
+             * @description Without values of rows.
+             */
             message: string;
+            /**
+             * Detail
+             * @description What the engine says of the row: its key, values that do not fit. For operators, and of a stream that is asked for by its id; null otherwise, and where `message` says it all.
+             */
+            detail: string | null;
             /** Cure */
             cure: string | null;
             /** Sqlstate */
@@ -12594,6 +12638,101 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The engine refused */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    stream_errors_execute_all: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                stream_id: string;
+                destination_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExecutionAccepted"];
+                };
             };
             /** @description Malformed request */
             400: {

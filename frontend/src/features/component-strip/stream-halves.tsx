@@ -28,7 +28,7 @@ export function StreamHalves({ halves }: { halves: StreamHalf[] }) {
           </Group>
           {half.error && (
             <Text size="xs" maw={560}>
-              {half.error.title}: {half.error.message} {half.error.cure}
+              {half.error.title}: {half.error.detail ?? half.error.message} {half.error.cure}
             </Text>
           )}
         </Stack>

@@ -10,6 +10,7 @@ const away = destination({
   error: {
     code: "database_unreachable",
     class: "transient",
+    detail: null,
     title: "A database cannot be reached",
     message: "Connection refused. Its backlog of 12.0 MiB is on the engine's disk.",
     cure: "Check that the database runs.",

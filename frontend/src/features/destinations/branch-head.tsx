@@ -63,7 +63,12 @@ export function BranchHead(props: BranchHeadProps) {
       {error && !tellsTroubles && (
         <ProblemAlert
           tone={error.class === "transient" ? "warning" : "bad"}
-          problem={{ title: error.title, message: error.message, cure: error.cure, code: error.code }}
+          problem={{
+            title: error.title,
+            message: error.detail ?? error.message,
+            cure: error.cure,
+            code: error.code,
+          }}
         />
       )}
       <Group gap="6px 28px" align="flex-start">

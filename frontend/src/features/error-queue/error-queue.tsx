@@ -14,6 +14,7 @@ import { QueryFaces } from "@/ui/query-faces";
 import { RestCallButton } from "@/ui/rest-call";
 import { ShowOlder } from "@/ui/show-older";
 import { ConfirmDecision, type Decision } from "./confirm-decision";
+import { ExecuteAll } from "./execute-all";
 import { ExecutionProgress } from "./execution-progress";
 import { narrowColumns, parkedColumns } from "./parked-columns";
 import { ParkedDetails } from "./parked-details";
@@ -63,12 +64,20 @@ export function ErrorQueue({ streamId, destinationId, mayAct }: ErrorQueueProps)
                   checked={!rootsOnly}
                   onChange={(event) => setRootsOnly(!event.currentTarget.checked)}
                 />
+                <ExecuteAll
+                  streamId={streamId}
+                  destinationId={destinationId}
+                  total={first.total}
+                  path={path}
+                  disabled={!mayAct || first.execution?.state === "RUNNING"}
+                />
                 <RestCallButton
                   label="REST calls"
                   calls={[
                     { method: "GET", path: rootsOnly ? `${path}?roots_only=true` : path },
                     { method: "GET", path: `${path}/ERROR_ID` },
                     { method: "POST", path: `${path}/ERROR_ID/execute` },
+                    { method: "POST", path: `${path}:execute` },
                     { method: "DELETE", path: `${path}/ERROR_ID?reason=WHY` },
                   ]}
                 />

@@ -12,7 +12,10 @@ export function ExecutionProgress({ execution }: { execution: ErrorExecution | n
       <ProblemAlert
         tone="warning"
         problem={{
-          title: `The execution stopped after ${share} transactions`,
+          title:
+            execution.error_id === null
+              ? `${share} transactions were executed`
+              : `The execution stopped after ${share} transactions`,
           message: execution.message,
           facts: [formatTime(execution.finished_at)],
         }}

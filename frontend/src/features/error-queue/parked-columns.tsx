@@ -49,7 +49,13 @@ export function narrowColumns(actions: Actions): Column<ParkedTransaction>[] {
 function Message({ error }: { error: ParkedTransaction }) {
   return (
     <Box maw={420} style={{ overflowWrap: "anywhere" }}>
-      <Text size="sm">{error.message}</Text>
+      {error.message === null ? (
+        <Text size="sm" c="dimmed">
+          The message quotes rows: operators see it.
+        </Text>
+      ) : (
+        <Text size="sm">{error.message}</Text>
+      )}
       <Text size="xs" c="dimmed">
         {[error.code, error.sqlstate && `SQLSTATE ${error.sqlstate}`].filter(Boolean).join(" · ")}
       </Text>

@@ -37,6 +37,13 @@ export const orphan: StateInWords = {
   definition: "It has the name of a stream's slot, and there is no such stream here.",
 };
 
+export const unknownStream = (engine: string): StateInWords => ({
+  label: `Unknown stream of engine ${engine}`,
+  tone: "warning",
+  definition:
+    "The engine has the stream, and the control plane does not know it. Drop it on the page Engines.",
+});
+
 /** When it is lost; else why nobody knows. */
 export function forecast({ seconds_to_full, seconds_to_idle_timeout, why_no_forecast }: ServerSlot): string {
   const full =

@@ -7,7 +7,7 @@ import { type Column, DataTable } from "@/ui/data-table";
 import { useNarrow } from "@/ui/narrow";
 import { Quantity } from "@/ui/quantity";
 import { ToneBadge } from "@/ui/tone";
-import { forecast, oldestXmin, orphan, soonestLoss, walInWords } from "./slot-words";
+import { forecast, oldestXmin, orphan, soonestLoss, unknownStream, walInWords } from "./slot-words";
 
 interface SlotsTableProps {
   label: string;
@@ -158,7 +158,7 @@ function DropButton({
   );
 }
 
-const ownerName = (slot: ServerSlot) => slot.stream?.name ?? slot.owner;
+const ownerName = (slot: ServerSlot) => slot.stream?.name ?? slot.engine?.name ?? slot.owner;
 
 function Owner({ slot }: { slot: ServerSlot }) {
   if (slot.stream)
@@ -167,6 +167,7 @@ function Owner({ slot }: { slot: ServerSlot }) {
         {slot.stream.name}
       </AnchorLink>
     );
+  if (slot.engine) return <ToneBadge compact state={unknownStream(slot.engine.name)} />;
   if (slot.owner === "orphan") return <ToneBadge compact state={orphan} />;
   return (
     <Text size="sm" c="dimmed">

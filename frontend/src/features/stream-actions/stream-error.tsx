@@ -25,7 +25,13 @@ export function StreamErrorPanel({ stream }: { stream: Stream }) {
   return (
     <ProblemAlert
       tone={error.class === "transient" ? "warning" : "bad"}
-      problem={{ title: error.title, message: error.message, cure: error.cure, code: error.code, facts }}
+      problem={{
+        title: error.title,
+        message: error.detail ?? error.message,
+        cure: error.cure,
+        code: error.code,
+        facts,
+      }}
     />
   );
 }

@@ -15,7 +15,7 @@ export const resolutionLabels: Record<TroubleResolution, string> = {
 
 const consequences: Record<TroubleResolution, (where: string) => string> = {
   copy: (where) =>
-    `All its rows in ${where} are deleted and the source's are copied again. The path to ${where} waits meanwhile.`,
+    `All its rows in ${where} are deleted and the source's are copied again. The path to ${where} waits meanwhile. Transactions in its error queue that changed nothing but copied tables are discarded, for the copy has what came of them; of the others, the changes of this table are left out when they are executed. The audit log tells how many.`,
   follow: () => "The stream's rules get the table's new name, and the table is renamed at every destination.",
   remove: () => "The stream replicates the table no longer. The destinations' tables stay as they are.",
   accept: (where) => `The rows in ${where} count as right. Those that differ from the source's stay so.`,

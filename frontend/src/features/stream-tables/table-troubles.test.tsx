@@ -35,6 +35,7 @@ describe("TableTroubles", () => {
     await userEvent.click(screen.getByRole("button", { name: "Copy again" }));
     const dialog = await screen.findByRole("dialog", { name: "Copy again: public.orders" });
     expect(dialog).toHaveTextContent("All its rows in warehouse are deleted");
+    expect(dialog).toHaveTextContent("error queue that changed nothing but copied tables are discarded");
     await expectNoAxeViolations();
   });
 

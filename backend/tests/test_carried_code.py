@@ -1,0 +1,67 @@
+"""What the source's definitions would call at a destination, as the role that applies there, is named and asked for."""
+
+import httpx
+import pytest
+
+from tests.conftest import Sides
+from tests.test_preflight import checks_of
+
+pytestmark = pytest.mark.usefixtures("engine")
+CHECK = "destination:carried_code"
+
+
+async def test_functions_that_the_definitions_call_are_named(
+    operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides
+) -> None:
+    harmless = (await checks_of(operator, registered))[CHECK]
+    assert harmless["status"] == "ok"
+    for side in (sides.on_source, sides.on_destination):
+        side(
+            "CREATE SCHEMA app", "GRANT USAGE ON SCHEMA app TO PUBLIC",
+            "CREATE FUNCTION app.f(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT $1'",
+            "CREATE FUNCTION app.g(text) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT true'",
+            "CREATE OPERATOR app.=~= (LEFTARG = int, RIGHTARG = int, FUNCTION = pg_catalog.int4eq)",
+        )  # fmt: skip
+    sides.on_source(
+        "CREATE DOMAIN app.checked AS text CHECK (app.g(VALUE))",
+        """CREATE TABLE loaded (
+             id serial PRIMARY KEY, made timestamptz DEFAULT now(), other uuid DEFAULT gen_random_uuid(),
+             secret text DEFAULT pg_read_file('passwords'), n int DEFAULT app.f(1),
+             twice int GENERATED ALWAYS AS (app.f(2)) STORED, name app.checked,
+             CONSTRAINT reads CHECK (query_to_xml('SELECT 1', true, true, '') IS NOT NULL),
+             CONSTRAINT plain CHECK (n > 0 AND n OPERATOR(app.=~=) n))""",
+        "CREATE INDEX by_f ON loaded (app.f(id))",
+        f"ALTER TABLE loaded OWNER TO {sides.source['user']}",
+    )
+    found = (await checks_of(operator, registered))[CHECK]
+    assert found["status"] == "warning", found
+    assert "4 functions" in found["detail"] and sides.destination["user"] in found["detail"]
+    for told in (
+        "app.f(integer): public.loaded (default of n), public.loaded (generated column twice), "
+        "public.loaded (index public.by_f)",
+        "app.g(text): public.loaded (type app.checked)",
+        "pg_catalog.pg_read_file(text): public.loaded (default of secret)",
+        "pg_catalog.query_to_xml(query text, nulls boolean, tableforest boolean, targetns text): public.loaded "
+        "(constraint reads)",
+    ):
+        assert told in found["detail"]
+
+
+async def test_a_powerful_role_needs_consent(
+    operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides
+) -> None:
+    sides.on_source("ALTER TABLE orders ADD CHECK (query_to_xml('SELECT 1', true, true, '') IS NOT NULL)")
+    assert (await checks_of(operator, registered))[CHECK]["status"] == "warning"
+    user = sides.destination["user"]
+    for power in ("SUPERUSER", "BYPASSRLS", "CREATEROLE"):
+        sides.on_destination(f"ALTER ROLE {user} {power}")
+        found = (await checks_of(operator, registered))[CHECK]
+        assert (found["status"], found["accepted"]) == ("consent", False)
+        assert power in found["detail"] and "query_to_xml" in found["items"][0]
+        assert (await checks_of(operator, registered, accept=[found["consent"]]))[CHECK]["accepted"]
+        sides.on_destination(f"ALTER ROLE {user} NO{power}")
+    sides.on_destination(f"GRANT pg_execute_server_program TO {user}")
+    assert (await checks_of(operator, registered))[CHECK]["status"] == "consent"
+    # A table that is there has the definitions that somebody gave it there.
+    sides.on_destination("CREATE TABLE orders (id bigint PRIMARY KEY, item text NOT NULL, amount numeric(12,2))")
+    assert (await checks_of(operator, registered))[CHECK]["status"] == "ok"

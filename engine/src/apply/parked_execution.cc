@@ -1,0 +1,208 @@
+#include "apply/parked_execution.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "apply/parked_frames.h"
+#include "apply/ranges.h"
+#include "pg/text_array.h"
+
+namespace thalweg::apply {
+
+using base::ErrorCode;
+
+namespace {
+
+// Read ahead: no more than this of each, 16 MiB of a page of them. Less than a chunk, so that the first chunk of such a
+// transaction is its only one.
+constexpr size_t kSmallBytes = 64 * 1024;
+constexpr uint64_t kSmallLcrs = 100;  // all of its statements go out before an answer comes
+
+const std::string kReadSmall = fmt::format(
+    "SELECT error_id, frames FROM thalweg.error_queue_chunk WHERE error_id = ANY ($1::bigint[]) AND chunk = 0 AND "
+    "octet_length(frames) <= {}",
+    kSmallBytes);
+constexpr std::string_view kDivisionByZero = "22012";
+constexpr std::array kIdType{base::TypeId{20}};
+
+}  // namespace
+
+ParkedExecution::ParkedExecution(DestinationSession& session)
+    : session_(session),
+      tables_(session.connection()),
+      executor_(session, tables_, sets_, data_layer_calls_, merged_updates_),
+      pool_(&bell_) {}
+
+base::Result<void> ParkedExecution::read_ahead(std::span<ParkedEntry* const> entries) {
+  drop_read();
+  ahead_ = entries;
+  session_.leave_pipeline();
+  THALWEG_TRY(tables_.forget_changed());
+  std::unordered_map<int64_t, ParkedEntry*> by_id;
+  std::vector<std::string> ids;
+  for (ParkedEntry* const entry : entries) {
+    by_id[entry->id] = entry;
+    ids.push_back(std::to_string(entry->id));
+  }
+  THALWEG_ASSIGN(const pg::Rows rows, session_.connection().query(kReadSmall, {pg::text_array(ids)}));
+  Block* fill = nullptr;
+  base::Result<void> taken;
+  for (size_t row = 0; row < rows.size() && taken; ++row) {
+    ParkedEntry& entry = *by_id.at(rows.integer(row, 0));
+    taken = visit_frames(bytes_from_hex(rows.text(row, 1)),
+                         [&](const lcr::FrameView& frame) { return take_frame(frame, entry.transaction, fill); });
+    entry.is_read = taken.has_value();
+  }
+  if (fill != nullptr) pool_.drop(fill);
+  return taken;
+}
+
+void ParkedExecution::drop_read() {
+  for (ParkedEntry* const entry : ahead_) {
+    entry->transaction.frames.clear();
+    entry->is_read = false;
+  }
+  ahead_ = {};
+}
+
+base::Result<void> ParkedExecution::execute(ParkedEntry& entry) {
+  auto executed = run(entry);
+  entry.transaction.frames.clear();  // its memory is our pool's
+  entry.is_read = false;
+  if (!executed && is_about_data(executed.error().code) && !session_.broken()) {
+    THALWEG_TRY(note(entry.id, executed.error()));
+  }
+  return executed;
+}
+
+base::Result<void> ParkedExecution::run(ParkedEntry& entry) {
+  if (!entry.is_read) THALWEG_TRY(read(entry));
+  for (const auto& table : entry.transaction.tables.all()) {
+    if (!tables_.is_being_copied(*table)) continue;
+    return base::fail(ErrorCode::database_busy,
+                      fmt::format("{} is to be copied again: when it has been, transaction {} is gone from the error "
+                                  "queue, or can be executed without its changes of that table",
+                                  table->quoted_name, entry.id));
+  }
+  THALWEG_TRY(find_tables(entry.transaction));
+  THALWEG_ASSIGN(const bool done, run_at_once(entry));
+  if (done) return {};
+  // It says what is in the way, unless that was what was known of the tables.
+  for (const auto& table : entry.transaction.tables.all()) tables_.forget(*table);
+  THALWEG_TRY(find_tables(entry.transaction));
+  return run_in_steps(entry);
+}
+
+base::Result<void> ParkedExecution::find_tables(const Transaction& transaction) {
+  for (const auto& table : transaction.tables.all()) {
+    if (tables_.has(*table)) continue;
+    session_.leave_pipeline();
+    THALWEG_TRY(tables_.load(*table));
+  }
+  return {};
+}
+
+// A trigger may keep a row from being written, which the server does not call a failure.
+bool ParkedExecution::goes_at_once(const Transaction& transaction) {
+  return transaction.lcrs <= kSmallLcrs && std::ranges::all_of(transaction.tables.all(), [&](const auto& source) {
+           const auto table = tables_.find(*source);
+           return table && !(*table)->has_triggers;
+         });
+}
+
+// In one round trip; the sync commits it. False: it was refused, and nothing of it stays.
+base::Result<bool> ParkedExecution::run_at_once(const ParkedEntry& entry) {
+  if (!goes_at_once(entry.transaction)) return false;
+  auto sent = executor_.send_checked(entry.transaction);
+  if (sent) sent = send_removal(entry.id);
+  if (!sent && session_.broken()) return std::unexpected(sent.error());
+  // What was sent of one that cannot be sent whole must not be committed by the sync.
+  if (!sent) THALWEG_TRY(session_.run("SELECT 1 / 0"));
+  auto refusal = session_.sync();
+  executor_.reset();
+  if (!refusal) return std::unexpected(refusal.error());
+  return sent && !*refusal;
+}
+
+base::Result<void> ParkedExecution::run_in_steps(const ParkedEntry& entry) {
+  THALWEG_TRY(session_.run("BEGIN"));
+  auto refusal = executor_.execute_rows(entry.transaction);
+  if (refusal && !*refusal) {
+    THALWEG_TRY(send_removal(entry.id));
+    refusal = session_.sync();
+    if (refusal && !*refusal) {
+      THALWEG_TRY(session_.run("COMMIT"));
+      refusal = session_.sync();
+    }
+  }
+  executor_.reset();
+  if (refusal && !*refusal) return {};
+  if (refusal && (*refusal)->table == nullptr && (*refusal)->error.sqlstate == kDivisionByZero) {
+    refusal = base::fail(ErrorCode::unknown_error_transaction,
+                         fmt::format("transaction {} is not in the error queue any more", entry.id));
+  }
+  base::Error error = refusal ? final_error(**refusal, entry.transaction) : refusal.error();
+  if (!session_.broken()) {
+    if (!refusal) THALWEG_TRY(session_.sync());  // what may have been sent before
+    THALWEG_TRY(session_.run("ROLLBACK"));
+    THALWEG_TRY(session_.sync());
+  }
+  return std::unexpected(std::move(error));
+}
+
+// Fails at the server where somebody else has taken it out: then its changes do not count twice.
+base::Result<void> ParkedExecution::send_removal(int64_t id) {
+  const std::string id_text = std::to_string(id);
+  const std::array parameters{pg::text_parameter(id_text)};
+  // The session's replica role keeps the foreign key's cascade from firing.
+  THALWEG_TRY(session_.run(session_.prepared("DELETE FROM thalweg.error_queue_chunk WHERE error_id = $1", kIdType),
+                           parameters, {.rows = 0, .any = true}));
+  return session_.run(session_.prepared("WITH gone AS (DELETE FROM thalweg.error_queue WHERE id = $1 RETURNING id) "
+                                        "SELECT 1 / count(*) FROM gone",
+                                        kIdType),
+                      parameters, {.rows = 1});
+}
+
+// The queue tells why it waits now: it may have been parked behind one that is gone.
+base::Result<void> ParkedExecution::note(int64_t id, const base::Error& why) {
+  static constexpr std::array kTypes{base::TypeId{25}, base::TypeId{25}, base::TypeId{25}, base::TypeId{20}};
+  const std::string id_text = std::to_string(id);
+  const std::array parameters{pg::text_parameter(base::name_of(why.code)), pg::text_parameter(why.message),
+                              pg::text_parameter(why.sqlstate), pg::text_parameter(id_text)};
+  THALWEG_TRY(session_.run(
+      session_.prepared("UPDATE thalweg.error_queue SET code = $1, message = $2, sqlstate = $3 WHERE id = $4", kTypes),
+      parameters, {.rows = 0, .any = true}));
+  THALWEG_TRY(session_.sync());
+  return {};
+}
+
+base::Result<void> ParkedExecution::read(ParkedEntry& entry) {
+  session_.leave_pipeline();
+  Block* fill = nullptr;
+  auto loaded =
+      visit_parked_frames(session_.connection(), entry.id, [&](const lcr::FrameView& frame) -> base::Result<bool> {
+        THALWEG_TRY(take_frame(frame, entry.transaction, fill));
+        return true;
+      });
+  if (fill != nullptr) pool_.drop(fill);
+  return loaded;
+}
+
+base::Result<void> ParkedExecution::take_frame(const lcr::FrameView& frame, Transaction& transaction, Block*& fill) {
+  if (frame.kind() != lcr::FrameKind::table) {
+    transaction.frames.append(pool_, fill, frame.bytes());
+    return {};
+  }
+  THALWEG_ASSIGN(const auto source, tables_.described(frame));
+  transaction.tables.add(source);
+  return {};
+}
+
+}  // namespace thalweg::apply

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "apply/applier/destination_session.h"
+#include "apply/applier/group_executor.h"
+#include "apply/frame_blocks.h"
+#include "apply/parked_tables.h"
+#include "apply/transaction.h"
+#include "base/error.h"
+#include "telemetry/agent.h"
+
+// Applies parked transactions over one session, each in a destination transaction that also takes it out of the queue.
+
+namespace thalweg::apply {
+
+struct ParkedEntry {
+  int64_t id = 0;
+  bool waits = false;  // says that it waits behind an earlier one
+  bool is_read = false;
+  Transaction transaction;  // its frames, while `is_read`
+};
+
+// Owner: one thread.
+class ParkedExecution {
+ public:
+  explicit ParkedExecution(DestinationSession& session);
+  ~ParkedExecution() { drop_read(); }
+  ParkedExecution(const ParkedExecution&) = delete;
+  ParkedExecution& operator=(const ParkedExecution&) = delete;
+
+  // Before the first one. The error queue is held (error_queue.h).
+  base::Result<void> begin(std::string_view stream_id) { return tables_.read_copies(stream_id); }
+  // Fetches the frames of small ones of these together, and has tables looked up anew that have changed meanwhile. What
+  // is not fetched so is when it is executed. The entries outlive this, or the next call.
+  base::Result<void> read_ahead(std::span<ParkedEntry* const> entries);
+  // One that fails stays in the queue, which tells why it did where that is its data's fault: is_about_data(). Fails
+  // with database_busy where a table of it is to be copied again. Changes that a copy of their table has are left out.
+  base::Result<void> execute(ParkedEntry& entry);
+
+ private:
+  void drop_read();
+  base::Result<void> read(ParkedEntry& entry);
+  base::Result<void> take_frame(const lcr::FrameView& frame, Transaction& transaction, Block*& fill);
+  base::Result<void> find_tables(const Transaction& transaction);
+  base::Result<void> run(ParkedEntry& entry);
+  bool goes_at_once(const Transaction& transaction);
+  base::Result<bool> run_at_once(const ParkedEntry& entry);
+  base::Result<void> run_in_steps(const ParkedEntry& entry);
+  base::Result<void> send_removal(int64_t id);
+  base::Result<void> note(int64_t id, const base::Error& why);
+
+  DestinationSession& session_;
+  telemetry::Counter sets_, data_layer_calls_, merged_updates_;
+  ParkedTables tables_;
+  GroupExecutor executor_;
+  base::Doorbell bell_;
+  BlockPool pool_;
+  std::span<ParkedEntry* const> ahead_;  // whose frames may be our pool's
+};
+
+}  // namespace thalweg::apply
