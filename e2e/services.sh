@@ -14,7 +14,7 @@ came_again() {
   pid=$(service_pid "$1") && [[ -n $pid && $pid != "$2" ]]
 }
 
-for name in store redis engine api collector source destination load; do
+for name in store redis engine api collector source destination relay load; do
   pid=$(service_pid "$name")
   [[ -n $pid ]] || { echo "$name does not run" >&2; exit 1; }
   [[ $(stat --format=%u "/proc/$pid") != 0 ]] || { echo "$name runs as root" >&2; exit 1; }

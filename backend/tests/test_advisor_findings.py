@@ -123,3 +123,23 @@ def test_more_appliers_are_never_the_cure_of_a_standstill() -> None:
     found = findings("lock_contention", samples=standing_still())
     assert [one.code for one in found if one.is_cause] == ["apply_standstill"]
     assert not any(cure.parameters for one in found if one.is_cause for cure in one.cures)
+
+
+def test_the_network_is_the_cause_where_nobody_at_the_destination_is_at_work_on_what_appliers_wait_for() -> None:
+    """The same path, with a trigger that is there and does not matter: the answers come from far away."""
+    item = ("public", "item")
+    destination = DestinationFacts(
+        now(), waits=waiting(CPU=4), triggers=[Trigger(item, "audit", "slow", "A")],
+        after={item: Activity(0, 0, 1000, 0, 1000, 0, 100)}, round_trip_ms=100.4,
+    )  # fmt: skip
+    told = findings("trigger", destination=destination)
+    assert [finding.code for finding in told if finding.is_cause] == ["apply_network"]
+    values = {item.statistic: item.value for item in told[0].evidence}
+    assert values["ROUND TRIP"] == 100.4
+    assert isinstance(values["ON THE WAY"], float) and values["ON THE WAY"] > 75
+    assert any(change.name == "parallelism" for cure in told[0].cures for change in cure.parameters)
+    # Sessions at work, or a network that is quick: it is the trigger.
+    destination.waits = waiting(CPU=40)
+    assert [finding.code for finding in findings("trigger", destination=destination)][0] == "apply_trigger"
+    destination.waits, destination.round_trip_ms = waiting(CPU=4), 0.4
+    assert [finding.code for finding in findings("trigger", destination=destination)][0] == "apply_trigger"
