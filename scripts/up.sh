@@ -35,6 +35,7 @@ if [[ $THALWEG_DEMO == pgbench ]]; then
   step "prepare demo destination" "$logs" make_demo_destination
   step "start demo relay" "$logs; port $THALWEG_RELAY_PORT must be free" start_relay
   step "start demo load" "$logs" start_service load 0
+  step "lead demo over relay" "correct the database's address in the console" lead_over_relay
   step "make demo stream" "open the console: it names the reason and the cure" make_demo_stream
 fi
 printf '\n  console    %s\n  user       admin\n' "$THALWEG_API_URL"

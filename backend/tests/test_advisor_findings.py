@@ -129,7 +129,7 @@ def test_the_network_is_the_cause_where_nobody_at_the_destination_is_at_work_on_
     """The same path, with a trigger that is there and does not matter: the answers come from far away."""
     item = ("public", "item")
     destination = DestinationFacts(
-        now(), waits=waiting(CPU=4), triggers=[Trigger(item, "audit", "slow", "A")],
+        now(), waits=waiting(IO_WALSync=4), triggers=[Trigger(item, "audit", "slow", "A")],
         after={item: Activity(0, 0, 1000, 0, 1000, 0, 100)}, round_trip_ms=100.4,
     )  # fmt: skip
     told = findings("trigger", destination=destination)
@@ -137,7 +137,7 @@ def test_the_network_is_the_cause_where_nobody_at_the_destination_is_at_work_on_
     values = {item.statistic: item.value for item in told[0].evidence}
     assert values["ROUND TRIP"] == 100.4
     assert isinstance(values["ON THE WAY"], float) and values["ON THE WAY"] > 75
-    assert any(change.name == "parallelism" for cure in told[0].cures for change in cure.parameters)
+    assert not any(cure.parameters for cure in told[0].cures), "some appliers have nothing to do: more are of no use"
     # Sessions at work, or a network that is quick: it is the trigger.
     destination.waits = waiting(CPU=40)
     assert [finding.code for finding in findings("trigger", destination=destination)][0] == "apply_trigger"

@@ -256,7 +256,6 @@ lead_over_relay() {
 
 # Who deleted the demo stream does not find it again at the next start; its rows at the destination tell that there was one.
 make_demo_stream() {
-  lead_over_relay
   if ! run_rest has-stream "$DEMO_STREAM" && demo_was_copied; then
     echo "note: was deleted; 'make demo' makes it again"
     return 0

@@ -19,6 +19,8 @@ READS = ("IO:DataFileRead",)
 DEPENDENCY_PERCENT = 25.0
 SMALL_TABLE_ROWS = 1000
 GROUPS_SMALL = 1000
+ALL_AT_WORK_IDLE = 20.0
+"""Percent. More appliers are of use only where those that are there have hardly any rest."""
 ROUND_TRIP_MS = 2.0
 """Of networks with less, appliers do not feel it: several are at work, and each sends much at once."""
 ON_THE_WAY_PERCENT = 50.0
@@ -39,17 +41,25 @@ def applying(clues: Clues) -> Iterator[Finding]:
     stage = clues.limiting
     if stage is None or stage.sub_component != "APPLY SERVER" or stage.mean is None:
         return
+    network = list(_network(clues, stage))
     ahead = [
-        *_network(clues, stage), *_locks(clues, stage), *_missing_indexes(clues, stage), *_triggers(clues, stage), *_flushes(clues, stage),
+        *_locks(clues, stage), *_missing_indexes(clues, stage), *_triggers(clues, stage), *_flushes(clues, stage),
     ]  # fmt: skip
+    reads = list(_reads(clues, stage))
+    if network:  # the few sessions that were at work say nothing of the time that is lost
+        ahead, reads = [*network, *_beside(ahead)], _beside(reads)
     explained = any(finding.is_cause for finding in ahead)
     causes = [
         *ahead, *_dependencies(clues, stage, explained), *_commit_order(clues, stage), *_small_groups(clues, stage),
-        *_reads(clues, stage), *_data_layer(clues, stage),
+        *reads, *_data_layer(clues, stage),
     ]  # fmt: skip
     yield from causes
     if not any(finding.is_cause for finding in causes):
         yield from _parallelism(clues, stage)
+
+
+def _beside(findings: list[Finding]) -> list[Finding]:
+    return [finding.model_copy(update={"is_cause": False}) for finding in findings]
 
 
 def _own(stage: Stage, event: str) -> float:
@@ -133,7 +143,7 @@ def _network(clues: Clues, stage: Stage) -> Iterator[Finding]:
             "a long way costs no round trips. Or see what makes the network slow."
         ),
     ]
-    if more > now:
+    if more > now and stage.mean is not None and stage.mean.idle <= ALL_AT_WORK_IDLE:
         cures.append(clues.parameters("Until then, let more appliers wait side by side.", parallelism=more))
     yield clues.finding(
         "apply_network", f"The network to {database} is slow: appliers wait for its answers",
@@ -233,8 +243,7 @@ def _triggers(clues: Clues, stage: Stage) -> Iterator[Finding]:
                     f"ALTER TABLE {quoted(trigger.table)} ENABLE TRIGGER {name};", OWNER,
                 )
             ],
-            stage=stage, share=_working(stage, _own(stage, "EXECUTE")),
-            is_cause=used and _on_the_way(clues, stage) <= ON_THE_WAY_PERCENT,
+            stage=stage, share=_working(stage, _own(stage, "EXECUTE")), is_cause=used,
             subject=f"{shown}.{trigger.name}",
         )  # fmt: skip
 
@@ -400,7 +409,7 @@ def _parallelism(clues: Clues, stage: Stage) -> Iterator[Finding]:
         return
     now, maximum = clues.number("parallelism"), clues.facts.parameters["parallelism"].maximum or 64
     busiest = stage.busiest
-    if busiest is None or stage.mean.idle > 20 or now >= maximum:
+    if busiest is None or stage.mean.idle > ALL_AT_WORK_IDLE or now >= maximum:
         return
     proposed = min(maximum, 2 * now)
     yield clues.finding(
