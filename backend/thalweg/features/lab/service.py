@@ -10,7 +10,15 @@ from thalweg.features.lab import repository
 from thalweg.features.lab.causes import CAUSES, DELAY_MS_MAX, SECONDS, Cause, CauseName
 from thalweg.features.lab.repository import LOAD, Demo
 from thalweg.features.lab.schemas import (
-    RATE_MAX, Lab, LabCause, LabCauseStart, LabDelay, LabLoad, LabLoadUpdate, LabState, LabStream,
+    RATE_MAX,
+    Lab,
+    LabCause,
+    LabCauseStart,
+    LabDelay,
+    LabLoad,
+    LabLoadUpdate,
+    LabState,
+    LabStream,
 )  # fmt: skip
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
