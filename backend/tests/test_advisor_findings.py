@@ -140,6 +140,6 @@ def test_the_network_is_the_cause_where_nobody_at_the_destination_is_at_work_on_
     assert not any(cure.parameters for cure in told[0].cures), "some appliers have nothing to do: more are of no use"
     # Sessions at work, or a network that is quick: it is the trigger.
     destination.waits = waiting(CPU=40)
-    assert [finding.code for finding in findings("trigger", destination=destination)][0] == "apply_trigger"
+    assert findings("trigger", destination=destination)[0].code == "apply_trigger"
     destination.waits, destination.round_trip_ms = waiting(CPU=4), 0.4
-    assert [finding.code for finding in findings("trigger", destination=destination)][0] == "apply_trigger"
+    assert findings("trigger", destination=destination)[0].code == "apply_trigger"

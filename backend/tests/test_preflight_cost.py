@@ -57,7 +57,10 @@ def sent(sides: Sides) -> dict[str, int]:
 
 
 async def test_more_tables_send_no_more_statements(
-    admin: httpx.AsyncClient, registered: dict[str, str], sides: Sides, thalwegd: RealEngine  # noqa: F811
+    admin: httpx.AsyncClient,
+    registered: dict[str, str],
+    sides: Sides,
+    thalwegd: RealEngine,  # noqa: F811
 ) -> None:
     assert (await enrol(admin, thalwegd)).status_code == 201
     sides.on_source(f"GRANT CREATE ON SCHEMA public TO {sides.source['user']}")

@@ -359,9 +359,7 @@ async def test_the_network_is_as_slow_as_is_wanted(
     await eventually(is_late_by(0.0))
 
 
-async def test_delays_have_bounds_and_no_other_cause_has_one(
-    demo: dict[str, Any], operator: httpx.AsyncClient
-) -> None:
+async def test_delays_have_bounds_and_no_other_cause_has_one(demo: dict[str, Any], operator: httpx.AsyncClient) -> None:
     for delay_ms in (0, 101, "5"):
         answer = await operator.post(f"{LAB}/causes/network:start", json={"delay_ms": delay_ms})
         assert answer.status_code == 422

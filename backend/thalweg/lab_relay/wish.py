@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from typing import Any
 
 import psycopg
 from psycopg import AsyncConnection
@@ -52,5 +53,5 @@ async def _ask(delay: Delay, connection: AsyncConnection) -> None:
         delay.begin(ms / 1000, lasts)
 
 
-async def _first(connection: AsyncConnection, query: str) -> tuple[object, ...] | None:
+async def _first(connection: AsyncConnection, query: str) -> tuple[Any, ...] | None:
     return await (await connection.execute(query.encode())).fetchone()

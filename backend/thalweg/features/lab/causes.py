@@ -116,7 +116,7 @@ END $$;""",
 END $$;""",
             "CREATE SCHEMA IF NOT EXISTS lab_network;",
             "CREATE TABLE IF NOT EXISTS lab_network.delay (ms int NOT NULL, until timestamptz NOT NULL);",
-            f"WITH before AS (DELETE FROM lab_network.delay)\n"
+            "WITH before AS (DELETE FROM lab_network.delay)\n"  # noqa: S608
             f"INSERT INTO lab_network.delay VALUES ({MS}, clock_timestamp() + interval '{SECONDS} seconds');",
         ),
         end=("DROP SCHEMA IF EXISTS lab_network CASCADE;",),
