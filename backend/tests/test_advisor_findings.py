@@ -135,7 +135,7 @@ def test_the_network_is_the_cause_where_nobody_at_the_destination_is_at_work_on_
     told = findings("trigger", destination=destination)
     assert [finding.code for finding in told if finding.is_cause] == ["apply_network"]
     values = {item.statistic: item.value for item in told[0].evidence}
-    assert values["ROUND TRIP"] == 100.4
+    assert values["ROUND TRIP"] == 0.1004
     assert isinstance(values["ON THE WAY"], float) and values["ON THE WAY"] > 75
     assert not any(cure.parameters for cure in told[0].cures), "some appliers have nothing to do: more are of no use"
     # Sessions at work, or a network that is quick: it is the trigger.

@@ -1,9 +1,10 @@
-// The pictures of the README. They change with every run, so they go into the repository only when asked for.
+// The pictures of the README and of the lab's guide. They change with every run, so they go into the repository only when asked for.
 import { mkdirSync, statSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { expect, test } from "@playwright/test";
+import { expect, type Page, test } from "@playwright/test";
 import { Load } from "../environment/postgres.ts";
 import { stack } from "../environment/stack.ts";
+import { LabScreen } from "../screens/lab-screen.ts";
 import { StreamScreen } from "../screens/stream-screen.ts";
 
 const WANTED = process.env.E2E_SCREENSHOTS === "1";
@@ -14,13 +15,14 @@ const BYTES_MAX = 400 * 1024;
 
 test.setTimeout(150_000);
 
-test("the demo stream under load", async ({ page }) => {
+const picture = async (page: Page, name: string) => {
   mkdirSync(FOLDER, { recursive: true });
-  const picture = async (name: string) => {
-    const path = `${FOLDER}/${name}.png`;
-    await page.screenshot({ path, animations: "disabled", caret: "hide" });
-    expect(statSync(path).size, path).toBeLessThan(BYTES_MAX);
-  };
+  const path = `${FOLDER}/${name}.png`;
+  await page.screenshot({ path, animations: "disabled", caret: "hide" });
+  expect(statSync(path).size, path).toBeLessThan(BYTES_MAX);
+};
+
+test("the demo stream under load", async ({ page }) => {
   const overview = page.getByRole("table", { name: "Streams" });
   const stream = new StreamScreen(page);
   await page.setViewportSize({ width: 1440, height: 1000 });
@@ -30,18 +32,36 @@ test("the demo stream under load", async ({ page }) => {
     await expect.poll(() => stream.lcrRate("Appliers")).toBeGreaterThan(1000);
     // Enough of the new rate for the charts to show it.
     await page.waitForTimeout(WANTED ? 45_000 : 1_000);
-    await picture("stream");
+    await picture(page, "stream");
     await page.emulateMedia({ colorScheme: "dark" });
-    await picture("stream-dark");
+    await picture(page, "stream-dark");
     await page.setViewportSize({ width: 1440, height: 420 });
     await page.goto("/");
     await expect(overview).toContainText("LCR/s");
     await page.waitForLoadState("load");
     await page.waitForTimeout(WANTED ? 3_000 : 500);
-    await picture("overview-dark");
+    await picture(page, "overview-dark");
     await page.emulateMedia({ colorScheme: "light" });
-    await picture("overview");
+    await picture(page, "overview");
   } finally {
     await load.stop();
+  }
+});
+
+test("the lab with a slow network", async ({ page, request }) => {
+  const lab = new LabScreen(page);
+  const headers = { Authorization: `Bearer ${stack.apiToken()}` };
+  await page.setViewportSize({ width: 1440, height: 1280 });
+  try {
+    await request.post("/api/v1/lab/causes/network:start", { headers, data: { delay_ms: 50 } });
+    await lab.open();
+    await expect(lab.verdict).toContainText("The network to warehouse is slow", { timeout: 60_000 });
+    await lab.cause("Slow network").scrollIntoViewIfNeeded();
+    await page.waitForTimeout(1_000);
+    await picture(page, "lab");
+    await page.emulateMedia({ colorScheme: "dark" });
+    await picture(page, "lab-dark");
+  } finally {
+    await request.post("/api/v1/lab:reset", { headers });
   }
 });

@@ -17,7 +17,11 @@ export const labQuery = queryOptions({
   retry: false,
 });
 
-export type LabChange = { start: LabCauseName; delay_ms?: number } | { stop: LabCauseName } | { rate: number } | "reset";
+export type LabChange =
+  | { start: LabCauseName; delay_ms?: number }
+  | { stop: LabCauseName }
+  | { rate: number }
+  | "reset";
 
 /** Each answers with the lab as it is then. */
 export function useLabChange() {

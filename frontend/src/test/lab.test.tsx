@@ -91,14 +91,25 @@ it("makes the network as slow as was chosen, also while it is", async () => {
     "POST /api/v1/lab/causes/network:start": async (request) => {
       const body = await request.json();
       bodies.push(body);
-      return { body: lab({ causes: [network({ ...on({ name: "network", title: "Slow network" }), delay: { ...off, ms: body.delay_ms } })] }) };
+      return {
+        body: lab({
+          causes: [
+            network({
+              ...on({ name: "network", title: "Slow network" }),
+              delay: { ...off, ms: body.delay_ms },
+            }),
+          ],
+        }),
+      };
     },
   });
   renderAt("/lab");
   const shown = await card("Slow network");
   const slider = within(shown).getByRole("slider", { name: "Delay each way, in milliseconds" });
   fireEvent.keyDown(slider, { key: "ArrowLeft", code: "ArrowLeft" });
-  await waitFor(() => expect(shown).toHaveTextContent("25 ms later each way – a round trip takes 50 ms more"));
+  await waitFor(() =>
+    expect(shown).toHaveTextContent("25 ms later each way – a round trip takes 50 ms more"),
+  );
   expect(bodies).toEqual([]);
   await userEvent.click(within(shown).getByRole("button", { name: "Make it slow" }));
   await waitFor(() => expect(bodies).toEqual([{ delay_ms: 25 }]));

@@ -130,6 +130,7 @@ def _on_the_way(clues: Clues, stage: Stage) -> float:
 def _network(clues: Clues, stage: Stage) -> Iterator[Finding]:
     """Who waits for an answer that nobody is at work on waits for the network."""
     facts = clues.facts.destination
+    trip = (facts.round_trip_ms or 0.0) if facts is not None else 0.0
     away, waits = _on_the_way(clues, stage), _own(stage, "EXECUTE") + _own(stage, "COMMIT")
     if facts is None or away <= ON_THE_WAY_PERCENT or waits <= clues.event_threshold:
         return
@@ -147,10 +148,10 @@ def _network(clues: Clues, stage: Stage) -> Iterator[Finding]:
         cures.append(clues.parameters("Until then, let more appliers wait side by side.", parallelism=more))
     yield clues.finding(
         "apply_network", f"The network to {database} is slow: appliers wait for its answers",
-        f"A round trip takes {facts.round_trip_ms:.1f} ms. In {away:.0f} % of the time that the appliers wait for the "
+        f"A round trip takes {trip:.1f} ms. In {away:.0f} % of the time that the appliers wait for the "
         "destination, nobody there is at work for them: what they wait for is on its way.",
         [
-            fact("ROUND TRIP", f"control plane to {database}", facts.round_trip_ms, "MILLISECONDS", ROUND_TRIP_MS),
+            fact("ROUND TRIP", f"control plane to {database}", round(trip / 1000, 4), "SECONDS", ROUND_TRIP_MS / 1000),
             fact("ON THE WAY", "of the appliers' waits", round(away, 1), "PERCENT", ON_THE_WAY_PERCENT),
             clues.share(stage, "EXECUTE", "execute"), clues.share(stage, "COMMIT", "commit"),
         ],
