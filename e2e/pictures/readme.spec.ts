@@ -13,7 +13,7 @@ const FOLDER = fileURLToPath(
 );
 const BYTES_MAX = 400 * 1024;
 
-test.setTimeout(150_000);
+test.setTimeout(200_000);
 
 const picture = async (page: Page, name: string) => {
   mkdirSync(FOLDER, { recursive: true });
@@ -29,13 +29,14 @@ test("the demo stream under load", async ({ page }) => {
   const load = new Load(stack.source, "demo", { script: "--builtin=tpcb-like", rate: 600, seconds: 120 });
   try {
     await stream.open(stack.demo.stream);
-    await expect.poll(() => stream.lcrRate("Appliers")).toBeGreaterThan(1000);
+    // Well above the demo's usual load; how far depends on the machine.
+    await expect.poll(() => stream.lcrRate("Appliers"), { timeout: 60_000 }).toBeGreaterThan(600);
     // Enough of the new rate for the charts to show it.
     await page.waitForTimeout(WANTED ? 45_000 : 1_000);
     await picture(page, "stream");
     await page.emulateMedia({ colorScheme: "dark" });
     await picture(page, "stream-dark");
-    await page.setViewportSize({ width: 1440, height: 420 });
+    await page.setViewportSize({ width: 1440, height: 545 });
     await page.goto("/");
     await expect(overview).toContainText("LCR/s");
     await page.waitForLoadState("load");
@@ -51,12 +52,11 @@ test("the demo stream under load", async ({ page }) => {
 test("the lab with a slow network", async ({ page, request }) => {
   const lab = new LabScreen(page);
   const headers = { Authorization: `Bearer ${stack.apiToken()}` };
-  await page.setViewportSize({ width: 1440, height: 1280 });
+  await page.setViewportSize({ width: 1440, height: 1440 });
   try {
     await request.post("/api/v1/lab/causes/network:start", { headers, data: { delay_ms: 50 } });
     await lab.open();
     await expect(lab.verdict).toContainText("The network to warehouse is slow", { timeout: 60_000 });
-    await lab.cause("Slow network").scrollIntoViewIfNeeded();
     await page.waitForTimeout(1_000);
     await picture(page, "lab");
     await page.emulateMedia({ colorScheme: "dark" });
