@@ -134,6 +134,7 @@ def test_the_network_is_the_cause_where_nobody_at_the_destination_is_at_work_on_
     )  # fmt: skip
     told = findings("trigger", destination=destination)
     assert [finding.code for finding in told if finding.is_cause] == ["apply_network"]
+    assert "apply_slow_flush" not in {finding.code for finding in told}
     values = {item.statistic: item.value for item in told[0].evidence}
     assert values["ROUND TRIP"] == 0.1004
     assert isinstance(values["ON THE WAY"], float) and values["ON THE WAY"] > 75

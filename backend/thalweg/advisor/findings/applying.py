@@ -42,12 +42,12 @@ def applying(clues: Clues) -> Iterator[Finding]:
     if stage is None or stage.sub_component != "APPLY SERVER" or stage.mean is None:
         return
     network = list(_network(clues, stage))
-    ahead = [
-        *_locks(clues, stage), *_missing_indexes(clues, stage), *_triggers(clues, stage), *_flushes(clues, stage),
-    ]  # fmt: skip
-    reads = list(_reads(clues, stage))
-    if network:  # the few sessions that were at work say nothing of the time that is lost
-        ahead, reads = [*network, *_beside(ahead)], _beside(reads)
+    ahead = [*_locks(clues, stage), *_missing_indexes(clues, stage), *_triggers(clues, stage)]
+    if network:
+        # The few sessions that are at work may well wait for a disk: that says nothing of the time that is lost.
+        ahead, reads = [*network, *_beside(ahead)], []
+    else:
+        ahead, reads = [*ahead, *_flushes(clues, stage)], list(_reads(clues, stage))
     explained = any(finding.is_cause for finding in ahead)
     causes = [
         *ahead, *_dependencies(clues, stage, explained), *_commit_order(clues, stage), *_small_groups(clues, stage),
@@ -153,7 +153,7 @@ def _network(clues: Clues, stage: Stage) -> Iterator[Finding]:
         [
             fact("ROUND TRIP", f"control plane to {database}", round(trip / 1000, 4), "SECONDS", ROUND_TRIP_MS / 1000),
             fact("ON THE WAY", "of the appliers' waits", round(away, 1), "PERCENT", ON_THE_WAY_PERCENT),
-            clues.share(stage, "EXECUTE", "execute"), clues.share(stage, "COMMIT", "commit"),
+            _own_share(clues, stage, "EXECUTE", "execute"), _own_share(clues, stage, "COMMIT", "commit"),
         ],
         cures, severity=FindingSeverity.CRITICAL, stage=stage, share=_working(stage, away * waits / 100),
     )  # fmt: skip
