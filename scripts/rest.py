@@ -138,7 +138,8 @@ def wait_replicating(name: str, seconds: str) -> None:
                   f"{json.dumps(found.get('error') or found.get('health'))}")
 
 
-COMMANDS = {"token-works": token_works, "database": database, "move-database": move_database, "stream": stream, "has-stream": has_stream,
+COMMANDS = {"token-works": token_works, "database": database, "move-database": move_database,
+            "stream": stream, "has-stream": has_stream,
             "wait-replicating": wait_replicating}
 
 if __name__ == "__main__":

@@ -199,7 +199,6 @@ async def test_cause(
         await act(api, path, "stop", "DISABLED")
         await asyncio.to_thread(cause.backlog, bench)
     with cause.meanwhile(bench), ExitStack() as trouble:
-        delay.begin(cause.destination_delay, DELAY_LASTS_SECONDS)
         spill_seconds.write_text(f"{cause.spill_seconds}\n")  # noqa: ASYNC240
         if cause.processor_share is not None:
             applying = engines[-1 if cause.two_engines else 0].process
@@ -207,6 +206,8 @@ async def test_cause(
             trouble.enter_context(share_of_processor(applying.pid, cause.processor_share))
         if cause.backlog is not None:
             await act(api, path, "start", "ENABLED")
+        # From here on: it would slow down the start more than what comes after it.
+        delay.begin(cause.destination_delay, DELAY_LASTS_SECONDS)
         await asyncio.sleep(cause.seconds)
         run = (await api.post(f"{ADVISOR}/runs", json={"window_seconds": WINDOW_SECONDS})).json()
         samples = (await api.get(f"{path}/samples", params={"seconds": WINDOW_SECONDS})).json()["samples"]

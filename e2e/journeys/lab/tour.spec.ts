@@ -44,7 +44,9 @@ test("a slow trigger of the lab is named by the advisor within a minute, and gon
   await expect(lab.verdict).toContainText("Nothing limits it", { timeout: 60_000 });
 });
 
-test("a slow network is named by the advisor, with its round trip, and quick again with one click", async ({ page }) => {
+test("a slow network is named by the advisor, with its round trip, and quick again with one click", async ({
+  page,
+}) => {
   const lab = new LabScreen(page);
   await lab.open();
   await expect(lab.verdict).toContainText("Nothing limits it", { timeout: 60_000 });

@@ -3,6 +3,7 @@
 import argparse
 import statistics
 import time
+from collections.abc import Mapping
 
 from bench.console_stack import Stack
 from bench.mixed_tables import MixedTables
@@ -46,7 +47,7 @@ def run(arguments: argparse.Namespace) -> None:
     report.ratio(BOUND_SECONDS / statistics.median(times))
 
 
-def _measure(report: Report, stack: Stack, wanted: dict[str, object], number: int) -> float:
+def _measure(report: Report, stack: Stack, wanted: Mapping[str, object], number: int) -> float:
     for cluster in (stack.source, stack.destination):
         cluster.sql("postgres", "SELECT pg_stat_statements_reset()")
     before, begun = _cpu(stack), time.monotonic()
