@@ -14,7 +14,7 @@ came_again() {
   pid=$(service_pid "$1") && [[ -n $pid && $pid != "$2" ]]
 }
 
-for name in store redis engine api collector source destination load; do
+for name in store redis engine api collector source destination relay load; do
   pid=$(service_pid "$name")
   [[ -n $pid ]] || { echo "$name does not run" >&2; exit 1; }
   [[ $(stat --format=%u "/proc/$pid") != 0 ]] || { echo "$name runs as root" >&2; exit 1; }
@@ -22,5 +22,10 @@ for name in store redis engine api collector source destination load; do
   wait_until 30 "$name comes again after it was killed" came_again "$name" "$pid"
 done
 wait_until 60 "the API answers" answers "$THALWEG_API_URL/healthz"
+run_rest wait-replicating "$DEMO_STREAM" 120
+# A demo of an older version was registered with its destination's own address: 'make up' leads it over the relay.
+secret destination-thalweg | run_rest move-database "$THALWEG_RELAY_HOST" "$THALWEG_RELAY_PORT" demo \
+  "$THALWEG_DESTINATION_HOST" "$THALWEG_DESTINATION_PORT" >/dev/null
+lead_over_relay | grep --quiet "warehouse is reached at $THALWEG_RELAY_HOST:$THALWEG_RELAY_PORT"
 run_rest wait-replicating "$DEMO_STREAM" 120
 echo "every service runs without root's rights, and came again after it was killed"

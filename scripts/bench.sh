@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs a benchmark, or all of them, one after another, and then renews the plots of docs/results.
-# usage: scripts/bench.sh all|results|queue|metadata|staged|staged1|bigtx|drain|latency|wan|fanout|spill|hotkeys|copy|errors|charts|console [ARGUMENT...]
+# usage: scripts/bench.sh all|results|queue|metadata|staged|staged1|bigtx|drain|latency|wan|fanout|spill|hotkeys|copy|errors|preflight|charts|console [ARGUMENT...]
 set -euo pipefail
 source "$(dirname "$0")/settings.sh"
 for part in steps node builds; do

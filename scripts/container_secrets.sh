@@ -24,4 +24,5 @@ give engine engine-token
 give demo-source source-superuser
 give demo-destination destination-superuser
 give demo-data source-superuser destination-superuser source-shop source-thalweg destination-thalweg
+give demo-relay destination-thalweg
 give load source-shop

@@ -13,6 +13,7 @@ step "stop load" "$logs" stop_daemon load 10
 step "stop collector" "$logs" stop_daemon collector 15
 step "stop api" "$logs" stop_daemon api 15
 step "stop engine" "$logs" stop_daemon engine 30
+step "stop relay" "$logs" stop_daemon relay 10
 for cluster in source destination store; do
   step "stop $cluster" "$logs" stop_cluster "$cluster"
 done

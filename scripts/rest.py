@@ -4,6 +4,7 @@ The API token comes from the file that THALWEG_TOKEN_FILE names, the address fro
 
 usage: rest.py token-works
        rest.py database NAME HOST PORT DBNAME USER        reads the password from standard input
+       rest.py move-database HOST PORT DBNAME NEW-HOST NEW-PORT           the same; each that is registered there
        rest.py stream NAME SOURCE DESTINATION SCHEMA
        rest.py has-stream NAME                            fails when there is none
        rest.py wait-replicating NAME SECONDS
@@ -16,6 +17,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +36,9 @@ class Api:
             urllib.request.HTTPSHandler(context=_trusting_our_own()),
         )
 
-    def call(self, method: str, path: str, body: Any = None) -> Any:
-        request = urllib.request.Request(f"{self.url}/api/v1{path}", method=method, headers=dict(self.headers))
+    def call(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Any:
+        given = {**self.headers, **(headers or {})}
+        request = urllib.request.Request(f"{self.url}/api/v1{path}", method=method, headers=given)
         if body is not None:
             request.data = json.dumps(body).encode()
             request.add_header("Content-Type", "application/json")
@@ -46,17 +49,18 @@ class Api:
             raise RefusedError(_problem(error)) from None
         return json.loads(content) if content else None
 
-    def find(self, path: str, name: str) -> Any:
-        """The item of a list that has this name, or None."""
+    def all(self, path: str) -> Iterator[Any]:
         cursor = ""
         while True:
             page = self.call("GET", f"{path}?limit=100{cursor}")
-            for item in page["items"]:
-                if item["name"] == name:
-                    return item
+            yield from page["items"]
             if not page["next_cursor"]:
-                return None
+                return
             cursor = f"&cursor={page['next_cursor']}"
+
+    def find(self, path: str, name: str) -> Any:
+        """The item of a list that has this name, or None."""
+        return next((item for item in self.all(path) if item["name"] == name), None)
 
 
 def _trusting_our_own() -> ssl.SSLContext:
@@ -87,6 +91,17 @@ def database(name: str, host: str, port: str, dbname: str, user: str) -> None:
     if not api.find("/databases", name):
         api.call("POST", "/databases", {"name": name, "host": host, "port": int(port), "dbname": dbname, "user": user,
                                         "password": sys.stdin.readline().rstrip("\n"), "sslmode": "prefer"})
+
+
+def move_database(host: str, port: str, dbname: str, new_host: str, new_port: str) -> None:
+    api, password = Api(), sys.stdin.readline().rstrip("\n")
+    for found in api.all("/databases"):
+        if (found["host"], found["port"], found["dbname"]) != (host, int(port), dbname):
+            continue
+        # Another address needs the password again: who may only rename must not send it elsewhere.
+        api.call("PATCH", f"/databases/{found['id']}", {"host": new_host, "port": int(new_port), "password": password},
+                 {"If-Match": found["etag"]})
+        print(f"note: {found['name']} is reached at {new_host}:{new_port} now; its streams go on from where they were")
 
 
 def stream(name: str, source: str, destination: str, schema: str) -> None:
@@ -123,7 +138,8 @@ def wait_replicating(name: str, seconds: str) -> None:
                   f"{json.dumps(found.get('error') or found.get('health'))}")
 
 
-COMMANDS = {"token-works": token_works, "database": database, "stream": stream, "has-stream": has_stream,
+COMMANDS = {"token-works": token_works, "database": database, "move-database": move_database,
+            "stream": stream, "has-stream": has_stream,
             "wait-replicating": wait_replicating}
 
 if __name__ == "__main__":

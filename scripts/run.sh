@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs one service in the foreground: what containers and systemd's units start.
-# usage: scripts/run.sh store|source|destination|redis|engine|api|collector|load|demo-data|setup
+# usage: scripts/run.sh store|source|destination|redis|engine|api|collector|relay|load|demo-data|setup
 set -euo pipefail
 source "$(dirname "$0")/settings.sh"
 for part in steps secrets users clusters redis daemons demo services; do
@@ -11,7 +11,7 @@ done
 case ${1:-} in
   demo-data) make_demo_source && make_demo_destination ;;
   setup) exec "$THALWEG_ROOT/scripts/setup.sh" ;;
-  store | source | destination | redis | engine | api | collector | load)
+  store | source | destination | redis | engine | api | collector | relay | load)
     become=() command=()
     make_service_users
     service_command "$1"

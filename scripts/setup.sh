@@ -14,6 +14,7 @@ step "wait for API" "read the log of the service api" wait_until 60 "the API ans
 step "make admin" "'make admin-password' gives a new password" make_admin
 step "enrol engine" "read the log of the service engine" enrol_engine
 if [[ $THALWEG_DEMO == pgbench ]]; then
+  step "lead demo over relay" "correct the database's address in the console" lead_over_relay
   step "make demo stream" "open the console: it names the reason and the cure" make_demo_stream
 fi
 printf '\n  console    http://127.0.0.1:%s\n  user       admin\n' "$THALWEG_API_PORT"

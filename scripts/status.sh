@@ -18,10 +18,11 @@ line() { # NAME PID ADDRESS
 }
 
 services=(store redis engine api collector)
-[[ $THALWEG_DEMO != pgbench ]] || services+=(source destination load)
+[[ $THALWEG_DEMO != pgbench ]] || services+=(source destination relay load)
 for name in "${services[@]}"; do
   case $name in
     store | source | destination) address=$(cluster_host "$name"):$(cluster_port "$name") ;;
+    relay) address=$THALWEG_RELAY_HOST:$THALWEG_RELAY_PORT ;;
     redis) address=$THALWEG_REDIS_HOST:$THALWEG_REDIS_PORT ;;
     engine) address=$THALWEG_ENGINE_URL ;;
     api) address=$THALWEG_API_URL ;;

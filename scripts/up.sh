@@ -33,7 +33,9 @@ if [[ $THALWEG_DEMO == pgbench ]]; then
   step "start demo destination" "$logs" start_cluster destination
   step "prepare demo source" "$logs" make_demo_source
   step "prepare demo destination" "$logs" make_demo_destination
+  step "start demo relay" "$logs; port $THALWEG_RELAY_PORT must be free" start_relay
   step "start demo load" "$logs" start_service load 0
+  step "lead demo over relay" "correct the database's address in the console" lead_over_relay
   step "make demo stream" "open the console: it names the reason and the cure" make_demo_stream
 fi
 printf '\n  console    %s\n  user       admin\n' "$THALWEG_API_URL"

@@ -123,3 +123,24 @@ def test_more_appliers_are_never_the_cure_of_a_standstill() -> None:
     found = findings("lock_contention", samples=standing_still())
     assert [one.code for one in found if one.is_cause] == ["apply_standstill"]
     assert not any(cure.parameters for one in found if one.is_cause for cure in one.cures)
+
+
+def test_the_network_is_the_cause_where_nobody_at_the_destination_is_at_work_on_what_appliers_wait_for() -> None:
+    """The same path, with a trigger that is there and does not matter: the answers come from far away."""
+    item = ("public", "item")
+    destination = DestinationFacts(
+        now(), waits=waiting(IO_WALSync=4), triggers=[Trigger(item, "audit", "slow", "A")],
+        after={item: Activity(0, 0, 1000, 0, 1000, 0, 100)}, round_trip_ms=100.4,
+    )  # fmt: skip
+    told = findings("trigger", destination=destination)
+    assert [finding.code for finding in told if finding.is_cause] == ["apply_network"]
+    assert "apply_slow_flush" not in {finding.code for finding in told}
+    values = {item.statistic: item.value for item in told[0].evidence}
+    assert values["ROUND TRIP"] == 0.1004
+    assert isinstance(values["ON THE WAY"], float) and values["ON THE WAY"] > 75
+    assert not any(cure.parameters for cure in told[0].cures), "some appliers have nothing to do: more are of no use"
+    # Sessions at work, or a network that is quick: it is the trigger.
+    destination.waits = waiting(CPU=40)
+    assert findings("trigger", destination=destination)[0].code == "apply_trigger"
+    destination.waits, destination.round_trip_ms = waiting(CPU=4), 0.4
+    assert findings("trigger", destination=destination)[0].code == "apply_trigger"

@@ -13,7 +13,7 @@ export class LabScreen {
     await expect(this.page.getByRole("heading", { level: 1, name: "Lab" })).toBeVisible();
   }
 
-  cause(name: "Slow trigger" | "Missing index" | "Lock"): Locator {
+  cause(name: "Slow trigger" | "Missing index" | "Lock" | "Slow network"): Locator {
     return this.page.getByRole("article", { name });
   }
 

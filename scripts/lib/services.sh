@@ -20,10 +20,10 @@ control_plane_environment() {
   THALWEG_LISTEN_PORT=$THALWEG_API_PORT
   THALWEG_SECRET_KEY_FILE=$(hand_over "$1" secret.key)
   THALWEG_CONSOLE_DIRECTORY=$(code_directory)/frontend/dist
-  # The two databases that the lab may act on: none where there is no demo.
+  # The two databases that the lab may act on: none where there is no demo. The destination is behind the relay.
   if [[ $THALWEG_DEMO == pgbench ]]; then
     export THALWEG_LAB_SOURCE=$THALWEG_SOURCE_HOST:$THALWEG_SOURCE_PORT/demo
-    export THALWEG_LAB_DESTINATION=$THALWEG_DESTINATION_HOST:$THALWEG_DESTINATION_PORT/demo
+    export THALWEG_LAB_DESTINATION=$THALWEG_RELAY_HOST:$THALWEG_RELAY_PORT/demo
     export THALWEG_LAB_RATE=$THALWEG_DEMO_RATE
   fi
   hand_over_files "$1"
@@ -90,6 +90,11 @@ service_command() {
       PGPASSWORD=$(secret source-shop)
       export PGPASSWORD
       command=("$code/scripts/load.sh") ;;
+    relay)
+      export PGUSER=thalweg PGDATABASE=demo PGPASSWORD
+      PGPASSWORD=$(secret destination-thalweg)
+      command=("$(venv_command thalweg-lab-relay)" --listen "$THALWEG_LISTEN:$THALWEG_RELAY_PORT"
+        --to "$THALWEG_DESTINATION_HOST:$THALWEG_DESTINATION_PORT") ;;
     *) echo "unknown service '$name'" >&2; return 2 ;;
   esac
 }
@@ -129,22 +134,23 @@ start_api() {
   start_service api 30 answers "$THALWEG_API_URL/healthz"
 }
 
-# service_version NAME : one hash over what API, collector or engine would be started from now: its code, and settings.env.
+# service_version NAME : one hash over what API, collector, engine or relay would be started from now: its code, and settings.env.
 service_version() {
   local paths=("$THALWEG_HOME/settings.env")
   case $1 in
     engine) paths+=("$THALWEG_ENGINE_BINARY") ;;
+    relay) paths+=("$THALWEG_ROOT/backend/thalweg/lab_relay" "$THALWEG_VENV/.lock") ;;
     *) paths+=("$THALWEG_ROOT"/{backend/thalweg,engine/contract,migrations,frontend/dist} "$THALWEG_VENV/.lock") ;;
   esac
   # A stack without settings.env, or without the console, is one too.
   { find "${paths[@]}" -type f ! -name '*.pyc' -print0 2>/dev/null || true; } | sort -z | xargs -0 sha256sum | sha256sum
 }
 
-# Ends those of API, collector and engine that run older code or older settings than there are now. Before the store is
+# Ends those of API, collector, engine and relay that run older code or older settings than there are now. Before the store is
 # migrated: none of them reads a schema that is newer than it.
 stop_older() {
   local name ended=()
-  for name in collector api engine; do
+  for name in collector api engine relay; do
     daemon_pid "$name" >/dev/null || continue
     [[ $(service_version "$name") != "$(cat "$THALWEG_RUN/$name.version" 2>/dev/null)" ]] || continue
     stop_daemon "$name" 30
@@ -162,7 +168,7 @@ start_service() {
   else
     fresh=1
     case $name in
-      api | collector | engine) mkdir -p "$THALWEG_RUN" && service_version "$name" >"$THALWEG_RUN/$name.version" ;;
+      api | collector | engine | relay) mkdir -p "$THALWEG_RUN" && service_version "$name" >"$THALWEG_RUN/$name.version" ;;
     esac
     (
       service_command "$name"
@@ -182,6 +188,12 @@ start_cluster() {
     wait_for_port "$(cluster_port "$1")"
   fi
   start_service "$1" 60 cluster_accepts "$1"
+}
+
+# Through it, the destination answers.
+start_relay() {
+  daemon_pid relay >/dev/null || wait_for_port "$THALWEG_RELAY_PORT"
+  start_service relay 30 "$THALWEG_PG_BIN/pg_isready" --quiet --host="$THALWEG_RELAY_HOST" --port="$THALWEG_RELAY_PORT"
 }
 
 start_redis() {
@@ -235,6 +247,13 @@ print_new_admin_password() {
   fi
 }
 
+# The demo of an older version was registered with its destination's own address. Its stream goes on from where it was:
+# progress is kept at the destination itself.
+lead_over_relay() {
+  secret destination-thalweg | run_rest move-database "$THALWEG_DESTINATION_HOST" "$THALWEG_DESTINATION_PORT" demo \
+    "$THALWEG_RELAY_HOST" "$THALWEG_RELAY_PORT"
+}
+
 # Who deleted the demo stream does not find it again at the next start; its rows at the destination tell that there was one.
 make_demo_stream() {
   if ! run_rest has-stream "$DEMO_STREAM" && demo_was_copied; then
@@ -243,7 +262,7 @@ make_demo_stream() {
   fi
   secret source-thalweg | run_rest database shop "$THALWEG_SOURCE_HOST" "$THALWEG_SOURCE_PORT" demo thalweg
   secret destination-thalweg |
-    run_rest database warehouse "$THALWEG_DESTINATION_HOST" "$THALWEG_DESTINATION_PORT" demo thalweg
+    run_rest database warehouse "$THALWEG_RELAY_HOST" "$THALWEG_RELAY_PORT" demo thalweg
   run_rest stream "$DEMO_STREAM" shop warehouse public
   run_rest wait-replicating "$DEMO_STREAM" 120
 }

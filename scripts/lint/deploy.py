@@ -14,7 +14,8 @@ import yaml
 from sources import ROOT, shown
 
 ONE_SHOT = {"secrets", "setup", "demo-data"}
-SERVICES = ONE_SHOT | {"store", "redis", "engine", "api", "collector", "demo-source", "demo-destination", "load"}
+SERVICES = ONE_SHOT | {"store", "redis", "engine", "api", "collector", "demo-source", "demo-destination", "demo-relay",
+                        "load"}
 SECRETS = "/var/lib/thalweg/secrets"
 INSTRUCTION = re.compile(r"^(FROM|COPY|RUN|ENV|ARG|WORKDIR|USER|ENTRYPOINT|CMD|EXPOSE|VOLUME|HEALTHCHECK)\s+(.*)$")
 SCRIPT = re.compile(r"scripts/[\w/]+\.sh")
@@ -110,7 +111,7 @@ def _port_problems(compose: dict[str, Any]) -> list[str]:
     """Published ports must be those of scripts/settings.sh."""
     settings = subprocess.run(
         ["bash", "-c", f"source {ROOT}/scripts/settings.sh; echo $THALWEG_STORE_PORT $THALWEG_SOURCE_PORT "
-         "$THALWEG_DESTINATION_PORT $THALWEG_REDIS_PORT $THALWEG_API_PORT $THALWEG_ENGINE_PORT "
+         "$THALWEG_DESTINATION_PORT $THALWEG_RELAY_PORT $THALWEG_REDIS_PORT $THALWEG_API_PORT $THALWEG_ENGINE_PORT "
          "$THALWEG_PROPAGATION_PORT"],
         capture_output=True, text=True, check=True, env={"PATH": "/usr/bin:/bin", "THALWEG_HOME": "/nonexistent"})
     known = set(settings.stdout.split())

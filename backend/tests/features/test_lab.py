@@ -1,7 +1,7 @@
 """The lab on a real demo: its two databases only; each cause is real, and taken back in time, by any collector."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
@@ -23,6 +23,8 @@ from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
 from thalweg.kernel.settings import Settings
 from thalweg.kernel.tasks import stop_task
+from thalweg.lab_relay.link import Delay
+from thalweg.lab_relay.wish import APPLICATION, follow
 from thalweg.workers.collector import Collector
 
 LAB = "/api/v1/lab"
@@ -32,9 +34,10 @@ INDEX = "SELECT count(*) FROM pg_index WHERE indrelid = 'stock'::regclass AND in
 LOCK = (
     "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'lab: report left open' AND state LIKE 'idle in %%'"
 )
+NETWORK = "SELECT to_regclass('lab_network.delay') IS NOT NULL"
 RATE = "SELECT rate FROM lab.load WHERE until > now()"
 # What each is at the destination while it is on, and as it was before.
-ON = {"trigger": (TRIGGER, "A", None), "index": (INDEX, 0, 1), "lock": (LOCK, 1, 0)}
+ON = {"trigger": (TRIGGER, "A", None), "index": (INDEX, 0, 1), "lock": (LOCK, 1, 0), "network": (NETWORK, True, False)}
 
 
 def make_tables(sides: Sides) -> None:
@@ -82,9 +85,20 @@ async def destination(sides: Sides) -> AsyncGenerator[Look, None]:
 
 
 @pytest.fixture
+async def delay(sides: Sides) -> AsyncGenerator[Delay, None]:
+    """What the relay delays by, which asks the destination for it."""
+    place = f"host=127.0.0.1 port={sides.cluster.port} dbname={sides.destination['dbname']} user=postgres"
+    delay = Delay()
+    following = asyncio.create_task(follow(delay, f"{place} application_name='{APPLICATION}'"))
+    yield delay
+    await stop_task(following)
+
+
+@pytest.fixture
 async def demo(
     settings: Settings,
     sides: Sides,
+    delay: Delay,
     operator: httpx.AsyncClient,
     registered: dict[str, str],
     engine: EngineDouble,
@@ -242,7 +256,7 @@ async def test_what_nobody_ends_ends_by_itself(
 @pytest.mark.parametrize("name", ON)
 async def test_another_collector_ends_it(
     name: str, settings: Settings, sides: Sides, operator: httpx.AsyncClient, registered: dict[str, str],
-    engine: EngineDouble, resources: Resources, destination: Look,
+    engine: EngineDouble, resources: Resources, destination: Look, delay: Delay,
 ) -> None:  # fmt: skip
     """The first one is gone when its time comes."""
     make_tables(sides)
@@ -277,6 +291,7 @@ CURES = {
     "trigger": "ALTER TABLE pgbench_accounts ENABLE TRIGGER lab_check_account",
     "index": "CREATE UNIQUE INDEX stock_thalweg_key ON stock (article)",
     "lock": "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'lab: report left open'",
+    "network": "DROP SCHEMA lab_network CASCADE",
 }
 
 
@@ -317,6 +332,60 @@ async def test_the_load_is_what_is_wanted_until_its_time(
 async def test_rates_have_bounds(demo: dict[str, Any], operator: httpx.AsyncClient) -> None:
     for rate in (-1, 2001, "5", None):
         assert (await operator.put(f"{LAB}/load", json={"rate": rate})).status_code == 422
+
+
+async def test_the_network_is_as_slow_as_is_wanted(
+    demo: dict[str, Any], operator: httpx.AsyncClient, admin: httpx.AsyncClient, resources: Resources, delay: Delay
+) -> None:
+    def is_late_by(seconds: float) -> Callable[[], Awaitable[bool]]:
+        async def is_it() -> bool:
+            return delay.seconds == seconds
+
+        return is_it
+
+    cause = await shown(operator, "network", "off")
+    assert cause["delay"] == {"ms": 50, "usual_ms": 50, "ms_max": 100}
+    assert (await operator.post(f"{LAB}/causes/network:start")).status_code == 200
+    await eventually(is_late_by(0.05))
+    assert (await operator.post(f"{LAB}/causes/network:start", json={"delay_ms": 80})).status_code == 200
+    await eventually(is_late_by(0.08))
+    cause = await shown(operator, "network", "on")
+    assert cause["delay"]["ms"] == 80
+    assert "(80, " in cause["sql"]
+    entries = (await admin.get("/api/v1/audit")).json()["items"]
+    assert [one["after"]["delay_ms"] for one in entries if one["target_id"] == "network"] == [80, 50]
+    await operator.post("/api/v1/lab:reset")
+    await shown(operator, "network", "off")
+    await eventually(is_late_by(0.0))
+
+
+async def test_delays_have_bounds_and_no_other_cause_has_one(demo: dict[str, Any], operator: httpx.AsyncClient) -> None:
+    for delay_ms in (0, 101, "5"):
+        answer = await operator.post(f"{LAB}/causes/network:start", json={"delay_ms": delay_ms})
+        assert answer.status_code == 422
+    answer = await operator.post(f"{LAB}/causes/trigger:start", json={"delay_ms": 5})
+    assert (answer.status_code, answer.json()["code"]) == (409, "lab_unavailable")
+    assert (await operator.get(LAB)).json()["causes"][0]["state"] == "off"
+
+
+async def test_a_network_without_its_relay_is_not_called_slow(
+    settings: Settings, sides: Sides, operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble,
+    destination: Look,
+) -> None:  # fmt: skip
+    make_tables(sides)
+    place = f"127.0.0.1:{sides.cluster.port}"
+    settings.lab_source = f"{place}/{sides.source['dbname']}"
+    settings.lab_destination = f"{place}/{sides.destination['dbname']}"
+    async with running(settings):
+        stream = await created(operator, registered, parameters={"initial_copy": False})
+        await wait_for(operator, f"{STREAMS}/{stream['id']}", phase="REPLICATING")
+        await operator.post(f"{LAB}/causes/network:start")
+
+        async def failed() -> str | None:
+            return (await shown(operator, "network", "starting"))["failure"]
+
+        assert "relay" in await eventually(failed)
+        assert await destination(NETWORK) is False
 
 
 # An index may be dropped by the schema's owner, too.

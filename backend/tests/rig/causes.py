@@ -33,6 +33,8 @@ class Cause:
     two_engines: bool = False
     bytes_per_second: int | None = None
     """Of the link between two engines."""
+    destination_delay: float = 0.0
+    """Of everything between the engine and the destination, each way, in seconds."""
     processor_share: float | None = None
     """What the applying engine gets, 0 to 1."""
     spill_seconds: float = 0.0
@@ -113,6 +115,12 @@ CAUSES = [
         "network limit", "PROPAGATION SENDER", "network_limit", "a link of 1 MB/s between the two engines",
         prepare=trouble.rows(1000), backlog=trouble.large_transactions(200, 2000), two_engines=True,
         bytes_per_second=1_000_000,
+    ),
+    Cause(
+        "far destination", APPLY, "apply_network",
+        "what goes to and from the destination is 50 ms late each way, group_size 20",
+        parameters={"group_size": 20}, prepare=trouble.rows(60_000),
+        backlog=trouble.updates(rows=60_000, per_transaction=10), destination_delay=0.05,
     ),
     Cause(
         "slow receiver", "PROPAGATION RECEIVER", "receiver_cpu",

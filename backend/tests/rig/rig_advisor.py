@@ -30,10 +30,13 @@ from thalweg.composition import close_resources, make_resources
 from thalweg.kernel.principal import Role
 from thalweg.kernel.settings import Settings
 from thalweg.kernel.tasks import stop_task
+from thalweg.lab_relay.link import Delay
+from thalweg.lab_relay.relay import Relay
 from thalweg.workers.collector import Collector
 
 ADVISOR = "/api/v1/advisor"
 WINDOW_SECONDS = 4
+DELAY_LASTS_SECONDS = 120
 SAMPLES_KEPT = 4
 MEMORY = {"shared_buffers": "256MB", "max_wal_size": "4GB", "autovacuum": "off"}
 
@@ -95,9 +98,18 @@ async def enrol(api: httpx.AsyncClient, engine: RealEngine, name: str) -> str:
     return str(answer.json()["id"])
 
 
-async def register(api: httpx.AsyncClient, bench: Bench) -> dict[str, str]:
+@pytest.fixture
+async def delay_and_port(bench: Bench) -> AsyncGenerator[tuple[Delay, int], None]:
+    """Of a relay before the destination."""
+    delay = Delay()
+    relay = Relay(("127.0.0.1", bench.destination.cluster.port), delay)
+    yield delay, await relay.listen("127.0.0.1", 0)
+    await relay.close()
+
+
+async def register(api: httpx.AsyncClient, bench: Bench, destination_port: int) -> dict[str, str]:
     ids = {}
-    for side, port in (("source", bench.source.port), ("destination", bench.destination.cluster.port)):
+    for side, port in (("source", bench.source.port), ("destination", destination_port)):
         body = {"name": side, "host": "127.0.0.1", "port": port, "dbname": bench.dbname, "user": "postgres",
                 "password": "", "sslmode": "disable"}  # fmt: skip
         answer = await api.post("/api/v1/databases", json=body)
@@ -165,11 +177,13 @@ async def reach(api: httpx.AsyncClient, path: str, seconds: float, **expected: s
 
 @pytest.mark.parametrize("cause", CAUSES, ids=[cause.name for cause in CAUSES])
 async def test_cause(
-    cause: Cause, bench: Bench, api: httpx.AsyncClient, engines: list[RealEngine], spill_seconds: Path
+    cause: Cause, bench: Bench, api: httpx.AsyncClient, engines: list[RealEngine], spill_seconds: Path,
+    delay_and_port: tuple[Delay, int],
 ) -> None:  # fmt: skip
     cause.prepare(bench)
     placed, links = await place(api, engines, cause)
-    ids = await register(api, bench)
+    delay, relayed = delay_and_port
+    ids = await register(api, bench, relayed if cause.destination_delay else bench.destination.cluster.port)
     body = {
         "name": cause.name, "source_id": ids["source"], "capture_engine_id": placed["capture"],
         "destinations": [{"database_id": ids["destination"], "engine_id": placed["apply"]}],
@@ -192,6 +206,8 @@ async def test_cause(
             trouble.enter_context(share_of_processor(applying.pid, cause.processor_share))
         if cause.backlog is not None:
             await act(api, path, "start", "ENABLED")
+        # From here on: it would slow down the start more than what comes after it.
+        delay.begin(cause.destination_delay, DELAY_LASTS_SECONDS)
         await asyncio.sleep(cause.seconds)
         run = (await api.post(f"{ADVISOR}/runs", json={"window_seconds": WINDOW_SECONDS})).json()
         samples = (await api.get(f"{path}/samples", params={"seconds": WINDOW_SECONDS})).json()["samples"]

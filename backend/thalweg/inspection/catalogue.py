@@ -28,10 +28,10 @@ SELECT n.nspname AS schema, c.relname AS "table", c.oid::bigint AS oid, c.relkin
        SELECT sum(greatest(leaf.reltuples, 0))::bigint AS known,
               CASE WHEN bool_or(leaf.reltuples >= 0) THEN sum(greatest(leaf.reltuples, 0))::bigint END AS rows,
               coalesce(sum(pg_total_relation_size(leaf.oid)), 0)::bigint AS bytes
-         FROM pg_class leaf
-        WHERE leaf.oid = c.oid AND c.relkind <> 'p'
-           OR c.relkind = 'p' AND leaf.relkind <> 'p'
-              AND leaf.oid IN (SELECT relid FROM pg_partition_tree(c.oid))
+         FROM (SELECT c.oid AS relid WHERE c.relkind <> 'p'
+                UNION ALL
+               SELECT relid FROM pg_partition_tree(CASE WHEN c.relkind = 'p' THEN c.oid END)) part
+         JOIN pg_class leaf ON leaf.oid = part.relid AND leaf.relkind <> 'p'
  ) size
   LEFT JOIN LATERAL (
        SELECT max(CASE WHEN i.indisprimary AND i.indimmediate THEN k.columns END) AS primary_key,

@@ -4,6 +4,7 @@ Everything needs no more than the stream's own user has; what may not be read, o
 """
 
 import asyncio
+import time
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -18,6 +19,7 @@ from thalweg.inspection.target import Target
 from thalweg.kernel.clock import now
 
 STATEMENT_TIMEOUT = "3s"
+ROUND_TRIPS = 4
 SETTINGS = (
     "synchronous_commit", "fsync", "synchronous_standby_names", "wal_buffers", "logical_decoding_work_mem",
     "max_wal_size", "wal_sender_timeout", "full_page_writes",
@@ -126,6 +128,8 @@ class DestinationFacts(Facts):
     """What pg_stat_wal grew by while it was looked at."""
     io: dict[str, float] = field(default_factory=dict)
     """What pg_stat_io grew by while it was looked at: `<object> <what>`, such as `relation reads`. Empty before 16."""
+    round_trip_ms: float | None = None
+    """From here, not from the engine: the shortest of a few. None: it was not measured."""
     data_layer_installed: bool = False
     data_layer_available: bool = False
 
@@ -157,6 +161,7 @@ async def read_destination(target: Target, stream_id: str, tables: list[Name], t
     try:
         async with connected(target.for_writing, timeout) as connection:
             await connection.execute(f"SET statement_timeout = '{STATEMENT_TIMEOUT}'".encode())
+            facts.round_trip_ms = await _round_trip_ms(connection)
             facts.settings = await _settings(connection)
             before, io_before = await _wal(connection), await _io(connection)
             facts.before = await _activity(connection, set(tables))
@@ -185,6 +190,16 @@ async def read_waits(target: Target, stream_id: str, timeout: int) -> Destinatio
     except ConnectionFailure as failure:
         facts.failure = failure
     return facts
+
+
+async def _round_trip_ms(connection: Connection) -> float:
+    """Of several, the shortest: a busy machine makes any one of them longer, none shorter."""
+    took = []
+    for _ in range(ROUND_TRIPS):
+        started = time.monotonic()
+        await connection.execute("SELECT")
+        took.append(time.monotonic() - started)
+    return round(1000 * min(took), 3)
 
 
 async def _settings(connection: Connection) -> dict[str, str]:

@@ -145,7 +145,7 @@ class LabWatch:
                 await _execute(connection, cause.end)
                 return Seen(False, over=True)
             if state is LabState.STARTING:
-                await _execute(connection, cause.begin)
+                await _execute(connection, cause.beginning(row.delay_ms))
             return Seen(True, gone=not (await read_one(connection, cause.there))["there"])
 
     async def _in_session(self, cause: Cause, state: LabState, target: Target, session: Session) -> Seen:

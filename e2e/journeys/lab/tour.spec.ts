@@ -44,6 +44,26 @@ test("a slow trigger of the lab is named by the advisor within a minute, and gon
   await expect(lab.verdict).toContainText("Nothing limits it", { timeout: 60_000 });
 });
 
+test("a slow network is named by the advisor, with its round trip, and quick again with one click", async ({
+  page,
+}) => {
+  const lab = new LabScreen(page);
+  await lab.open();
+  await expect(lab.verdict).toContainText("Nothing limits it", { timeout: 60_000 });
+  const network = lab.cause("Slow network");
+  await network.getByRole("slider", { name: "Delay each way, in milliseconds" }).focus();
+  await page.keyboard.press("End");
+  await expect(network).toContainText("100 ms later each way");
+  await network.getByRole("button", { name: "Make it slow" }).click();
+  await expect(network).toContainText("On", { timeout: 30_000 });
+  await expect(lab.verdict).toContainText("The network to warehouse is slow", { timeout: 60_000 });
+  await page.screenshot({ path: test.info().outputPath("network.png"), fullPage: true });
+
+  await network.getByRole("button", { name: "Back to normal" }).click();
+  await expect(network).toContainText("Off", { timeout: 60_000 });
+  await expect(lab.verdict).toContainText("Nothing limits it", { timeout: 60_000 });
+});
+
 test("the load follows the slider", async ({ page }) => {
   const lab = new LabScreen(page);
   const committed = async () =>

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from bench.console_stack import Stack
 from bench.rig import SOURCE_DATABASE, Rig
 from harness.cluster import Cluster, quote
 from harness.compare import Table, user_tables
@@ -70,7 +71,7 @@ WITHOUT_STATISTICS = """SELECT string_agg(oid::regclass::text, ', ') FROM pg_cla
 class MixedTables:
     """`tables` small ones of `small_rows` each, partitions not counted, and one of `rows`, which has three indexes."""
 
-    def __init__(self, rig: Rig, tables: int, small_rows: int, rows: int) -> None:
+    def __init__(self, rig: Rig | Stack, tables: int, small_rows: int, rows: int) -> None:
         self.rig = rig
         self.groups = tables // KINDS
         self.small_rows = small_rows

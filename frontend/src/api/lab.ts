@@ -17,7 +17,11 @@ export const labQuery = queryOptions({
   retry: false,
 });
 
-export type LabChange = { start: LabCauseName } | { stop: LabCauseName } | { rate: number } | "reset";
+export type LabChange =
+  | { start: LabCauseName; delay_ms?: number }
+  | { stop: LabCauseName }
+  | { rate: number }
+  | "reset";
 
 /** Each answers with the lab as it is then. */
 export function useLabChange() {
@@ -42,7 +46,10 @@ function request(change: LabChange) {
   if (change === "reset") return client.POST("/api/v1/lab:reset");
   if ("rate" in change) return client.PUT("/api/v1/lab/load", { body: { rate: change.rate } });
   if ("start" in change) {
-    return client.POST("/api/v1/lab/causes/{cause}:start", { params: { path: { cause: change.start } } });
+    return client.POST("/api/v1/lab/causes/{cause}:start", {
+      params: { path: { cause: change.start } },
+      body: change.delay_ms === undefined ? undefined : { delay_ms: change.delay_ms },
+    });
   }
   return client.POST("/api/v1/lab/causes/{cause}:stop", { params: { path: { cause: change.stop } } });
 }

@@ -12,11 +12,18 @@ import {
   latencyMs,
   percent,
   rate,
+  rows,
   UNKNOWN,
 } from "./format";
 
 const plain = (text: string) => text.replace(/[\u00a0\u202f]/g, " ");
 const shown = (quantity: { value: string; unit: string }) => plain(asText(quantity));
+
+describe("rows", () => {
+  it("calls one row a row", () => {
+    expect([rows(1), rows(2)].map(asText)).toEqual(["1\u00a0row", "2\u00a0rows"]);
+  });
+});
 
 describe("what is not known yet", () => {
   it.each([null, undefined, Number.NaN])("is a dash without a unit, never 0 (%s)", (unknown) => {

@@ -61,6 +61,10 @@ export function compactCount(n: Maybe, unit = ""): Quantity {
   return { value: prefix ? `${value}\u202f${prefix}` : value, unit };
 }
 
+export function rows(n: Maybe): Quantity {
+  return compactCount(n, n === 1 ? "row" : "rows");
+}
+
 /** A rate in `unit` a second. */
 export function rate(n: Maybe, unit: string): Quantity {
   return compactCount(n, `${unit}/s`);

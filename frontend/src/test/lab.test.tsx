@@ -18,6 +18,7 @@ function cause(values: Partial<LabCause>): LabCause {
     sql: "CREATE TRIGGER slow;",
     end_sql: "DROP TRIGGER slow;",
     refused: null,
+    delay: null,
     ...values,
   };
 }
@@ -78,6 +79,44 @@ it("starts a cause, shows it with its countdown, and takes it back", async () =>
   await userEvent.click(back);
   await waitFor(() => expect(trigger).toHaveTextContent("Ending"));
   expect(requests.filter(({ method }) => method === "POST")).toHaveLength(2);
+});
+
+it("makes the network as slow as was chosen, also while it is", async () => {
+  const off = { ms: 50, usual_ms: 50, ms_max: 100 };
+  const network = (values: Partial<LabCause> = {}) =>
+    cause({ name: "network", title: "Slow network", delay: off, ...values });
+  const bodies: unknown[] = [];
+  stubApi({
+    ...routes(lab({ causes: [network()] })),
+    "POST /api/v1/lab/causes/network:start": async (request) => {
+      const body = await request.json();
+      bodies.push(body);
+      return {
+        body: lab({
+          causes: [
+            network({
+              ...on({ name: "network", title: "Slow network" }),
+              delay: { ...off, ms: body.delay_ms },
+            }),
+          ],
+        }),
+      };
+    },
+  });
+  renderAt("/lab");
+  const shown = await card("Slow network");
+  const slider = within(shown).getByRole("slider", { name: "Delay each way, in milliseconds" });
+  fireEvent.keyDown(slider, { key: "ArrowLeft", code: "ArrowLeft" });
+  await waitFor(() =>
+    expect(shown).toHaveTextContent("25 ms later each way – a round trip takes 50 ms more"),
+  );
+  expect(bodies).toEqual([]);
+  await userEvent.click(within(shown).getByRole("button", { name: "Make it slow" }));
+  await waitFor(() => expect(bodies).toEqual([{ delay_ms: 25 }]));
+  await within(shown).findByRole("button", { name: "Back to normal" });
+  fireEvent.keyDown(slider, { key: "ArrowRight", code: "ArrowRight" });
+  await waitFor(() => expect(bodies).toEqual([{ delay_ms: 25 }, { delay_ms: 50 }]));
+  await expectNoAxeViolations();
 });
 
 it("sends the load that was chosen", async () => {

@@ -19,6 +19,11 @@ READS = ("IO:DataFileRead",)
 DEPENDENCY_PERCENT = 25.0
 SMALL_TABLE_ROWS = 1000
 GROUPS_SMALL = 1000
+ALL_AT_WORK_IDLE = 20.0
+"""Percent. More appliers are of use only where those that are there have hardly any rest."""
+ROUND_TRIP_MS = 2.0
+"""Of networks with less, appliers do not feel it: several are at work, and each sends much at once."""
+ON_THE_WAY_PERCENT = 50.0
 INDEX_STEM_BYTES = 63 - len("_thalweg_key")
 
 
@@ -36,17 +41,25 @@ def applying(clues: Clues) -> Iterator[Finding]:
     stage = clues.limiting
     if stage is None or stage.sub_component != "APPLY SERVER" or stage.mean is None:
         return
-    ahead = [
-        *_locks(clues, stage), *_missing_indexes(clues, stage), *_triggers(clues, stage), *_flushes(clues, stage),
-    ]  # fmt: skip
+    network = list(_network(clues, stage))
+    ahead = [*_locks(clues, stage), *_missing_indexes(clues, stage), *_triggers(clues, stage)]
+    if network:
+        # The few sessions that are at work may well wait for a disk: that says nothing of the time that is lost.
+        ahead, reads = [*network, *_beside(ahead)], []
+    else:
+        ahead, reads = [*ahead, *_flushes(clues, stage)], list(_reads(clues, stage))
     explained = any(finding.is_cause for finding in ahead)
     causes = [
         *ahead, *_dependencies(clues, stage, explained), *_commit_order(clues, stage), *_small_groups(clues, stage),
-        *_reads(clues, stage), *_data_layer(clues, stage),
+        *reads, *_data_layer(clues, stage),
     ]  # fmt: skip
     yield from causes
     if not any(finding.is_cause for finding in causes):
         yield from _parallelism(clues, stage)
+
+
+def _beside(findings: list[Finding]) -> list[Finding]:
+    return [finding.model_copy(update={"is_cause": False}) for finding in findings]
 
 
 def _own(stage: Stage, event: str) -> float:
@@ -102,6 +115,48 @@ def _holders_in_words(blockers: list[Blocker]) -> str:
     if len(blockers) == 1:
         return f"{blockers[0].called.capitalize()} holds a lock that the appliers need"
     return f"{len(blockers)} sessions hold locks that the appliers need, {blockers[0].called} is one"
+
+
+def _on_the_way(clues: Clues, stage: Stage) -> float:
+    """Percent of the time that appliers wait for the destination in which no session there works for them."""
+    assert stage.mean is not None  # noqa: S101
+    facts = clues.facts.destination
+    waiting = len(stage.threads) * (stage.mean.events.get("EXECUTE", 0.0) + stage.mean.events.get("COMMIT", 0.0)) / 100
+    if facts is None or facts.waits.looks == 0 or waiting == 0 or (facts.round_trip_ms or 0.0) < ROUND_TRIP_MS:
+        return 0.0
+    return max(0.0, 100 * (1 - facts.waits.sessions / facts.waits.looks / waiting))
+
+
+def _network(clues: Clues, stage: Stage) -> Iterator[Finding]:
+    """Who waits for an answer that nobody is at work on waits for the network."""
+    facts = clues.facts.destination
+    trip = (facts.round_trip_ms or 0.0) if facts is not None else 0.0
+    away, waits = _on_the_way(clues, stage), _own(stage, "EXECUTE") + _own(stage, "COMMIT")
+    if facts is None or away <= ON_THE_WAY_PERCENT or waits <= clues.event_threshold:
+        return
+    database = clues.view.path.path.destination_db
+    now, maximum = clues.number("parallelism"), clues.facts.parameters["parallelism"].maximum or 64
+    more = min(maximum, 2 * now)
+    cures = [
+        *_group_cures(clues),
+        action(
+            "Shorten the way: let an engine near the destination apply, and this one send to it. Between two engines "
+            "a long way costs no round trips. Or see what makes the network slow."
+        ),
+    ]
+    if more > now and stage.mean is not None and stage.mean.idle <= ALL_AT_WORK_IDLE:
+        cures.append(clues.parameters("Until then, let more appliers wait side by side.", parallelism=more))
+    yield clues.finding(
+        "apply_network", f"The network to {database} is slow: appliers wait for its answers",
+        f"A round trip takes {trip:.1f} ms. In {away:.0f} % of the time that the appliers wait for the "
+        "destination, nobody there is at work for them: what they wait for is on its way.",
+        [
+            fact("ROUND TRIP", f"control plane to {database}", round(trip / 1000, 4), "SECONDS", ROUND_TRIP_MS / 1000),
+            fact("ON THE WAY", "of the appliers' waits", round(away, 1), "PERCENT", ON_THE_WAY_PERCENT),
+            _own_share(clues, stage, "EXECUTE", "execute"), _own_share(clues, stage, "COMMIT", "commit"),
+        ],
+        cures, severity=FindingSeverity.CRITICAL, stage=stage, share=_working(stage, away * waits / 100),
+    )  # fmt: skip
 
 
 def _seen(facts: DestinationFacts, prefix: str, threshold: float) -> Evidence:
@@ -355,7 +410,7 @@ def _parallelism(clues: Clues, stage: Stage) -> Iterator[Finding]:
         return
     now, maximum = clues.number("parallelism"), clues.facts.parameters["parallelism"].maximum or 64
     busiest = stage.busiest
-    if busiest is None or stage.mean.idle > 20 or now >= maximum:
+    if busiest is None or stage.mean.idle > ALL_AT_WORK_IDLE or now >= maximum:
         return
     proposed = min(maximum, 2 * now)
     yield clues.finding(

@@ -18,6 +18,8 @@ class LabActionRow(Base):
     action: Mapped[str] = mapped_column(primary_key=True)
     rate: Mapped[int | None]
     """Of the load, in transactions a second."""
+    delay_ms: Mapped[int | None]
+    """Of the slow network, each way."""
     begun_at: Mapped[datetime]
     begun_by: Mapped[str]
     until: Mapped[datetime]

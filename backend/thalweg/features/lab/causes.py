@@ -8,12 +8,16 @@ from enum import StrEnum
 
 SECONDS = 600
 """No action of the lab lasts longer: then it ends by itself."""
+DELAY_MS, DELAY_MS_MAX = 50, 100
+"""Of the slow network, each way. With more, looking at the destination would take longer than anybody waits for it."""
+MS = "{ms}"
 
 
 class CauseName(StrEnum):
     TRIGGER = "trigger"
     INDEX = "index"
     LOCK = "lock"
+    NETWORK = "network"
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,13 @@ class Cause:
     """After so long it ends by itself."""
     in_session: bool = False
     """It lasts as long as the session that has executed `begin`: `end` is what happens to that session."""
+    delay_ms: int | None = None
+    """Where `begin` has a delay, and nobody says which."""
+
+    def beginning(self, delay_ms: int | None) -> tuple[str, ...]:
+        """With the delay that is wanted."""
+        ms = str(self.delay_ms if delay_ms is None else delay_ms)
+        return tuple(statement.replace(MS, ms) for statement in self.begin)
 
 
 MARK = "Made by Thalweg''s lab"
@@ -117,5 +128,26 @@ END $$;""",
         end=("ROLLBACK;",),
         there="SELECT true AS there",
         in_session=True,
+    ),
+    CauseName.NETWORK: Cause(
+        "Slow network",
+        "Every packet between the engine and the destination is late, as over a long way: the demo's relay, which all "
+        "goes through, keeps it back.",
+        (),
+        begin=(
+            # Else the row would be there, and nobody who reads it.
+            """DO $$ BEGIN
+  IF NOT EXISTS (SELECT FROM pg_stat_activity WHERE application_name = 'thalweg lab relay') THEN
+    RAISE 'The relay that delays is not connected here: see “make status”, and its log.';
+  END IF;
+END $$;""",
+            "CREATE SCHEMA IF NOT EXISTS lab_network;",
+            "CREATE TABLE IF NOT EXISTS lab_network.delay (ms int NOT NULL, until timestamptz NOT NULL);",
+            "WITH before AS (DELETE FROM lab_network.delay)\n"  # noqa: S608
+            f"INSERT INTO lab_network.delay VALUES ({MS}, clock_timestamp() + interval '{SECONDS} seconds');",
+        ),
+        end=("DROP SCHEMA IF EXISTS lab_network CASCADE;",),
+        there="SELECT to_regclass('lab_network.delay') IS NOT NULL AS there",
+        delay_ms=DELAY_MS,
     ),
 }  # fmt: skip

@@ -4,7 +4,7 @@ from fastapi import APIRouter
 
 from thalweg.features.lab import service
 from thalweg.features.lab.causes import CauseName
-from thalweg.features.lab.schemas import Lab, LabLoadUpdate
+from thalweg.features.lab.schemas import Lab, LabCauseStart, LabLoadUpdate
 from thalweg.kernel.context import Operator, TransactionalRoute, Viewer
 
 router = APIRouter(route_class=TransactionalRoute, tags=["lab"])
@@ -23,10 +23,10 @@ async def change_load(body: LabLoadUpdate, context: Operator) -> Lab:
 
 
 @router.post("/lab/causes/{cause}:start", operation_id="lab_causes_start")
-async def start_cause(cause: CauseName, context: Operator) -> Lab:
+async def start_cause(cause: CauseName, context: Operator, body: LabCauseStart | None = None) -> Lab:
     """Make the demo's stream slow. Another cause that is on ends. After ten minutes, the missing index after three, it
-    is taken back, once what is being applied lets that be."""
-    return await service.start_cause(context, cause)
+    is taken back, once what is being applied lets that be. One that is on begins anew, with the delay that is said."""
+    return await service.start_cause(context, cause, body or LabCauseStart())
 
 
 @router.post("/lab/causes/{cause}:stop", operation_id="lab_causes_stop")

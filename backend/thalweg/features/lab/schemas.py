@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, StrictInt
 
-from thalweg.features.lab.causes import CauseName
+from thalweg.features.lab.causes import DELAY_MS, DELAY_MS_MAX, CauseName
 from thalweg.kernel.models import Body, Resource
 
 RATE_MAX = 2000
@@ -36,6 +36,14 @@ class LabLoad(LabAction):
     rate_max: int
 
 
+class LabDelay(Resource):
+    """In milliseconds, each way: a round trip takes twice as long."""
+
+    ms: int = Field(description="What is wanted, or was last; else the usual one.")
+    usual_ms: int
+    ms_max: int
+
+
 class LabCause(LabAction):
     name: CauseName
     title: str
@@ -43,6 +51,7 @@ class LabCause(LabAction):
     sql: str = Field(description="What is executed at the destination to begin it.")
     end_sql: str = Field(description="What is executed there to end it.")
     refused: str | None = Field(description="Why it cannot be begun now. Null where it can.")
+    delay: LabDelay | None = Field(description="How late the slow network is. Null for the other causes.")
 
 
 class LabStream(Resource):
@@ -61,6 +70,12 @@ class Lab(Resource):
     stream: LabStream | None
     load: LabLoad | None
     causes: list[LabCause] = Field(description="Empty where it is not available. No more than one is on.")
+
+
+class LabCauseStart(Body):
+    delay_ms: Annotated[StrictInt, Field(ge=1, le=DELAY_MS_MAX)] | None = Field(
+        default=None, description=f"Of the slow network, each way; {DELAY_MS} where nothing is said."
+    )
 
 
 class LabLoadUpdate(Body):

@@ -7,9 +7,19 @@ from sqlalchemy import text
 from thalweg.db.audit import record
 from thalweg.db.models import LabActionRow, StreamRow
 from thalweg.features.lab import repository
-from thalweg.features.lab.causes import CAUSES, SECONDS, Cause, CauseName
+from thalweg.features.lab.causes import CAUSES, DELAY_MS_MAX, SECONDS, Cause, CauseName
 from thalweg.features.lab.repository import LOAD, Demo
-from thalweg.features.lab.schemas import RATE_MAX, Lab, LabCause, LabLoad, LabLoadUpdate, LabState, LabStream
+from thalweg.features.lab.schemas import (
+    RATE_MAX,
+    Lab,
+    LabCause,
+    LabCauseStart,
+    LabDelay,
+    LabLoad,
+    LabLoadUpdate,
+    LabState,
+    LabStream,
+)  # fmt: skip
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
 from thalweg.kernel.problems import Problem
@@ -63,10 +73,18 @@ def _load(row: LabActionRow | None, usual: int, at: datetime) -> LabLoad:
 
 
 def _cause(name: CauseName, cause: Cause, row: LabActionRow | None, stream: StreamRow, at: datetime) -> LabCause:
+    wanted = row.delay_ms if row is not None else None
     return LabCause(
-        name=name, title=cause.title, told=cause.told, sql="\n".join(cause.begin), end_sql="\n".join(cause.end),
-        refused=_refused(cause, stream), state=state_of(row, at), **_facts(row),
+        name=name, title=cause.title, told=cause.told, sql="\n".join(cause.beginning(wanted)),
+        end_sql="\n".join(cause.end), refused=_refused(cause, stream), delay=_delay(cause, wanted),
+        state=state_of(row, at), **_facts(row),
     )  # fmt: skip
+
+
+def _delay(cause: Cause, wanted: int | None) -> LabDelay | None:
+    if cause.delay_ms is None:
+        return None
+    return LabDelay(ms=cause.delay_ms if wanted is None else wanted, usual_ms=cause.delay_ms, ms_max=DELAY_MS_MAX)
 
 
 def _facts(row: LabActionRow | None) -> dict[str, object]:
@@ -93,8 +111,12 @@ def _refused(cause: Cause, stream: StreamRow) -> str | None:
 # --- what is wanted
 
 
-async def start_cause(context: Context, name: CauseName) -> Lab:
+async def start_cause(context: Context, name: CauseName, body: LabCauseStart) -> Lab:
     """Ends another one that is on: the advisor is to name this one."""
+    if body.delay_ms is not None and CAUSES[name].delay_ms is None:
+        raise Problem(
+            "lab_unavailable", f"“{CAUSES[name].title}” has no delay.", "Leave delay_ms out, or start “network”."
+        )
     demo = await _demo(context)
     refused = _refused(CAUSES[name], demo.stream)
     if refused is not None:
@@ -103,7 +125,8 @@ async def start_cause(context: Context, name: CauseName) -> Lab:
     for other in CauseName:
         if other is not name:
             _end(context, rows.get(other))
-    _begin(context, rows.get(name), name, CAUSES[name].seconds)
+    delay = body.delay_ms or CAUSES[name].delay_ms
+    _begin(context, rows.get(name), name, CAUSES[name].seconds, delay_ms=delay)
     return await _flushed(context)
 
 
@@ -120,7 +143,7 @@ async def change_load(context: Context, body: LabLoadUpdate) -> Lab:
     if body.rate == context.resources.settings.lab_rate:
         _end(context, row)
     else:
-        _begin(context, row, LOAD, SECONDS, body.rate)
+        _begin(context, row, LOAD, SECONDS, rate=body.rate)
     return await _flushed(context)
 
 
@@ -151,13 +174,16 @@ async def _flushed(context: Context) -> Lab:
     return await get_lab(context)
 
 
-def _begin(context: Context, row: LabActionRow | None, action: str, seconds: int, rate: int | None = None) -> None:
+def _begin(
+    context: Context, row: LabActionRow | None, action: str, seconds: int, *,
+    rate: int | None = None, delay_ms: int | None = None,
+) -> None:  # fmt: skip
     """Also of one that is on or ends: it begins anew, with the whole time."""
     at = now()
     if row is None:
         row = LabActionRow(action=action)
         context.session.add(row)
-    row.rate, row.begun_at, row.begun_by = rate, at, context.principal.name
+    row.rate, row.delay_ms, row.begun_at, row.begun_by = rate, delay_ms, at, context.principal.name
     row.until, row.ended, row.in_effect_at, row.gone, row.failure = (
         at + timedelta(seconds=seconds),
         False,
@@ -180,4 +206,5 @@ def target_of_action(action: str) -> tuple[str, str, str]:
 
 
 def _audited(row: LabActionRow) -> dict[str, object]:
-    return {"until": row.until.isoformat(), **({} if row.rate is None else {"rate": row.rate})}
+    amounts = {"rate": row.rate, "delay_ms": row.delay_ms}
+    return {"until": row.until.isoformat(), **{name: value for name, value in amounts.items() if value is not None}}

@@ -2059,7 +2059,7 @@ export interface paths {
         /**
          * Start Cause
          * @description Make the demo's stream slow. Another cause that is on ends. After ten minutes, the missing index after three, it
-         *     is taken back, once what is being applied lets that be.
+         *     is taken back, once what is being applied lets that be. One that is on begins anew, with the delay that is said.
          */
         post: operations["lab_causes_start"];
         delete?: never;
@@ -2929,7 +2929,7 @@ export interface components {
          * CauseName
          * @enum {string}
          */
-        CauseName: "trigger" | "index" | "lock";
+        CauseName: "trigger" | "index" | "lock" | "network";
         /**
          * ChannelKind
          * @enum {string}
@@ -4366,6 +4366,31 @@ export interface components {
              * @description Why it cannot be begun now. Null where it can.
              */
             refused: string | null;
+            /** @description How late the slow network is. Null for the other causes. */
+            delay: components["schemas"]["LabDelay"] | null;
+        };
+        /** LabCauseStart */
+        LabCauseStart: {
+            /**
+             * Delay Ms
+             * @description Of the slow network, each way; 50 where nothing is said.
+             */
+            delay_ms?: number | null;
+        };
+        /**
+         * LabDelay
+         * @description In milliseconds, each way: a round trip takes twice as long.
+         */
+        LabDelay: {
+            /**
+             * Ms
+             * @description What is wanted, or was last; else the usual one.
+             */
+            ms: number;
+            /** Usual Ms */
+            usual_ms: number;
+            /** Ms Max */
+            ms_max: number;
         };
         /** LabLoad */
         LabLoad: {
@@ -18527,7 +18552,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["LabCauseStart"] | null;
+            };
+        };
         responses: {
             /** @description Successful Response */
             200: {
@@ -18576,6 +18605,15 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too large */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -1,10 +1,11 @@
 import { Button, Group, Stack, Text, Title } from "@mantine/core";
 import { IconArrowBackUp, IconPlayerPlay } from "@tabler/icons-react";
-import { useId } from "react";
+import { useId, useState } from "react";
 import type { LabCause } from "@/api/types";
 import { CopyBlock } from "@/ui/copy-block";
 import { ToneBadge } from "@/ui/tone";
 import classes from "./cause-card.module.css";
+import { DelaySlider } from "./delay-slider";
 import { stateOfAction } from "./states";
 import { TimeLeft } from "./time-left";
 
@@ -13,13 +14,16 @@ interface CauseCardProps {
   /** The destination's name. */
   at: string;
   disabled: boolean;
-  onStart: () => void;
+  /** `delayMs` of the slow network; also while it is on, to change it. */
+  onStart: (delayMs?: number) => void;
   onStop: () => void;
 }
 
 /** One way to make the stream slow: what it does, its SQL, and the way back. */
 export function CauseCard({ cause, at, disabled, onStart, onStop }: CauseCardProps) {
-  const { title, told, state, until, failure, refused } = cause;
+  const { title, told, state, until, failure, refused, delay } = cause;
+  const [chosenMs, setChosenMs] = useState<number | null>(null);
+  const delayMs = chosenMs ?? delay?.ms;
   const id = useId();
   const begun = state === "starting" || state === "on" || state === "gone";
   return (
@@ -37,6 +41,17 @@ export function CauseCard({ cause, at, disabled, onStart, onStop }: CauseCardPro
         <ToneBadge state={stateOfAction[state]} compact />
       </Group>
       <Text size="sm">{told}</Text>
+      {delay && delayMs !== undefined && (
+        <DelaySlider
+          ms={delayMs}
+          delay={delay}
+          disabled={disabled || state === "ending"}
+          onMs={(ms) => {
+            setChosenMs(ms);
+            if (begun) onStart(ms);
+          }}
+        />
+      )}
       {begun || state === "ending" ? (
         <Group justify="space-between">
           <Button
@@ -54,7 +69,7 @@ export function CauseCard({ cause, at, disabled, onStart, onStop }: CauseCardPro
           style={{ alignSelf: "flex-start" }}
           disabled={disabled || refused !== null}
           leftSection={<IconPlayerPlay size={15} aria-hidden />}
-          onClick={onStart}
+          onClick={() => onStart(delayMs)}
         >
           Make it slow
         </Button>

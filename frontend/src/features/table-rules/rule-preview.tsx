@@ -1,6 +1,6 @@
 import { Group, Stack, Text } from "@mantine/core";
 import type { TablePreview } from "@/api/types";
-import { asText, bytes, compactCount } from "@/lib/format";
+import { asText, bytes, rows } from "@/lib/format";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { ToneIcon } from "@/ui/tone";
 
@@ -13,7 +13,7 @@ export function RulePreview({ preview, updating }: { preview: TablePreview; upda
         <ToneIcon tone={preview.replicable > 0 ? "good" : "warning"} />
         <Text size="sm" fw={600} className="numeric">
           {preview.replicable} {preview.replicable === 1 ? "table" : "tables"} will be replicated, about{" "}
-          {asText(compactCount(preview.rows_estimated, "rows"))}, {asText(bytes(preview.bytes))}
+          {asText(rows(preview.rows_estimated))}, {asText(bytes(preview.bytes))}
         </Text>
         {updating && (
           <Text size="xs" c="dimmed">

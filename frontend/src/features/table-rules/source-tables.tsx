@@ -2,7 +2,7 @@ import { Checkbox, Group, Stack, Text, TextInput } from "@mantine/core";
 import { IconSearch } from "@tabler/icons-react";
 import { useState } from "react";
 import type { SourceTable } from "@/api/types";
-import { bytes, compactCount } from "@/lib/format";
+import { bytes, rows } from "@/lib/format";
 import { rowIdentity } from "@/lib/row-identity";
 import { type Column, DataTable } from "@/ui/data-table";
 import { Quantity } from "@/ui/quantity";
@@ -38,7 +38,7 @@ const factColumns: Column<SourceTable>[] = [
     definition: "As the source's statistics estimate; unknown when the table was never analysed.",
     align: "right",
     sortBy: (table) => table.rows_estimated,
-    cell: (table) => <Quantity quantity={compactCount(table.rows_estimated, "rows")} />,
+    cell: (table) => <Quantity quantity={rows(table.rows_estimated)} />,
   },
   {
     key: "size",

@@ -2,7 +2,7 @@
 import { Graph, layout } from "@dagrejs/dagre";
 import type { Topology } from "@/api/types";
 
-export const NODE_WIDTH = 164;
+export const NODE_WIDTH = 186;
 export const NODE_HEIGHT = 70;
 
 export interface Place {

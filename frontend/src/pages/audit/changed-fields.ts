@@ -1,3 +1,5 @@
+import { formatTime } from "@/lib/format";
+
 type State = Record<string, unknown> | null | undefined;
 
 export interface ChangedField {
@@ -6,8 +8,13 @@ export interface ChangedField {
   after: string | null;
 }
 
-const text = (value: unknown): string | null =>
-  value === undefined ? null : typeof value === "string" ? value : JSON.stringify(value);
+const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/;
+
+function text(value: unknown): string | null {
+  if (value === undefined) return null;
+  if (typeof value !== "string") return JSON.stringify(value);
+  return TIME.test(value) ? formatTime(value) : value;
+}
 
 /** Fields that differ between two states of a resource; all of them when one state is missing. */
 export function changedFields(before: State, after: State): ChangedField[] {

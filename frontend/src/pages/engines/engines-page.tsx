@@ -233,7 +233,7 @@ function columns(
       key: "actions",
       header: "Actions",
       cell: (engine) => (
-        <Group gap={6}>
+        <Group gap={6} wrap="nowrap">
           <Button
             variant="default"
             disabled={!mayAct || engine.identity === null}

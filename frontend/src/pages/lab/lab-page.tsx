@@ -97,13 +97,12 @@ function Bench({ lab: { stream, load, causes }, change, mayAct }: BenchProps) {
                   cause={cause}
                   at={stream.destination}
                   disabled={disabled}
-                  onStart={() => change.mutate({ start: cause.name })}
+                  onStart={(delay_ms) => change.mutate({ start: cause.name, delay_ms })}
                   onStop={() => change.mutate({ stop: cause.name })}
                 />
               ))}
               <Text size="xs" c="dimmed">
-                One at a time. A slow network is not among them: to slow one down takes root's rights over the
-                host.
+                One at a time: another one that is on ends.
               </Text>
             </Stack>
           </Panel>
