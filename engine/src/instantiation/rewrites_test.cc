@@ -21,7 +21,8 @@ class RewritesTest : public testing::Test {
   RewritesTest() {
     TableRecord record;
     record.table = kEvent;
-    record.identity = {.relation = 10, .publication_entry = 20, .leaves = {leaf(1, 1), leaf(2, 2)}};
+    record.identity = {
+        .relation = 10, .publication_entry = 20, .inserts_only = false, .leaves = {leaf(1, 1), leaf(2, 2)}};
     records_.emplace(kEvent, std::move(record));
   }
 
@@ -30,13 +31,15 @@ class RewritesTest : public testing::Test {
                              base::Lsn wal_end = kFirst) {
     SourceTables now;
     now.wal_end = wal_end;
-    now.tables.push_back(
-        {.name = kEvent,
-         .now = {.relation = 10, .publication_entry = 20, .leaves = {leaf(1, first.first), leaf(2, second.first)}},
-         .is_published = true,
-         .with_rows = {},
-         .outside_wal = {},
-         .changed_by = {{1, first.second}, {2, second.second}}});
+    now.tables.push_back({.name = kEvent,
+                          .now = {.relation = 10,
+                                  .publication_entry = 20,
+                                  .inserts_only = false,
+                                  .leaves = {leaf(1, first.first), leaf(2, second.first)}},
+                          .published = Published::changes,
+                          .with_rows = {},
+                          .outside_wal = {},
+                          .changed_by = {{1, first.second}, {2, second.second}}});
     return now;
   }
 

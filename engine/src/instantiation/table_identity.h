@@ -54,7 +54,7 @@ struct SourceTable {
 
 struct SourceTables {
   std::vector<SourceTable> tables;
-  base::Lsn wal_end;  // what is to be seen here committed below; zero where no table has partitions
+  base::Lsn wal_end = {};  // what is to be seen here committed below; zero where no table has partitions
   const SourceTable* find(uint32_t relation) const;
   SourceTable* find(uint32_t relation);
   const SourceTable* find(const TableName& name) const;
