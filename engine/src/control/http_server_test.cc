@@ -66,6 +66,10 @@ class ExampleStreams final : public ManagedStreams {
                                  .since = {1},
                                  .renamed_to = {},
                                  .resolutions = {"copy"}}});
+    WaitStatus& wait = copying.waits.emplace_back();
+    wait.side = "source";
+    wait.since = {1};
+    wait.blockers.push_back({.pid = 1, .user = "bob", .application_name = "psql", .state = "idle", .since = {}});
     StreamStatus aborted;
     aborted.id = "m5n6p7q8";
     aborted.status = "ABORTED";
@@ -292,6 +296,20 @@ std::set<std::string> keys_of(const json& value) {
   return out;
 }
 
+// Keys that only one of the two has, with a '+' before those of the answer.
+std::set<std::string> differing(const json& answer, const json& example) {
+  const std::set<std::string> answered = keys_of(answer);
+  const std::set<std::string> promised = keys_of(example);
+  std::set<std::string> out;
+  for (const std::string& key : answered) {
+    if (!promised.contains(key)) out.insert("+" + key);
+  }
+  for (const std::string& key : promised) {
+    if (!answered.contains(key)) out.insert(key);
+  }
+  return out;
+}
+
 class HttpServerTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -334,12 +352,12 @@ TEST_F(HttpServerTest, AnswersHaveTheKeysOfTheContractsExamples) {
   const auto answer = [&](const char* path) { return json::parse(client_->get(path).body); };
   json status = answer("/v1/status");
   json stats = answer("/v1/stats");
-  EXPECT_EQ(keys_of(status["streams"][2]), keys_of(contract("status.fanout.example.json")));
-  EXPECT_EQ(keys_of(stats["streams"][1]), keys_of(contract("stats.fanout.example.json")));
+  EXPECT_EQ(differing(status["streams"][2], contract("status.fanout.example.json")), std::set<std::string>{});
+  EXPECT_EQ(differing(stats["streams"][1], contract("stats.fanout.example.json")), std::set<std::string>{});
   status["streams"].erase(2);
   stats["streams"].erase(1);
-  EXPECT_EQ(keys_of(status), keys_of(contract("status.example.json")));
-  EXPECT_EQ(keys_of(stats), keys_of(contract("stats.example.json")));
+  EXPECT_EQ(differing(status, contract("status.example.json")), std::set<std::string>{});
+  EXPECT_EQ(differing(stats, contract("stats.example.json")), std::set<std::string>{});
 }
 
 TEST_F(HttpServerTest, OneDestinationOfSeveralHasItsOwnActions) {
