@@ -1,4 +1,4 @@
-"""A five-column table and small transactions on it: 60 % inserts, 30 % updates, 10 % deletes (Wong et al. 2009, VI.A)."""
+"""Five columns, small transactions: 60 % inserts, 30 % updates, 10 % deletes (Wong et al. 2009, VI.A)."""
 
 from dataclasses import dataclass
 

@@ -99,40 +99,48 @@ def _charts(document: Document) -> str:
 
 SCENARIOS = [
     Scenario("staged", "End to end, staged", "2.2 or more",
-             "Wong et al. 2009, VI.D and figure 16: the same experiment went from 5 100 LCR/s to over 20 000 with latch-free "
+             "Wong et al. 2009, VI.D and figure 16: the same experiment went from 5 100 LCR/s to over "
+             "20 000 with latch-free "
              "queues, the data layer and the metadata cache together; its yardstick was the product before them.",
              _rates, versus_native=True),
     Scenario("staged1", "One row a transaction", "1.5 or more",
              "Not in the paper: what a commit costs when it cannot be shared by ten rows.", _rates,
              versus_native=True),
     Scenario("bigtx", "One transaction of 428 400 rows", "1.5 or more",
-             "WLCG 2007: such a transaction was applied at 2 700 LCR/s on average; Wong et al. 2009, I promises that streaming "
+             "WLCG 2007: such a transaction was applied at 2 700 LCR/s on average; Wong et al. 2009, I "
+             "promises that streaming "
              "makes latency independent of a transaction's size.", _bigtx, versus_native=True),
     Scenario("drain", "Catching up after TPC-B", "1.5 or more",
-             "Wong et al. 2009, VI.D stages its workload for the same reason: source and replication do not compete.", _drain,
+             "Wong et al. 2009, VI.D stages its workload for the same reason: source and replication do "
+             "not compete.", _drain,
              versus_native=True),
     Scenario("latency", "Latency at 20 000 LCR/s", "1 or more, and below one second throughout",
              "Wong et al. 2009, figure 18: sub-second latency in a LAN, with a clock of one second.", _latency,
              versus_native=True),
     Scenario("wan", "A far link", "0.9 or more",
-             "Wong et al. 2009, VI.E and figures 17 and 18: 50 ms between California and Texas; propagation filled a line "
+             "Wong et al. 2009, VI.E and figures 17 and 18: 50 ms between California and Texas; "
+             "propagation filled a line "
              "that varied between 4.5 and 5.2 MB/s, with acknowledgements by time.", _wan),
     Scenario("spill", "A transaction that is spilled", "about what native needs, far from 12",
              "WLCG 2007: 428 400 rows in one commit made 12 times the source's redo at the destination, because LCRs "
              "were spilled into a table; as 7 binary objects the redo was 45 MB to 66 MB.", _spill),
     Scenario("hotkeys", "Hot keys", "1 or more; parallel over serial Thalweg",
-             "Wong et al. 2009, II: appliers run independent transactions concurrently; what is not independent must not be "
+             "Wong et al. 2009, II: appliers run independent transactions concurrently; what is not "
+             "independent must not be "
              "slower for it.", _rates),
     Scenario("fanout", "Several destinations", "above 1: Thalweg's source CPU stays flat, native's walsenders multiply",
-             "Wong et al. 2009, figure 4: one capture feeds many propagations and applies, so the source is decoded once.",
+             "Wong et al. 2009, figure 4: one capture feeds many propagations and applies, so the "
+             "source is decoded once.",
              _fanout, versus_native=True),
     Scenario("copy", "The initial copy", "1.25 or more over the fastest of the others",
              "Not in the paper, whose instantiation was an export and an import.", _copy),
     Scenario("queue", "The queue", "above 1",
-             "Wong et al. 2009, figure 14: 5 500 LCR/s with the latch-based queue, 21 000 to 25 000 with the latch-free one.",
+             "Wong et al. 2009, figure 14: 5 500 LCR/s with the latch-based queue, 21 000 to 25 000 "
+             "with the latch-free one.",
              _lines("consumers", ("wait-free", "spmc_per_second"), ("mutex", "mutex_per_second"))),
     Scenario("metadata", "The metadata cache", "above 1",
-             "Wong et al. 2009, figure 15: with latches, more appliers mean less throughput; with the cache the contention is "
+             "Wong et al. 2009, figure 15: with latches, more appliers mean less throughput; with the "
+             "cache the contention is "
              "gone.", _lines("readers", ("latch-free", "free_per_second"), ("shared mutex", "mutex_per_second"))),
     Scenario("charts", "The console's chart", "near 1, and no frame beside it above 50 ms",
              "Not in the paper, whose console drew on the server: ten updates a second of eight lines.", _charts),

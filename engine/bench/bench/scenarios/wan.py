@@ -1,4 +1,4 @@
-"""Two engines with a far link between them: the share of the bandwidth that propagation uses (Wong et al. 2009, VI.E)."""
+"""Two engines, a far link between them: the share of the bandwidth that propagation uses (Wong et al. 2009, VI.E)."""
 
 import argparse
 import statistics
