@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "apply/applier/parking.h"
+#include "apply/data_error.h"
 #include "base/log.h"
 #include "metadata/destination_version.h"
 

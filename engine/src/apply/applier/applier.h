@@ -26,8 +26,6 @@
 
 namespace thalweg::apply {
 
-inline constexpr int kAppliersMax = 64;
-
 // An agent. assign, take_finished, request_rollback, retire and revive belong to the coordinator; sample, active,
 // latency and add_tables to anybody. What it has counted outlives its retirement.
 // Small groups go to the server one behind the other, each in one round trip, without waiting for the answer of the one
