@@ -53,16 +53,15 @@ void Applier::assign(Group* group, bool beside) {
   parts_.signals.before.store(beside ? Before::open : Before::committed, std::memory_order_relaxed);
   parts_.signals.rollback_requested.store(false, std::memory_order_relaxed);
   assigned_.push(group);
-  if (!baton_.take()) return;  // its thread has it, and looks once more
-  bool left = false;           // something that may have to wait
-  bool thread_came = false;    // while it could not have the baton it did not listen to the server
-  while (true) {
+  bool left = false;  // something that may have to wait
+  int looks = 0;
+  baton_.work([&] {
     left = !attend(By::assigner) || (parts_.session && parts_.session->unsent());
     show_wait();
-    if (baton_.let_go()) break;
-    thread_came = true;
-  }
-  if (left || thread_came) ring();
+    ++looks;
+  });
+  // More than one look: its thread came, and while it could not have the baton it did not listen to the server.
+  if (left || looks > 1) ring();
 }
 
 void Applier::tell_settled(bool committed) {
@@ -120,9 +119,12 @@ void Applier::run() {
     show_wait();
     const pollfd answers = parts_.session ? parts_.session->polled() : kNothing;
     round_trips_.set_listens(answers.fd >= 0);
-    if (!baton_.let_go()) continue;
-    const bool heard = parts_.signals.wake.wait(kIdleWait, answers);
-    while (!baton_.take()) parts_.signals.wake.wait(kIdleWait);
+    bool heard = false;
+    pollfd listened = answers;
+    baton_.sleep([&] {
+      heard = parts_.signals.wake.wait(kIdleWait, listened) || heard;
+      listened = kNothing;  // whoever has the baton listens to the server
+    });
     round_trips_.set_heard(heard);
   }
   parts_.state.set("IDLE");

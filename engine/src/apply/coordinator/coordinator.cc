@@ -93,11 +93,8 @@ std::optional<Coordinator::Clock::duration> Coordinator::rest() {
 // While little comes the agent is not woken: that would be two more waits for a processor on a change's way. Whatever
 // is out of the ordinary is the agent's.
 bool Coordinator::take_news() {
-  if (!baton_.take()) return true;
-  bool done = false;
-  do {
-    done = handle_news();
-  } while (!baton_.let_go());
+  bool done = true;
+  baton_.work([&] { done = handle_news(); });
   return done;
 }
 
@@ -122,13 +119,11 @@ void Coordinator::sleep(uint32_t ticket, Clock::duration wait) {
   if (lcrs != lcrs_when_woken_) wait = std::min<Clock::duration>(wait, kOthersComeWait);
   lcrs_when_woken_ = lcrs;
   wakes_at_ = Clock::now() + wait;
-  if (baton_.let_go()) {
-    do {
-      shared_.coordinator_bell.wait(ticket, std::chrono::ceil<std::chrono::microseconds>(wait));
-      ticket = shared_.coordinator_bell.ticket();
-      wait = kOthersComeWait;  // rung by whoever has the baton, if that cannot do it all
-    } while (!baton_.take());
-  }
+  baton_.sleep([&] {
+    shared_.coordinator_bell.wait(ticket, std::chrono::ceil<std::chrono::microseconds>(wait));
+    ticket = shared_.coordinator_bell.ticket();
+    wait = kOthersComeWait;  // rung by whoever has the baton, if that cannot do it all
+  });
   time_.enter(Activity::busy);
 }
 
