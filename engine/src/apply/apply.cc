@@ -195,7 +195,7 @@ std::array<uint64_t, telemetry::LatencyHistogram::kBucketCount> Apply::latency()
   const State& s = *state_;
   std::array<uint64_t, telemetry::LatencyHistogram::kBucketCount> sum{};
   if (!s.started.load(std::memory_order_acquire)) return sum;
-  const auto& markers = s.coordinator->marker_latency();
+  const auto& markers = s.coordinator->markers().latency();
   for (size_t bucket = 0; bucket < sum.size(); ++bucket) sum[bucket] = markers.count(bucket);
   for (int i = 0; i < s.coordinator->applier_count(); ++i) {
     const auto& histogram = s.coordinator->applier(i).latency();
@@ -212,8 +212,8 @@ void Apply::add_to(telemetry::MarkerTrail& trail) const {
   const Coordinator& coordinator = *s.coordinator;
   trail.stages.push_back({.component = "APPLY", .stage = "DEQUEUE", .passages = s.reader->markers().read()});
   trail.stages.push_back(
-      {.component = "APPLY", .stage = "DISPATCH", .passages = coordinator.markers_dispatched().read()});
-  trail.stages.push_back({.component = "APPLY", .stage = "COMMIT", .passages = coordinator.markers_committed().read()});
+      {.component = "APPLY", .stage = "DISPATCH", .passages = coordinator.markers().dispatches().read()});
+  trail.stages.push_back({.component = "APPLY", .stage = "COMMIT", .passages = coordinator.markers().commits().read()});
 }
 
 telemetry::TransactionSamples Apply::transactions() const {

@@ -12,6 +12,7 @@
 
 #include "apply/applier/group_executor.h"
 #include "apply/applier/parking.h"
+#include "apply/data_error.h"
 #include "apply/parked_execution.h"
 #include "apply/parked_frames.h"
 #include "apply/progress.h"

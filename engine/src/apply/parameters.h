@@ -10,8 +10,10 @@ namespace thalweg::apply {
 
 enum class CommitSerialization : uint8_t { full, dependent_transactions, none };
 
+inline constexpr int kAppliersMax = 64;
+
 struct ApplyParameters {
-  int parallelism = 4;  // appliers, 1..64
+  int parallelism = 4;  // appliers, 1..kAppliersMax
   CommitSerialization commit_serialization = CommitSerialization::dependent_transactions;
   bool disable_on_error = true;
   bool data_layer = true;                                  // through the destination's extension, where it has it

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "apply/data_error.h"
 #include "apply/parked_frames.h"
 #include "apply/ranges.h"
 #include "pg/text_array.h"

@@ -3,15 +3,40 @@
 #include <atomic>
 #include <cstdint>
 
-// Work that several threads may do, one at a time, without one of them waiting for another.
-
 namespace thalweg::base {
 
-// Thread-safe. Whoever has the baton does the work; who comes meanwhile only leaves word, and goes on with something
-// else. What a thread has written before take() is seen by whoever does the work after it.
+// Work of an agent that other threads may do for it, so that their news does not wait for a processor to wake the
+// agent. One thread at a time works; nobody waits for another one.
+//
+// Protocol. The agent's thread takes the baton when it begins, and sleeps by sleep(), which puts the baton down
+// meanwhile. Whoever has news first leaves it where the work looks for it, then calls work(): if the baton is free, the
+// caller does the work; else its holder looks for work once more before it puts the baton down. What work() could not
+// do, because it would have to wait say, is the caller's reason to wake the agent.
+//
+// Thread-safe. What a thread has written before work() or take() is seen by whoever works after it.
 class Baton {
  public:
-  // True: the caller has it, and must let it go. False: somebody else has, and will look for work once more.
+  // For who has news: calls `look` on this thread, again for everybody who came meanwhile. False: somebody else has the
+  // baton and will look once more; `look` was not called.
+  template <typename Look>
+  bool work(Look look) {
+    if (!take()) return false;
+    do {
+      look();
+    } while (!put_down());
+    return true;
+  }
+  // For the agent, with the baton: `wait`, at least once and until the baton is free again, unless somebody came since
+  // the last look. False: somebody came, nothing was waited for.
+  template <typename Wait>
+  bool sleep(Wait wait) {
+    if (!put_down()) return false;
+    do {
+      wait();
+    } while (!take());
+    return true;
+  }
+  // True: the caller has it, and must put it down. False: somebody else has, and will look for work once more.
   bool take() {
     uint8_t seen = kFree;
     // Also where word was left already: what came with that may have been seen, what comes now has not.
@@ -21,7 +46,7 @@ class Baton {
     return seen == kFree;
   }
   // False: somebody came meanwhile. The caller still has it, and looks for work once more.
-  bool let_go() {
+  bool put_down() {
     uint8_t seen = kHeld;
     if (state_.compare_exchange_strong(seen, kFree, std::memory_order_release, std::memory_order_relaxed)) return true;
     state_.exchange(kHeld, std::memory_order_acq_rel);

@@ -13,9 +13,35 @@ TEST(Baton, WhoHasItHearsOfEverybodyWhoCame) {
   ASSERT_TRUE(baton.take());
   EXPECT_FALSE(baton.take());
   EXPECT_FALSE(baton.take());
-  EXPECT_FALSE(baton.let_go());
-  EXPECT_TRUE(baton.let_go());
+  EXPECT_FALSE(baton.put_down());
+  EXPECT_TRUE(baton.put_down());
   EXPECT_TRUE(baton.take());
+}
+
+TEST(Baton, WorkLooksOnceMoreForWhoCameMeanwhile) {
+  Baton baton;
+  int looks = 0;
+  EXPECT_TRUE(baton.work([&] {
+    if (++looks == 1) {
+      EXPECT_FALSE(baton.work([] { FAIL() << "two at work"; }));
+    }
+  }));
+  EXPECT_EQ(looks, 2);
+}
+
+TEST(Baton, TheAgentSleepsWithoutItAndNotWhenSomebodyCame) {
+  Baton baton;
+  ASSERT_TRUE(baton.take());
+  EXPECT_FALSE(baton.take());
+  int waits = 0;
+  EXPECT_FALSE(baton.sleep([&] { ++waits; }));
+  EXPECT_EQ(waits, 0);
+  EXPECT_TRUE(baton.sleep([&] {
+    ++waits;
+    EXPECT_TRUE(baton.work([] {})) << "free meanwhile";
+  }));
+  EXPECT_EQ(waits, 1);
+  EXPECT_FALSE(baton.take()) << "the agent has it again";
 }
 
 // Each thread leaves work in plain memory of its own and sees that somebody does it. Work that nobody does hangs; two
@@ -35,15 +61,13 @@ TEST(Baton, NoWorkIsLeftUndone) {
     threads.emplace_back([&, i] {
       for (int round = 1; round <= kRounds; ++round) {
         desks[i].asked.store(round, std::memory_order_relaxed);
-        if (baton.take()) {
-          do {
-            for (Desk& desk : desks) {
-              const int asked = desk.asked.load(std::memory_order_relaxed);
-              total += asked - desk.done.load(std::memory_order_relaxed);
-              desk.done.store(asked, std::memory_order_release);
-            }
-          } while (!baton.let_go());
-        }
+        baton.work([&] {
+          for (Desk& desk : desks) {
+            const int asked = desk.asked.load(std::memory_order_relaxed);
+            total += asked - desk.done.load(std::memory_order_relaxed);
+            desk.done.store(asked, std::memory_order_release);
+          }
+        });
         while (desks[i].done.load(std::memory_order_acquire) < round) std::this_thread::yield();
       }
     });

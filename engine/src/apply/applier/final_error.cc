@@ -75,11 +75,6 @@ bool is_nobodys_data(ErrorCode code) {
 
 }  // namespace
 
-bool is_about_data(ErrorCode code) {
-  return code == ErrorCode::apply_conflict || code == ErrorCode::apply_failed ||
-         code == ErrorCode::initial_copy_inconsistent || code == ErrorCode::destination_table_differs;
-}
-
 base::Error final_error(const StatementFailure& failure, const Transaction& transaction) {
   base::Error error = failure.error;
   error.lsn = transaction.commit_lsn;

@@ -98,8 +98,5 @@ class GroupExecutor {
 // The error that stands for a refusal when nothing else helps: apply_conflict, apply_failed,
 // initial_copy_inconsistent, or what the server said where it is nobody's data's fault. Names table, key, commit LSN.
 base::Error final_error(const StatementFailure& failure, const Transaction& transaction);
-// Whether the error is of the transaction's data: worth another try alone, and the error queue. Anything else ends
-// apply.
-bool is_about_data(base::ErrorCode code);
 
 }  // namespace thalweg::apply

@@ -34,35 +34,32 @@ telemetry::TransactionSample sample_of(const Transaction& transaction) {
 void Coordinator::show_transactions(Clock::time_point now) {
   if (now - shown_at_ < kShowPause) return;
   shown_at_ = now;
-  const bool any = !window_.empty() || in_.peek() != nullptr;
+  const auto& window = schedule_.window();
+  const bool any = !window.empty() || in_.peek() != nullptr;
   if (!any && !shown_any_) return;
   shown_any_ = any;
   telemetry::TransactionSamples out;
   out.queued_lcrs = in_.waiting_lcrs();
-  for (const auto& group : window_) {
+  for (const auto& group : window) {
     if (group->state == GroupState::committed) continue;
-    const bool runs = group->state == GroupState::running;
-    (runs ? out.executing : out.waiting) += group->transactions.size();
+    const std::optional<int> applier = schedule_.applier_of(*group);
+    (applier ? out.executing : out.waiting) += group->transactions.size();
     std::string_view state = "READY";
-    int number = 0;
     base::Xid waits_for;
-    if (runs) {
-      number = applier_of(*group) + 1;
-      const bool turn = appliers_[static_cast<size_t>(number - 1)]->waits_for_turn();
+    if (applier) {
+      const bool turn = appliers_[static_cast<size_t>(*applier)]->waits_for_turn();
       state = turn ? "WAIT COMMIT" : "EXECUTE TRANSACTION";
-      if (turn) waits_for = window_.front()->transactions.front()->xid;
-    } else if (!is_ready(*group)) {
+      if (turn) waits_for = window.front()->transactions.front()->xid;
+    } else if (!schedule_.is_ready(*group)) {
       state = "WAIT DEPENDENCY";
-      const auto open = std::ranges::find_if_not(group->predecessors, [this](uint64_t n) { return has_committed(n); });
-      const uint64_t first = open == group->predecessors.end() ? committed_through_ + 1 : *open;
-      waits_for = window_[first - committed_through_ - 1]->transactions.front()->xid;
+      waits_for = schedule_.waits_for(*group).transactions.front()->xid;
     }
     // A group that has more has small ones.
-    const size_t looked_at = std::min(group->transactions.size(), 1 + kLookedAtMax / window_.size());
+    const size_t looked_at = std::min(group->transactions.size(), 1 + kLookedAtMax / window.size());
     for (size_t i = 0; i < looked_at; ++i) {
       telemetry::TransactionSample& one = out.shown.emplace_back(sample_of(*group->transactions[i]));
       one.state = state;
-      one.applier = number;
+      one.applier = applier ? *applier + 1 : 0;
       one.waits_for = waits_for;
     }
   }

@@ -44,6 +44,7 @@ Reader::Reader(SharedState& shared, const ApplyOptions& options, LsnRanges appli
       tables_(cache, std::move(connection), options.catch_up, shared.stream_id, time_),
       watch_(shared.destination_conninfo, shared.connect_options("reader watch")),
       assembler_(shared, pool, spill, time_, tables_, counters_, [this] { return await_spill_space(); }) {
+  baton_.take();  // run() has it
   is_shared_ = frames_.share(&frames_bell_, [this] { return take_news(); });
   thread_ = std::thread([this] { run(); });
 }
@@ -60,18 +61,18 @@ void Reader::join() {
 }
 
 void Reader::run() {
-  std::unique_lock turn(turn_);
   state_.set("DEQUEUE MESSAGES");
   time_.enter(Activity::busy);
-  const auto done = read(turn);
+  const auto done = read();
   if (!done && done.error().code != ErrorCode::engine_stopping) out_.fail_with(done.error());
   assembler_.rest();
   state_.set("IDLE");
   ended_ = true;
   out_.close();
+  while (!baton_.put_down()) continue;  // who came finds that it has ended
 }
 
-base::Result<void> Reader::read(std::unique_lock<std::mutex>& turn) {
+base::Result<void> Reader::read() {
   size_t frames = 0;
   while (true) {
     if (failure_) return std::unexpected(*failure_);
@@ -80,7 +81,7 @@ base::Result<void> Reader::read(std::unique_lock<std::mutex>& turn) {
       tend_tables();
       THALWEG_TRY(keep_within_budget());
       THALWEG_TRY(spill_old());
-      THALWEG_TRY(watch_destination(turn));
+      THALWEG_TRY(watch_destination());
       if (failure_) continue;
     }
     const uint32_t ticket = frames_bell_.ticket();
@@ -89,14 +90,14 @@ base::Result<void> Reader::read(std::unique_lock<std::mutex>& turn) {
       assembler_.rest();
       state_.set("IDLE");
       time_.enter(Activity::idle);
-      THALWEG_ASSIGN(bytes, await(turn, ticket));
+      THALWEG_ASSIGN(bytes, await(ticket));
       time_.enter(Activity::busy);
       if (bytes == nullptr) {
         if (failure_) continue;
         if (shared_.ending() || shared_.drain.load(std::memory_order_acquire)) return {};
         tend_tables();
         THALWEG_TRY(spill_old());
-        THALWEG_TRY(watch_destination(turn));
+        THALWEG_TRY(watch_destination());
         continue;
       }
       if (failure_) continue;
@@ -107,11 +108,12 @@ base::Result<void> Reader::read(std::unique_lock<std::mutex>& turn) {
   }
 }
 
-base::Result<const std::byte*> Reader::await(std::unique_lock<std::mutex>& turn, uint32_t ticket) {
+base::Result<const std::byte*> Reader::await(uint32_t ticket) {
   if (!is_shared_) return frames_.browse(kQueueWait);
-  turn.unlock();
-  frames_bell_.wait(ticket, kQueueWait);
-  turn.lock();
+  baton_.sleep([&] {
+    frames_bell_.wait(ticket, kQueueWait);
+    ticket = frames_bell_.ticket();
+  });
   return frames_.browse(std::chrono::microseconds{0});
 }
 
@@ -125,8 +127,13 @@ base::Result<void> Reader::take(const lcr::FrameView& frame) {
 // While little comes the agent is not woken: that would be one more wait for a processor on a change's way. What may
 // have to wait for something, or is out of the ordinary, is the agent's.
 bool Reader::take_news() {
-  const std::unique_lock turn(turn_, std::try_to_lock);
-  if (!turn.owns_lock() || ended_ || failure_ || shared_.ending()) return false;
+  bool done = true;
+  baton_.work([&] { done = take_little(); });
+  return done;
+}
+
+bool Reader::take_little() {
+  if (ended_ || failure_ || shared_.ending()) return false;
   time_.enter(Activity::busy);
   bool done = false;
   for (size_t frames = 0; frames < kNewsFramesMax && !failure_; ++frames) {
@@ -200,13 +207,14 @@ void Reader::tend_tables() {
   tables_.purge({shared_.low_watermark.load(std::memory_order_acquire)}, assembler_.any_open());
 }
 
-base::Result<void> Reader::watch_destination(std::unique_lock<std::mutex>& turn) {
+base::Result<void> Reader::watch_destination() {
   const auto watched = tables_.to_watch(shared_.clock->steady_now());
   if (watched.empty()) return {};
-  time_.enter(Activity::idle);  // whoever has the turn meanwhile says what it does
-  turn.unlock();
+  time_.enter(Activity::idle);  // whoever has the baton meanwhile says what it does
+  // What somebody left word of is looked at by the next one who comes, or after this.
+  while (!baton_.put_down()) continue;
   auto versions = watch_.look(watched);
-  turn.lock();
+  while (!baton_.take()) frames_bell_.wait(frames_bell_.ticket(), kFlowControlWait);
   time_.enter(Activity::busy);
   THALWEG_TRY(versions);
   tables_.compare(watched, *versions);

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -15,6 +14,7 @@
 #include "apply/reader/table_writer.h"
 #include "apply/reader/transaction_queue.h"
 #include "apply/shared_state.h"
+#include "base/baton.h"
 #include "metadata/metadata_cache.h"
 #include "queue/frame_source.h"
 #include "telemetry/agent.h"
@@ -26,7 +26,7 @@
 
 namespace thalweg::apply {
 
-// An agent. sample() belongs to anybody. Its work is done by whoever holds the turn: the agent's thread, or while
+// An agent. sample() belongs to anybody. Its work is done by whoever holds the baton: the agent's thread, or while
 // little comes whoever puts the frames into the queue (docs/decisions/speed.md).
 class Reader {
  public:
@@ -34,7 +34,8 @@ class Reader {
          BlockPool& pool, spill::SpillSpace& spill, metadata::MetadataCache& cache, TransactionQueue& out);
   ~Reader();  // joins; the shared state must be ending, or draining
   void join();
-  // Thread-safe: takes the frames that have come on the caller's thread. False: wake the agent.
+  // Thread-safe: takes the frames that have come on the caller's thread, or leaves them to whoever is at the agent's
+  // work. False: wake the agent.
   bool take_news();
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
@@ -46,10 +47,11 @@ class Reader {
 
  private:
   void run();
-  base::Result<void> read(std::unique_lock<std::mutex>& turn);
-  // Waits for a frame, without the turn where others may take it; then as FrameSource::browse.
-  base::Result<const std::byte*> await(std::unique_lock<std::mutex>& turn, uint32_t ticket);
+  base::Result<void> read();
+  // Waits for a frame, without the baton where others may take it; then as FrameSource::browse.
+  base::Result<const std::byte*> await(uint32_t ticket);
   base::Result<void> take(const lcr::FrameView& frame);
+  bool take_little();
   bool is_little(const lcr::FrameView& frame) const;
   // COMMIT and PROGRESS give what is to be handed over.
   base::Result<std::unique_ptr<Transaction>> handle(const lcr::FrameView& frame);
@@ -58,8 +60,8 @@ class Reader {
   base::Result<void> keep_within_budget();
   base::Result<void> spill_old();
   void tend_tables();
-  // Gives the turn away while the destination answers: what comes meanwhile does not wait for that.
-  base::Result<void> watch_destination(std::unique_lock<std::mutex>& turn);
+  // Puts the baton down while the destination answers: what comes meanwhile does not wait for that.
+  base::Result<void> watch_destination();
   void show_transactions();
   bool await_spill_space();
   bool is_duplicate(base::Lsn commit_lsn) const;
@@ -67,11 +69,11 @@ class Reader {
   SharedState& shared_;
   queue::FrameSource& frames_;
   // Held by whoever does the agent's work. Everything below that is not atomic or published is guarded by it.
-  std::mutex turn_;
+  base::Baton baton_;
   base::Doorbell frames_bell_;  // where the source is shared
   bool is_shared_ = false;      // constant once the thread runs
   bool ended_ = false;
-  std::optional<base::Error> failure_;  // of somebody else's turn: it ends the agent
+  std::optional<base::Error> failure_;  // of somebody else's work: it ends the agent
   const size_t memory_budget_bytes_;
   const base::Lsn recovered_low_watermark_;
   const LsnRanges applied_;

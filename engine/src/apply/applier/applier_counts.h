@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "apply/applier/group_executor.h"
+#include "telemetry/agent.h"
+#include "telemetry/sample.h"
+
+namespace thalweg::apply {
+
+// What an applier has done, for those who watch it; outlives its retirement. committed() and take() belong to whoever
+// has the applier's baton, the rest to anybody.
+class ApplierCounts {
+ public:
+  // A source transaction has committed here.
+  void committed(const Transaction& transaction, base::UnixMicros now);
+  // What the executor has counted by table since the last time.
+  void take(GroupExecutor& executor, base::UnixMicros now);
+
+  decltype(telemetry::ComponentSample::counters) counters() const;
+  decltype(telemetry::ComponentSample::gauges) gauges() const;
+  void add_tables(std::vector<telemetry::TableSample>& tables) const;
+  const telemetry::LatencyHistogram& latency() const { return latency_; }
+
+  telemetry::Counter groups, sets, data_layer_calls, merged_updates, fallbacks, deadlocks;
+
+ private:
+  telemetry::Counter lcrs_, transactions_, bytes_, latency_micros_;
+  telemetry::LatencyHistogram latency_;
+  mutable std::mutex tables_mutex_;
+  std::unordered_map<std::string, telemetry::TableSample> tables_;  // by quoted name
+};
+
+}  // namespace thalweg::apply

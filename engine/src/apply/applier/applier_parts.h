@@ -1,0 +1,70 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <optional>
+
+#include "apply/applier/applier_counts.h"
+#include "apply/applier/cached_tables.h"
+#include "apply/applier/destination_session.h"
+#include "apply/applier/group_executor.h"
+#include "apply/applier/progress_writer.h"
+#include "apply/shared_state.h"
+#include "apply/transaction.h"
+#include "base/wake.h"
+#include "telemetry/agent.h"
+
+// What the two ways to execute a group share: in one round trip (RoundTrips), and alone on the connection (SoloRun).
+
+namespace thalweg::apply {
+
+// What a group needs until its answer has come. Those of two groups on their way have nothing to do with each other:
+// either may fail, and progress is recorded in a row for each lane.
+struct Lane {
+  Lane(SharedState& shared, metadata::MetadataCache& cache, int applier, int number);
+  CachedTables tables;
+  std::optional<GroupExecutor> executor;  // while there is a session
+  ProgressWriter progress;
+  Group* group = nullptr;
+};
+
+// What the coordinator tells an applier about its group, and hears from it. Thread-safe, by members.
+struct CoordinatorSignals {
+  base::Wake wake;  // rung after anything here has changed
+  // Writer: the coordinator sets, the applier clears. Relaxed: it is looked at in a loop.
+  std::atomic<bool> rollback_requested{false};
+  // What became of what the group was begun beside. Writer: the coordinator (release, after the commits it stands for).
+  // Reader: the applier (acquire).
+  enum class Before : uint8_t { open, committed, failed };
+  std::atomic<Before> before{Before::committed};
+  // Writer: the applier. Reader: the coordinator.
+  std::atomic<bool> waits_for_turn{false};
+};
+
+// Owner: whoever has the applier's baton, but for what is thread-safe by itself.
+struct ApplierParts {
+  static constexpr size_t kLanes = 2;
+
+  ApplierParts(SharedState& shared, metadata::MetadataCache& cache, int number);
+  bool uses_data_layer() const {
+    return has_data_layer && shared.parameters.data_layer.load(std::memory_order_relaxed);
+  }
+  // With commit_serialization full a group commits right behind the one before it.
+  bool is_turn(const Group& group) const;
+  // Its transactions have committed.
+  void count_committed(Lane& lane);
+
+  SharedState& shared;
+  const int number;  // from 1
+  telemetry::StateText state{"INITIALIZING"};
+  telemetry::TimeAccount time;
+  ApplierCounts counts;
+  CoordinatorSignals signals;
+  std::optional<DestinationSession> session;
+  bool has_data_layer = false;     // on this connection, and it has not been found unusable
+  std::array<Lane, kLanes> lanes;  // the first one's is every group that runs alone
+};
+
+}  // namespace thalweg::apply

@@ -1,0 +1,266 @@
+#include "apply/applier/solo_run.h"
+
+#include <chrono>
+#include <utility>
+
+#include "apply/applier/parking.h"
+#include "apply/data_error.h"
+#include "base/log.h"
+#include "metadata/destination_version.h"
+
+namespace thalweg::apply {
+
+using base::ErrorCode;
+using telemetry::Activity;
+using telemetry::ActivityScope;
+using Before = CoordinatorSignals::Before;
+
+namespace {
+
+constexpr std::string_view kDeadlockDetected = "40P01";
+constexpr int kTriesMax = 8;
+constexpr std::chrono::milliseconds kFirstRetryDelay{5};
+constexpr std::chrono::milliseconds kWaitPause{100};  // between two looks at what should have been told
+const std::string kBegin = "BEGIN";
+const std::string kCommit = "COMMIT";
+const std::string kRollback = "ROLLBACK";
+
+// The row of this applier is not there any more.
+bool is_fenced(const StatementFailure& failure) {
+  return failure.table == nullptr && failure.frame.empty() && !failure.below_sql && failure.error.sqlstate == "22012";
+}
+
+LsnRange range_of(const Transaction& transaction) {
+  return {.first = transaction.commit_lsn, .end = transaction.end_lsn};
+}
+
+}  // namespace
+
+base::Result<void> SoloRun::execute(Group& group) {
+  if (parts_.shared.error.is_set() || parts_.shared.abandon.load(std::memory_order_relaxed)) {
+    return base::fail(ErrorCode::engine_stopping, "apply ends");
+  }
+  return group.mode == GroupMode::together ? execute_together(group) : execute_singly(group);
+}
+
+base::Result<void> SoloRun::roll_back() {
+  DestinationSession& session = *parts_.session;
+  parts_.state.set("ROLLBACK TRANSACTION");
+  // After a failure the server skips everything up to the next sync, a ROLLBACK too. Without one the sync would commit
+  // what was sent without BEGIN.
+  if (session.unsynced() > 0) {
+    THALWEG_TRY(session.run(kRollback));
+    THALWEG_TRY(session.sync());
+  }
+  THALWEG_TRY(session.run(kRollback));
+  THALWEG_TRY(session.sync());
+  return {};
+}
+
+bool SoloRun::await_turn(const Group& group) {
+  if (parts_.is_turn(group)) return true;
+  CoordinatorSignals& signals = parts_.signals;
+  parts_.state.set("WAIT COMMIT");
+  const ActivityScope waiting(parts_.time, Activity::commit_order);
+  signals.rollback_requested.store(false, std::memory_order_relaxed);
+  signals.waits_for_turn.store(true, std::memory_order_release);
+  bool turn = false;
+  while (!turn) {
+    turn = parts_.is_turn(group);
+    if (turn || parts_.shared.ending() || signals.rollback_requested.load(std::memory_order_relaxed)) break;
+    signals.wake.wait(kWaitPause);
+  }
+  signals.waits_for_turn.store(false, std::memory_order_release);
+  return turn;
+}
+
+base::Result<void> SoloRun::await_settled() {
+  CoordinatorSignals& signals = parts_.signals;
+  parts_.state.set("WAIT DEPENDENCY");
+  const ActivityScope waiting(parts_.time, Activity::dependency);
+  const auto begun = std::chrono::steady_clock::now();
+  Before before = Before::open;
+  while (true) {
+    before = signals.before.load(std::memory_order_acquire);
+    if (before != Before::open || parts_.shared.ending() || signals.rollback_requested.load(std::memory_order_relaxed))
+      break;
+    signals.wake.wait(kWaitPause);
+    // Has the coordinator look who blocks the oldest group, which costs a query each time: not for an ordinary wait.
+    if (std::chrono::steady_clock::now() - begun >= kWaitPause)
+      signals.waits_for_turn.store(true, std::memory_order_release);
+  }
+  signals.waits_for_turn.store(false, std::memory_order_release);
+  parts_.state.set("EXECUTE TRANSACTION");
+  if (before == Before::committed) return {};
+  if (before == Before::open && !parts_.shared.ending()) parts_.counts.deadlocks.add();
+  return base::fail(ErrorCode::database_busy, "rolled back to be executed after transactions that it depends on");
+}
+
+base::Result<Refusal> SoloRun::commit(LsnRange range) {
+  DestinationSession& session = *parts_.session;
+  ProgressWriter& progress = lane().progress;
+  THALWEG_TRY(progress.send(session, range));
+  THALWEG_TRY(session.run(session.prepared(kCommit, {}), {}, {.any = true}));
+  const ActivityScope committing(parts_.time, Activity::commit);
+  THALWEG_ASSIGN(Refusal refusal, session.sync());
+  if (!refusal) progress.committed();
+  return refusal;
+}
+
+// Found by the server. What the coordinator finds is counted where this applier gives way.
+void SoloRun::count_deadlock(const base::Error& error) {
+  if (error.sqlstate == kDeadlockDetected) parts_.counts.deadlocks.add();
+}
+
+void SoloRun::refuse(Group& group, base::Error error) {
+  parts_.counts.fallbacks.add();
+  group.error = std::move(error);
+}
+
+base::Result<void> SoloRun::leave_data_layer(StatementFailure& failure) {
+  if (failure.error.code == ErrorCode::database_busy) return {};  // comes again as it is
+  const std::string_view sqlstate = failure.error.sqlstate;
+  bool leaves = is_refused(sqlstate);
+  if (!leaves && may_be_gone(sqlstate)) {
+    THALWEG_ASSIGN(const bool answers, answers_calls(*parts_.session));
+    leaves = !answers;
+  }
+  if (leaves) {
+    parts_.has_data_layer = false;
+    base::log_event(
+        base::LogLevel::warning, "data_layer_unusable",
+        {{"stream", parts_.shared.stream_id}, {"applier", int64_t{parts_.number}}, {"reason", failure.error.message}});
+  }
+  failure.error.code = ErrorCode::apply_failed;
+  return {};
+}
+
+base::Result<bool> SoloRun::is_outdated(Lane& lane, const base::Error& error) {
+  if (error.code != ErrorCode::destination_table_differs && !metadata::is_schema_change(error.sqlstate)) return false;
+  return lane.tables.have_changed();
+}
+
+base::Result<void> SoloRun::execute_together(Group& group) {
+  DestinationSession& session = *parts_.session;
+  GroupExecutor& executor = *lane().executor;
+  executor.use_data_layer(parts_.uses_data_layer());
+  THALWEG_TRY(session.run(session.prepared(kBegin, {}), {}, {.any = true}));
+  Refusal refusal;
+  {
+    const ActivityScope executing(parts_.time, Activity::execute);
+    GroupExecutor::Settle settle;
+    if (parts_.signals.before.load(std::memory_order_acquire) != Before::committed)
+      settle = [this] { return await_settled(); };
+    THALWEG_ASSIGN(refusal, executor.execute_together(group, settle));
+  }
+  if (!refusal && !await_turn(group)) {
+    THALWEG_TRY(roll_back());
+    if (!parts_.shared.ending()) parts_.counts.deadlocks.add();
+    group.error = base::fail(ErrorCode::database_busy, "rolled back to let an earlier transaction commit").error();
+    return {};
+  }
+  if (!refusal) {
+    THALWEG_ASSIGN(refusal, commit(group.range()));
+  }
+  if (refusal) return take_refusal(lane(), *refusal);
+  parts_.count_committed(lane());
+  return {};
+}
+
+base::Result<void> SoloRun::take_refusal(Lane& lane, StatementFailure& failure) {
+  if (parts_.session->broken()) return std::unexpected(failure.error);
+  if (is_fenced(failure)) return std::unexpected(taken_over(parts_.shared.stream_id));
+  THALWEG_TRY(roll_back());
+  count_deadlock(failure.error);
+  // It comes again singly, and finds the new metadata.
+  THALWEG_ASSIGN(const bool outdated, is_outdated(lane, failure.error));
+  if (failure.below_sql && outdated) {
+    failure.error.code = ErrorCode::apply_failed;
+  } else if (failure.below_sql) {
+    THALWEG_TRY(leave_data_layer(failure));
+  }
+  refuse(*lane.group, final_error(failure, *lane.group->transactions.front()));
+  return {};
+}
+
+base::Result<Refusal> SoloRun::execute_one(const Transaction& transaction, const base::Error* park_why) {
+  DestinationSession& session = *parts_.session;
+  THALWEG_TRY(session.run(session.prepared(kBegin, {}), {}, {.any = true}));
+  GroupExecutor& executor = *lane().executor;
+  Refusal refusal;
+  {
+    const ActivityScope executing(parts_.time, Activity::execute);
+    if (park_why != nullptr) {
+      THALWEG_ASSIGN(refusal, park(session, parts_.shared.stream_id, transaction, *park_why));
+    } else {
+      auto executed = executor.execute_rows(transaction);
+      if (!executed && !is_about_data(executed.error().code)) return std::unexpected(executed.error());
+      // A value that does not fit the destination's type is the data's fault, like what the server refuses.
+      refusal = executed ? *executed : Refusal(StatementFailure{.error = executed.error()});
+    }
+  }
+  if (!refusal) {
+    THALWEG_ASSIGN(refusal, commit(range_of(transaction)));
+  }
+  if (!refusal) return refusal;
+  if (session.broken()) return std::unexpected(refusal->error);
+  if (is_fenced(*refusal)) return std::unexpected(taken_over(parts_.shared.stream_id));
+  THALWEG_TRY(roll_back());
+  count_deadlock(refusal->error);
+  executor.reset();
+  return refusal;
+}
+
+// Every group before this one has committed, so what fails here fails for good, but for other sessions' locks.
+base::Result<void> SoloRun::execute_singly(Group& group) {
+  const base::Clock& clock = *parts_.shared.clock;
+  const LiveParameters& parameters = parts_.shared.parameters;
+  GroupExecutor& executor = *lane().executor;
+  ParkedSet parked;
+  auto delay = kFirstRetryDelay;
+  int tries = 0;
+  while (group.done < group.transactions.size()) {
+    Transaction& transaction = *group.transactions[group.done];
+    parts_.state.set("EXECUTE TRANSACTION");
+    std::optional<base::Error> why = transaction.parked_with;
+    if (!why && (transaction.park_behind || parked.shares(transaction.hashes()))) {
+      why = base::fail(ErrorCode::parked_behind, "parked behind a transaction that changed the same rows").error();
+    }
+    THALWEG_ASSIGN(const Refusal refusal, execute_one(transaction, why ? &*why : nullptr));
+    if (!refusal) {
+      if (why) {
+        transaction.parked_with = why;
+        parked.add(transaction.hashes());
+        executor.reset();
+      } else {
+        parts_.counts.committed(transaction, clock.unix_now());
+        parts_.counts.take(executor, clock.unix_now());
+      }
+      executor.reset();
+      ++group.done;
+      tries = 0;
+      delay = kFirstRetryDelay;
+      continue;
+    }
+    THALWEG_ASSIGN(const bool outdated, is_outdated(lane(), refusal->error));
+    if (outdated && !parts_.shared.ending()) {
+      lane().tables.release();
+      continue;
+    }
+    base::Error error = final_error(*refusal, transaction);
+    if (error.code == ErrorCode::database_busy && ++tries < kTriesMax && !parts_.shared.ending()) {
+      const ActivityScope waiting(parts_.time, Activity::lock);
+      parts_.signals.wake.wait(delay);
+      delay *= 2;
+      continue;
+    }
+    if (why || !is_about_data(error.code) || parameters.disable_on_error.load(std::memory_order_relaxed)) {
+      group.error = std::move(error);
+      return {};
+    }
+    transaction.parked_with = std::move(error);  // comes round again, to be parked
+  }
+  return {};
+}
+
+}  // namespace thalweg::apply

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "apply/applier/applier_parts.h"
+#include "base/error.h"
+
+namespace thalweg::apply {
+
+// Executes one group with the connection to itself, waiting for whatever it takes: a group that is too large for a
+// round trip, one that did not commit, or one whose transactions come one by one. Owner: the applier's thread, with its
+// baton.
+class SoloRun {
+ public:
+  explicit SoloRun(ApplierParts& parts) : parts_(parts) {}
+
+  // group.error says whether it has committed. A failed result is of the connection, or ends apply.
+  base::Result<void> execute(Group& group);
+  // Of a group that was sent in one round trip: rolls back, and says in its error what that means.
+  base::Result<void> take_refusal(Lane& lane, StatementFailure& failure);
+  base::Result<void> roll_back();
+
+ private:
+  Lane& lane() { return parts_.lanes.front(); }
+  base::Result<void> execute_together(Group& group);
+  base::Result<void> execute_singly(Group& group);
+  base::Result<Refusal> execute_one(const Transaction& transaction, const base::Error* park_why);
+  base::Result<Refusal> commit(LsnRange range);
+  // False: roll back instead.
+  bool await_turn(const Group& group);
+  // Until what the group was begun beside has committed. Fails with database_busy: roll back instead.
+  base::Result<void> await_settled();
+  void refuse(Group& group, base::Error error);
+  void count_deadlock(const base::Error& error);
+  // SQL decides what such a refusal means.
+  base::Result<void> leave_data_layer(StatementFailure& failure);
+  // Whether `error` comes of a table that has changed at the destination: worth another try, with its new metadata.
+  base::Result<bool> is_outdated(Lane& lane, const base::Error& error);
+
+  ApplierParts& parts_;
+};
+
+}  // namespace thalweg::apply

@@ -1,0 +1,155 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "apply/coordinator/dependency_table.h"
+#include "apply/coordinator/schedule_policy.h"
+#include "apply/parameters.h"
+#include "apply/parked_set.h"
+#include "apply/transaction.h"
+
+// Which transactions form a group, which applier runs which group, and when: a decision without clocks, threads or
+// connections. Transactions, completions and the time come in; assignments and the next deadline go out.
+
+namespace thalweg::apply {
+
+using ScheduleClock = std::chrono::steady_clock;
+
+// The live parameters that the schedule goes by.
+struct ScheduleLimits {
+  int appliers = 1;              // that may be given groups: the first so many
+  uint64_t group_lcrs = 1;       // LCRs that a group holds at most, unless its first transaction has more
+  bool in_commit_order = false;  // commit_serialization is full
+};
+
+// What the schedule needs to know of the world at one instant.
+struct Moment {
+  ScheduleClock::time_point now;
+  base::UnixMicros unix_now;  // beside the commit times of the source: how late a group is
+  bool steady_flow = false;   // FlowMeter
+  bool more_comes = true;     // the reader has not ended
+};
+
+// What one applier has.
+struct ApplierSlot {
+  Group* running = nullptr;
+  Group* behind = nullptr;          // sent behind it on the same connection
+  ScheduleClock::time_point since;  // the running group is at the server
+  bool beside = false;              // it was begun before all that it depends on had committed
+  bool idle() const { return running == nullptr; }
+};
+
+struct Assignment {
+  int applier = 0;  // from 0
+  Group* group = nullptr;
+  bool beside = false;  // not all that it depends on has committed
+};
+
+// A group that began beside others learns what became of them.
+struct Settlement {
+  int applier = 0;
+  bool committed = false;  // false: roll back
+};
+
+enum class Admission : uint8_t {
+  joins_last_group,
+  begins_group,
+  no_room,  // until something has completed
+};
+
+enum class Completion : uint8_t {
+  committed,
+  again,     // later, behind all before it
+  stopping,  // the applier gave up because apply ends
+  failed,    // for good: apply ends with the group's error
+};
+
+struct Rest {
+  bool takes_more = false;         // a further transaction could be put to use now
+  ScheduleClock::duration wait{};  // until something has to be decided without news
+};
+
+// Owner: the coordinator's turn.
+class Schedule {
+ public:
+  // Everything that ends at or before `low_watermark` has committed.
+  Schedule(base::Lsn low_watermark, ParkedSet parked, SchedulePolicy policy = {});
+
+  void set_limits(const ScheduleLimits& limits);
+  // With nothing running: what is parked was changed from outside.
+  void set_parked(ParkedSet parked) { parked_ = std::move(parked); }
+
+  // What would become of the next transaction in commit order. It must not be empty.
+  Admission admission(const Transaction& next, const Moment& moment) const;
+  // Takes it as admission() has just said; not with no_room. True: it is the first one of its group that depends on
+  // another group.
+  bool add(std::unique_ptr<Transaction> transaction, Admission admission, const Moment& moment);
+  // A position, or a transaction of which nothing is left: only moves the low watermark.
+  void cover(base::Lsn end);
+
+  // What may start now. The groups count as running; valid until the next call.
+  const std::vector<Assignment>& assign(const Moment& moment);
+  // A group that `applier` had has ended, as its error says.
+  Completion complete(int applier, Group& group, const Moment& moment);
+  // After completions: who began beside others and knows now. Valid until the next call.
+  const std::vector<Settlement>& settle();
+  // After completions: forgets the groups at the window's beginning that have committed; how many transactions those
+  // had. The groups are destroyed.
+  uint64_t advance();
+  // Nothing can be assigned now: how long that lasts.
+  Rest rest(const Moment& moment) const;
+
+  const std::deque<std::unique_ptr<Group>>& window() const { return window_; }
+  const ApplierSlot& slot(int applier) const { return slots_[static_cast<size_t>(applier)]; }
+  int appliers() const { return limits_.appliers; }
+  int running() const { return running_; }
+  uint64_t waiting() const { return waiting_; }
+  uint64_t blocked() const;  // waiting groups that may not run yet
+  int idle_appliers() const;
+  uint64_t committed_through() const { return committed_through_; }
+  base::Lsn low_watermark() const { return low_watermark_; }
+  bool is_ready(const Group& group) const;
+  // The first group that a waiting one waits for.
+  const Group& waits_for(const Group& group) const;
+  std::optional<int> applier_of(const Group& group) const;
+
+ private:
+  bool joins_last(const Transaction& next, const Moment& moment) const;
+  void begin_group(const Transaction& first, const Moment& moment);
+  bool is_full(const Group& group) const;
+  bool has_room() const;
+  bool has_committed(uint64_t number) const;
+  const Group& numbered(uint64_t number) const { return *window_[number - committed_through_ - 1]; }
+  bool may_begin_beside(const Group& group, const Moment& moment) const;
+  bool may_go_behind(const Group& group, const ApplierSlot& slot, const Moment& moment) const;
+  std::optional<int> place_for(const Group& group, const Moment& moment) const;
+  ScheduleClock::duration hold_left(const Group& group, const Moment& moment) const;
+  ScheduleClock::duration patience(const Group& group, const Moment& moment) const;
+  void give(int applier, Group& group, bool beside, const Moment& moment);
+  void mark_parked(Group& group) const;
+
+  const SchedulePolicy policy_;
+  ScheduleLimits limits_;
+  base::Lsn low_watermark_;
+  ParkedSet parked_;
+  DependencyTable dependencies_;
+  std::deque<std::unique_ptr<Group>> window_;  // by number, from the oldest uncommitted one
+  uint64_t next_number_ = 1;
+  uint64_t committed_through_ = 0;
+  uint64_t waiting_ = 0;  // groups of the window that no applier has
+  int running_ = 0;
+  int slots_used_ = 0;  // the first so many have ever been used
+  std::array<ApplierSlot, kAppliersMax> slots_;
+  ScheduleClock::time_point last_group_since_;  // the last group was begun
+  ScheduleClock::time_point rests_until_;       // no group is begun beside others
+  std::vector<Assignment> assignments_;
+  std::vector<Settlement> settlements_;
+};
+
+}  // namespace thalweg::apply
