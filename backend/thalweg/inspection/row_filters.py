@@ -9,7 +9,8 @@ from thalweg.inspection.connection import Connection, read_all, read_one
 
 ROW_FILTERS = """
 SELECT schemaname AS schema, tablename AS "table", rowfilter AS filter
-  FROM pg_publication_tables WHERE pubname IN (%(name)s, %(name)s || '_inserts') AND rowfilter IS NOT NULL ORDER BY 1, 2
+  FROM pg_publication_tables WHERE pubname IN (%(name)s::text, %(name)s::text || '_inserts') AND rowfilter IS NOT NULL
+ ORDER BY 1, 2
 """
 """From PostgreSQL 15 on."""
 FILTERS_MEASURED = 3
