@@ -24,7 +24,7 @@ done
 wait_until 60 "the API answers" answers "$THALWEG_API_URL/healthz"
 run_rest wait-replicating "$DEMO_STREAM" 120
 # A demo of an older version was registered with its destination's own address: 'make up' leads it over the relay.
-secret destination-thalweg | run_rest move-database "$THALWEG_RELAY_HOST" "$THALWEG_RELAY_PORT" demo \
+secret destination-thalweg | run_rest move-database "$THALWEG_RELAY_HOST" "$THALWEG_RELAY_PORT" demo thalweg \
   "$THALWEG_DESTINATION_HOST" "$THALWEG_DESTINATION_PORT" >/dev/null
 lead_over_relay | grep --quiet "warehouse is reached at $THALWEG_RELAY_HOST:$THALWEG_RELAY_PORT"
 run_rest wait-replicating "$DEMO_STREAM" 120

@@ -4,7 +4,7 @@ The API token comes from the file that THALWEG_TOKEN_FILE names, the address fro
 
 usage: rest.py token-works
        rest.py database NAME HOST PORT DBNAME USER        reads the password from standard input
-       rest.py move-database HOST PORT DBNAME NEW-HOST NEW-PORT           the same; each that is registered there
+       rest.py move-database HOST PORT DBNAME USER NEW-HOST NEW-PORT      the same; each that is registered there
        rest.py stream NAME SOURCE DESTINATION SCHEMA
        rest.py has-stream NAME                            fails when there is none
        rest.py wait-replicating NAME SECONDS
@@ -93,10 +93,10 @@ def database(name: str, host: str, port: str, dbname: str, user: str) -> None:
                                         "password": sys.stdin.readline().rstrip("\n"), "sslmode": "prefer"})
 
 
-def move_database(host: str, port: str, dbname: str, new_host: str, new_port: str) -> None:
+def move_database(host: str, port: str, dbname: str, user: str, new_host: str, new_port: str) -> None:
     api, password = Api(), sys.stdin.readline().rstrip("\n")
     for found in api.all("/databases"):
-        if (found["host"], found["port"], found["dbname"]) != (host, int(port), dbname):
+        if (found["host"], found["port"], found["dbname"], found["user"]) != (host, int(port), dbname, user):
             continue
         # Another address needs the password again: who may only rename must not send it elsewhere.
         api.call("PATCH", f"/databases/{found['id']}", {"host": new_host, "port": int(new_port), "password": password},

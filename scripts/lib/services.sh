@@ -250,7 +250,7 @@ print_new_admin_password() {
 # The demo of an older version was registered with its destination's own address. Its stream goes on from where it was:
 # progress is kept at the destination itself.
 lead_over_relay() {
-  secret destination-thalweg | run_rest move-database "$THALWEG_DESTINATION_HOST" "$THALWEG_DESTINATION_PORT" demo \
+  secret destination-thalweg | run_rest move-database "$THALWEG_DESTINATION_HOST" "$THALWEG_DESTINATION_PORT" demo thalweg \
     "$THALWEG_RELAY_HOST" "$THALWEG_RELAY_PORT"
 }
 

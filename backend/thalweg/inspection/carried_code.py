@@ -28,6 +28,8 @@ WITH RECURSIVE chosen AS (
      SELECT t.typbasetype WHERE t.typtype = 'd' UNION ALL SELECT t.typelem WHERE t.typelem <> 0
      UNION ALL SELECT f.atttypid FROM pg_attribute f
       WHERE f.attrelid = t.typrelid AND f.attnum > 0 AND NOT f.attisdropped
+     UNION ALL SELECT r.rngsubtype FROM pg_range r WHERE r.rngtypid = t.oid
+     UNION ALL SELECT r.rngtypid FROM pg_range r WHERE to_jsonb(r) ->> 'rngmultitypid' = t.oid::text
    ) next(type)
 ), expressions AS (
   SELECT c.oid, CASE WHEN a.attgenerated = '' THEN 'default of ' ELSE 'generated column ' END || a.attname AS part,
@@ -50,7 +52,7 @@ WITH RECURSIVE chosen AS (
 SELECT c.oid::bigint AS oid, c.part, n.nspname || '.' || p.proname || '(' || pg_get_function_identity_arguments(p.oid)
        || ')' AS function
   FROM called c JOIN pg_proc p ON p.oid = c.function JOIN pg_namespace n ON n.oid = p.pronamespace
- WHERE n.nspname <> 'pg_catalog' OR p.proacl IS NOT NULL OR (p.provolatile = 'v' AND p.proname <> ALL (
+ WHERE n.nspname <> 'pg_catalog' OR p.proacl IS NOT NULL OR p.proname LIKE '%%\_to\_xml%%' OR (p.provolatile = 'v' AND p.proname <> ALL (
    ARRAY['nextval', 'currval', 'lastval', 'random', 'random_normal', 'gen_random_uuid', 'uuidv4', 'uuidv7',
          'clock_timestamp', 'timeofday']))
  ORDER BY 3, 1, 2

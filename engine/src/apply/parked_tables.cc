@@ -25,6 +25,9 @@ base::Lsn lsn_of(const pg::Rows& rows, size_t row, size_t column) {
   return base::parse_lsn(rows.text(row, column)).value_or(base::Lsn{});
 }
 
+// A table is its relation; one that an older engine copied, whose relation nobody noted, is its name.
+std::string key_of(std::string_view relation) { return "relation " + std::string(relation); }
+
 }  // namespace
 
 base::Result<void> ParkedTables::read_copies(std::string_view stream_id) {
@@ -35,12 +38,14 @@ base::Result<void> ParkedTables::read_copies(std::string_view stream_id) {
   THALWEG_ASSIGN(
       const pg::Rows rows,
       connection_.query("SELECT schema_name, table_name, copied_from, copied_to, NOT copy_again AND copied_to "
-                        "IS NOT NULL FROM thalweg.stream_table t WHERE stream_id = $1 AND (copy_again OR "
+                        "IS NOT NULL, coalesce(to_jsonb(t) -> 'identity' ->> 'relation', '0') "
+                        "FROM thalweg.stream_table t WHERE stream_id = $1 AND (copy_again OR "
                         "EXISTS (SELECT FROM thalweg.copy_range r WHERE (r.stream_id, r.schema_name, "
                         "r.table_name) = (t.stream_id, t.schema_name, t.table_name)))",
                         {stream_id}));
   for (size_t row = 0; row < rows.size(); ++row) {
-    copies_[pg::quote_table(rows.text(row, 0), rows.text(row, 1))] = {
+    const bool is_known = rows.text(row, 5) != "0";
+    copies_[is_known ? key_of(rows.text(row, 5)) : pg::quote_table(rows.text(row, 0), rows.text(row, 1))] = {
         .from = lsn_of(rows, row, 2), .to = lsn_of(rows, row, 3), .is_finished = rows.boolean(row, 4)};
   }
   return {};
@@ -57,16 +62,22 @@ base::Result<std::shared_ptr<const SourceTable>> ParkedTables::described(const l
     loaded_.clear();
   }
   THALWEG_ASSIGN(const auto source, described_table(frame, ++descriptions_));
-  if (const auto copy = copies_.find(source->quoted_name); copy != copies_.end()) {
-    source->copied_from = copy->second.from;
-    source->copied_to = copy->second.to;
+  if (const Copy* const copy = copy_of(*source)) {
+    source->copied_from = copy->from;
+    source->copied_to = copy->to;
   }
   return described_[key] = source;
 }
 
+const ParkedTables::Copy* ParkedTables::copy_of(const SourceTable& source) const {
+  auto copy = copies_.find(key_of(std::to_string(source.description.relation.value)));
+  if (copy == copies_.end()) copy = copies_.find(source.quoted_name);
+  return copy == copies_.end() ? nullptr : &copy->second;
+}
+
 bool ParkedTables::is_being_copied(const SourceTable& source) const {
-  const auto copy = copies_.find(source.quoted_name);
-  return copy != copies_.end() && !copy->second.is_finished;
+  const Copy* const copy = copy_of(source);
+  return copy != nullptr && !copy->is_finished;
 }
 
 base::Result<void> ParkedTables::load(const SourceTable& source) {

@@ -51,10 +51,12 @@ class ParkedTables final : public TableFinder {
     bool is_finished = false;
   };
 
+  const Copy* copy_of(const metadata::SourceTable& source) const;
+
   pg::Connection& connection_;
   std::atomic<uint64_t> generations_{0};  // this thread's alone; TableLoader takes it so
   metadata::TableLoader loader_{generations_};
-  std::map<std::string, Copy> copies_;                                             // by quoted name
+  std::map<std::string, Copy> copies_;  // by key_of(): a name may be another table's by now
   std::map<std::string, std::shared_ptr<const metadata::SourceTable>> described_;  // by the frame without its position
   uint64_t descriptions_ = 0;
   std::unordered_map<uint64_t, base::Result<std::unique_ptr<const metadata::TableMetadata>>>

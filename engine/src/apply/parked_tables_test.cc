@@ -74,6 +74,9 @@ TEST(ParkedTables, KnowWhatHasBeenCopied) {
   EXPECT_EQ(of(), std::tuple(base::Lsn{}, base::Lsn{}, false)) << "never copied: the stream began at its position";
   h.run("INSERT INTO thalweg.copy_range VALUES ('teststream', 'public', 'items')");
   EXPECT_EQ(of(), std::tuple(base::Lsn{0x100}, base::Lsn{0x200}, false));
+  h.run("ALTER TABLE thalweg.stream_table ADD COLUMN identity jsonb DEFAULT '{\"relation\": 4711}'");
+  EXPECT_EQ(of(), std::tuple(base::Lsn{}, base::Lsn{}, false)) << "another table has that name now";
+  h.run("ALTER TABLE thalweg.stream_table DROP COLUMN identity");
   h.run("UPDATE thalweg.stream_table SET copy_again = true, copied_from = NULL, copied_to = NULL");
   h.run("DELETE FROM thalweg.copy_range");
   EXPECT_EQ(of(), std::tuple(base::Lsn{}, base::Lsn{}, true));

@@ -191,8 +191,9 @@ base::Result<void> TableWatch::settle(const StreamDefinition& definition, instan
   const base::Lsn low_watermark = stream ? stream->low_watermark : base::Lsn{};
   const auto taken_over = rewrites_.settle(*records_, now, low_watermark, failed);
   for (const TableName& name : taken_over) THALWEG_TRY(bookkeeping.set_identity(name, records_->at(name).identity));
-  // Whatever they had changed by the last look is settled.
-  if (any_truncated && wal_end_) THALWEG_TRY(bookkeeping.forget_truncations(wal_end_));
+  // Whatever they had changed by the last look is settled, as far as it was applied when the notes were read.
+  const base::Lsn settled = std::min(wal_end_, low_watermark);
+  if (any_truncated && settled) THALWEG_TRY(bookkeeping.forget_truncations(settled));
   return {};
 }
 

@@ -271,7 +271,14 @@ base::Result<void> Bookkeeping::rename_table(const TableName& table, const Table
                                               in),
                                   {stream_id_, table.schema, table.name, to.schema, to.name}));
   }
-  return {};
+  // What is parked is known by the tables' names: the old one may be given to another table.
+  THALWEG_ASSIGN(const pg::Rows parked,
+                 connection_.query("SELECT pg_catalog.to_regclass('thalweg.error_queue') IS NOT NULL"));
+  if (!parked.boolean(0, 0)) return {};
+  return done(
+      connection_.query("UPDATE thalweg.error_queue SET tables = array_replace(tables, $2::text, $3::text) "
+                        "WHERE stream_id = $1 AND $2::text = ANY (tables)",
+                        {stream_id_, table.quoted(), to.quoted()}));
 }
 
 base::Result<void> Bookkeeping::ask_for_copy(const TableName& table) {

@@ -130,9 +130,9 @@ base::Result<SourceTables> look_at_source(pg::Connection& source, const pg::Publ
     table->changed_by[leaf.relation] = oid_at(leaves, i, 6);
     table->now.leaves.push_back(std::move(leaf));
   }
-  // Afterwards; a standby writes none, and is no source.
-  THALWEG_ASSIGN(const pg::Rows end,
-                 source.query("SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_current_wal_insert_lsn() END"));
+  // Afterwards. A standby notes how far it has replayed right behind the commit that can be seen.
+  THALWEG_ASSIGN(const pg::Rows end, source.query("SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() "
+                                                  "ELSE pg_current_wal_insert_lsn() END"));
   out.wal_end = base::parse_lsn(end.text(0, 0)).value_or(base::Lsn{});
   return out;
 }

@@ -11,9 +11,11 @@ constexpr size_t kShownMax = 400;  // bytes of a statement
 constexpr std::chrono::milliseconds kEndPatience{3000};
 constexpr std::chrono::seconds kEndConnect{3};
 
-// On one line, cut between two characters.
+// On one line, cut between two characters. A copy's without its condition: that holds keys of rows, and whoever may see
+// the stream sees this.
 std::string beginning_of(std::string_view sql) {
   std::string out;
+  if (sql.starts_with("COPY (")) sql = sql.substr(0, sql.find(" WHERE "));
   for (const char c : sql) {
     const bool is_space = c == '\n' || c == '\t' || c == ' ';
     if (is_space && (out.empty() || out.back() == ' ')) continue;
@@ -62,7 +64,7 @@ base::Result<void> SessionBoard::end_given_up(const base::Conninfo& conninfo) {
   {
     std::lock_guard lock(mutex_);
     std::ranges::copy_if(given_up_, std::back_inserter(left),
-                         [&](const Session& one) { return one.conninfo == conninfo; });
+                         [&](const Session& one) { return one.conninfo.text == conninfo.text; });
   }
   for (const Session& session : left) {
     THALWEG_TRY(terminate(session));

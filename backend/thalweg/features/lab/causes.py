@@ -66,14 +66,23 @@ DROP_OURS = f"""DO $$ BEGIN
     END IF;
   END IF;
 END $$;"""
-MAKE_OURS = f"""DO $$ BEGIN
-  IF to_regnamespace('lab') IS NULL THEN
-    CREATE SCHEMA lab;
-    COMMENT ON SCHEMA lab IS '{MARK}';
-  ELSIF ({IS_OURS}) IS NOT TRUE THEN
-    RAISE 'The destination has a schema lab that the lab did not make, and leaves alone. Rename it: ALTER SCHEMA lab '
-          'RENAME TO another_name';
+
+
+def _make(schema: str, is_ours: str) -> str:
+    return f"""DO $$ BEGIN
+  IF to_regnamespace('{schema}') IS NULL THEN
+    CREATE SCHEMA {schema};
+    COMMENT ON SCHEMA {schema} IS '{MARK}';
+  ELSIF ({is_ours}) IS NOT TRUE THEN
+    RAISE 'The destination has a schema {schema} that the lab did not make, and leaves alone. Rename it: ALTER SCHEMA '
+          '{schema} RENAME TO another_name';
   END IF;
+END $$;"""
+
+
+IS_OUR_NETWORK = f"obj_description(to_regnamespace('lab_network'), 'pg_namespace') = '{MARK}'"
+DROP_OUR_NETWORK = f"""DO $$ BEGIN
+  IF {IS_OUR_NETWORK} THEN DROP SCHEMA lab_network CASCADE; END IF;
 END $$;"""
 
 CAUSES = {
@@ -85,7 +94,7 @@ CAUSES = {
         begin=(
             END_SLEEP,
             DROP_OURS,
-            MAKE_OURS,
+            _make("lab", IS_OURS),
             f"CREATE TABLE lab.slow AS SELECT now() + interval '{SECONDS} seconds' AS until;",
             """CREATE FUNCTION lab.check_account() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
   PERFORM pg_sleep(0.05) FROM lab.slow WHERE until > clock_timestamp();
@@ -141,13 +150,13 @@ END $$;""",
     RAISE 'The relay that delays is not connected here: see “make status”, and its log.';
   END IF;
 END $$;""",
-            "CREATE SCHEMA IF NOT EXISTS lab_network;",
+            _make("lab_network", IS_OUR_NETWORK),
             "CREATE TABLE IF NOT EXISTS lab_network.delay (ms int NOT NULL, until timestamptz NOT NULL);",
             "WITH before AS (DELETE FROM lab_network.delay)\n"  # noqa: S608
             f"INSERT INTO lab_network.delay VALUES ({MS}, clock_timestamp() + interval '{SECONDS} seconds');",
         ),
-        end=("DROP SCHEMA IF EXISTS lab_network CASCADE;",),
-        there="SELECT to_regclass('lab_network.delay') IS NOT NULL AS there",
+        end=(DROP_OUR_NETWORK,),
+        there=f"SELECT to_regclass('lab_network.delay') IS NOT NULL AND {IS_OUR_NETWORK} AS there",
         delay_ms=DELAY_MS,
     ),
 }  # fmt: skip

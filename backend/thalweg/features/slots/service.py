@@ -48,7 +48,9 @@ async def list_slots(context: Context) -> SlotServers:
     sources = {row.source_id for row in streams}
     servers: dict[str, list[DatabaseRow]] = {}
     for row in sorted(databases, key=lambda row: row.id not in sources):
-        servers.setdefault(f"{row.host}:{row.port}", []).append(row)
+        # Of the same hosts a standby is another server than its primary.
+        read = " (standby)" if row.read_from == "standby" else ""
+        servers.setdefault(f"{row.host}:{row.port}{read}", []).append(row)
     at = now()
     return SlotServers(
         servers=[
@@ -158,7 +160,7 @@ async def drop_slot(context: Context, database_id: str, name: str) -> None:
             f"{name} belongs to the stream {stream_id_in(name)} of the engine {engine.name}: the control plane does "
             "not know that stream, and the engine runs it all the same.",
             "Have the engine drop the stream, on the page Engines or with: thalweg engines drop-stream "
-            f"{engine.name} {stream_id_in(name)}. Its slot goes with it.",
+            f"{engine.name} {stream_id_in(name)}. Its slot goes with it. An engine that is gone for good: remove it first.",
         )  # fmt: skip
     target, what = target_of(row, context.resources), ("database", row.id, row.name)
     kept = await lock_reading(context.session, database_id)

@@ -19,7 +19,7 @@ function Wait({ stream, wait }: { stream: Stream; wait: StreamWait }) {
       problem={{
         title: `Waits for others at the ${wait.side} ${wait.database}`,
         message: `Behind ${wait.blockers.map(blockerInWords).join(" and ")}.`,
-        cure: "It goes on as soon as they have committed or rolled back. Stopping or deleting the stream waits for nobody.",
+        cure: "It goes on as soon as they have committed or rolled back. Stopping the stream does not wait for them.",
         sql: pids.length ? pids.map((pid) => `SELECT pg_terminate_backend(${pid});`).join("\n") : null,
         facts: [
           `since ${formatTime(wait.since)}`,
