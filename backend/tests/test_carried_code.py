@@ -24,12 +24,14 @@ async def test_functions_that_the_definitions_call_are_named(
         )  # fmt: skip
     sides.on_source(
         "CREATE DOMAIN app.checked AS text CHECK (app.g(VALUE))",
+        "CREATE DOMAIN app.bound AS int CHECK (app.f(VALUE) > 0)",
+        "CREATE TYPE app.span AS RANGE (subtype = app.bound)",
         """CREATE TABLE loaded (
              id serial PRIMARY KEY, made timestamptz DEFAULT now(), other uuid DEFAULT gen_random_uuid(),
              secret text DEFAULT pg_read_file('passwords'), n int DEFAULT app.f(1),
              twice int GENERATED ALWAYS AS (app.f(2)) STORED, name app.checked,
              CONSTRAINT reads CHECK (query_to_xml('SELECT 1', true, true, '') IS NOT NULL),
-             CONSTRAINT plain CHECK (n > 0 AND n OPERATOR(app.=~=) n))""",
+             CONSTRAINT plain CHECK (n > 0 AND n OPERATOR(app.=~=) n), during app.span)""",
         "CREATE INDEX by_f ON loaded (app.f(id))",
         f"ALTER TABLE loaded OWNER TO {sides.source['user']}",
     )
@@ -38,7 +40,7 @@ async def test_functions_that_the_definitions_call_are_named(
     assert "4 functions" in found["detail"] and sides.destination["user"] in found["detail"]
     for told in (
         "app.f(integer): public.loaded (default of n), public.loaded (generated column twice), "
-        "public.loaded (index public.by_f)",
+        "public.loaded (index public.by_f), public.loaded (type app.bound)",
         "app.g(text): public.loaded (type app.checked)",
         "pg_catalog.pg_read_file(text): public.loaded (default of secret)",
         "pg_catalog.query_to_xml(query text, nulls boolean, tableforest boolean, targetns text): public.loaded "

@@ -52,7 +52,8 @@ WITH RECURSIVE chosen AS (
 SELECT c.oid::bigint AS oid, c.part, n.nspname || '.' || p.proname || '(' || pg_get_function_identity_arguments(p.oid)
        || ')' AS function
   FROM called c JOIN pg_proc p ON p.oid = c.function JOIN pg_namespace n ON n.oid = p.pronamespace
- WHERE n.nspname <> 'pg_catalog' OR p.proacl IS NOT NULL OR p.proname LIKE '%%\_to\_xml%%' OR (p.provolatile = 'v' AND p.proname <> ALL (
+ WHERE n.nspname <> 'pg_catalog' OR p.proacl IS NOT NULL OR p.proname ~ '_to_xml'
+    OR (p.provolatile = 'v' AND p.proname <> ALL (
    ARRAY['nextval', 'currval', 'lastval', 'random', 'random_normal', 'gen_random_uuid', 'uuidv4', 'uuidv7',
          'clock_timestamp', 'timeofday']))
  ORDER BY 3, 1, 2

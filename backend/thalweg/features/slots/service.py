@@ -160,7 +160,8 @@ async def drop_slot(context: Context, database_id: str, name: str) -> None:
             f"{name} belongs to the stream {stream_id_in(name)} of the engine {engine.name}: the control plane does "
             "not know that stream, and the engine runs it all the same.",
             "Have the engine drop the stream, on the page Engines or with: thalweg engines drop-stream "
-            f"{engine.name} {stream_id_in(name)}. Its slot goes with it. An engine that is gone for good: remove it first.",
+            f"{engine.name} {stream_id_in(name)}. Its slot goes with it. Where the engine is gone for good, remove the "
+            "engine first.",
         )  # fmt: skip
     target, what = target_of(row, context.resources), ("database", row.id, row.name)
     kept = await lock_reading(context.session, database_id)
