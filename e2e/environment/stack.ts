@@ -33,7 +33,13 @@ export const stack = {
   destination: cluster("destination", setting("THALWEG_DESTINATION_PORT")),
   /** The role that owns the tables at the source and writes to them, as an application would. */
   application: { user: "shop", password: secret("source-shop") },
-  demo: { stream: "shop to warehouse", source: "shop", destination: "warehouse" },
+  /** The demo's destination is reached over the lab's relay. */
+  demo: {
+    stream: "shop to warehouse",
+    source: "shop",
+    destination: "warehouse",
+    destinationPort: Number(setting("THALWEG_RELAY_PORT")),
+  },
 };
 
 function cluster(name: string, port: string): Cluster {

@@ -42,7 +42,7 @@ test("a slow trigger is named as the bottleneck; its cure is applied, checked an
   await expect(advisor.stage("Appliers")).toContainText("Bottleneck");
   await expect(finding.getByRole("table", { name: /^Evidence/ })).toContainText("EVENT: EXECUTE");
   await expect(finding).toContainText(
-    `Run it at warehouse (127.0.0.1:${stack.destination.port}, database demo)`,
+    `Run it at warehouse (127.0.0.1:${stack.demo.destinationPort}, database demo)`,
   );
   const cure = await finding.getByRole("region", { name: /^SQL to run at/ }).innerText();
   expect(cure).toContain("audit_slowly");

@@ -9,8 +9,8 @@ import { Wizard } from "../../screens/wizard.ts";
 test.describe.configure({ mode: "serial" });
 
 const source = { dbname: `journal_${RUN}`, name: `journal ${RUN}` };
-const destination = { dbname: `archive_${RUN}`, name: `archive ${RUN}` };
-const stream = `journal to archive ${RUN}`;
+const destination = { dbname: `journals_${RUN}`, name: `journals ${RUN}` };
+const stream = `journal to journals ${RUN}`;
 const atSource = (text: string) => sql(stack.source, source.dbname, text);
 const entries = () => sql(stack.destination, destination.dbname, "SELECT count(*), min(line) FROM entries");
 
