@@ -22,6 +22,7 @@ from tests.support.servers import Cluster, postgres_binaries, start_cluster, sta
 from thalweg.db.models import DatabaseRow
 from thalweg.engine_client.desired import source_definition
 from thalweg.inspection.connection import connected, read_all
+from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.removal import remove_stream_objects
 from thalweg.inspection.slots import drop_slot_at, read_slots
 from thalweg.inspection.target import Target
@@ -224,3 +225,11 @@ async def test_what_a_lost_engine_left_is_removed_at_both_servers(pair: Pair) ->
     async with connected(target.for_writing, 10) as connection:
         assert await read_all(connection, "SELECT pubname FROM pg_publication") == []
     assert not await drop_slot_at(target, name, 10)
+    # While the standby is away nothing is known of its slots, and nothing that it has is called removed.
+    away = Target(**{**fields, "host": f"127.0.0.1:{pair.primary.port},127.0.0.1:1"}, reads_standby=True)
+    with pytest.raises(ConnectionFailure) as unknown:
+        await read_slots(away, 10)
+    assert unknown.value.code == "source_standby_missing"
+    with pytest.raises(ConnectionFailure):
+        await drop_slot_at(away, name, 10)
+    assert len(await remove_stream_objects("lost", away, [], 10)) == 1

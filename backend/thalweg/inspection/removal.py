@@ -66,8 +66,9 @@ async def _end_sessions(connection: Connection, pattern: str) -> None:
 
 
 async def _remove_at_source(stream_id: str, target: Target, timeout: int) -> None:
-    """The slot is at a standby, where one is read, or at what was promoted; the publication is the primary's."""
-    for one in [target.for_reading, target.for_writing] if target.reads_standby else [target]:
+    """The slot is at a standby, where one is read, or at what was promoted; the publication is the primary's. A server
+    that does not answer may have the slot, which will hold its WAL when it is back."""
+    for one in target.each_server if target.reads_standby else [target]:
         await _remove_slot(stream_id, one, timeout)
     async with connected(target, timeout, read_only=False) as connection:
         name = f"thalweg_{stream_id}"

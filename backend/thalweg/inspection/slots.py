@@ -101,7 +101,16 @@ class SourceState(BaseModel):
 async def read_slots(target: Target, timeout: int) -> SourceState:
     """Raises ConnectionFailure; `timeout` is in seconds."""
     async with connected(target, timeout, limit=READ_SECONDS) as connection:
-        return await _read(connection)
+        state = await _read(connection)
+        if target.reads_standby and not any(name.startswith("thalweg_") for name in state.slots):
+            # Where the standby is away the primary answers: that it has none of the slots says nothing of them.
+            at_standby = await read_one(connection, "SELECT pg_is_in_recovery() AS found")
+            if not at_standby["found"]:
+                raise ConnectionFailure(
+                    "source_standby_missing", "The standby does not answer; its slots are not known.",
+                    "Start the standby, or check that the primary reaches it.",
+                )  # fmt: skip
+        return state
 
 
 async def _read(connection: Connection) -> SourceState:
@@ -131,8 +140,8 @@ async def drop_slot_at(target: Target, name: str, timeout: int) -> bool:
     """False: the server has no such slot. Raises ConnectionFailure; `timeout` is in seconds."""
     if not target.reads_standby:
         return await _drop_slot(target, name, timeout)
-    # At the standby, or where it has been promoted.
-    return any([await _drop_slot(one, name, timeout) for one in (target.for_reading, target.for_writing)])
+    # At the standby, or where it has been promoted. One that does not answer may have it.
+    return any([await _drop_slot(one, name, timeout) for one in target.each_server])
 
 
 async def _drop_slot(target: Target, name: str, timeout: int) -> bool:
