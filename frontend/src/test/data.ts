@@ -7,6 +7,7 @@ import type {
   Operation,
   Sample,
   Session,
+  SourceTable,
   Stream,
   StreamDestination,
   StreamParameter,
@@ -285,6 +286,22 @@ export const initialCopy: StreamParameter = {
   live: false,
   per_destination: true,
   description: "On: rows that exist are copied first.",
+};
+
+/** What cannot be replicated unless its updates and deletes are given up. */
+export const keylessTable: SourceTable = {
+  schema: "public",
+  table: "log",
+  kind: "table",
+  bytes: 8192,
+  rows_estimated: 10,
+  key_columns: [],
+  replica_identity: "default",
+  identified: false,
+  inserts_only: false,
+  replicable: false,
+  unsupported: ["It has neither a primary key nor a replica identity."],
+  warnings: [],
 };
 
 export function operation(values: Partial<Operation>): Operation {

@@ -3,25 +3,11 @@ import userEvent from "@testing-library/user-event";
 import { useState } from "react";
 import { describe, expect, it, vi } from "vitest";
 import type { SourceTable, TableRules } from "@/api/types";
-import { stream } from "@/test/data";
+import { keylessTable as log, stream } from "@/test/data";
 import { expectNoAxeViolations, renderUi, stubApi } from "@/test/render";
 import { InsertsOnly } from "./inserts-only";
 import { StreamRules } from "./stream-rules";
 
-const log: SourceTable = {
-  schema: "public",
-  table: "log",
-  kind: "table",
-  bytes: 8192,
-  rows_estimated: 10,
-  key_columns: [],
-  replica_identity: "default",
-  identified: false,
-  inserts_only: false,
-  replicable: false,
-  unsupported: ["It has neither a primary key nor a replica identity."],
-  warnings: [],
-};
 const orders: SourceTable = { ...log, table: "orders", identified: true, replicable: true, unsupported: [] };
 const all: TableRules = { include: [{ schema: "public", table: "*" }], exclude: [] };
 const given = { ...all, inserts_only: [{ schema: "public", table: "log" }] };

@@ -4,23 +4,10 @@ import { useState } from "react";
 import { describe, expect, it } from "vitest";
 import type { SourceTable, TableRules } from "@/api/types";
 import { usePreview } from "@/features/table-rules/use-preview";
+import { keylessTable as log } from "@/test/data";
 import { expectNoAxeViolations, renderUi, stubApi } from "@/test/render";
 import { TablesStep } from "./tables-step";
 
-const log: SourceTable = {
-  schema: "public",
-  table: "log",
-  kind: "table",
-  bytes: 8192,
-  rows_estimated: 10,
-  key_columns: [],
-  replica_identity: "default",
-  identified: false,
-  inserts_only: false,
-  replicable: false,
-  unsupported: ["It has neither a primary key nor a replica identity."],
-  warnings: [],
-};
 const taken: SourceTable = { ...log, inserts_only: true, replicable: true, unsupported: [] };
 
 function Step() {
