@@ -5,7 +5,6 @@ file and lets the standby catch up.
 """
 
 import random
-import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,12 +34,7 @@ def scene(request: pytest.FixtureRequest, workspace: Path, destination_cluster: 
     scene = FailoverScene(servers, destination_cluster, engine, f"f_{name}"[:50], libraries=bool(ours))
     scene.make()
     yield scene
-    scene.remove()
-    if getattr(request.node, "failed", False):
-        print("--- the end of the engine's log")
-        print("\n".join(engine.log.read_text(errors="replace").splitlines()[-60:]))
-    for directory in (engine.directory, *(cluster.directory for cluster in servers.clusters)):
-        shutil.rmtree(directory, ignore_errors=True)
+    scene.end(getattr(request.node, "failed", False))
 
 
 def insert(scene: FailoverScene, first: int, last: int) -> None:

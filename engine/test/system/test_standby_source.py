@@ -1,7 +1,6 @@
 """The source is read at a standby: PostgreSQL 16 and later decode there, and the primary keeps no slot."""
 
 import random
-import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,12 +36,7 @@ def scene(request: pytest.FixtureRequest, workspace: Path, destination_cluster: 
     scene = StandbyScene(servers, destination_cluster, engine, f"s_{name}"[:50], libraries=False)
     scene.make()
     yield scene
-    scene.remove()
-    if getattr(request.node, "failed", False):
-        print("--- the end of the engine's log")
-        print("\n".join(engine.log.read_text(errors="replace").splitlines()[-60:]))
-    for directory in (engine.directory, *(cluster.directory for cluster in servers.clusters)):
-        shutil.rmtree(directory, ignore_errors=True)
+    scene.end(getattr(request.node, "failed", False))
 
 
 def load(scene: StandbyScene, random_: random.Random) -> PgBench:

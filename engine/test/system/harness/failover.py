@@ -164,6 +164,15 @@ class FailoverScene(Scene):
     def source_conninfo(self) -> str:
         return f"{self.servers.address} dbname={self.database} user=thalweg password={PASSWORD}"
 
+    def end(self, failed: bool) -> None:
+        """Removes all of it; first the last words of an engine whose test has failed."""
+        self.remove()
+        if failed:
+            print("--- the end of the engine's log")
+            print("\n".join(self.engine.log.read_text(errors="replace").splitlines()[-60:]))
+        for directory in (self.engine.directory, *(cluster.directory for cluster in self.servers.clusters)):
+            shutil.rmtree(directory, ignore_errors=True)
+
     @property
     def slot(self) -> str:
         return f"thalweg_{self.stream}"
