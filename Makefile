@@ -1,7 +1,7 @@
 # Every verb is a script under scripts/, so that containers and other machines run the same.
 .DEFAULT_GOAL := help
-SUITES := lint engine sanitizers fuzz backend frontend system e2e
-.PHONY: help up down demo status test fmt lint bench advisor-rig docs clean admin-password admin-reset-second-factor $(addprefix test-,$(SUITES))
+SUITES := lint engine backend system e2e frontend sanitizers fuzz
+.PHONY: help up down demo status test soak fmt lint bench advisor-rig docs clean admin-password admin-reset-second-factor $(addprefix test-,$(SUITES))
 
 help: ## print the verbs
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ test: ## run every suite
 
 $(addprefix test-,$(SUITES)): test-%:
 	@scripts/test.sh $*
+
+soak: ## the tests that have a seed, for hours, before a release: SOAK_MINUTES=240
+	@scripts/soak.sh
 
 fmt: ## format every source in place
 	@scripts/fmt.sh

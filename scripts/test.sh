@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
-# Runs suites, one line each, all of them also after a failure; the lines of each test that fails; a table, what failed, a total.
+# Runs suites, one line each, all of them also after a failure; the lines of each test that fails; where the time went; a total.
 # usage: scripts/test.sh SUITE...      (see scripts/lib/suites.sh)
+#
+# Many tests wait more than they compute. What only computes, and has no clock to keep, runs beside them on the processor
+# time that they leave (SCHED_IDLE): the static checks, and the build of the sanitizers' trees.
 set -uo pipefail
 source "$(dirname "$0")/settings.sh"
 for part in steps node builds suites; do
@@ -21,16 +24,22 @@ needs_packages() {
   echo "$groups"
 }
 
-run_suite() {
-  local name=$1 log=$THALWEG_LOG/test-$1.log started=$SECONDS status found seconds passed failed skipped mark=✓
+# execute_suite NAME : leaves its status and seconds beside its log.
+execute_suite() {
+  local name=$1 started=$SECONDS status=0
   rm -rf "${results:?}/$name"
-  mkdir -p "$results/$name" "$THALWEG_LOG"
+  mkdir -p "$results/$name"
   (
     set -euo pipefail
     "suite_$name" "$results/$name"
-  ) >"$log" 2>&1 </dev/null
+  ) >"$THALWEG_LOG/test-$name.log" 2>&1 </dev/null
   status=$?
-  seconds=$((SECONDS - started))
+  echo "$status $((SECONDS - started))" >"$THALWEG_LOG/test-$name.end"
+}
+
+report_suite() {
+  local name=$1 log=$THALWEG_LOG/test-$1.log status found seconds passed failed skipped mark=✓
+  read -r status seconds <"$THALWEG_LOG/test-$name.end"
   mapfile -t found < <("$THALWEG_VENV/bin/python" "$THALWEG_ROOT/scripts/test_results.py" "$results/$name" "$log")
   read -r passed failed skipped <<<"${found[0]:-0 0 0}"
   # A suite that ended badly failed, also where no single test says so; one that ran nothing did not pass.
@@ -51,6 +60,28 @@ run_suite() {
   total_failed=$((total_failed + failed))
 }
 
+# The release tree first: every suite but these waits for it.
+run_beside() {
+  local suite tree
+  chrt --idle --pid 0 "$BASHPID"
+  for suite in "${beside[@]}"; do
+    execute_suite "$suite"
+  done
+  for tree in "${trees[@]}"; do
+    build_engine "$tree" || return # the suite that wants it builds again, and says why not
+  done >"$THALWEG_LOG/build-ahead.log" 2>&1
+}
+
+# Of all processors since the boot: jiffies of any work, and all.
+processor_times() { awk '/^cpu /{idle = $5 + $6; for (i = 2; i <= 9; i++) all += $i; print all - idle, all}' /proc/stat; }
+
+busy_percent() {
+  local busy all
+  read -r busy all < <(processor_times)
+  echo "$(((busy - busy_at_start) * 100 / (all - all_at_start)))"
+}
+
+read -r busy_at_start all_at_start < <(processor_times)
 for suite in "$@"; do
   declare -F "suite_$suite" >/dev/null || { echo "unknown suite '$suite'" >&2; exit 2; }
 done
@@ -62,11 +93,30 @@ if [[ -z ${THALWEG_GUARDED:-} ]]; then
   [[ ${E2E_KEEP:-} == 1 ]] || guarded "$0" "$@"
 fi
 started=$SECONDS
+mkdir -p "$THALWEG_LOG"
+beside=() # suites that run on what processor time is left
+trees=()
+foreground=()
 for suite in "$@"; do
-  run_suite "$suite"
+  case $suite in
+    lint) beside+=("$suite") ;;
+    sanitizers) trees=(address thread) && foreground+=("$suite") ;;
+    *) foreground+=("$suite") ;;
+  esac
+done
+((${#foreground[@]})) || { foreground=("${beside[@]}") && beside=(); }
+run_beside & # its builds end with it: guarded above
+for suite in "${foreground[@]}"; do
+  execute_suite "$suite"
+  report_suite "$suite"
+done
+wait
+for suite in "${beside[@]}"; do
+  report_suite "$suite"
 done
 if (($# > 1)); then
-  printf '\n%s\n' "suites, $((SECONDS - started)) s in all"
+  printf '\n%s\n' "suites, $((SECONDS - started)) s in all; processors $(busy_percent) % busy"
+  printf '%s\n' "the longest tests" "$("$THALWEG_VENV/bin/python" "$THALWEG_ROOT/scripts/longest_tests.py" "$results")" ""
   printf '%s\n' "${summary[@]}"
 fi
 # Last, because whoever keeps only the end of a log wants this.

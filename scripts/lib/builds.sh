@@ -19,13 +19,17 @@ build_engine() {
     export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
     export CCACHE_BASEDIR=$THALWEG_ROOT CCACHE_NOHASHDIR=1 CCACHE_PCH_EXTSUM=1
   fi
-  # A tree that was configured otherwise (an older checkout, another compiler) starts afresh.
-  if [[ ! -f $directory/build.ninja || $(cat "$directory/.options" 2>/dev/null) != "${options[*]}" ]]; then
-    rm -rf "$directory"
-    cmake -G Ninja -S "$THALWEG_ROOT/engine" -B "$directory" "${options[@]}"
-    printf '%s\n' "${options[*]}" >"$directory/.options"
-  fi
-  nice ninja -C "$directory" -j "$THALWEG_JOBS" "$@"
+  mkdir -p "$THALWEG_BUILD"
+  (
+    flock 9 # one at a time for each tree: 'make test' builds some of them ahead, beside other suites
+    # A tree that was configured otherwise (an older checkout, another compiler) starts afresh.
+    if [[ ! -f $directory/build.ninja || $(cat "$directory/.options" 2>/dev/null) != "${options[*]}" ]]; then
+      rm -rf "$directory"
+      cmake -G Ninja -S "$THALWEG_ROOT/engine" -B "$directory" "${options[@]}"
+      printf '%s\n' "${options[*]}" >"$directory/.options"
+    fi
+    nice ninja -C "$directory" -j "$THALWEG_JOBS" "$@"
+  ) 9>"$THALWEG_BUILD/.$tree.lock"
 }
 
 # Prints one hash over the contents and names of files: sources_hash DIRECTORY FIND-EXPRESSION...
@@ -92,10 +96,13 @@ build_venv() {
 install_node_modules() {
   local directory=$1 stamp=$1/node_modules/.lock wanted
   wanted=$(sha256sum <"$directory/package-lock.json")
-  if [[ $(cat "$stamp" 2>/dev/null) != "$wanted" ]]; then
-    (cd "$directory" && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci --no-audit --no-fund)
-    printf '%s\n' "$wanted" >"$stamp"
-  fi
+  (
+    flock 9 # suites that run beside each other want the same modules
+    if [[ $(cat "$stamp" 2>/dev/null) != "$wanted" ]]; then
+      (cd "$directory" && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci --no-audit --no-fund)
+      printf '%s\n' "$wanted" >"$stamp"
+    fi
+  ) 9<"$directory/package-lock.json"
 }
 
 build_console() {

@@ -26,18 +26,20 @@ suite_sanitizers() {
   return "$status"
 }
 
-# Twelve seconds of libFuzzer for each target, from its corpus. What it finds on the way stays in the build tree.
+# Twelve seconds of libFuzzer for each target, from its corpus, one on each core. What it finds on the way stays in the
+# build tree.
 suite_fuzz() {
-  local source target passed=0 failed=0 seconds=${THALWEG_FUZZ_SECONDS:-12} targets=()
+  local source target passed=0 failed=0 targets=() logs=$1
   while read -r source; do
     targets+=("$(basename "$source" .cc)")
   done < <(find "$THALWEG_ROOT/engine/src" -name '*_fuzz.cc')
   build_engine address "${targets[@]}"
+  export -f fuzz_target
+  export THALWEG_BUILD THALWEG_ROOT
+  printf '%s\n' "${targets[@]}" | xargs -P "$THALWEG_JOBS" -I {} bash -c 'fuzz_target "$@"' fuzz_target {} "$logs" || true
   for target in "${targets[@]}"; do
-    mkdir -p "$THALWEG_BUILD/address/found/$target"
-    if "$(find "$THALWEG_BUILD/address" -name "$target" -type f -perm -u+x)" -max_total_time="$seconds" -timeout=10 \
-      -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$THALWEG_BUILD/address/found/$target-" \
-      "$THALWEG_BUILD/address/found/$target" "$THALWEG_ROOT/engine/test/corpus/$target"; then
+    cat "$logs/$target.log"
+    if [[ -e $logs/$target.passed ]]; then
       passed=$((passed + 1))
     else
       failed=$((failed + 1))
@@ -45,6 +47,15 @@ suite_fuzz() {
   done
   echo "totals: $passed passed, $failed failed"
   ((failed == 0))
+}
+
+# fuzz_target TARGET LOGS : its output in LOGS/TARGET.log, and LOGS/TARGET.passed where nothing was found.
+fuzz_target() {
+  local target=$1 logs=$2 found=$THALWEG_BUILD/address/found/$1
+  mkdir -p "$found"
+  "$(find "$THALWEG_BUILD/address" -name "$target" -type f -perm -u+x)" -max_total_time="${THALWEG_FUZZ_SECONDS:-12}" -timeout=10 \
+    -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$found-" "$found" "$THALWEG_ROOT/engine/test/corpus/$target" \
+    >"$logs/$target.log" 2>&1 && touch "$logs/$target.passed"
 }
 
 # The PostgreSQL that tests of standbys run on where the system's own decodes at no standby.
