@@ -142,6 +142,8 @@ TEST(Deadlock, BetweenCommitOrderAndFewerAppliersIsResolved) {
   ASSERT_TRUE(wait_until(h, [&h] { return appliers_in(h, "WAIT COMMIT") == 1; }));
   h.parameters.parallelism = 1;
   h.apply().set_parameters(h.parameters);
+  // In force once the third one, which has no group, is gone.
+  ASSERT_TRUE(wait_until(h, [&h] { return h.apply().sample().size() == 4; }));  // reader, coordinator, two appliers
   second.open();
   ASSERT_TRUE(h.wait_until_applied(h.end()));
   const auto error = h.finish();

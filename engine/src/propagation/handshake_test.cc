@@ -192,7 +192,8 @@ TEST_F(TlsHandshake, AFloodOfPeersThatSayNothingKeepsNobodyOut) {
   a.start_sender();
   EXPECT_TRUE(eventually([&] { return a.sender->status().connected; }));
   EXPECT_LT(std::chrono::steady_clock::now() - started, 8s);
-  EXPECT_GE(b.port.gauges().refused, 100U);
+  // One that makes room is counted once its own thread has ended it.
+  EXPECT_TRUE(eventually([&] { return b.port.gauges().refused >= 100; }));
 }
 
 }  // namespace
