@@ -10,9 +10,13 @@ from xml.etree import ElementTree
 SHOWN = 15
 
 
+def name_of(case: ElementTree.Element) -> str:
+    return f"{case.get('classname')} {case.get('name')}"
+
+
 def main(results: Path) -> None:
     tests = [
-        (float(case.get("time") or 0), file.relative_to(results).parts[0], f"{case.get('classname')} {case.get('name')}")
+        (float(case.get("time") or 0), file.relative_to(results).parts[0], name_of(case))
         for file in results.rglob("*.xml")
         for case in ElementTree.parse(file).getroot().iter("testcase")
     ]

@@ -5,7 +5,7 @@ The API token comes from the file that THALWEG_TOKEN_FILE names, the address fro
 usage: rest.py token-works
        rest.py database NAME HOST PORT DBNAME USER        reads the password from standard input
        rest.py move-database HOST PORT DBNAME USER NEW-HOST NEW-PORT      the same; each that is registered there
-       rest.py stream NAME SOURCE DESTINATION SCHEMA
+       rest.py stream NAME SOURCE SCHEMA DESTINATION...
        rest.py has-stream NAME                            fails when there is none
        rest.py wait-replicating NAME SECONDS
 """
@@ -104,13 +104,14 @@ def move_database(host: str, port: str, dbname: str, user: str, new_host: str, n
         print(f"note: {found['name']} is reached at {new_host}:{new_port} now; its streams go on from where they were")
 
 
-def stream(name: str, source: str, destination: str, schema: str) -> None:
+def stream(name: str, source: str, schema: str, *destinations: str) -> None:
     api = Api()
     if api.find("/streams", name):
         print("note: already there")
         return
     api.call("POST", "/streams", {"name": name, "source_id": api.find("/databases", source)["id"],
-                                  "destinations": [{"database_id": api.find("/databases", destination)["id"]}],
+                                  "destinations": [{"database_id": api.find("/databases", database)["id"]}
+                                                   for database in destinations],
                                   "rules": {"include": [{"schema": schema, "table": "*"}]},
                                   "accept": ["left_out"]})  # pgbench's fillfactor of 100, which is the default
 

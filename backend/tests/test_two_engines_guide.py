@@ -116,7 +116,8 @@ def hosts(tmp_path: Path) -> Generator[Hosts, None, None]:
     shutil.copytree("/etc", tree / "etc", symlinks=True)
     for name in ("opt", "root", "bin"):
         (tree / name).mkdir()
-    shutil.copy(SUPPORT / "systemctl.py", tree / "bin/systemctl")  # a link would be gone where the checkout lies under /root
+    # No link: the other host sees nothing of a checkout that lies under /root.
+    shutil.copy(SUPPORT / "systemctl.py", tree / "bin/systemctl")
     (tree / "bin/scp").write_text(SCP)
     (tree / "bin/make").write_text('#!/bin/sh\n[ "$*" = up ]\n')
     for stand_in in (tree / "bin").iterdir():

@@ -263,6 +263,6 @@ make_demo_stream() {
   secret source-thalweg | run_rest database shop "$THALWEG_SOURCE_HOST" "$THALWEG_SOURCE_PORT" demo thalweg
   secret destination-thalweg |
     run_rest database warehouse "$THALWEG_RELAY_HOST" "$THALWEG_RELAY_PORT" demo thalweg
-  run_rest stream "$DEMO_STREAM" shop warehouse public
+  run_rest stream "$DEMO_STREAM" shop public warehouse
   run_rest wait-replicating "$DEMO_STREAM" 120
 }

@@ -1,12 +1,24 @@
 # shellcheck shell=bash
 # What each suite of 'make test' runs. Each gets a directory for its JUnit files. Sourced, never run.
 
+# Databases of tests are thousands of small files for seconds each: they lie in memory where it has room for them, and may
+# hold programs.
+keep_tests_in_memory() {
+  local memory=/dev/shm room
+  room=$(df --output=avail --block-size=1G "$memory" 2>/dev/null | tail -n 1) || room=0
+  if ((room >= 6)) &&
+    [[ ,$(findmnt --noheadings --output OPTIONS "$memory"), != *,noexec,* ]]; then
+    export TMPDIR=$memory
+  fi
+}
+
 suite_lint() { "$THALWEG_ROOT/scripts/lint.sh"; }
 
 # Unit tests and corpora of one build tree.
 run_ctest() {
   local tree=$1 results=$2
   mkdir -p "$results"
+  keep_tests_in_memory
   GTEST_OUTPUT=xml:$results/ ctest --test-dir "$THALWEG_BUILD/$tree" --output-on-failure --parallel 2 --no-tests=error --timeout 600
 }
 
@@ -68,6 +80,7 @@ install_newer_server() {
 suite_backend() {
   build_engine release thalwegd
   install_newer_server
+  keep_tests_in_memory
   (export THALWEG_ENGINE=$THALWEG_BUILD/release/src/daemon/thalwegd
    cd "$THALWEG_ROOT/backend" && "$THALWEG_VENV/bin/pytest" -q -p no:cacheprovider --junitxml="$1/backend.xml")
 }
@@ -83,6 +96,7 @@ suite_system() {
   build_engine release thalwegd
   install_newer_server
   build_server_libraries
+  keep_tests_in_memory
   (cd "$THALWEG_ROOT/engine/test/system" && THALWEG_ENGINE=$THALWEG_BUILD/release/src/daemon/thalwegd \
     "$THALWEG_VENV/bin/pytest" -q -p no:cacheprovider --durations=10 --junitxml="$1/system.xml")
 }
