@@ -10,6 +10,7 @@ from markdown.extensions import Extension
 from markdown import Markdown
 
 INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
+LIST_BEGINS = re.compile(r"(?:[*+-]|1[.)]) ")
 MANUAL = "docs/"
 
 
@@ -33,6 +34,21 @@ def on_files(files: Any, config: Any) -> Any:
             file.abs_dest_path = str(Path(config.site_dir, file.dest_uri))
             file.url = file._get_url(use_directory_urls=False)
     return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """A list may follow a line of prose at once, as on GitHub; Python-Markdown wants a blank line between the two."""
+    lines: list[str] = []
+    fenced = in_list = False
+    for line in markdown.split("\n"):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        item = not fenced and LIST_BEGINS.match(line) is not None
+        if item and not in_list and lines and lines[-1].strip():
+            lines.append("")
+        in_list = bool(line.strip()) and (in_list or item)
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:

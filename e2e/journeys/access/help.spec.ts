@@ -24,10 +24,7 @@ test("the help is found from the console, and its search finds a page, without i
 
   await help.getByRole("textbox", { name: "Search" }).click();
   await help.keyboard.type("disable_on_error");
-  await help
-    .getByRole("link", { name: /The error queue/ })
-    .first()
-    .click();
+  await help.locator(".md-search-result__link", { hasText: "The error queue" }).first().click();
   await expect(help).toHaveURL(/\/help\/guides\/error-queue\.html/);
   await expect(help.getByRole("heading", { level: 1, name: /The error queue/ })).toBeVisible();
   expect(troubles).toEqual([]);
