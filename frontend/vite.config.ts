@@ -9,7 +9,9 @@ const api = process.env.THALWEG_API ?? "http://127.0.0.1:8642";
 export default defineConfig({
   plugins: [react(), compressedAssets()],
   resolve: { alias: { "@": fileURLToPath(new URL("./src", import.meta.url)) } },
-  server: { proxy: { "/api": { target: api, changeOrigin: true } } },
+  server: {
+    proxy: { "/api": { target: api, changeOrigin: true }, "/help": { target: api, changeOrigin: true } },
+  },
   build: {
     outDir: "dist",
     sourcemap: false,

@@ -43,6 +43,8 @@ check "scripts: mypy" system_types
 check "scripts: shellcheck" shell_check
 check "docs: reference pages" scripts/docs.sh --check
 check "docs: links, named files" "$python" scripts/lint/links.py
+check "docs: lines end at 120" "$python" scripts/lint/lines.py
+check "docs: help" build_help
 check "deploy: compose, Dockerfiles" "$python" scripts/lint/deploy.py
 
 echo "totals: $passed passed, $failed failed"

@@ -1,6 +1,7 @@
 """Writes docs/reference/cli.md from the command line itself. `--check` fails when it is stale."""
 
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ The control plane's address comes from `THALWEG_URL`, the API token from `THALWE
 
 
 def sections(command: Any, name: str, level: int) -> list[str]:
-    text = [f"{'#' * level} {name}", (command.help or "").strip()]
+    text = [f"{'#' * level} {name}", _filled(command.help or "")]
     if hasattr(command, "commands"):
         for child in sorted(command.commands):
             text += sections(command.commands[child], f"{name} {child}", level + (level < 3))
@@ -40,6 +41,12 @@ def sections(command: Any, name: str, level: int) -> list[str]:
     if rows:
         text.append("\n".join(["| argument or option | default | meaning |", "|---|---|---|", *rows]))
     return text
+
+
+def _filled(text: str) -> str:
+    """Paragraphs whose lines end at 120 columns."""
+    paragraphs = text.strip().split("\n\n")
+    return "\n\n".join(textwrap.fill(part, 120, break_long_words=False, break_on_hyphens=False) for part in paragraphs)
 
 
 def _row(parameter: Any) -> str | None:

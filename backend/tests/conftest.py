@@ -74,12 +74,14 @@ def settings(cluster: Cluster, store_template: str, redis_server: RedisServer) -
 @pytest.fixture(scope="session")
 def application(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
     """Built once: it takes longer than most tests. What a test changes is in its lifespan's state."""
-    return create_app(Settings(console_directory=tmp_path_factory.mktemp("built") / "console"))
+    built = tmp_path_factory.mktemp("built")
+    return create_app(Settings(console_directory=built / "console", help_directory=built / "help"))
 
 
 @pytest.fixture
 async def app(application: FastAPI, settings: Settings) -> AsyncGenerator[FastAPI, None]:
     settings.console_directory = application.state.settings.console_directory
+    settings.help_directory = application.state.settings.help_directory
     application.state.settings = settings
     async with application.router.lifespan_context(application):
         await application.state.resources.redis.flushdb()

@@ -1,4 +1,4 @@
-"""Puts the API together: routers, failures, middleware, the built console."""
+"""Puts the API together: routers, failures, middleware, the built console and its help."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -79,7 +79,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(api)
     app.include_router(health)
     app.include_router(scraped)
-    app.router.default = Console(settings.console_directory)
+    app.router.default = Console(settings.console_directory, settings.help_directory)
     failures.install(app)
     known = [(API_PREFIX + path, methods) for router in routers for path, methods in _methods(router)]
     app.add_middleware(MethodCheck, addresses=addresses_of([*known, *_methods(health), *_methods(scraped)]))

@@ -1,11 +1,18 @@
 """The few pieces of Markdown that the reference pages are made of."""
 
 import json
+import textwrap
 from collections.abc import Iterable, Sequence
 
 
 def head(title: str, source: str, text: str) -> str:
     return f"<!-- Written by `make docs` from {source}. Do not edit. -->\n\n# {title}\n\n{text.strip()}\n"
+
+
+def prose(text: str) -> str:
+    """Paragraphs whose lines end at 120 columns."""
+    return "\n\n".join(textwrap.fill(part, 120, break_long_words=False, break_on_hyphens=False)
+                       for part in text.strip().split("\n\n"))
 
 
 def cell(text: object) -> str:

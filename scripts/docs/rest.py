@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from markdown import cell, code, head, table
+from markdown import cell, code, head, prose, table
 
 SOURCE = "backend/openapi.json"
 TEXT = """
@@ -47,13 +47,13 @@ def _type(schema: dict[str, Any]) -> str:
 
 
 def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
-    text = f"### {method.upper()} {path}\n\n`{operation['operationId']}`"
+    about = f"`{operation['operationId']}`"
     if operation.get("description"):
-        text += f": {operation['description'].strip()}"
-    text += "\n"
+        about += f": {operation['description']}"
+    text = f"### {method.upper()} {path}\n\n{prose(about)}\n"
     parameters = operation.get("parameters", [])
     if parameters:
-        text += "\n" + table(("parameter", "in", "needed", "what"), (
+        text += "\n" + table(("parameter", "in", "required", "meaning"), (
             (code(one["name"]), one["in"], "yes" if one.get("required") else "no",
              cell(". ".join(filter(None, (_type(one["schema"]), one.get("description"))))))
             for one in parameters))
@@ -70,12 +70,12 @@ def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
 def _schema(name: str, schema: dict[str, Any]) -> str:
     text = f"### {name}\n"
     if schema.get("description"):
-        text += f"\n{schema['description'].strip()}\n"
+        text += f"\n{prose(schema['description'])}\n"
     if "enum" in schema:
-        return f"{text}\n{_type(schema)}\n"
-    needed = schema.get("required", [])
-    return text + "\n" + table(("field", "type", "needed", "what"), (
-        (code(field), cell(_type(one)), "yes" if field in needed else "no", cell(one.get("description", "")))
+        return f"{text}\n{prose(_type(schema))}\n"
+    required = schema.get("required", [])
+    return text + "\n" + table(("field", "type", "required", "meaning"), (
+        (code(field), cell(_type(one)), "yes" if field in required else "no", cell(one.get("description", "")))
         for field, one in schema.get("properties", {}).items()))
 
 

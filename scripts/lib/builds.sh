@@ -1,6 +1,8 @@
 # shellcheck shell=bash
 # How each part is built; every function does nothing when its inputs have not changed. Sourced, never run.
 
+HELP_VENV=${HELP_VENV:-$THALWEG_ROOT/.thalweg/help-venv}
+
 # build_engine TREE TARGET... : TREE is release, address or thread. The address tree also checks undefined behaviour and
 # holds the fuzzers. Both sanitizer trees are clang's: half of gcc's time for the same checks, and a second opinion.
 build_engine() {
@@ -115,6 +117,37 @@ build_console() {
   install_node_modules "$directory"
   (cd "$directory" && npm run build)
   printf '%s\n' "$wanted" >"$directory/dist/.sources"
+}
+
+# What the help is built from, as one hash.
+help_sources() {
+  sources_hash "$THALWEG_ROOT" \( -name '.[a-z]*' -o -name node_modules -o -path ./build -o -path ./frontend/dist \) -prune \
+    -o \( -name '*.md' -o -path './docs/*' -o -path './scripts/help/*.*' -o -name favicon.svg \)
+}
+
+# The virtual environment of the help's generator: apart, so that the product's stays small.
+build_help_venv() {
+  local lock=$THALWEG_ROOT/scripts/help/requirements.lock wanted python
+  python=$(system_python)
+  wanted="$(sha256sum <"$lock") $python"
+  if [[ $(cat "$HELP_VENV/.lock" 2>/dev/null) != "$wanted" ]]; then
+    rm -rf "$HELP_VENV"
+    "$python" -m venv "$HELP_VENV" &&
+      "$HELP_VENV/bin/pip" install --quiet --disable-pip-version-check --require-hashes -r "$lock" &&
+      printf '%s\n' "$wanted" >"$HELP_VENV/.lock"
+  fi
+}
+
+# The documentation as a searchable site, into $THALWEG_BUILD/help. Lint calls it where bash does not stop at a failure.
+build_help() {
+  local wanted
+  wanted=$(help_sources)
+  if [[ $(cat "$THALWEG_BUILD/help/.sources" 2>/dev/null) == "$wanted" ]]; then
+    return 0
+  fi
+  build_help_venv &&
+    "$HELP_VENV/bin/python" "$THALWEG_ROOT/scripts/help/build.py" "$THALWEG_BUILD/help" &&
+    printf '%s\n' "$wanted" >"$THALWEG_BUILD/help/.sources"
 }
 
 # The page that measures the console's chart, into $THALWEG_BUILD/charts.

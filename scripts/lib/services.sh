@@ -13,13 +13,14 @@ export THALWEG_API_URL THALWEG_ENGINE_URL THALWEG_TOKEN_FILE
 # The control plane's settings (backend/thalweg/kernel/settings.py), for API, collector and thalweg-admin: control_plane_environment SERVICE
 control_plane_environment() {
   export THALWEG_STORE_URL THALWEG_REDIS_URL THALWEG_LISTEN_HOST THALWEG_LISTEN_PORT THALWEG_SECRET_KEY_FILE
-  export THALWEG_CONSOLE_DIRECTORY THALWEG_CONTRACT_DIRECTORY
+  export THALWEG_CONSOLE_DIRECTORY THALWEG_HELP_DIRECTORY THALWEG_CONTRACT_DIRECTORY
   THALWEG_STORE_URL=postgresql://thalweg:$(secret store-thalweg)@$THALWEG_STORE_HOST:$THALWEG_STORE_PORT/thalweg
   THALWEG_REDIS_URL=redis://:$(secret redis)@$THALWEG_REDIS_HOST:$THALWEG_REDIS_PORT/0
   THALWEG_LISTEN_HOST=$THALWEG_LISTEN
   THALWEG_LISTEN_PORT=$THALWEG_API_PORT
   THALWEG_SECRET_KEY_FILE=$(hand_over "$1" secret.key)
   THALWEG_CONSOLE_DIRECTORY=$(code_directory)/frontend/dist
+  THALWEG_HELP_DIRECTORY=$(help_directory)
   # The two databases that the lab may act on: none where there is no demo. The destination is behind the relay.
   if [[ $THALWEG_DEMO == pgbench ]]; then
     export THALWEG_LAB_SOURCE=$THALWEG_SOURCE_HOST:$THALWEG_SOURCE_PORT/demo

@@ -93,6 +93,17 @@ code_directory() {
   fi
 }
 
+# Prints where the built help lies, in the copy of the code where there is one.
+help_directory() {
+  local code
+  code=$(code_directory)
+  if [[ $code == "$THALWEG_ROOT" ]]; then
+    printf '%s\n' "$THALWEG_BUILD/help"
+  else
+    printf '%s\n' "$code/build/help"
+  fi
+}
+
 # Renews that copy.
 copy_code() {
   local directory
@@ -106,6 +117,8 @@ copy_code() {
   cp -a --parents -t "$directory.new" scripts backend/thalweg backend/pyproject.toml migrations engine/contract frontend/dist
   cp -a "$THALWEG_VENV" "$directory.new/.venv"
   cp -a "$THALWEG_ENGINE_BINARY" "$directory.new/thalwegd"
+  mkdir "$directory.new/build"
+  [[ ! -d $THALWEG_BUILD/help ]] || cp -a "$THALWEG_BUILD/help" "$directory.new/build/help"
   chmod -R a+rX "$directory.new"
   rm -rf "$directory"
   mv "$directory.new" "$directory"

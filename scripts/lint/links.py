@@ -1,11 +1,13 @@
 """Links of Markdown pages lead somewhere, and every file that a page or a comment names exists.
 
-Checked are relative links with their anchors (as GitHub makes them from headings), paths in backticks, and paths below
-docs/ in any source. Links to other hosts are not followed: lint works without a network.
+Checked are relative links with their anchors (as GitHub makes them from headings), files and folders in backticks,
+paths below docs/ in any source, and the pages of the help that the console leads to. Links to other hosts are not
+followed: lint works without a network.
 """
 
 import re
 import sys
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
@@ -14,8 +16,13 @@ from sources import ROOT, shown, source_files
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$", re.MULTILINE)
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
-# A path of this repository: begins with one of its top folders and ends in a name with an extension.
-NAMED = re.compile(r"`((?:backend|deploy|docs|e2e|engine|frontend|migrations|scripts)/[\w./-]+\.\w+)`")
+# A file by its ending, or a folder by the slash after it. Both may be the end of a path: `daemon/engine.h`.
+ENDINGS = "h cc inc c py ts tsx mjs css sh md json yml lock toml txt cmake sql service conf Dockerfile"
+NAMED = re.compile(rf"`([\w.*-][\w./*-]*(?:/|\.(?:{ENDINGS.replace(' ', '|')})))`")
+# Names that stand for others (x.cc, DIR/desired.json), and files of other programs or of a running Thalweg.
+PLACEHOLDER = re.compile(r"(?:^|/)(?:x[._][\w./]*$|[A-Z]+/)|^\.thalweg/")
+FOREIGN = {"pg_hba.conf", "postgresql.conf", "desired.json", "run_streams_advisor.sh", "spill_mark/"}
+HELP_PAGE = re.compile(r"\bhelp=\"([\w/-]+)\"")
 DOCS_PATH = re.compile(r"(?<![\w./-])docs/[\w/-]+\.md\b")
 SOURCES = {".h", ".cc", ".inc", ".c", ".py", ".ts", ".tsx", ".sh", ".md", ".txt", ".cmake"}
 
@@ -30,8 +37,11 @@ def main() -> int:
                      for name in sorted(set(DOCS_PATH.findall(text))) if not (ROOT / name).exists()]
         if path.suffix == ".md":
             problems += _broken_links(path, text)
-            problems += [f"{shown(path)}: names {name}, which is not there"
-                         for name in sorted(set(NAMED.findall(text))) if not (ROOT / name).exists()]
+            if path.name != "CHANGELOG.md":
+                problems += [f"{shown(path)}: names {name}, which is not there" for name in missing_names(text)]
+        if path.suffix == ".tsx":
+            problems += [f"{shown(path)}: leads to the help's page {name}, which is not there"
+                         for name in HELP_PAGE.findall(text) if not (ROOT / "docs" / f"{name}.md").is_file()]
     problems += _unlisted_decisions()
     print("\n".join(problems) or "every link leads somewhere")
     return 1 if problems else 0
@@ -50,6 +60,28 @@ def _broken_links(page: Path, text: str) -> list[str]:
         elif anchor and linked.suffix == ".md" and anchor not in _anchors(linked):
             problems.append(f"{shown(page)}: links to {target}, a heading that is not there")
     return problems
+
+
+def missing_names(text: str) -> list[str]:
+    """Files and folders that a page names in backticks and that are the end of no path in the repository."""
+    named = set(NAMED.findall(FENCE.sub("", text))) - FOREIGN
+    return sorted(name for name in named if not PLACEHOLDER.search(name) and not _is_there(name))
+
+
+@cache
+def _is_there(name: str) -> bool:
+    pattern = name.removeprefix("./")
+    if "*" in pattern:
+        return any(fnmatchcase(path, f"*/{pattern}") for path in _paths())
+    return any(path.endswith(f"/{pattern}") for path in _paths())
+
+
+@cache
+def _paths() -> frozenset[str]:
+    """Every file, and every folder with a slash after it, each after a slash."""
+    files = [path.relative_to(ROOT) for path in source_files()]
+    folders = {folder for file in files for folder in file.parents}
+    return frozenset([f"/{file}" for file in files] + [f"/{folder}/" for folder in folders])
 
 
 @cache

@@ -31,6 +31,7 @@ class Settings(BaseSettings):
     )
     secret_key: SecretStr | None = Field(default=None, description="The key itself: wins over the file.")
     console_directory: Path = REPOSITORY / "frontend" / "dist"
+    help_directory: Path = REPOSITORY / "build" / "help"
     contract_directory: Path = Field(
         default=PACKAGE / "contract", description="Where parameters.json of the engine's contract lies."
     )

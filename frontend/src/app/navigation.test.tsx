@@ -20,3 +20,9 @@ it("offers it to nobody else", async () => {
   expect(menu.getByRole("link", { name: "Settings" })).toBeVisible();
   expect(menu.queryByRole("link", { name: "Audit" })).toBeNull();
 });
+
+it("leads everybody to the help, in a tab of its own", async () => {
+  const link = (await menuOf("viewer")).getByRole("link", { name: "Help" });
+  expect(link).toHaveAttribute("href", "/help/");
+  expect(link).toHaveAttribute("target", "thalweg-help");
+});

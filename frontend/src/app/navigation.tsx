@@ -5,6 +5,7 @@ import {
   IconCpu,
   IconDatabase,
   IconFlask2,
+  IconHelpCircle,
   IconHistory,
   IconLayoutDashboard,
   IconListCheck,
@@ -17,6 +18,7 @@ import { Link, useLocation } from "@tanstack/react-router";
 import { labQuery } from "@/api/lab";
 import { sessionQuery } from "@/api/session";
 import { covers } from "@/lib/session-role";
+import { HELP_TAB } from "@/ui/help-link";
 
 const entries = [
   { to: "/", label: "Overview", icon: IconLayoutDashboard, under: ["/streams"] },
@@ -58,18 +60,29 @@ export function Navigation({ onChosen }: { onChosen?: () => void }) {
               onClick={onChosen}
               aria-current={active ? "page" : undefined}
               leftSection={<Icon size={17} stroke={1.7} aria-hidden />}
-              styles={{
-                root: {
-                  borderRadius: 5,
-                  padding: tall ? "12px 12px" : "6px 10px",
-                  background: active ? "var(--accent-soft)" : undefined,
-                  color: active ? "var(--accent)" : "var(--text-primary)",
-                },
-                label: { fontSize: tall ? 15 : 13, fontWeight: active ? 600 : 450 },
-              }}
+              styles={styles(active, tall)}
             />
           );
         })}
+      <NavLink
+        component="a"
+        href="/help/"
+        target={HELP_TAB}
+        label="Help"
+        onClick={onChosen}
+        leftSection={<IconHelpCircle size={17} stroke={1.7} aria-hidden />}
+        styles={styles(false, tall)}
+      />
     </Stack>
   );
 }
+
+const styles = (active: boolean, tall: boolean) => ({
+  root: {
+    borderRadius: 5,
+    padding: tall ? "12px 12px" : "6px 10px",
+    background: active ? "var(--accent-soft)" : undefined,
+    color: active ? "var(--accent)" : "var(--text-primary)",
+  },
+  label: { fontSize: tall ? 15 : 13, fontWeight: active ? 600 : 450 },
+});

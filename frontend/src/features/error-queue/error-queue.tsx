@@ -8,6 +8,7 @@ import type { ParkedTransaction } from "@/api/types";
 import { formatCount } from "@/lib/format";
 import { DataTable } from "@/ui/data-table";
 import { Empty } from "@/ui/faces";
+import { HelpLink } from "@/ui/help-link";
 import { useNarrow } from "@/ui/narrow";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { QueryFaces } from "@/ui/query-faces";
@@ -24,6 +25,8 @@ interface ErrorQueueProps {
   destinationId: string;
   mayAct: boolean;
 }
+
+const guide = <HelpLink help="guides/error-queue" about="the error queue" />;
 
 /** Transactions that failed for good and were parked whole at the destination. */
 export function ErrorQueue({ streamId, destinationId, mayAct }: ErrorQueueProps) {
@@ -50,6 +53,8 @@ export function ErrorQueue({ streamId, destinationId, mayAct }: ErrorQueueProps)
             <Empty icon={<IconCircleCheck size={36} stroke={1.5} />} title="The error queue is empty">
               With disable_on_error off, a transaction that fails for good is parked here, whole, with those
               that depend on it.
+              <br />
+              {guide}
             </Empty>
           );
         return (
@@ -57,7 +62,10 @@ export function ErrorQueue({ streamId, destinationId, mayAct }: ErrorQueueProps)
             {act.isError && <ProblemAlert problem={problemInWords(act.error)} />}
             <ExecutionProgress execution={first.execution} />
             <Group justify="space-between" px={14}>
-              <Text size="sm">{countsInWords(first.total, first.roots)}</Text>
+              <Group gap="sm">
+                <Text size="sm">{countsInWords(first.total, first.roots)}</Text>
+                {guide}
+              </Group>
               <Group gap="sm">
                 <Switch
                   label="Show those that wait"

@@ -4,6 +4,7 @@ import type { TableResolution } from "@/api/streams";
 import type { Stream, StreamTable } from "@/api/types";
 import { formatTime } from "@/lib/format";
 import { sentenceCase } from "@/lib/states";
+import { HelpLink } from "@/ui/help-link";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { RestCallButton } from "@/ui/rest-call";
 import { ConfirmResolution, callOfResolution, resolutionLabels } from "./table-resolution";
@@ -71,6 +72,7 @@ export function TableTroubles({ stream, mayAct, most = Number.POSITIVE_INFINITY 
                 </Button>
               ))}
               <RestCallButton calls={choices.map((choice) => callOfResolution(stream, choice))} />
+              <HelpLink help="guides/changed-tables" about="changed tables" />
             </Group>
           </Stack>
         );

@@ -15,6 +15,7 @@ import { Schedules } from "@/features/advisor-schedules/schedules";
 import { reasonInWords } from "@/lib/advisor";
 import { covers } from "@/lib/session-role";
 import { Empty } from "@/ui/faces";
+import { HelpLink } from "@/ui/help-link";
 import { PageHeader } from "@/ui/page-header";
 import { Panel } from "@/ui/panel";
 import { QueryFaces } from "@/ui/query-faces";
@@ -34,6 +35,7 @@ export function AdvisorPage() {
     <>
       <PageHeader
         title="Advisor"
+        beside={<HelpLink help="guides/advisor" about="the advisor" />}
         description="Snapshots of every path: what limits it, why, and what to change."
         actions={
           <>

@@ -10,6 +10,7 @@ import { OpenAlerts } from "@/features/alerts/open-alerts";
 import { Rules } from "@/features/alerts/rules";
 import { Silences } from "@/features/alerts/silences";
 import { covers } from "@/lib/session-role";
+import { HelpLink } from "@/ui/help-link";
 import { PageHeader } from "@/ui/page-header";
 import { RestCallButton } from "@/ui/rest-call";
 
@@ -33,6 +34,7 @@ export function AlertsPage() {
     <>
       <PageHeader
         title="Alerts"
+        beside={<HelpLink help="guides/alerts" about="alerts" />}
         description="What needs somebody, which rules watch for it, and who is told."
         actions={<RestCallButton calls={[{ method: "GET", path: reads[tab] ?? "/api/v1/alerts" }]} />}
       />

@@ -9,6 +9,7 @@ import { CauseCard } from "@/features/lab/cause-card";
 import { LoadSlider } from "@/features/lab/load-slider";
 import { covers } from "@/lib/session-role";
 import { Empty } from "@/ui/faces";
+import { HelpLink } from "@/ui/help-link";
 import { PageHeader } from "@/ui/page-header";
 import { Panel } from "@/ui/panel";
 import { ProblemAlert } from "@/ui/problem-alert";
@@ -27,6 +28,7 @@ export function LabPage() {
     <>
       <PageHeader
         title="Lab"
+        beside={<HelpLink help="guides/lab" about="the lab" />}
         description="Make the demo busy or slow, with real causes, and see whether the advisor names them."
         actions={
           <>

@@ -13,6 +13,7 @@ import { formatAgo } from "@/lib/format";
 import { covers } from "@/lib/session-role";
 import { AnchorLink } from "@/ui/anchor-link";
 import { Empty } from "@/ui/faces";
+import { HelpLink } from "@/ui/help-link";
 import { PageHeader } from "@/ui/page-header";
 import { Panel } from "@/ui/panel";
 import { ProblemAlert } from "@/ui/problem-alert";
@@ -27,6 +28,7 @@ export function SlotsPage() {
     <>
       <PageHeader
         title="Slots"
+        beside={<HelpLink help="guides/slots" about="slots" />}
         description="Replication slots of the databases' servers, whosever they are: each keeps WAL until it is read."
         actions={<RestCallButton calls={[{ method: "GET", path: "/api/v1/slots" }]} />}
       />

@@ -1,0 +1,38 @@
+import { expect, test } from "@playwright/test";
+import { stack } from "../../environment/stack.ts";
+import { Shell } from "../../screens/shell.ts";
+
+test("the help is found from the console, and its search finds a page, without internet", async ({
+  page,
+  context,
+}) => {
+  const troubles: string[] = [];
+  context.on("console", (message) => message.type() === "error" && troubles.push(message.text()));
+  context.on("weberror", (error) => troubles.push(String(error.error())));
+  context.on("requestfailed", (request) => troubles.push(`${request.url()} failed`));
+  // What is not on our own server does not exist.
+  await context.route(
+    (url) => url.origin !== new URL(stack.consoleUrl).origin && url.protocol.startsWith("http"),
+    (route) => route.abort(),
+  );
+
+  await page.goto("/");
+  const opened = page.waitForEvent("popup");
+  await new Shell(page).navigation.getByRole("link", { name: "Help" }).click();
+  const help = await opened;
+  await expect(help.getByRole("heading", { level: 1, name: "Documentation" })).toBeVisible();
+
+  await help.getByRole("textbox", { name: "Search" }).click();
+  await help.keyboard.type("disable_on_error");
+  await help.locator(".md-search-result__link", { hasText: "The error queue" }).first().click();
+  await expect(help).toHaveURL(/\/help\/guides\/error-queue\.html/);
+  await expect(help.getByRole("heading", { level: 1, name: /The error queue/ })).toBeVisible();
+  expect(troubles).toEqual([]);
+});
+
+test("a page of the console leads to its guide", async ({ page }) => {
+  await page.goto("/slots");
+  const opened = page.waitForEvent("popup");
+  await page.getByRole("link", { name: "Guide to slots" }).click();
+  await expect((await opened).getByRole("heading", { level: 1, name: /Slots/ })).toBeVisible();
+});
