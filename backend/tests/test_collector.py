@@ -179,7 +179,9 @@ async def test_samples_begin_with_unknown_rates(
     figures = {"p50_ms": 2.048, "p99_ms": 4.096}
     assert samples[1]["latency"] == {**figures, "transactions": 118, "last": {**figures, "at": samples[1]["at"]}}
     identifiers = [part["id"] for part in samples[1]["components"]]
-    assert identifiers == ["capture", "queue", "reader", "coordinator", "server-1"]
+    assert identifiers == [
+        "capture", "queue", "warehouse:reader", "warehouse:coordinator", "warehouse:server-1",
+    ]  # fmt: skip
     server = samples[1]["components"][-1]
     assert sum(server["time_percent"].values()) == pytest.approx(100, abs=0.1)
     (rates,) = (await operator.get("/api/v1/overview/rates")).json()["streams"]

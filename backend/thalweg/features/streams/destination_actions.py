@@ -1,4 +1,4 @@
-"""Start, stop, retry, drop and change one destination of several: the others go on meanwhile."""
+"""Start, stop, retry, drop and change one destination: others go on meanwhile."""
 
 from fastapi import Response
 
@@ -17,7 +17,6 @@ from thalweg.engine_client.client import EngineFailure
 from thalweg.features.streams import repository
 from thalweg.features.streams.actions import SUPERSEDED
 from thalweg.features.streams.destination_lifecycle import TARGETS, DestinationAction, refusal
-from thalweg.features.streams.error_queue import name_at_engine
 from thalweg.features.streams.lifecycle import DesiredStatus
 from thalweg.features.streams.parameters import check_destination_parameters, needs_restart
 from thalweg.features.streams.schemas import DestinationUpdate, ObservedStatus, Stream
@@ -95,11 +94,11 @@ async def _retry(context: Context, row: StreamRow, one: DestinationRow) -> None:
     await context.release()
     told: list[tuple[EngineRow, str | None]] = [(row.capture_engine, one.id)]
     if one in row.receivers:
-        told.append((one.engine, name_at_engine(row, one)))
-    for engine, name in told:
+        told += [(one.engine, None), (one.engine, one.id)]
+    for engine, destination in told:
         client = client_of(engine, resources.http, resources.secrets, resources.settings.engine_timeout)
         try:
-            await client.retry(row.id, name)
+            await client.retry(row.id, destination)
         except EngineFailure as failure:
             raise problem_of(failure) from failure
 
