@@ -58,7 +58,7 @@ async def test_desired_document_has_the_shape_of_the_contract(
     assert set(sent["streams"][0]["source"]) == set(pattern["streams"][0]["source"])
     assert set(sent["streams"][0]["tables"][0]) == set(pattern["streams"][0]["tables"][0])
     assert "password='secret of reader'" in sent["streams"][0]["source"]["conninfo"]
-    assert f"dbname={sides.destination['dbname']}" in sent["streams"][0]["destination"]["conninfo"]
+    assert f"dbname={sides.destination['dbname']}" in sent["streams"][0]["destinations"][0]["conninfo"]
 
 
 async def test_life_of_a_stream(

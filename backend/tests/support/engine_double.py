@@ -19,6 +19,7 @@ from starlette.routing import Route
 
 CONTRACT = Path(__file__).resolve().parents[3] / "engine" / "contract"
 TOKEN = "the-engine-s-control-token"
+SHARED = ("status", "phase", "error", "retry_at")
 
 
 def example(name: str) -> dict[str, Any]:
@@ -188,7 +189,6 @@ class EngineDouble:
             shown["mode"] = "PROPAGATION AND APPLY"
         elif "send_to" in stream["destinations"][0]:
             shown["mode"] = "CAPTURE AND PROPAGATION"
-        shown["destinations"] = [self._destination_status(stream, one) for one in stream["destinations"]]
         desired = stream["status"]
         if desired == "ENABLED":
             shown["status"], shown["phase"], shown["error"] = self.status, self.phase, self.error
@@ -197,6 +197,12 @@ class EngineDouble:
             shown["status"] = "DISABLED" if held else desired
             shown["phase"] = "DROPPING" if held else "STOPPED"
             shown["error"] = self.error if held else None
+        shown["destinations"] = [self._destination_status(stream, one) for one in stream["destinations"]]
+        for one, told in zip(stream["destinations"], shown["destinations"], strict=True):
+            if not one["backlog"]:  # The two say the same.
+                told |= {name: shown[name] for name in SHARED}
+                told |= self.destinations.get(one["id"], {})
+                shown |= {name: told[name] for name in SHARED}
         return shown
 
     def _destination_status(self, stream: dict[str, Any], one: dict[str, Any]) -> dict[str, Any]:

@@ -65,13 +65,13 @@ def capturing_definition(row: StreamRow, secrets: SecretBox) -> Definition:
 def receiving_definition(row: StreamRow, one: DestinationRow, secrets: SecretBox) -> Definition:
     """What the engine of one destination does, when another one captures. Holds passwords. What is asked of the
     destination is asked of the whole there: it has no other."""
-    own = {"id": one.id, "name": one.database.name, "status": "ENABLED", "force": False, "parameters": {}}
+    own = {"id": one.id, "name": one.database.name, "status": "ENABLED", "force": False, "backlog": False}
     return {
         **_common(row, secrets),
         "status": _receiving_status(row, one),
         "force": row.force or one.force,
         "parameters": {**row.parameters, **one.parameters},
-        "destinations": [{**own, "backlog": False, "conninfo": stored_target(one.database, secrets).for_engine()}],
+        "destinations": [{**own, "conninfo": stored_target(one.database, secrets).for_engine()}],
         "receive_from": {"engine": identity_name(row.capture_engine_id)},
     }
 

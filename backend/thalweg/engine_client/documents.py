@@ -171,14 +171,17 @@ class DestinationStatus(Document):
     tables: list[StatusTable]
 
     @property
+    def has_backlog(self) -> bool:
+        return self.backlog is not None and self.backlog.state != NO_BACKLOG
+
+    @property
     def done(self) -> int | None:
         """The LSN below which it needs no more work: what is applied. Where it has no backlog in which something could
         lie, also what is confirmed because nothing of interest came after. None: not known."""
         if self.positions is None:
             return None
         applied, confirmed = lsn_of(self.positions.applied), lsn_of(self.positions.confirmed)
-        kept = self.backlog is not None and self.backlog.state != NO_BACKLOG
-        return (applied if kept else max(applied, confirmed)) or None
+        return (applied if self.has_backlog else max(applied, confirmed)) or None
 
 
 class EngineBlocker(Document):

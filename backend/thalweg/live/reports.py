@@ -51,18 +51,20 @@ def joined(capturing: StreamStatus, sender: str, receivers: Mapping[str, Receive
         "destinations": destinations, "waits": [*capturing.waits, *elsewhere],
         "positions": _positions(capturing.positions, destinations),
     }  # fmt: skip
-    if capturing.status == "ENABLED":
-        update |= _common(capturing, [one for one in destinations if one.status != "DROPPED"])
+    update |= _common(capturing, [one for one in destinations if one.status != "DROPPED"] or destinations)
     return capturing.model_copy(update=update)
 
 
 def _common(capturing: StreamStatus, destinations: list[DestinationStatus]) -> dict[str, object]:
-    """What the destinations make of a stream that captures. An only destination's trouble is the stream's."""
-    if len(destinations) == 1 and capturing.error is None:
+    """What the destinations make of the stream. With one that has no backlog it runs, fails and stops; an only
+    destination's trouble is the stream's in any case."""
+    if len(destinations) == 1:
         (only,) = destinations
-        if only.status == "ABORTED" or (only.status == "ENABLED" and only.error is not None):
+        well = capturing.status == "ENABLED" and capturing.error is None
+        troubled = only.status == "ABORTED" or (only.status == "ENABLED" and only.error is not None)
+        if not only.has_backlog or (well and troubled):
             return {"status": only.status, "phase": only.phase, "error": only.error, "retry_at": only.retry_at}
-    if capturing.phase not in ("CATCHING UP", "REPLICATING"):
+    if capturing.status != "ENABLED" or capturing.phase not in ("CATCHING UP", "REPLICATING"):
         return {}
     phases = {one.phase for one in destinations if one.status == "ENABLED" and one.error is None}
     return {"phase": next((phase for phase in EARLY if phase in phases), capturing.phase)}
@@ -84,13 +86,16 @@ def _destination(sent: DestinationStatus, sender: str, receiver: Receiver) -> De
     else:
         whole = sent
     told: list[tuple[str, Part]] = []
-    if not _only_waits(sent, receiver.report):
+    if not (_waits(sent) and (receiver.report is None or _starts(receiver.report))):
         told.append((f"{sender}, which sends", sent))
-    told += [(f"{receiver.engine}, which receives", part) for part in (receiver.report, applied) if part is not None]
+    received = [part for part in (receiver.report, applied) if part is not None]
+    told += [(f"{receiver.engine}, which receives", part) for part in received if not (_waits(part) and _starts(sent))]
     if receiver.desired_status == "DROPPED":
         told = _dropping(sent, told)
     if not told:
         return whole.model_copy(update={"phase": "INITIALIZING", "error": None, "retry_at": None})
+    if receiver.report is None and sent.status == "ENABLED" and sent.error is None:
+        return whole.model_copy(update={"phase": "INITIALIZING"})
     status = _status([part for _, part in told], receiver.desired_status)
     phase = _phase([part for _, part in told], status, receiver.desired_status)
     # An error that has ended something comes before one that an engine tries to overcome.
@@ -105,10 +110,14 @@ def _dropping(sent: DestinationStatus, told: list[tuple[str, Part]]) -> list[tup
     return others or told if sent.status == "DROPPED" else [one for one in told if one[1] is sent]
 
 
-def _only_waits(sent: DestinationStatus, received: StreamStatus | None) -> bool:
-    """The receiving engine takes no connection until it has made its copy: that is no trouble."""
-    waits = sent.status == "ENABLED" and sent.error is not None and sent.error.code == LINK_REFUSED
-    return waits and (received is None or received.phase in STARTING)
+def _waits(part: Part) -> bool:
+    """At a start the one that receives waits for the slot and the one that sends for the copy: that is no trouble while
+    the other is at it."""
+    return part.status == "ENABLED" and part.error is not None and part.error.code == LINK_REFUSED
+
+
+def _starts(part: Part) -> bool:
+    return part.phase in STARTING or _waits(part)
 
 
 def _status(parts: list[Part], desired_status: str) -> str:

@@ -35,7 +35,7 @@ class Observation:
     def newer_than(self, destination_id: str | None) -> datetime:
         """Everything that was said of that destination, or of all, was asked for then or later."""
         own = [at for name, at in self.received_at.items() if destination_id in (None, name)]
-        return min(self.asked_at, *own)
+        return min([self.asked_at, *own])
 
 
 @dataclass
@@ -78,7 +78,8 @@ def observe(
     captures, going = engine_id == row.capture_engine_id, row.desired_status == "DROPPED" and row.capture_is_gone
     if not captures and received_by(row, engine_id) is None:
         return None
-    if not row.receivers and not going:
+    elsewhere = [one for one in row.destinations if one.engine_id != row.capture_engine_id]
+    if not elsewhere and not going:
         return Observation(joined(status, engines[engine_id].name, {}), asked_at)
     _keep(row, engine_id, status, asked_at, awaited=awaited)
     if going:
@@ -86,8 +87,8 @@ def observe(
     capturing = report_of(row, row.capture_engine_id)
     if capturing is None:
         return None
-    reports = {one.id: report_of(row, one.engine_id) for one in row.receivers}
-    receivers = {one.id: _receiver(row, one, engines, reports[one.id]) for one in row.receivers}
+    reports = {one.id: report_of(row, one.engine_id) for one in elsewhere}
+    receivers = {one.id: _receiver(row, one, engines, reports[one.id]) for one in elsewhere}
     return Observation(
         joined(capturing.status, engines[row.capture_engine_id].name, receivers), capturing.asked_at,
         {id_: report.asked_at for id_, report in reports.items() if report is not None},

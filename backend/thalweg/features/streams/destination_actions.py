@@ -3,7 +3,7 @@
 from fastapi import Response
 
 from thalweg.db.audit import record
-from thalweg.db.models import DestinationRow, EngineRow, StreamRow
+from thalweg.db.models import DestinationRow, StreamRow
 from thalweg.db.operations import (
     OperationAccepted,
     OperationKind,
@@ -92,13 +92,11 @@ async def _retry(context: Context, row: StreamRow, one: DestinationRow) -> None:
     """Straight to the engines: it is an event and not a state that could be desired. Nothing is locked meanwhile."""
     resources = context.resources
     await context.release()
-    told: list[tuple[EngineRow, str | None]] = [(row.capture_engine, one.id)]
-    if one in row.receivers:
-        told += [(one.engine, None), (one.engine, one.id)]
-    for engine, destination in told:
+    engines = [row.capture_engine, *([one.engine] if one in row.receivers else [])]
+    for engine in engines:
         client = client_of(engine, resources.http, resources.secrets, resources.settings.engine_timeout)
         try:
-            await client.retry(row.id, destination)
+            await client.retry(row.id, one.id)
         except EngineFailure as failure:
             raise problem_of(failure) from failure
 
