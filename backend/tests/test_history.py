@@ -58,7 +58,9 @@ def share_of(sample: Sample, wanted: set[str]) -> Sample:
 def test_what_is_stored_is_the_sample() -> None:
     sample = sample_at(NOON, 1234.5)
     document = decode(encode(document_of(sample)))
-    lasting = sample.model_copy(update={"backlog": sample.backlog.model_copy(update={"applied": None})})
+    backlog = sample.backlog.model_copy(update={"applied": None})
+    destinations = [one.model_copy(update={"backlog": backlog}) for one in sample.destinations]
+    lasting = sample.model_copy(update={"backlog": backlog, "destinations": destinations})
     assert Sample.model_validate({**document, "stream_id": sample.stream_id}) == lasting
 
 

@@ -265,7 +265,7 @@ async def test_reports_of_two_engines_are_one_stream(
         ("warehouse:apply-queue", False), ("warehouse:reader", False), ("warehouse:coordinator", False),
         ("warehouse:server-1", False),
     ]  # fmt: skip
-    assert sample["backlog"]["bytes"] == 0x40
+    assert sample["backlog"]["bytes"] == 0x30, "as the sender knows it"
     topology = (await operator.get("/api/v1/topology")).json()
     chain = {edge["source"]: edge for edge in topology["edges"]}
     kinds = {node["id"]: (node["kind"], node["engine"]) for node in topology["nodes"]}
@@ -301,7 +301,7 @@ async def test_trouble_names_its_engine_and_retry_goes_there(
     assert (alpha.double.retried, bravo.double.retried) == ([], [f"{stream['id']}/warehouse"])
     alpha.double.status, alpha.double.phase, alpha.double.error = "ABORTED", "STOPPED", error
     aborted = await wait_for(operator, path, status="ABORTED")
-    assert aborted["error"]["message"].startswith("public.notes")
+    assert aborted["error"]["message"].startswith("alpha, which sends: public.notes")
     assert [report["status"] for report in aborted["reports"]] == ["ABORTED", "ENABLED"]
     retry = (await operator.post(f"{path}:retry")).json()["operation_id"]
     await wait_for(operator, f"/api/v1/operations/{retry}", state="succeeded")

@@ -120,7 +120,7 @@ describe("large transactions", () => {
 
 describe("spill", () => {
   const spilled = (values: Partial<(typeof components)[number]>) =>
-    components.map((one) => (one.id === "reader" ? { ...one, ...values } : one));
+    components.map((one) => (one.id === "warehouse:reader" ? { ...one, ...values } : one));
   const readerText = () =>
     screen.getByRole("listitem", { name: "Apply reader" }).textContent?.replace(/[\u00a0\u202f]/g, " ");
 
