@@ -67,6 +67,19 @@ base::Result<T> on_side(std::string_view side, const control::DatabaseRef& datab
   return result;
 }
 
+// A table that came without a replica identity waits for one: published, its updates would fail at the source, and the
+// engine that applies says only later that it lacks one.
+base::Result<void> leave_out_unidentified(pg::Connection& source, const StreamDefinition& definition,
+                                          std::vector<capture::PublishedTable>& tables) {
+  THALWEG_ASSIGN(const auto identified, capture::identified_tables(source, tables));
+  THALWEG_ASSIGN(const auto published, capture::published_tables(source, publications_of(definition.id).changes));
+  std::erase_if(tables, [&](const capture::PublishedTable& one) {
+    return std::ranges::find(identified, one) == identified.end() &&
+           std::ranges::find(published, one) == published.end();
+  });
+  return {};
+}
+
 // Before the destinations have said which relations their tables are. What is published besides stays while a table is
 // missing: it may be that one under another name. Appliers leave out what is none of theirs.
 base::Result<void> publish_for_all(pg::Connection& source, const StreamDefinition& definition, bool before_slot,
@@ -91,6 +104,9 @@ base::Result<void> publish_for_all(pg::Connection& source, const StreamDefinitio
     };
     THALWEG_TRY(keep(tables.changes, publications.changes));
     THALWEG_TRY(keep(tables.inserts, publications.inserts));
+  }
+  if (std::ranges::all_of(definition.destinations, [](const auto& one) { return one.send_to.has_value(); })) {
+    THALWEG_TRY(leave_out_unidentified(source, definition, tables.changes));
   }
   return publish_tables(source, definition, tables, before_slot, stop);
 }
@@ -124,6 +140,7 @@ class Starter {
   base::Result<void> create();
   base::Result<void> attach();
   base::Result<void> await_capture();
+  base::Result<bool> publishes(const std::string& publication, const std::vector<instantiation::TableName>& tables);
   base::Result<void> register_and_prepare(base::Lsn consistent_point);
   base::Result<void> resume();
   base::Result<void> discard_superseded();
@@ -235,10 +252,24 @@ base::Result<void> Starter::await_capture() {
                  source_->query("SELECT 1 FROM pg_catalog.pg_replication_slots WHERE slot_name = $1 AND "
                                 "confirmed_flush_lsn IS NOT NULL",
                                 {slot_name(definition_.id)}));
-  if (found.size() > 0) return {};
-  return base::fail(
-      base::ErrorCode::link_refused,
-      fmt::format("Engine \"{}\" has not made the stream's slot at the source yet", definition_.receive_from->engine));
+  const pg::PublicationNames names = publications_of(definition_.id);
+  const instantiation::PublishedTables wanted = instantiation_.published_tables();
+  THALWEG_ASSIGN(const bool changes, publishes(names.changes, wanted.changes));
+  THALWEG_ASSIGN(const bool inserts, publishes(names.inserts, wanted.inserts));
+  if (found.size() > 0 && changes && inserts) return {};
+  return base::fail(base::ErrorCode::link_refused,
+                    fmt::format("Engine \"{}\" has not made the stream's slot at the source yet, or does not publish "
+                                "all of its tables",
+                                definition_.receive_from->engine));
+}
+
+base::Result<bool> Starter::publishes(const std::string& publication,
+                                      const std::vector<instantiation::TableName>& tables) {
+  if (tables.empty()) return true;
+  THALWEG_ASSIGN(const auto published, capture::published_tables(*source_, publication));
+  return std::ranges::all_of(tables, [&](const instantiation::TableName& table) {
+    return std::ranges::find(published, capture::PublishedTable{table.schema, table.name}) != published.end();
+  });
 }
 
 // Joins a capture: what commits from the snapshot's position on comes through its queue.
