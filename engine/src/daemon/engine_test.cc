@@ -166,7 +166,7 @@ TEST_F(EngineTest, AStreamLivesFromItsCopyToItsDrop) {
   EXPECT_EQ(engine_->stats().streams.at(0).components.size(),
             2 + 2 + 2u);  // capture, queue, reader, coordinator, appliers
 
-  // A live parameter does not rebuild the pipeline: its counters go on.
+  // A live parameter does not make a new session: its counters go on.
   definition_.parameters.group_size = 1;
   ASSERT_TRUE(put());
   run(*source_, "INSERT INTO t VALUES (1001, 'live')");

@@ -10,7 +10,7 @@
 #include "daemon/stream_removal.h"
 #include "daemon/stream_status.h"
 
-// The supervisor's half of Stream; what the control API reads is in stream_view.cc.
+// What the supervisor of a Stream does; what the control API reads is in stream_view.cc.
 
 namespace thalweg::daemon {
 namespace {
