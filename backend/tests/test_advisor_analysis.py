@@ -25,7 +25,7 @@ def analysed(
 ) -> tuple[Analysis, PathView]:
     stream = StreamInput(
         "k3j2h1g4", "orders", samples, DatabaseFacts("shop", "a:1/shop", "15.1"),
-        {None: DatabaseFacts("warehouse", "b:1/warehouse", "15.1")}, {}, condition,
+        {"destination": DatabaseFacts("warehouse", "b:1/warehouse", "15.1")}, {}, condition,
     )  # fmt: skip
     analysis, (view,) = analyse([stream], thresholds or Thresholds(), now())
     return analysis, view
@@ -89,10 +89,11 @@ def parking(first: int, last: int) -> list[Sample]:
     """An idle path, as one is that applies nothing, whose error queue grows."""
     samples = recorded("idle_source")
     counts = {0: first, len(samples) - 1: last}
-    return [
-        sample.model_copy(update={"error_queue_transactions": counts.get(number, first)})
+    shares = [
+        [one.model_copy(update={"error_queue_transactions": counts.get(number, first)}) for one in sample.destinations]
         for number, sample in enumerate(samples)
     ]
+    return [one.model_copy(update={"destinations": parts}) for one, parts in zip(samples, shares, strict=True)]
 
 
 @pytest.mark.parametrize(
@@ -113,7 +114,7 @@ def test_what_only_parks_is_not_idle(first: int, last: int, told: str) -> None:
 
 def test_links_behind_which_a_path_is_held_back_are_marked() -> None:
     analysis, _ = analysed(recorded("hot_row"))
-    ids = [f"k3j2h1g4:{name}" for name in ("capture", "queue", "apply")]
+    ids = [f"k3j2h1g4:{name}" for name in ("capture", "queue", "apply:destination")]
     assert [part.component_id for part in analysis.components] == ids
     assert [(link.source_component_id, link.destination_component_id) for link in analysis.component_links] == [
         (ids[0], ids[1]), (ids[1], ids[2]),
@@ -196,8 +197,8 @@ def test_each_path_of_a_fan_out_has_figures_of_its_own() -> None:
         for _ in whole
     ]  # fmt: skip
     samples = [one.model_copy(update={"destinations": parts}) for one, parts in zip(whole, shares, strict=True)]
-    names: list[str | None] = ["near", "far"]
-    ends = {name: DatabaseFacts(str(name), f"b:1/{name}", "15.1") for name in names}
+    names = ["near", "far"]
+    ends = {name: DatabaseFacts(name, f"b:1/{name}", "15.1") for name in names}
     source = DatabaseFacts("shop", "a:1/shop", "15.1")
     stream = StreamInput("k3j2h1g4", "orders", samples, source, ends, {}, RUNNING)
     analysis, views = analyse([stream], Thresholds(), now())

@@ -8,7 +8,7 @@ from thalweg.features.advisor.judging import judge
 from thalweg.features.advisor.presentation import path_lines
 from thalweg.features.advisor.schemas import CureState, Run
 
-PATH, CODE = "k3j2h1g4", "apply_trigger"
+PATH, CODE = "k3j2h1g4:destination", "apply_trigger"
 
 
 def run(name: str, rate: float | None, *codes: str) -> Run:

@@ -4,13 +4,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tests.test_units import ONLY
 from tests.test_units import reading as engine_reading
-from thalweg.db.models import StreamRow
+from thalweg.db.models import DestinationRow, StreamRow
 from thalweg.inspection.slots import SlotState, SourceState
+from thalweg.kernel.lsn import lsn_of, lsn_text
 from thalweg.live.backlog import Growth, measured, of_stream, standing
-from thalweg.live.branches import with_only_destination
 from thalweg.live.marks import Marks
-from thalweg.live.positions import lsn_of, lsn_text
 from thalweg.live.rates import sample_of
 from thalweg.live.schemas import Backlog
 from thalweg.live.sources import SourceReading
@@ -75,21 +75,22 @@ def source(end: int, *, confirmed: int = 1000, safe: int | None = None, grows: f
     )  # fmt: skip
 
 
-def stopped(reached: dict[str, str] | None = None, fans_out: bool = False) -> StreamRow:
-    return StreamRow(id="s", source_id="db", fans_out=fans_out, reached=reached)
+def stopped(reached: dict[str, str] | None = None, *, backlog: bool = False) -> StreamRow:
+    one = DestinationRow(id=ONLY, backlog=backlog)
+    return StreamRow(id="s", source_id="db", reached=reached, destinations=[one])
 
 
 def test_what_nobody_works_for_grows_as_the_source_writes() -> None:
     known = source(7000)
-    backlog = standing(stopped(reached={"one": lsn_text(1600)}), "one", known, after(60))
+    backlog = standing(stopped(reached={ONLY: lsn_text(1600)}), ONLY, known, after(60))
     assert (backlog.bytes, backlog.growth_bytes_per_second, backlog.seconds) == (5400, 100, None)
     assert backlog.age_seconds == pytest.approx(54)
-    assert standing(stopped(), "one", known, after(60)).bytes == 6000, "as far as its slot"
+    assert standing(stopped(), ONLY, known, after(60)).bytes == 6000, "as far as its slot"
     ahead = source(7000, confirmed=2000)
-    assert standing(stopped(reached={"one": lsn_text(1600)}), "one", ahead, after(60)).bytes == 5000
-    spilled = stopped(reached={"one": lsn_text(1600)}, fans_out=True)
-    assert standing(spilled, "one", ahead, after(60)).bytes == 5400, "confirmed, and in the backlog on disk"
-    assert standing(stopped(), "one", None, AT).bytes is None
+    assert standing(stopped(reached={ONLY: lsn_text(1600)}), ONLY, ahead, after(60)).bytes == 5000
+    spilled = stopped(reached={ONLY: lsn_text(1600)}, backlog=True)
+    assert standing(spilled, ONLY, ahead, after(60)).bytes == 5400, "confirmed, and in the backlog on disk"
+    assert standing(stopped(), ONLY, None, AT).bytes is None
 
 
 def test_a_slot_with_a_limit_says_when_it_is_full() -> None:
@@ -129,12 +130,14 @@ def test_samples_get_the_sources_end() -> None:
     backlogs = Backlogs(seen)
     before = engine_reading(1, applied="0/1000", confirmed="0/0", source_end="0/3000")
     now = engine_reading(2, applied="0/2000", confirmed="0/0", source_end="0/4000")
-    sample = with_only_destination(sample_of("s", before, now), "one")
+    sample = sample_of("s", before, now)
     shown = backlogs.measured(sample, stopped(), after(61))
     assert (shown.backlog.bytes, shown.destinations[0].backlog.bytes) == (0x7000, 0x7000)
     backlogs.note_end("db", "0/A000", after(62))
     assert backlogs.measured(sample, stopped(), after(62)).backlog.bytes == 0x8000
-    unknown = with_only_destination(sample.model_copy(update={"backlog": Backlog(bytes=None, seconds=None)}), "one")
+    (one,) = sample.destinations
+    nothing_known = one.model_copy(update={"backlog": Backlog(bytes=None, seconds=None)})
+    unknown = sample.model_copy(update={"destinations": [nothing_known]})
     assert backlogs.measured(unknown, stopped(), after(62)).backlog.bytes == 0xA000 - 1000, "of a stopped one"
 
 

@@ -58,7 +58,7 @@ async def test_desired_document_has_the_shape_of_the_contract(
     assert set(sent["streams"][0]["source"]) == set(pattern["streams"][0]["source"])
     assert set(sent["streams"][0]["tables"][0]) == set(pattern["streams"][0]["tables"][0])
     assert "password='secret of reader'" in sent["streams"][0]["source"]["conninfo"]
-    assert f"dbname={sides.destination['dbname']}" in sent["streams"][0]["destination"]["conninfo"]
+    assert f"dbname={sides.destination['dbname']}" in sent["streams"][0]["destinations"][0]["conninfo"]
 
 
 async def test_life_of_a_stream(
@@ -179,7 +179,9 @@ async def test_samples_begin_with_unknown_rates(
     figures = {"p50_ms": 2.048, "p99_ms": 4.096}
     assert samples[1]["latency"] == {**figures, "transactions": 118, "last": {**figures, "at": samples[1]["at"]}}
     identifiers = [part["id"] for part in samples[1]["components"]]
-    assert identifiers == ["capture", "queue", "reader", "coordinator", "server-1"]
+    assert identifiers == [
+        "capture", "queue", "warehouse:reader", "warehouse:coordinator", "warehouse:server-1",
+    ]  # fmt: skip
     server = samples[1]["components"][-1]
     assert sum(server["time_percent"].values()) == pytest.approx(100, abs=0.1)
     (rates,) = (await operator.get("/api/v1/overview/rates")).json()["streams"]

@@ -1,4 +1,4 @@
-"""Streams with several destinations: described, observed branch by branch, changed while they run, dropped in order."""
+"""Streams with several destinations: described, observed one by one, changed while they run, dropped in order."""
 
 from collections.abc import AsyncGenerator
 from typing import Any
@@ -36,14 +36,16 @@ def parts(told: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {one["id"]: one for one in told["destinations"]}
 
 
-async def test_a_list_is_told_in_the_contract_s_shape_and_shown_by_branch(
+async def test_destinations_are_told_in_the_contract_s_shape_and_shown_each_by_itself(
     operator: httpx.AsyncClient,
     registered: dict[str, str],
     reports: str,
     engine: EngineDouble,
     collector: Running,  # noqa: F811
 ) -> None:
-    engine.branches["reports20"] = {name: AWAY[name] for name in ("phase", "error", "retry_at", "backlog", "positions")}
+    engine.destinations["reports20"] = {
+        name: AWAY[name] for name in ("phase", "error", "retry_at", "backlog", "positions")
+    }
     stream = await created(operator, registered, **two(registered, reports, parameters={"queue_spill_limit_mb": 51200}))
     path = f"{STREAMS}/{stream['id']}"
     running = await wait_for(operator, path, phase="REPLICATING")
@@ -77,8 +79,8 @@ async def test_a_list_is_told_in_the_contract_s_shape_and_shown_by_branch(
     assert sample["lcrs_per_second"] == pytest.approx(1200), "captured once, not applied twice"
     assert sample["destinations"][1]["backlog"]["bytes"] > sample["destinations"][0]["backlog"]["bytes"]
     topology = (await operator.get("/api/v1/topology")).json()
-    branches = {edge["target"]: edge for edge in topology["edges"] if edge["source"] == f"{stream['id']}:queue"}
-    assert set(branches) == {f"{stream['id']}:warehouse:apply", f"{stream['id']}:reports20:apply"}
+    applies = {edge["target"]: edge for edge in topology["edges"] if edge["source"] == f"{stream['id']}:queue"}
+    assert set(applies) == {f"{stream['id']}:warehouse:apply", f"{stream['id']}:reports20:apply"}
     assert len(topology["edges"]) == 2 + 2 * 2
     (outage,) = (await operator.get(f"{path}/history")).json()["outages"]
     assert (outage["of"], outage["id"], outage["name"], outage["state"], outage["until"]) == (
@@ -137,8 +139,9 @@ async def test_a_destination_joins_and_is_dropped(
     stream = await created(operator, registered)
     path = f"{STREAMS}/{stream['id']}"
     alone = await wait_for(operator, path, phase="REPLICATING")
-    assert (alone["mode"], alone["destinations"][0]["actions"]) == ("combined", [])
-    assert "destination" in engine.desired["streams"][0]
+    (only,) = alone["destinations"]
+    assert (alone["mode"], only["actions"], only["spilled"]) == ("combined", ["stop"], None)
+    assert parts(engine.desired["streams"][0])["warehouse"]["backlog"] is False
     refused = await operator.delete(f"{path}/destinations/warehouse")
     assert (refused.status_code, refused.json()["code"]) == (409, "invalid_transition")
     again = await operator.post(f"{path}/destinations", json={"database_id": registered["destination"]})
@@ -147,7 +150,8 @@ async def test_a_destination_joins_and_is_dropped(
     assert (source.status_code, source.json()["errors"][0]["pointer"]) == (409, "/database_id")
     added = await operator.post(f"{path}/destinations", json={"database_id": reports})
     await wait_for(operator, f"/api/v1/operations/{added.json()['operation_id']}", state="succeeded")
-    assert set(parts(engine.desired["streams"][0])) == {"warehouse", "reports20"}
+    told_now = parts(engine.desired["streams"][0])
+    assert {name: one["backlog"] for name, one in told_now.items()} == {"warehouse": True, "reports20": True}
 
     stopped = await operator.post(f"{path}/destinations/reports20:stop")
     await wait_for(operator, f"/api/v1/operations/{stopped.json()['operation_id']}", state="succeeded")
@@ -163,8 +167,7 @@ async def test_a_destination_joins_and_is_dropped(
 
     dropped = await operator.delete(f"{path}/destinations/reports20", params={"force": True})
     await wait_for(operator, f"/api/v1/operations/{dropped.json()['operation_id']}", state="succeeded")
-    told = [parts(item).get("reports20") for document in engine.documents for item in document["streams"]
-            if "destinations" in item]  # fmt: skip
+    told = [parts(item).get("reports20") for document in engine.documents for item in document["streams"]]
     assert [one["status"] for one in told if one and one["force"]] == ["DROPPED"]
 
     async def left_out() -> bool:
@@ -172,7 +175,7 @@ async def test_a_destination_joins_and_is_dropped(
 
     await eventually(left_out)
     left = (await operator.get(path)).json()
-    assert (left["mode"], [one["id"] for one in left["destinations"]]) == ("fan-out", ["warehouse"])
+    assert (left["mode"], [one["id"] for one in left["destinations"]]) == ("combined", ["warehouse"])
     last = await operator.delete(f"{path}/destinations/warehouse")
     assert "last destination" in last.json()["detail"]
     entries = (await admin.get("/api/v1/audit", params={"target_id": stream["id"]})).json()["items"]
@@ -183,7 +186,7 @@ async def test_a_destination_joins_and_is_dropped(
     assert entries[0]["after"]["desired_status"] == "DROPPED"
 
 
-async def test_a_branch_of_another_engine_is_told_and_dropped_in_order(
+async def test_a_destination_of_another_engine_is_told_and_dropped_in_order(
     operator: httpx.AsyncClient,
     registered: dict[str, str],
     reports: str,
@@ -202,13 +205,13 @@ async def test_a_branch_of_another_engine_is_told_and_dropped_in_order(
 
     async def received() -> dict[str, Any] | None:
         shown = (await operator.get(path)).json()
-        return dict(shown) if [half["phase"] for half in shown["halves"]] == ["REPLICATING"] * 2 else None
+        return dict(shown) if [report["phase"] for report in shown["reports"]] == ["REPLICATING"] * 2 else None
 
     shown = await eventually(received)
-    assert [half["destination_id"] for half in shown["halves"]] == [None, "reports20"]
+    assert [report["destination_id"] for report in shown["reports"]] == [None, "reports20"]
     assert shown["destinations"][1]["instantiation"] is not None
     first = next(document for document in bravo.double.documents if document["streams"])
-    assert first["streams"][0]["receive_from"] == {"engine": f"engine-{alpha.id}", "shared_capture": True}
+    assert first["streams"][0]["receive_from"] == {"engine": f"engine-{alpha.id}"}
     assert "send_to" in parts(alpha.told(stream["id"]))["reports20"]
     dropped = await operator.delete(f"{path}/destinations/reports20")
     await wait_for(operator, f"/api/v1/operations/{dropped.json()['operation_id']}", state="succeeded")

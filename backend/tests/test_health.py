@@ -19,40 +19,46 @@ RENAMED = {"kind": "RENAMED", "reason": "public.u is called v.", "cure": "Follow
 REPLACED = {"kind": "REPLACED", "reason": "public.t was replaced.", "cure": "Copy it again."}
 
 
-def branch(name: str, status: str = "ENABLED", error: Any = None, *troubles: dict[str, Any]) -> dict[str, Any]:
+def destination(name: str, status: str = "ENABLED", error: Any = None, *troubles: dict[str, Any]) -> dict[str, Any]:
     tables = [{"schema": "public", "table": str(number), "trouble": one} for number, one in enumerate(troubles)]
     return {"id": name, "status": status, "error": error, "tables": tables, "backlog": None}
 
 
-def told(*branches: dict[str, Any], sample: Sample | None = None) -> tuple[str, str]:
-    observed = {"error": None, "instantiation": None, "destinations": list(branches)}
+def told(*destinations: dict[str, Any], sample: Sample | None = None) -> tuple[str, str]:
+    observed = {"error": None, "destinations": list(destinations)}
     known = facts(observed=observed, destination_names=NAMES, sample=sample, observed_at=AT)
     health = health_of(known, AT)
     return health.level, health.reason
 
 
-STOPPED, RETRIED = branch("a", "ABORTED", GONE), branch("b", "ENABLED", LOST)
+STOPPED, RETRIED = destination("a", "ABORTED", GONE), destination("b", "ENABLED", LOST)
 STOPS = "A table was replaced: public.t is another table now"
 
 
 @pytest.mark.parametrize(
-    ("branches", "reason"),
+    ("destinations", "reason"),
     [
-        ([STOPPED, branch("b")], f"Warehouse has stopped, Reports goes on. {STOPS}"),
-        ([STOPPED, branch("b"), branch("c")], f"Warehouse has stopped, the others go on. {STOPS}"),
-        ([STOPPED, branch("b", "ABORTED", GONE)], f"Warehouse and Reports have stopped. {STOPS}"),
-        ([STOPPED, branch("b", "DISABLED")], f"Warehouse has stopped. {STOPS}"),
+        ([STOPPED, destination("b")], f"Warehouse has stopped, Reports goes on. {STOPS}"),
+        ([STOPPED, destination("b"), destination("c")], f"Warehouse has stopped, the others go on. {STOPS}"),
+        ([STOPPED, destination("b", "ABORTED", GONE)], f"Warehouse and Reports have stopped. {STOPS}"),
+        ([STOPPED, destination("b", "DISABLED")], f"Warehouse has stopped. {STOPS}"),
         ([STOPPED, RETRIED], f"Warehouse has stopped. {STOPS} And 1 more."),
-        ([branch("a"), RETRIED], "The engine tries Reports again, Warehouse goes on. The connection broke: no answer"),
         (
-            [branch("a", "ENABLED", None, REPLACED, RENAMED), RETRIED],
+            [destination("a"), RETRIED],
+            "The engine tries Reports again, Warehouse goes on. The connection broke: no answer",
+        ),
+        (
+            [destination("a", "ENABLED", None, REPLACED, RENAMED), RETRIED],
             "public.t was replaced. Copy it again. And 2 more.",
         ),
-        ([branch("a", "ABORTED", GONE, REPLACED), branch("b")], f"Warehouse has stopped, Reports goes on. {STOPS}"),
+        (
+            [destination("a", "ABORTED", GONE, REPLACED), destination("b")],
+            f"Warehouse has stopped, Reports goes on. {STOPS}",
+        ),
     ],
 )
-def test_what_has_stopped_and_what_goes_on(branches: list[dict[str, Any]], reason: str) -> None:
-    assert told(*branches)[1] == reason
+def test_what_has_stopped_and_what_goes_on(destinations: list[dict[str, Any]], reason: str) -> None:
+    assert told(*destinations)[1] == reason
 
 
 def waiting(*blockers: dict[str, Any]) -> dict[str, Any]:
@@ -60,7 +66,7 @@ def waiting(*blockers: dict[str, Any]) -> dict[str, Any]:
         "side": "source", "destination": None, "database": "orders", "statement": "CREATE_REPLICATION_SLOT x",
         "since": (AT - timedelta(seconds=12)).isoformat(), "blockers": list(blockers),
     }  # fmt: skip
-    return {"error": None, "instantiation": None, "destinations": [], "waits": [wait]}
+    return {"error": None, "destinations": [], "waits": [wait]}
 
 
 def test_behind_whom_it_waits() -> None:
@@ -103,11 +109,11 @@ def test_a_destination_that_parks_everything_has_failed_and_does_not_go_on() -> 
     sample = parked(0, 14047)
     one = sample.destinations[0].model_copy(update={"parks_since": AT - timedelta(seconds=300)})
     sample = sample.model_copy(update={"destinations": [one]})
-    assert told(branch("a"), sample=sample) == (
+    assert told(destination("a"), sample=sample) == (
         HealthLevel.ERROR,
         "Warehouse has parked everything for 5 min and applies nothing: 14\u202f047 transactions are parked in its "
         "error queue.",
     )
-    level, reason = told(branch("a"), RETRIED, sample=sample)
+    level, reason = told(destination("a"), RETRIED, sample=sample)
     assert (level, reason.endswith(" And 1 more.")) == (HealthLevel.ERROR, True)
-    assert "goes on" not in told(branch("a"), branch("b", "ABORTED", GONE), sample=sample)[1]
+    assert "goes on" not in told(destination("a"), destination("b", "ABORTED", GONE), sample=sample)[1]

@@ -12,6 +12,7 @@ from tests.features.test_streams import STREAMS, created
 from tests.support.engine_double import EngineDouble, example
 from tests.support.serving import eventually
 from tests.test_collector import collector  # noqa: F401
+from tests.test_units import ONLY
 from thalweg.engine_client.documents import EngineStats, EngineStatus
 from thalweg.history import partitions
 from thalweg.history.document import Json, Stored, decode, document_of, encode
@@ -49,16 +50,35 @@ def row_of(sample: Sample, engine_id: str = "abcdefgh") -> Stored:
     return Stored(sample.stream_id, engine_id, sample.at, 1, encode(document_of(sample)))
 
 
-def half_of(sample: Sample, wanted: set[str]) -> Sample:
-    parts: list[ComponentSample] = [part for part in sample.components if part.id in wanted]
+def share_of(sample: Sample, wanted: set[str]) -> Sample:
+    parts: list[ComponentSample] = [part for part in sample.components if part.id.rsplit(":", 1)[-1] in wanted]
     return sample.model_copy(update={"components": parts})
 
 
 def test_what_is_stored_is_the_sample() -> None:
     sample = sample_at(NOON, 1234.5)
     document = decode(encode(document_of(sample)))
-    lasting = sample.model_copy(update={"backlog": sample.backlog.model_copy(update={"applied": None})})
+    backlog = sample.backlog.model_copy(update={"applied": None})
+    destinations = [one.model_copy(update={"backlog": backlog}) for one in sample.destinations]
+    lasting = sample.model_copy(update={"backlog": backlog, "destinations": destinations})
     assert Sample.model_validate({**document, "stream_id": sample.stream_id}) == lasting
+
+
+def test_history_of_a_stream_from_before_components_carried_their_only_destination_reads_like_todays() -> None:
+    sample = sample_at(NOON, 1234.5)
+    document = {**document_of(sample), "high": {f"components.{ONLY}:reader.gauges.depth": 7.0, "lcrs_per_second": 2e3}}
+    old = {
+        **document,
+        "components": [
+            {**part, "id": part["id"].removeprefix(f"{ONLY}:"), "destination_id": None}
+            for part in document["components"]
+        ],
+        "high": {"components.reader.gauges.depth": 7.0, "lcrs_per_second": 2e3},
+    }
+    assert decode(encode(old)) == decode(encode(document))
+    (series,) = resample(spans_of([row_of(sample)]), [f"components.{ONLY}:server-1.lcrs_per_second"], NOON, 1, 1)
+    old_row = Stored(sample.stream_id, "abcdefgh", sample.at, 1, encode(old))
+    assert resample(spans_of([old_row]), [series.name], NOON, 1, 1)[0].values == series.values
 
 
 def test_a_chart_has_no_hole_where_samples_are_late_and_null_where_there_are_none() -> None:
@@ -95,18 +115,18 @@ def test_parts_of_two_engines_become_whole_samples() -> None:
     rows = []
     for second in range(3):
         whole = sample_at(NOON + timedelta(seconds=second), 10.0)
-        rows.append(row_of(half_of(whole, {"capture", "queue"}), "zzzzzzzz"))
+        rows.append(row_of(share_of(whole, {"capture", "queue"}), "zzzzzzzz"))
         later = whole.model_copy(update={"at": whole.at + timedelta(seconds=0.4)})
-        rows.append(row_of(half_of(later, {"reader", "coordinator", "server-1"}), "aaaaaaaa"))
+        rows.append(row_of(share_of(later, {"reader", "coordinator", "server-1"}), "aaaaaaaa"))
     spans = spans_of(rows)
     assert [part["id"] for part in spans[-1].document["components"]] == [
-        "capture", "queue", "reader", "coordinator", "server-1",
+        "capture", "queue", f"{ONLY}:reader", f"{ONLY}:coordinator", f"{ONLY}:server-1",
     ]  # fmt: skip
     assert len(spans) == 3
     assert join([decode(row.document) for row in rows[:2]])["lcrs_per_second"] == 10
 
 
-def branch(identifier: str, rate: float | None, p50: float | None, transactions: int, spilled: int | None) -> Json:
+def destination(identifier: str, rate: float | None, p50: float | None, transactions: int, spilled: int | None) -> Json:
     backlog = {"state": "ON DISK", "bytes": spilled, "lcrs": 1, "frames": 1, "age_seconds": 1.0, "limit_bytes": 99}
     return {
         "destination_id": identifier, "status": "ENABLED", "phase": "REPLICATING", "lcrs_per_second": rate,
@@ -116,16 +136,16 @@ def branch(identifier: str, rate: float | None, p50: float | None, transactions:
     }  # fmt: skip
 
 
-def test_each_branch_of_a_fan_out_is_charted_and_rolled_up_by_itself() -> None:
+def test_each_destination_is_charted_and_rolled_up_by_itself() -> None:
     documents = []
     for second, (east, west) in enumerate(((10.0, 30.0), (20.0, None)), 1):
         document = document_of(sample_at(NOON + timedelta(seconds=second), east + (west or 0.0)))
         shared, of_apply = document["components"][:2], document["components"][2:]
         document["components"] = [
-            *shared, *({**part, "id": f"{name}:{part['id']}"} for name in ("east", "west") for part in of_apply)
+            *shared, *({**part, "id": part["id"].replace(ONLY, name)} for name in ("east", "west") for part in of_apply)
         ]  # fmt: skip
         document["destinations"] = [
-            branch("east", east, 2.0 * second, second, None), branch("west", west, None, 0, 512 if west else None)
+            destination("east", east, 2.0 * second, second, None), destination("west", west, None, 0, 512 if west else None)
         ]  # fmt: skip
         documents.append(document)
     rolled = roll_up(documents, NOON + timedelta(minutes=1))
@@ -142,15 +162,15 @@ def test_each_branch_of_a_fan_out_is_charted_and_rolled_up_by_itself() -> None:
     assert charted["components.west:reader.lcrs_per_second"] == [40, 20]
     assert charted["destinations.west.lcrs_per_second"] == [30, None]
     for point, total in enumerate(charted["lcrs_per_second"]):
-        branches = [charted[f"destinations.{name}.lcrs_per_second"][point] or 0 for name in ("east", "west")]
-        assert total == sum(branches)
+        destinations = [charted[f"destinations.{name}.lcrs_per_second"][point] or 0 for name in ("east", "west")]
+        assert total == sum(destinations)
 
 
-def test_who_applies_at_a_branch_tells_its_rates_and_who_captures_its_backlog() -> None:
+def test_who_applies_at_a_destination_tells_its_rates_and_who_captures_its_backlog() -> None:
     whole = sample_at(NOON, 10.0)
-    captures, receives = document_of(half_of(whole, {"capture", "queue"})), document_of(half_of(whole, {"reader"}))
-    captures["destinations"] = [branch("far", None, None, 0, 512)]
-    receives["destinations"] = [{**branch("far", 10.0, 3.0, 4, None), "backlog": {"bytes": 2, "seconds": 5}}]
+    captures, receives = document_of(share_of(whole, {"capture", "queue"})), document_of(share_of(whole, {"reader"}))
+    captures["destinations"] = [destination("far", None, None, 0, 512)]
+    receives["destinations"] = [{**destination("far", 10.0, 3.0, 4, None), "backlog": {"bytes": 2, "seconds": 5}}]
     (far,) = join([receives, captures])["destinations"]
     assert (far["lcrs_per_second"], far["latency"]["p50_ms"], far["spilled"]["bytes"]) == (10, 3, 512)
     assert far["backlog"] == {"bytes": 7, "seconds": 5}

@@ -185,7 +185,7 @@ async def test_apply_engine_must_be_reachable(
 # --- the stream
 
 
-async def test_both_halves_get_the_contract_s_shapes(
+async def test_both_engines_get_the_contract_s_shapes(
     operator: httpx.AsyncClient,
     admin: httpx.AsyncClient,
     registered: dict[str, str],
@@ -196,20 +196,23 @@ async def test_both_halves_get_the_contract_s_shapes(
     stream = await created(operator, registered, parameters={"parallelism": 2}, **over(pair))
     await wait_for(operator, f"{STREAMS}/{stream['id']}", phase="REPLICATING")
     pattern = example("desired.paths")
-    for enrolled, half in ((alpha, "sending"), (bravo, "receiving")):
-        told, shape = enrolled.told(stream["id"]), pattern[half]["streams"][0]
-        assert set(enrolled.double.desired) == set(pattern[half])
-        assert set(told) == set(shape)
-        for part in {"source", "destination", "send_to", "receive_from"} & set(shape):
+    for enrolled, name in ((alpha, "sending"), (bravo, "receiving")):
+        told, shape = enrolled.told(stream["id"]), pattern[name]["streams"][0]
+        assert set(enrolled.double.desired) == set(pattern[name])
+        assert set(told) == set(shape) | {"parameters"}
+        assert [set(one) for one in told["destinations"]] == [set(one) for one in shape["destinations"]]
+        for part in {"source", "receive_from"} & set(shape):
             assert set(told[part]) == set(shape[part])
-    assert alpha.told(stream["id"])["send_to"] == {"engine": f"engine-{bravo.id}", "host": "10.0.0.2", "port": 8644}
+    (sent,), (received,) = (enrolled.told(stream["id"])["destinations"] for enrolled in pair)
+    assert sent["send_to"] == {"engine": f"engine-{bravo.id}", "host": "10.0.0.2", "port": 8644}
+    assert (sent["id"], sent["backlog"], received["backlog"]) == (received["id"], False, False)
     assert bravo.told(stream["id"])["receive_from"] == {"engine": f"engine-{alpha.id}"}
     # A new address reaches the engine that sends.
     body = {"propagation_address": "[fd00::2]:9000"}
     assert (await admin.patch(bravo.path, json=body, headers={"If-Match": "*"})).status_code == 200
 
     async def told() -> bool:
-        send_to = alpha.told(stream["id"])["send_to"]
+        send_to = alpha.told(stream["id"])["destinations"][0]["send_to"]
         return (send_to["host"], send_to["port"]) == ("fd00::2", 9000)
 
     await eventually(told)
@@ -224,12 +227,12 @@ async def test_one_engine_in_both_places_is_combined(
     one = pair[0].id
     stream = await created(operator, registered, applies=one)
     running = await wait_for(operator, f"{STREAMS}/{stream['id']}", phase="REPLICATING")
-    assert (running["mode"], running["halves"], running["capture_engine"]["id"]) == ("combined", [], one)
+    assert (running["mode"], running["reports"], running["capture_engine"]["id"]) == ("combined", [], one)
     assert set(pair[0].told(stream["id"])) == set(example("desired")["streams"][0])
     assert pair[1].double.desired["streams"] == []
 
 
-async def test_both_halves_are_one_stream(
+async def test_reports_of_two_engines_are_one_stream(
     operator: httpx.AsyncClient,
     registered: dict[str, str],
     pair: tuple[Enrolled, Enrolled],
@@ -247,8 +250,8 @@ async def test_both_halves_are_one_stream(
     assert running["positions"] == {
         "captured": "FF/90", "applied": "FF/50", "confirmed": "FF/60", "source_end": "FF/A0",
     }  # fmt: skip
-    assert [(half["role"], half["phase"]) for half in running["halves"]] == [
-        ("SENDING", "REPLICATING"), ("RECEIVING", "REPLICATING"),
+    assert [(report["destination_id"], report["engine"]["name"], report["phase"]) for report in running["reports"]] == [
+        (None, "alpha", "REPLICATING"), ("warehouse", "bravo", "REPLICATING"),
     ]  # fmt: skip
 
     async def joined() -> dict[str, Any] | None:
@@ -258,10 +261,11 @@ async def test_both_halves_are_one_stream(
 
     sample = await eventually(joined)
     assert [(part["id"], part["engine_id"] == alpha.id) for part in sample["components"]] == [
-        ("capture", True), ("queue", True), ("sender", True), ("receiver", False), ("apply-queue", False),
-        ("reader", False), ("coordinator", False), ("server-1", False),
+        ("capture", True), ("queue", True), ("warehouse:sender", True), ("warehouse:receiver", False),
+        ("warehouse:apply-queue", False), ("warehouse:reader", False), ("warehouse:coordinator", False),
+        ("warehouse:server-1", False),
     ]  # fmt: skip
-    assert sample["backlog"]["bytes"] == 0x40
+    assert sample["backlog"]["bytes"] == 0x30, "as the sender knows it"
     topology = (await operator.get("/api/v1/topology")).json()
     chain = {edge["source"]: edge for edge in topology["edges"]}
     kinds = {node["id"]: (node["kind"], node["engine"]) for node in topology["nodes"]}
@@ -276,7 +280,7 @@ async def test_both_halves_are_one_stream(
     assert [edge["kind"] for edge in topology["edges"]] == ["WAL", "LCR", "LCR", "PROPAGATION", "LCR", "LCR", "SQL"]
 
 
-async def test_trouble_names_its_half_and_retry_goes_there(
+async def test_trouble_names_its_engine_and_retry_goes_there(
     operator: httpx.AsyncClient,
     registered: dict[str, str],
     pair: tuple[Enrolled, Enrolled],
@@ -286,33 +290,40 @@ async def test_trouble_names_its_half_and_retry_goes_there(
     stream = await created(operator, registered, **over(pair))
     path = f"{STREAMS}/{stream['id']}"
     await wait_for(operator, path, phase="REPLICATING")
-    alpha.double.status, alpha.double.phase = "ABORTED", "STOPPED"
-    alpha.double.error = example("status")["streams"][1]["error"]
+    error = example("status")["streams"][1]["error"]
+    bravo.double.destinations["warehouse"] = {"status": "ABORTED", "phase": "STOPPED", "error": error}
     aborted = await wait_for(operator, path, status="ABORTED")
-    assert aborted["error"]["message"].startswith("The sending half on alpha: public.notes")
-    assert "The sending half on alpha" in aborted["health"]["reason"]
-    assert [half["status"] for half in aborted["halves"]] == ["ABORTED", "ENABLED"]
+    assert aborted["error"]["message"].startswith("bravo, which receives: public.notes")
+    assert "bravo, which receives: public.notes" in aborted["health"]["reason"]
+    assert aborted["destinations"][0]["error"] == aborted["error"]
     retry = (await operator.post(f"{path}:retry")).json()["operation_id"]
     await wait_for(operator, f"/api/v1/operations/{retry}", state="succeeded")
-    assert (alpha.double.retried, bravo.double.retried) == ([stream["id"]], [])
+    assert (alpha.double.retried, bravo.double.retried) == ([], [f"{stream['id']}/warehouse"])
+    alpha.double.status, alpha.double.phase, alpha.double.error = "ABORTED", "STOPPED", error
+    aborted = await wait_for(operator, path, status="ABORTED")
+    assert aborted["error"]["message"].startswith("alpha, which sends: public.notes")
+    assert [report["status"] for report in aborted["reports"]] == ["ABORTED", "ENABLED"]
+    retry = (await operator.post(f"{path}:retry")).json()["operation_id"]
+    await wait_for(operator, f"/api/v1/operations/{retry}", state="succeeded")
+    assert alpha.double.retried == [stream["id"]]
 
 
-async def test_sending_half_that_waits_for_the_copy_is_no_trouble(
+async def test_a_sender_that_waits_for_the_copy_is_no_trouble(
     operator: httpx.AsyncClient,
     registered: dict[str, str],
     pair: tuple[Enrolled, Enrolled],
     collector: Running,  # noqa: F811
 ) -> None:
     alpha, bravo = pair
-    waits = {**example("status")["streams"][1]["error"], "code": "peer_not_ready", "class": "transient"}
-    alpha.double.phase, alpha.double.error = "RETRYING", waits
+    refused = {**example("status")["streams"][1]["error"], "code": "link_refused", "class": "transient"}
+    alpha.double.destinations["warehouse"] = {"phase": "RETRYING", "error": refused}
     bravo.double.phase, bravo.double.copy_finished = "INSTANTIATING", False
     stream = await created(operator, registered, **over(pair))
     copying = await wait_for(operator, f"{STREAMS}/{stream['id']}", phase="INSTANTIATING")
     assert (copying["error"], copying["health"]["level"]) == (None, "ok")
     bravo.double.phase, bravo.double.copy_finished = "REPLICATING", True
     retrying = await wait_for(operator, f"{STREAMS}/{stream['id']}", phase="RETRYING")
-    assert retrying["error"]["code"] == "peer_not_ready"
+    assert retrying["error"]["code"] == "link_refused"
 
 
 async def test_stop_start_and_delete_in_order(
@@ -374,12 +385,12 @@ async def test_capture_engine_that_is_lost_can_be_given_up(
         forced = (await admin.delete(path, params={"force": True})).json()["operation_id"]
         await wait_for(admin, f"/api/v1/operations/{forced}", state="succeeded")
         assert (await admin.get(path)).status_code == 404
-        # It is told when it comes back: until then it has its half on its disk.
+        # It is told when it comes back: until then it has its share on its disk.
         async with serve(alpha.app(), port):
 
             async def dropped() -> bool:
                 return any(
-                    item["status"] == "DROPPED" and item["force"] and "send_to" in item
+                    item["status"] == "DROPPED" and item["force"] and "send_to" in item["destinations"][0]
                     for document in alpha.documents
                     for item in document["streams"]
                 )

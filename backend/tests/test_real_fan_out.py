@@ -73,8 +73,10 @@ async def test_a_dead_destination_holds_up_nobody_and_is_dropped(
         charted = await charts(operator, path, "lcrs_per_second", "destinations.*.lcrs_per_second",
                                "components.*.lcrs_per_second")  # fmt: skip
         assert all(f"components.{name}:reader.lcrs_per_second" in charted for name in names)
-        branches = [charted[f"destinations.{name}.lcrs_per_second"] for name in names]
-        points = zip(charted["lcrs_per_second"], charted["components.capture.lcrs_per_second"], *branches, strict=True)
+        destinations = [charted[f"destinations.{name}.lcrs_per_second"] for name in names]
+        points = zip(
+            charted["lcrs_per_second"], charted["components.capture.lcrs_per_second"], *destinations, strict=True
+        )
         return any(min(parts) > 0 and captured > 0 and total == pytest.approx(captured, rel=1e-3)
                    for total, captured, *parts in points if None not in (total, captured, *parts))  # fmt: skip
 

@@ -13,11 +13,11 @@ from thalweg.features.streams.lifecycle import Action, DesiredStatus, next_statu
 from thalweg.inspection.matching import matches, select_tables
 from thalweg.inspection.slots import SlotState
 from thalweg.kernel.clock import now
+from thalweg.kernel.lsn import lsn_of
 from thalweg.kernel.pagination import decode_cursor, encode_cursor
 from thalweg.kernel.problems import Problem
 from thalweg.kernel.rules import TableRule, TableRules
 from thalweg.live.health import Facts, health_of
-from thalweg.live.positions import lsn_of
 from thalweg.live.rates import Reading, sample_of
 from thalweg.live.schemas import Backlog, Sample
 
@@ -65,6 +65,9 @@ def test_exclude_wins_and_unmatched_rules_are_named() -> None:
     assert selection.unmatched == [rules.include[2], rules.include[3]]
 
 
+ONLY = example("status")["streams"][0]["destinations"][0]["id"]
+
+
 def reading(ticks: int, **positions: str) -> Reading:
     stats, status = example("stats"), example("status")
     stats["monotonic_ns"] = ticks * 1_000_000_000
@@ -74,6 +77,8 @@ def reading(ticks: int, **positions: str) -> Reading:
             component["time_ns"] = {name: value * ticks for name, value in component["time_ns"].items()}
     stats["streams"][0]["latency"]["buckets"] = [[u, c * ticks] for u, c in stats["streams"][0]["latency"]["buckets"]]
     status["streams"][0]["positions"].update(positions)
+    applied = {name: positions[name] for name in ("applied", "confirmed") if name in positions}
+    status["streams"][0]["destinations"][0]["positions"].update(applied)
     parsed = EngineStats.model_validate(stats)
     return Reading(
         parsed.sampled_at, parsed.monotonic_ns, parsed.streams[0], EngineStatus.model_validate(status).streams[0]
@@ -101,7 +106,7 @@ def test_component_that_began_anew_has_no_rates() -> None:
     sample = sample_of("k3j2h1g4", reading(4), reading(5))
     assert sample.lcrs_per_second is not None
     before, after = reading(4), reading(5)
-    after.components["server-1"].counters["lcrs"] = 3
+    after.components[f"{ONLY}:server-1"].counters["lcrs"] = 3
     sample = sample_of("k3j2h1g4", before, after)
     assert sample.lcrs_per_second is None
     assert sample.components[0].lcrs_per_second is not None
@@ -124,7 +129,7 @@ def test_backlog() -> None:
     assert (done.backlog.bytes, done.backlog.seconds) == (0, 0)
 
 
-def test_components_of_a_fan_out_name_their_destination() -> None:
+def test_components_name_the_destination_that_does_not_share_them() -> None:
     stats = EngineStats.model_validate({**example("stats"), "streams": [example("stats.fanout")]})
     status = StreamStatus.model_validate(example("status.fanout"))
     sample = sample_of("f4n0u7aa", None, Reading(stats.sampled_at, 1, stats.streams[0], status))
@@ -141,7 +146,7 @@ def test_lsn(text: str, value: int) -> None:
 def facts(**changes: Any) -> Facts:
     fresh: dict[str, Any] = {
         "desired_status": "ENABLED", "observed_status": "ENABLED", "observed_phase": "REPLICATING",
-        "observed": {"error": None, "instantiation": None}, "observed_at": now(), "engine_name": "local",
+        "observed": {"error": None, "destinations": []}, "observed_at": now(), "engine_name": "local",
         "engine_state": "ONLINE", "engine_message": None, "sample": None,
     }  # fmt: skip
     return Facts(**{**fresh, **changes})

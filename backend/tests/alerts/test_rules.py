@@ -9,7 +9,7 @@ import pytest
 from thalweg.alerting.catalogue import RULES, AlertSeverity, RuleId, SubjectType
 from thalweg.alerting.conditions import CONDITIONS, Key
 from thalweg.alerting.evaluation import Change, evaluate
-from thalweg.alerting.facts import Branch, Disk, EngineFacts, Expiry, Facts, Slot, Spill, StreamFacts
+from thalweg.alerting.facts import DestinationFacts, Disk, EngineFacts, Expiry, Facts, Slot, Spill, StreamFacts
 from thalweg.alerting.lifecycle import AlertState, OpenAlert, Step
 from thalweg.alerting.policy import Override, Policy, Silence, effective
 from thalweg.alerting.trend import Memory
@@ -387,18 +387,20 @@ def test_one_destination_of_several_that_stops() -> None:
     clock = Clock()
     error = "A row is in the way."
     both = (
-        Branch("warehouse", "Warehouse", "ENABLED", None),
-        Branch("reports", "Reports", "ABORTED", error, applies=False),
+        DestinationFacts("warehouse", "Warehouse", "ENABLED", None),
+        DestinationFacts("reports", "Reports", "ABORTED", error, applies=False),
     )
-    (begun, _) = clock.at(0, replace(SOUND, branches=both))
+    (begun, _) = clock.at(0, replace(SOUND, destinations=both))
     assert (begun.key[0], begun.key[3]) == (RuleId.COMPONENT_ABORTED, "reports")
     assert begun.finding is not None
     assert begun.finding.message == f"Reports of {SOUND.name} has stopped, Warehouse goes on. {error}"
-    alone = Clock().at(0, replace(SOUND, branches=(replace(both[0], applies=False), both[1])))
+    alone = Clock().at(0, replace(SOUND, destinations=(replace(both[0], applies=False), both[1])))
     assert alone[0].finding is not None
     assert alone[0].finding.message == f"Reports of {SOUND.name} has stopped. {error}"
     for second in (1, 6):
-        changes = clock.at(second, replace(SOUND, branches=(both[0], Branch("reports", "Reports", "ENABLED", None))))
+        changes = clock.at(
+            second, replace(SOUND, destinations=(both[0], DestinationFacts("reports", "Reports", "ENABLED", None)))
+        )
     assert [change.finding is not None for change in changes] == [True], "cleared, not gone"
     assert clock.alerts == {}
 

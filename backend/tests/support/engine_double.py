@@ -19,19 +19,19 @@ from starlette.routing import Route
 
 CONTRACT = Path(__file__).resolve().parents[3] / "engine" / "contract"
 TOKEN = "the-engine-s-control-token"
+SHARED = ("status", "phase", "error", "retry_at")
 
 
 def example(name: str) -> dict[str, Any]:
     return dict(json.loads((CONTRACT / f"{name}.example.json").read_text()))
 
 
-def _branch(one: dict[str, Any], whole: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    _, _, *apply = whole
-    backlog = example("stats.fanout")["components"][-1]
-    if "send_to" in one:
-        parts = [backlog, {**whole[0], "type": "PROPAGATION SENDER", "name": "propagation"}]
-    else:
-        parts = [backlog, *apply]
+def _components_of(one: dict[str, Any], whole: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those of one destination."""
+    capture, _, *apply = whole
+    parts = [{**capture, "type": "PROPAGATION SENDER", "name": "propagation"}] if "send_to" in one else apply
+    if one["backlog"]:
+        parts = [example("stats.fanout")["components"][-1], *parts]
     return [{**part, "destination": one["id"]} for part in parts]
 
 
@@ -53,7 +53,7 @@ class EngineDouble:
         self.status, self.phase = "ENABLED", "REPLICATING"
         self.error: dict[str, Any] | None = None
         self.copy_finished = True
-        self.copied_at = example("status")["streams"][0]["instantiation"]["started_at"]
+        self.copied_at = example("status")["streams"][0]["destinations"][0]["instantiation"]["started_at"]
         self.drop_hangs = False
         self.waits = False
         """Whether it waits for somebody at a server, as the contract's example does."""
@@ -67,8 +67,8 @@ class EngineDouble:
         self.identities: list[Identity] = []
         self.key: ec.EllipticCurvePrivateKey | None = None
         self.positions: dict[str, str] = {}
-        self.branches: dict[str, dict[str, Any]] = {}
-        """What differs in the status of a destination of several, by its id."""
+        self.destinations: dict[str, dict[str, Any]] = {}
+        """What differs in the status of a destination, by its id."""
         self.recorded: list[dict[str, Any]] | None = None
         self.findings: list[dict[str, Any]] = []
         self.rehearsed: dict[str, Any] = {}
@@ -98,14 +98,14 @@ class EngineDouble:
             Route("/v1/streams/{id}/markers", self._place_marker, methods=["POST"]),
             Route("/v1/streams/{id}/retry", self._retry, methods=["POST"]),
             Route("/v1/streams/{id}/destinations/{destination}/retry", self._retry, methods=["POST"]),
-            Route("/v1/streams/{id}/tables/{how}", self._resolve, methods=["POST"]),
             Route("/v1/streams/{id}/destinations/{destination}/tables/{how}", self._resolve, methods=["POST"]),
-            Route("/v1/streams/{id}/errors", self._errors),
             Route("/v1/streams/{id}/destinations/{destination}/errors", self._errors),
-            Route("/v1/streams/{id}/errors/execute", self._execute_all, methods=["POST"]),
-            Route("/v1/streams/{id}/errors/{error}/execute", self._execute, methods=["POST"]),
-            Route("/v1/streams/{id}/errors/{error}", self._delete, methods=["DELETE"]),
-            Route("/v1/streams/{id}/errors/{error}", self._contents),
+            Route("/v1/streams/{id}/destinations/{destination}/errors/execute", self._execute_all, methods=["POST"]),
+            Route(
+                "/v1/streams/{id}/destinations/{destination}/errors/{error}/execute", self._execute, methods=["POST"]
+            ),
+            Route("/v1/streams/{id}/destinations/{destination}/errors/{error}", self._delete, methods=["DELETE"]),
+            Route("/v1/streams/{id}/destinations/{destination}/errors/{error}", self._contents),
         ]
         return Starlette(
             routes=[Route(r.path, self._guarded(r.endpoint), methods=list(r.methods or [])) for r in routes]
@@ -180,22 +180,15 @@ class EngineDouble:
     def _stream_status(self, stream: dict[str, Any]) -> dict[str, Any]:
         shown = copy.deepcopy(example("status")["streams"][0])
         shown["id"] = stream["id"]
-        pattern = shown["tables"][0]
-        shown["tables"] = [{**pattern, **table, **self.troubles.get(table["table"], {})} for table in stream["tables"]]
-        shown["instantiation"]["finished_at"] = self.copied_at if self.copy_finished else None
-        for table, count in self.discarded.items():
-            copied = {"schema": "public", "table": table, "errors_discarded": count, "copied_at": "0/5A3C1F8"}
-            shown["instantiation"]["tables"].append({**shown["instantiation"]["tables"][0], **copied})
         shown["positions"] |= self.positions
         if not self.waits:
             shown["waits"] = []
-        if "send_to" in stream:
-            shown |= {"mode": "CAPTURE AND PROPAGATION", "instantiation": None, "tables": []}
+        if len(stream["destinations"]) > 1:
+            shown["mode"] = "FAN-OUT"
         elif "receive_from" in stream:
             shown["mode"] = "PROPAGATION AND APPLY"
-        if "destinations" in stream:
-            shown |= {"mode": "FAN-OUT", "instantiation": None}
-            shown["destinations"] = [self._branch_status(stream, one) for one in stream["destinations"]]
+        elif "send_to" in stream["destinations"][0]:
+            shown["mode"] = "CAPTURE AND PROPAGATION"
         desired = stream["status"]
         if desired == "ENABLED":
             shown["status"], shown["phase"], shown["error"] = self.status, self.phase, self.error
@@ -204,13 +197,39 @@ class EngineDouble:
             shown["status"] = "DISABLED" if held else desired
             shown["phase"] = "DROPPING" if held else "STOPPED"
             shown["error"] = self.error if held else None
+        shown["destinations"] = [self._destination_status(stream, one) for one in stream["destinations"]]
+        for one, told in zip(stream["destinations"], shown["destinations"], strict=True):
+            if not one["backlog"]:  # The two say the same.
+                told |= {name: shown[name] for name in SHARED}
+                told |= self.destinations.get(one["id"], {})
+                shown |= {name: told[name] for name in SHARED}
         return shown
 
-    def _branch_status(self, stream: dict[str, Any], one: dict[str, Any]) -> dict[str, Any]:
+    def _destination_status(self, stream: dict[str, Any], one: dict[str, Any]) -> dict[str, Any]:
         shown = copy.deepcopy(example("status.fanout")["destinations"][0])
         status = one["status"] if stream["status"] == "ENABLED" else stream["status"]
-        shown |= {"id": one["id"], "status": status, "phase": "REPLICATING" if status == "ENABLED" else "STOPPED"}
-        return shown | self.branches.get(one["id"], {})
+        shown |= {"id": one["id"], "status": status, "phase": self.phase if status == "ENABLED" else "STOPPED"}
+        positions = example("status")["streams"][0]["positions"] | self.positions
+        shown["positions"] = {name: positions[name] for name in ("applied", "confirmed")}
+        if not one["backlog"]:
+            shown["backlog"] |= {"state": "NONE", "frames": 0, "limit_bytes": 0}
+        if "send_to" in one:
+            shown |= {"instantiation": None, "tables": [], "counted_since": None}
+        else:
+            shown |= {"instantiation": self._copy(), "tables": self._tables(stream)}
+        return shown | self.destinations.get(one["id"], {})
+
+    def _copy(self) -> dict[str, Any]:
+        copied = copy.deepcopy(example("status")["streams"][0]["destinations"][0]["instantiation"])
+        copied["finished_at"] = self.copied_at if self.copy_finished else None
+        for table, count in self.discarded.items():
+            anew = {"schema": "public", "table": table, "errors_discarded": count, "copied_at": "0/5A3C1F8"}
+            copied["tables"].append({**copied["tables"][0], **anew})
+        return dict(copied)
+
+    def _tables(self, stream: dict[str, Any]) -> list[dict[str, Any]]:
+        pattern = example("status.fanout")["destinations"][0]["tables"][0]
+        return [{**pattern, **table, **self.troubles.get(table["table"], {})} for table in stream["tables"]]
 
     async def _status(self, request: Request) -> Response:
         document = example("status")
@@ -243,7 +262,7 @@ class EngineDouble:
                 **pattern,
                 "id": stream["id"],
                 "components": self._components(stream, pattern["components"]),
-                "destinations": [{**pattern, "id": one["id"]} for one in stream.get("destinations", [])],
+                "destinations": [{**pattern, "id": one["id"]} for one in stream["destinations"]],
             }
             for stream in self.desired["streams"]
             if stream["status"] == "ENABLED"
@@ -291,14 +310,11 @@ class EngineDouble:
 
     @staticmethod
     def _components(stream: dict[str, Any], whole: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        capture, queue, *apply = whole
-        if "destinations" in stream:
-            return [capture, queue, *(part for one in stream["destinations"] for part in _branch(one, whole))]
-        if "send_to" in stream:
-            return [capture, queue, {**capture, "type": "PROPAGATION SENDER", "name": "propagation"}]
+        capture, queue, *_ = whole
+        own = [part for one in stream["destinations"] for part in _components_of(one, whole)]
         if "receive_from" in stream:
-            return [{**capture, "type": "PROPAGATION RECEIVER", "name": "propagation"}, queue, *apply]
-        return whole
+            return [{**capture, "type": "PROPAGATION RECEIVER", "name": "propagation"}, queue, *own]
+        return [capture, queue, *own]
 
     def _known(self, request: Request) -> bool:
         return any(stream["id"] == request.path_params["id"] for stream in self.desired["streams"])
@@ -308,7 +324,7 @@ class EngineDouble:
             return self._refuse(404, "unknown_stream", "There is no such stream.")
         parts = request.path_params["id"], request.path_params.get("destination")
         self.retried.append("/".join(part for part in parts if part is not None))
-        self.branches.pop(request.path_params.get("destination", ""), None)
+        self.destinations.pop(request.path_params.get("destination", ""), None)
         self.status, self.phase, self.error = "ENABLED", "REPLICATING", None
         return JSONResponse({}, 202)
 

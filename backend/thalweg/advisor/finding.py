@@ -69,7 +69,7 @@ class Cure(Resource):
     )
     destination_id: str | None = Field(
         default=None,
-        description="The one of several destinations whose own parameters change. Null: those of the stream.",
+        description="The destination whose own parameters change. Null: those of the stream.",
     )
 
 

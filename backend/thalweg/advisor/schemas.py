@@ -2,8 +2,9 @@
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated
 
-from pydantic import Field, computed_field
+from pydantic import BeforeValidator, Field, computed_field
 
 from thalweg.kernel.models import Resource
 from thalweg.live.schemas import ComponentType
@@ -133,7 +134,9 @@ class AdvisorPath(Resource):
     path_id: str = Field(description="`<stream id>`, or `<stream id>:<destination>` where a stream fans out.")
     stream_id: str
     stream_name: str
-    destination_id: str | None = Field(description="Null where the stream does not fan out.")
+    destination_id: Annotated[str, BeforeValidator(lambda known: known or "")] = Field(
+        description="Empty in runs from before every path had one: their streams had one destination."
+    )
     source_db: str
     destination_db: str
     component_ids: list[str] = Field(description="In the direction of the flow.")

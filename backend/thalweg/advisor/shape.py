@@ -32,11 +32,9 @@ class Path:
     parts: list[Part]
     stream: StreamInput
 
-    def own(self, sample: Sample) -> Sample | DestinationSample | None:
-        """The path's share of a sample: of several destinations only its own. None: the sample does not have it."""
+    def own(self, sample: Sample) -> DestinationSample | None:
+        """The path's share of a sample. None: the sample does not have it."""
         name = self.path.destination_id
-        if name is None:
-            return sample
         return next((one for one in sample.destinations if one.destination_id == name), None)
 
     @property
@@ -45,7 +43,7 @@ class Path:
         return self.stream.destination_conditions.get(self.path.destination_id, self.stream.condition)
 
     @property
-    def shares(self) -> list[Sample | DestinationSample]:
+    def shares(self) -> list[DestinationSample]:
         return [own for sample in self.stream.samples if (own := self.own(sample)) is not None]
 
 
@@ -71,16 +69,15 @@ def paths_of(stream: StreamInput, loads: dict[str, Load]) -> list[Path]:
     return [_path(stream, loads, destination) for destination in destinations]
 
 
-def _path(stream: StreamInput, loads: dict[str, Load], destination: str | None) -> Path:
+def _path(stream: StreamInput, loads: dict[str, Load], destination: str) -> Path:
     places: dict[tuple[int, str], list[Load]] = {}
     for load in loads.values():
         slot = _slot(load.last)
         if slot is not None and load.last.destination_id in (None, destination):
             places.setdefault(slot, []).append(load)
     parts = [_part(stream, name, found, destination) for (_, name), found in sorted(places.items(), key=_in_flow)]
-    suffix = "" if destination is None else f":{destination}"
     path = AdvisorPath(
-        path_id=stream.stream_id + suffix, stream_id=stream.stream_id, stream_name=stream.name,
+        path_id=f"{stream.stream_id}:{destination}", stream_id=stream.stream_id, stream_name=stream.name,
         destination_id=destination, source_db=stream.source.name,
         destination_db=stream.destinations[destination].name,
         component_ids=[part.component.component_id for part in parts],
@@ -93,14 +90,14 @@ def _in_flow(item: tuple[tuple[int, str], list[Load]]) -> tuple[int, str]:
     return item[0]
 
 
-def _part(stream: StreamInput, name: str, loads: list[Load], destination: str | None) -> Part:
+def _part(stream: StreamInput, name: str, loads: list[Load], destination: str) -> Part:
     first = loads[0].last
     shared = all(load.last.destination_id is None for load in loads)
-    owner = name if shared or destination is None else f"{name}:{destination}"
+    owner = name if shared else f"{name}:{destination}"
     upstream = first.type in SENDING or name == "queue"
     database = stream.source if upstream else stream.destinations[destination]
     component = AdvisorComponent(
-        component_id=f"{stream.stream_id}:{owner}", component_name=_name(stream, name, destination, shared),
+        component_id=f"{stream.stream_id}:{owner}", component_name=_name(stream, name, destination),
         component_db=database.name, component_type=first.type,
         engine=stream.engines.get(first.engine_id or ""), stream_id=stream.stream_id,
         state=first.state if len(loads) == 1 else _state(loads), parts=[load.last.id for load in loads],
@@ -116,7 +113,7 @@ def _state(loads: list[Load]) -> str:
     return loads[0].last.state
 
 
-def _name(stream: StreamInput, name: str, destination: str | None, shared: bool) -> str:
+def _name(stream: StreamInput, name: str, destination: str) -> str:
     """As Streams names them: a sender's and a receiver's name say from which queue to which."""
     far = stream.destinations[destination].name
     queue, apply_queue = f'"{stream.name}.queue"', f'"{stream.name}.apply-queue"'
@@ -125,5 +122,5 @@ def _name(stream: StreamInput, name: str, destination: str | None, shared: bool)
         "sender": f"{queue}=>{apply_queue}@{far}", "receiver": f"{queue}@{stream.source.name}=>{apply_queue}",
     }  # fmt: skip
     if name == "apply":
-        return stream.name if shared else f"{stream.name}@{far}"
+        return f"{stream.name}@{far}"
     return names[name]

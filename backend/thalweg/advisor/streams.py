@@ -36,10 +36,10 @@ class StreamInput:
     name: str
     samples: list[Sample]
     source: DatabaseFacts
-    destinations: dict[str | None, DatabaseFacts]
-    """By the destination's id; None where the stream has one."""
+    destinations: dict[str, DatabaseFacts]
+    """By the destination's id."""
     engines: dict[str, str]
     """Names by id."""
     condition: Condition
-    destination_conditions: dict[str | None, Condition] = field(default_factory=dict)
+    destination_conditions: dict[str, Condition] = field(default_factory=dict)
     """Of each destination of several; those that are missing are in the stream's condition."""

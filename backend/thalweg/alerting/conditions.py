@@ -278,19 +278,19 @@ def component_aborted(view: View) -> Iterator[Finding]:
         told = stream.error or "It has stopped with an error."
         yield Finding(rule, subject, stream.status == "ABORTED", f"{stream.name} has stopped. {told}",
                       evidence={"status": stream.status, "error": stream.error})  # fmt: skip
-        yield from _aborted_branches(stream, subject)
+        yield from _aborted_destinations(stream, subject)
 
 
-def _aborted_branches(stream: StreamFacts, subject: Subject) -> Iterator[Finding]:
+def _aborted_destinations(stream: StreamFacts, subject: Subject) -> Iterator[Finding]:
     """Of several destinations one may stop alone."""
-    for branch in stream.branches if stream.status != "ABORTED" else ():
-        own = Subject(subject.type, subject.id, subject.name, branch.id)
-        told = branch.error or "It has stopped with an error."
-        others = go_on_in_words([one.name for one in stream.branches if one.applies and one.id != branch.id])
+    for one in stream.destinations if stream.status != "ABORTED" else ():
+        own = Subject(subject.type, subject.id, subject.name, one.id)
+        told = one.error or "It has stopped with an error."
+        others = go_on_in_words([other.name for other in stream.destinations if other.applies and other is not one])
         yield Finding(
-            RuleId.COMPONENT_ABORTED, own, branch.status == "ABORTED",
-            f"{branch.name} of {stream.name} has stopped{others}. {told}",
-            evidence={"destination_id": branch.id, "status": branch.status, "error": branch.error},
+            RuleId.COMPONENT_ABORTED, own, one.status == "ABORTED",
+            f"{one.name} of {stream.name} has stopped{others}. {told}",
+            evidence={"destination_id": one.id, "status": one.status, "error": one.error},
         )  # fmt: skip
 
 

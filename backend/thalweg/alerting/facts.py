@@ -37,8 +37,8 @@ class Spill:
 
 
 @dataclass(frozen=True)
-class Branch:
-    """One destination of several, which may stop while the others go on."""
+class DestinationFacts:
+    """A destination: of several, one may stop while the others go on."""
 
     id: str
     name: str
@@ -70,7 +70,7 @@ class StreamFacts:
     parked: int | None = None
     spills: tuple[Spill, ...] = ()
     slot: Slot | None = None
-    branches: tuple[Branch, ...] = ()
+    destinations: tuple[DestinationFacts, ...] = ()
     troubles: tuple[str, ...] = ()
     """What has become of tables that miss changes while the others go on."""
 

@@ -99,30 +99,29 @@ class EngineClient:
         await self._request("PUT", "/v1/identity", {"certificate": certificate, "ca": authority})
 
     async def retry(self, stream_id: str, destination: str | None = None) -> None:
-        """`destination`: of a list; None for the stream as a whole, or its only destination."""
-        await self._request("POST", f"{_path(stream_id, destination)}/retry")
+        """None: what the stream's engine does for all destinations, capture or receiver."""
+        path = f"/v1/streams/{stream_id}" if destination is None else _path(stream_id, destination)
+        await self._request("POST", f"{path}/retry")
 
-    async def errors(
-        self, stream_id: str, destination: str | None, after: int, limit: int, roots_only: bool
-    ) -> ParkedErrors:
+    async def errors(self, stream_id: str, destination: str, after: int, limit: int, roots_only: bool) -> ParkedErrors:
         """Those with higher ids than `after`, the lowest first. `roots_only`: without those that wait behind others."""
         query = f"after={after}&limit={limit}{'&roots=1' if roots_only else ''}"
         return await self._read(ParkedErrors, "GET", f"{_path(stream_id, destination)}/errors?{query}")
 
-    async def error_contents(self, stream_id: str, destination: str | None, error_id: int) -> ParkedContents:
+    async def error_contents(self, stream_id: str, destination: str, error_id: int) -> ParkedContents:
         patient = self._patient(CONTENTS_TIMEOUT_SECONDS)
         return await patient._read(ParkedContents, "GET", f"{_path(stream_id, destination)}/errors/{error_id}")
 
-    async def execute_error(self, stream_id: str, destination: str | None, error_id: int | None) -> ExecutionState:
+    async def execute_error(self, stream_id: str, destination: str, error_id: int | None) -> ExecutionState:
         """Without an id, all of the queue. RUNNING: it goes on at the engine, and `errors` tells how far it is."""
         one = "" if error_id is None else f"/{error_id}"
         path = f"{_path(stream_id, destination)}/errors{one}/execute"
         return await self._read(ExecutionState, "POST", path)
 
-    async def delete_error(self, stream_id: str, destination: str | None, error_id: int) -> None:
+    async def delete_error(self, stream_id: str, destination: str, error_id: int) -> None:
         await self._request("DELETE", f"{_path(stream_id, destination)}/errors/{error_id}")
 
-    async def resolve_table(self, stream_id: str, destination: str | None, how: str, schema: str, table: str) -> None:
+    async def resolve_table(self, stream_id: str, destination: str, how: str, schema: str, table: str) -> None:
         """`how`: copy or accept. Raises EngineFailure with status 409 where that does not resolve its trouble."""
         path = f"{_path(stream_id, destination)}/tables/{how}"
         await self._request("POST", path, {"schema": schema, "table": table})
@@ -156,9 +155,8 @@ class EngineClient:
         raise _refusal(response, path)
 
 
-def _path(stream_id: str, destination: str | None) -> str:
-    path = f"/v1/streams/{stream_id}"
-    return path if destination is None else f"{path}/destinations/{destination}"
+def _path(stream_id: str, destination: str) -> str:
+    return f"/v1/streams/{stream_id}/destinations/{destination}"
 
 
 def _silence(url: str, error: Exception) -> EngineFailure:

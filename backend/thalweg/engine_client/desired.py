@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from thalweg.db.destination_life import Stage
 from thalweg.db.models import AbandonedStreamRow, DatabaseRow, DestinationRow, EngineRow, StreamRow
 from thalweg.db.streams import runs_on, whole_streams
 from thalweg.engine_client.identity import identity_name
@@ -30,7 +31,7 @@ async def desired_document(session: AsyncSession, engine_id: str, resources: Res
             for one in row.receivers:
                 if one.engine_id == engine_id:
                     streams[row.id] = receiving_definition(row, one, secrets)
-        elif not row.capture_dropped:
+        elif not row.capture_is_gone:
             streams[row.id] = capturing_definition(row, secrets)
     # An engine that was given up and came back has them on its disk still: only DROPPED makes it forget them.
     abandoned = select(AbandonedStreamRow).where(AbandonedStreamRow.engine_id == engine_id)
@@ -52,27 +53,26 @@ def _unknown(engine: EngineRow, streams: dict[str, Definition]) -> Definition:
 
 
 def capturing_definition(row: StreamRow, secrets: SecretBox) -> Definition:
-    """What the capture engine does of a whole stream. Holds passwords."""
-    definition = {**_common(row, secrets), "status": row.desired_status, "force": row.force}
-    if row.fans_out:
-        return {**definition, "destinations": [_branch(row, one, secrets) for one in row.destinations]}
-    (only,) = row.destinations
-    definition["parameters"] = {**row.parameters, **only.parameters}
-    if only.engine_id != row.capture_engine_id:
-        return {**definition, "send_to": _peer(only.engine)}
-    return {**definition, "destination": _destination(only, secrets)}
+    """What the engine that captures does of a stream. Holds passwords."""
+    return {
+        **_common(row, secrets),
+        "status": row.desired_status,
+        "force": row.force,
+        "destinations": [_destination(row, one, secrets) for one in row.destinations],
+    }
 
 
 def receiving_definition(row: StreamRow, one: DestinationRow, secrets: SecretBox) -> Definition:
-    """What the engine of one destination does, when another one captures. Holds passwords."""
-    shared = {"shared_capture": True} if row.fans_out else {}
+    """What the engine of one destination does, when another one captures. Holds passwords. What is asked of the
+    destination is asked of the whole there: it has no other."""
+    own = {"id": one.id, "name": one.database.name, "status": "ENABLED", "force": False, "backlog": False}
     return {
         **_common(row, secrets),
         "status": _receiving_status(row, one),
         "force": row.force or one.force,
         "parameters": {**row.parameters, **one.parameters},
-        "destination": _destination(one, secrets),
-        "receive_from": {"engine": identity_name(row.capture_engine_id), **shared},
+        "destinations": [{**own, "conninfo": stored_target(one.database, secrets).for_engine()}],
+        "receive_from": {"engine": identity_name(row.capture_engine_id)},
     }
 
 
@@ -92,26 +92,20 @@ def source_definition(row: DatabaseRow, secrets: SecretBox) -> Definition:
     return source | ({"read_from": "standby"} if row.read_from == "standby" else {})
 
 
-def _destination(one: DestinationRow, secrets: SecretBox) -> Definition:
-    return {"name": one.database.name, "conninfo": stored_target(one.database, secrets).for_engine()}
-
-
-def _branch(row: StreamRow, one: DestinationRow, secrets: SecretBox) -> Definition:
-    branch = {
+def _destination(row: StreamRow, one: DestinationRow, secrets: SecretBox) -> Definition:
+    definition = {
         "id": one.id, "name": one.database.name, "status": one.desired_status, "force": one.force,
-        "parameters": one.parameters,
+        "parameters": one.parameters, "backlog": one.backlog,
     }  # fmt: skip
     if one.engine_id != row.capture_engine_id:
-        return {**branch, "send_to": _peer(one.engine)}
-    return {**branch, "conninfo": stored_target(one.database, secrets).for_engine()}
+        return {**definition, "send_to": _peer(one.engine)}
+    return {**definition, "conninfo": stored_target(one.database, secrets).for_engine()}
 
 
 def _receiving_status(row: StreamRow, one: DestinationRow) -> str:
-    """The capture engine drops first, because it holds the slot: until then, who receives only drains."""
-    if row.desired_status == "DROPPED":
-        return "DROPPED" if row.capture_dropped else "DISABLED"
-    if one.desired_status == "DROPPED":
-        return "DROPPED" if one.detached else "DISABLED"
+    """The capturing engine drops first: until then the one that receives only drains."""
+    if "DROPPED" in (row.desired_status, one.desired_status):
+        return "DROPPED" if one.stage == Stage.RELEASED else "DISABLED"
     return "DISABLED" if "DISABLED" in (row.desired_status, one.desired_status) else "ENABLED"
 
 

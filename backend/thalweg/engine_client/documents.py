@@ -5,7 +5,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from thalweg.kernel.lsn import lsn_of
+
 API_VERSION = 1
+NO_BACKLOG = "NONE"
 CHANGES = ("inserts", "updates", "deletes", "truncates")  # as a destination's tables count them
 
 
@@ -142,7 +145,8 @@ class DestinationPositions(Document):
 
 
 class DestinationBacklog(Document):
-    """What the destination has not taken from the queue. `state` is IN MEMORY, ON DISK or FULL."""
+    """What the destination has not taken from the queue. `state` is IN MEMORY, ON DISK, FULL; or NONE: it has no
+    backlog, and reads the queue directly."""
 
     state: str
     frames: int
@@ -153,8 +157,6 @@ class DestinationBacklog(Document):
 
 
 class DestinationStatus(Document):
-    """One branch of a fan-out; or, made by the control plane, the one destination of a stream that has no list."""
-
     id: str
     status: str
     phase: str
@@ -167,6 +169,19 @@ class DestinationStatus(Document):
     counted_since: datetime | None = None
     """When its tables' counts began at 0; None while nothing is applied, and of older engines."""
     tables: list[StatusTable]
+
+    @property
+    def has_backlog(self) -> bool:
+        return self.backlog is not None and self.backlog.state != NO_BACKLOG
+
+    @property
+    def done(self) -> int | None:
+        """The LSN below which it needs no more work: what is applied. Where it has no backlog in which something could
+        lie, also what is confirmed because nothing of interest came after. None: not known."""
+        if self.positions is None:
+            return None
+        applied, confirmed = lsn_of(self.positions.applied), lsn_of(self.positions.confirmed)
+        return (applied if self.has_backlog else max(applied, confirmed)) or None
 
 
 class EngineBlocker(Document):
@@ -200,9 +215,6 @@ class StreamStatus(Document):
     error: EngineError | None
     retry_at: datetime | None
     positions: EnginePositions | None
-    instantiation: EngineInstantiation | None
-    counted_since: datetime | None = None
-    tables: list[StatusTable]
     destinations: list[DestinationStatus] = []
     waits: list[EngineWait] = []
 
@@ -218,7 +230,7 @@ class ComponentStats(Document):
     sub_component: str | None = None
     server: int | None = None
     destination: str | None = None
-    """Its branch of several; None when all destinations share it, or when there is one."""
+    """Whose it is; None where all destinations share it."""
     state: str
     time_ns: dict[str, int] | None
     counters: dict[str, int]

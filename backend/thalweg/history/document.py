@@ -15,6 +15,8 @@ DIGITS = 5
 """Significant ones of a fraction: more than a chart or a percentage needs."""
 MOMENTARY = {"age_seconds", "growth_bytes_per_second", "seconds_to_full", "applied", "source_read_at"}
 """Of a backlog, what history does not keep."""
+SHARED = ("capture", "queue")
+"""Components that all of a stream's destinations share, by their ids."""
 Json = dict[str, Any]
 
 
@@ -59,9 +61,38 @@ def decode(document: bytes) -> Json:
     if document[:1] != VERSION:
         raise DocumentError(f"A document of history has version {document[:1].hex() or 'none'}, not {VERSION.hex()}.")
     try:
-        return dict(json.loads(zlib.decompressobj(zdict=_typical()).decompress(document[1:])))
+        return _with_owners(dict(json.loads(zlib.decompressobj(zdict=_typical()).decompress(document[1:]))))
     except (zlib.error, ValueError) as error:
         raise DocumentError(f"A document of history is damaged: {error}.") from error
+
+
+def _with_owners(document: Json) -> Json:
+    """Until the versions of December 2026, components of a stream's only destination did not carry its id."""
+    destinations = document.get("destinations", [])
+    if len(destinations) != 1:
+        return document
+    only = destinations[0]["destination_id"]
+    names = {
+        one["id"]: f"{only}:{one['id']}"
+        for one in document["components"]
+        if one.get("destination_id") is None and one["id"] not in SHARED
+    }
+    if not names:
+        return document
+    components = [
+        {**one, "id": names[one["id"]], "destination_id": only} if one["id"] in names else one
+        for one in document["components"]
+    ]
+    named = {**document, "components": components}
+    if "high" in document:
+        named["high"] = {_renamed(name, names): value for name, value in document["high"].items()}
+    return named
+
+
+def _renamed(statistic: str, names: dict[str, str]) -> str:
+    kind, _, rest = statistic.partition(".")
+    component, _, number = rest.partition(".")
+    return f"{kind}.{names[component]}.{number}" if kind == "components" and component in names else statistic
 
 
 def _rounded(value: Any) -> Any:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from thalweg.db.models import StreamRow
 from thalweg.inspection.slots import SlotState
-from thalweg.live.positions import lsn_of, lsn_text
+from thalweg.kernel.lsn import lsn_of, lsn_text
 from thalweg.live.schemas import Backlog
 from thalweg.live.sources import SourceReading
 
@@ -56,13 +56,14 @@ def measured(known: Backlog, reading: SourceReading | None, at: datetime) -> Bac
 
 def standing(row: StreamRow, destination_id: str, reading: SourceReading | None, at: datetime) -> Backlog:
     """Of a destination that nobody works for now: it grows as fast as the source writes. It is as far as when it was
-    last heard of; else, and where there is only one, as far as the slot."""
+    last heard of; else, and where the source keeps WAL for it, as far as the slot."""
     if reading is None:
         return UNKNOWN_BACKLOG
     slot = reading.slot(row.id)
     confirmed = slot.confirmed_lsn or 0 if slot is not None else 0
     reached = lsn_of((row.reached or {}).get(destination_id, ""))
-    applied = reached or confirmed if row.fans_out else max(reached, confirmed)
+    one = row.destination(destination_id)
+    applied = reached or confirmed if one is None or one.backlog else max(reached, confirmed)
     if not applied:
         return UNKNOWN_BACKLOG
     known = measured(Backlog(bytes=0, seconds=None, applied=lsn_text(applied)), reading, at)

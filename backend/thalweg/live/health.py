@@ -35,7 +35,7 @@ class Facts:
     engine_message: str | None
     sample: Sample | None
     destination_names: dict[str, str] = field(default_factory=dict)
-    """By id; several only when the stream fans out."""
+    """By id."""
     backlog: Backlog = field(default_factory=lambda: UNKNOWN_BACKLOG)
     slot: SlotState | None = None
     seconds_to_idle: float | None = None
@@ -43,15 +43,13 @@ class Facts:
 
 
 def engine_of_concern(row: StreamRow, engines: dict[str, EngineRow]) -> EngineRow:
-    """Of a stream's engines the one that does not answer; else the one that captures. In a fan-out an engine that
-    receives concerns its destination only."""
-    wanted = [] if row.capture_dropped else [row.capture_engine_id]
-    if row.capture_dropped or not row.fans_out:
-        wanted += [one.engine_id for one in row.receivers]
-    for engine_id in wanted:
-        if engines[engine_id].state in SILENT:
-            return engines[engine_id]
-    return engines[row.capture_engine_id]
+    """Of a stream's engines the one that does not answer; else the one that captures. An engine that receives concerns
+    its destination; the stream, too, where that is the only one or, in a deletion, what is left."""
+    captures, receivers = engines[row.capture_engine_id], [engines[one.engine_id] for one in row.receivers]
+    wanted = [] if row.capture_is_gone else [captures]
+    if row.capture_is_gone or len(row.destinations) == 1:
+        wanted += receivers
+    return next((engine for engine in wanted if engine.state in SILENT), captures)
 
 
 def is_fresh(observed_at: datetime | None, at: datetime) -> bool:
@@ -110,11 +108,11 @@ def _worst(troubles: list[Health]) -> Health | None:
 
 def _troubles(facts: Facts, at: datetime) -> list[Health]:
     """What its destinations and tables have, the more pressing first; the stream itself goes on."""
-    branches = (facts.observed or {}).get("destinations", [])
+    destinations = (facts.observed or {}).get("destinations", [])
     return [
-        *_full(facts, branches), *_broken(facts, branches, "ABORTED"), *_parking(facts, at),
+        *_full(facts, destinations), *_broken(facts, destinations, "ABORTED"), *_parking(facts, at),
         *[_health(HealthLevel.WARNING, told) for told in waits_in_words(facts.observed, at)],
-        *_table_troubles(facts), *_broken(facts, branches, "RETRYING"), *_parked(facts),
+        *_table_troubles(facts), *_broken(facts, destinations, "RETRYING"), *_parked(facts),
     ]  # fmt: skip
 
 
@@ -122,8 +120,8 @@ def _name(facts: Facts, destination_id: str) -> str:
     return facts.destination_names.get(destination_id, destination_id)
 
 
-def _full(facts: Facts, branches: list[dict[str, Any]]) -> Iterator[Health]:
-    for one in branches:
+def _full(facts: Facts, destinations: list[dict[str, Any]]) -> Iterator[Health]:
+    for one in destinations:
         backlog = one.get("backlog") or {}
         if backlog.get("state") == "FULL":
             limit = backlog["limit_bytes"] >> 20
@@ -134,17 +132,17 @@ def _full(facts: Facts, branches: list[dict[str, Any]]) -> Iterator[Health]:
             )
 
 
-def _broken(facts: Facts, branches: list[dict[str, Any]], state: str) -> Iterator[Health]:
-    """Of several destinations those that have stopped with an error, or are tried again; one sentence for those with
+def _broken(facts: Facts, destinations: list[dict[str, Any]], state: str) -> Iterator[Health]:
+    """Those destinations that have stopped with an error, or are tried again; one sentence for those with
     the same error. Others are said to go on only where one applies."""
     by_error: dict[str, list[str]] = {}
-    for one in branches:
+    for one in destinations:
         error = one["error"]
         told = f"{error['title']}: {error['message']}" if error else "It has stopped with an error."
         if _state_of(one) == state and (one.get("backlog") or {}).get("state") != "FULL":
             by_error.setdefault(told, []).append(_name(facts, one["id"]))
     parking = {one.destination_id for one in _that_park(facts)}
-    well = [one["id"] for one in branches if _state_of(one) == "APPLIES" and one["id"] not in parking]
+    well = [one["id"] for one in destinations if _state_of(one) == "APPLIES" and one["id"] not in parking]
     go_on = go_on_in_words([_name(facts, one) for one in well])
     for what, names in by_error.items():
         if state == "ABORTED":
@@ -154,12 +152,12 @@ def _broken(facts: Facts, branches: list[dict[str, Any]], state: str) -> Iterato
             yield _health(HealthLevel.WARNING, f"The engine tries {listed(names)} again{go_on}. {what}")
 
 
-def _state_of(branch: dict[str, Any]) -> str:
-    if branch["status"] == "ABORTED":
+def _state_of(one: dict[str, Any]) -> str:
+    if one["status"] == "ABORTED":
         return "ABORTED"
-    if branch["status"] != "ENABLED":
-        return "OFF" if branch["error"] is None or branch["status"] == "DROPPED" else "RETRYING"
-    return "APPLIES" if branch["error"] is None else "RETRYING"
+    if one["status"] != "ENABLED":
+        return "OFF" if one["error"] is None or one["status"] == "DROPPED" else "RETRYING"
+    return "APPLIES" if one["error"] is None else "RETRYING"
 
 
 def _that_park(facts: Facts) -> list[DestinationSample]:
@@ -262,7 +260,8 @@ def _running(facts: Facts) -> Health:
 
 
 def _copied(observed: dict[str, Any]) -> str:
-    tables = (observed.get("instantiation") or {}).get("tables", [])
+    copies = [one.get("instantiation") or {} for one in observed.get("destinations", [])]
+    tables = [table for copy in copies for table in copy.get("tables", [])]
     total = sum(max(0, table["rows_estimated"]) for table in tables)
     done = sum(table["rows_copied"] for table in tables)
     return f": {share_in_words(done / total)} of the rows" if total else ""

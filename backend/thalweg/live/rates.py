@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from thalweg.engine_client.documents import (
+    NO_BACKLOG,
     ComponentStats,
     DestinationBacklog,
     DestinationStatus,
@@ -11,7 +12,8 @@ from thalweg.engine_client.documents import (
     StreamStats,
     StreamStatus,
 )
-from thalweg.live.positions import lsn_of, lsn_text
+from thalweg.kernel.lsn import lsn_of, lsn_text
+from thalweg.live.backlog import longest
 from thalweg.live.schemas import (
     Backlog,
     BacklogState,
@@ -41,18 +43,9 @@ class Reading:
         self.components = {component_id(component): component for component in stats.components}
         self.destinations = {one.id: one for one in stats.destinations}
 
-    def done_lsn(self, destination: str | None = None) -> int | None:
-        """What needs no more work, at one of several destinations or all: what is applied; of a stream without a list
-        also what is confirmed where nothing of interest came after."""
-        positions = self.status.positions
-        if destination is not None:
-            branch = next((one for one in self.status.destinations if one.id == destination), None)
-            return None if branch is None or branch.positions is None else lsn_of(branch.positions.applied)
-        if positions is None:
-            return None
-        if self.status.destinations:  # what is confirmed may lie in a backlog
-            return lsn_of(positions.applied)
-        return max(lsn_of(positions.applied), lsn_of(positions.confirmed))
+    def done(self, destination: str) -> int | None:
+        one = next((one for one in self.status.destinations if one.id == destination), None)
+        return None if one is None else one.done
 
 
 def component_id(component: ComponentStats) -> str:
@@ -68,6 +61,7 @@ def sample_of(stream_id: str, before: Reading | None, now: Reading, engine_id: s
         before, seconds = None, None
     components = [_component(name, before, component, seconds, engine_id) for name, component in now.components.items()]
     servers = [sample for sample in components if sample.sub_component == "APPLY SERVER"]
+    destinations = [_destination(one, before, now, seconds, servers) for one in now.status.destinations]
     # What several destinations apply is the same changes again and again: the stream has the source's rate.
     counted = servers if len(now.status.destinations) < 2 else [one for one in components if one.type == "CAPTURE"]
     return Sample(
@@ -76,9 +70,8 @@ def sample_of(stream_id: str, before: Reading | None, now: Reading, engine_id: s
         transactions_per_second=_sum([part.transactions_per_second for part in counted]),
         bytes_per_second=_sum([part.bytes_per_second for part in counted]),
         latency=_latency(before.stats.latency if before else None, now.stats.latency),
-        backlog=_backlog(before, now, seconds),
-        error_queue_transactions=now.stats.error_queue_transactions, components=components,
-        destinations=[_destination(one, before, now, seconds, servers) for one in now.status.destinations],
+        backlog=longest(one.backlog for one in destinations),
+        error_queue_transactions=now.stats.error_queue_transactions, components=components, destinations=destinations,
     )  # fmt: skip
 
 
@@ -100,7 +93,7 @@ def _destination(
 
 
 def spilled_of(backlog: DestinationBacklog | None) -> SpilledBacklog | None:
-    if backlog is None:
+    if backlog is None or backlog.state == NO_BACKLOG:
         return None
     return SpilledBacklog(
         state=BacklogState(backlog.state), bytes=backlog.bytes, lcrs=backlog.lcrs, frames=backlog.frames,
@@ -171,15 +164,15 @@ def _quantile(counts: list[tuple[int, int]], total: int, share: float) -> float:
     return counts[-1][0] / 1000
 
 
-def _backlog(before: Reading | None, now: Reading, seconds: float | None, destination: str | None = None) -> Backlog:
-    done = now.done_lsn(destination)
-    if done is None or now.status.positions is None or done == 0:
+def _backlog(before: Reading | None, now: Reading, seconds: float | None, destination: str) -> Backlog:
+    done = now.done(destination)
+    if done is None or now.status.positions is None:
         return Backlog(bytes=None, seconds=None)
     applied = lsn_text(done)
     behind = max(0, lsn_of(now.status.positions.source_end) - done)
     if behind == 0:
         return Backlog(bytes=0, seconds=0.0, applied=applied)
-    earlier = before.done_lsn(destination) if before else None
+    earlier = before.done(destination) if before else None
     if earlier is None or not seconds or done <= earlier:
         return Backlog(bytes=behind, seconds=None, applied=applied)
     return Backlog(bytes=behind, seconds=round(behind / ((done - earlier) / seconds), 3), applied=applied)

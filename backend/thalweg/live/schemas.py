@@ -23,15 +23,6 @@ class TimePercent(Resource):
     disk: float
 
 
-class HalfRole(StrEnum):
-    SENDING = "SENDING"
-    RECEIVING = "RECEIVING"
-
-
-CAPTURING = "CAPTURING"
-"""Key of the capture engine's report among a stream's halves; the others are under their destination's id."""
-
-
 class ComponentType(StrEnum):
     CAPTURE = "CAPTURE"
     QUEUE = "QUEUE"
@@ -42,13 +33,13 @@ class ComponentType(StrEnum):
 
 class ComponentSample(Resource):
     id: str = Field(
-        description="Stable in its stream: capture, queue, sender, receiver, apply-queue, reader, coordinator, "
-        "server-1; with several destinations, after the destination's id and a colon: warehouse:reader"
+        description="Stable in its stream: capture and queue, which all destinations share; after a destination's id "
+        "and a colon sender, receiver, apply-queue, reader, coordinator, server-1: warehouse:reader"
     )
     destination_id: str | None = Field(
         default=None,
-        description="The one of several destinations whose branch it belongs to. Null: shared by all of them, or the "
-        "stream has one. A path is made of the shared ones and those of one destination.",
+        description="Whose it is. Null: shared by all destinations. A path is made of the shared ones and those of one "
+        "destination.",
     )
     engine_id: str | None = Field(default=None, description="The engine that it runs in.")
     type: ComponentType
@@ -99,8 +90,8 @@ class Backlog(Resource):
     )
     seconds_to_full: float | None = Field(
         default=None,
-        description="At the present growth. Of a stream: until max_slot_wal_keep_size takes its slot. Of one of "
-        "several destinations: until its backlog on disk reaches queue_spill_limit_mb. Null: no limit, or no growth.",
+        description="At the present growth. Of a stream: until max_slot_wal_keep_size takes its slot. Of a "
+        "destination: until its backlog on disk reaches queue_spill_limit_mb. Null: no limit, or no growth.",
     )
     applied: str | None = Field(default=None, description="Everything that committed before it is applied.")
     source_read_at: datetime | None = Field(
@@ -115,7 +106,7 @@ class BacklogState(StrEnum):
 
 
 class SpilledBacklog(Resource):
-    """What one destination of several has not taken from the queue: beyond half of it, it lies on the engine's disk."""
+    """What a destination has not taken from the queue: beyond half of it, it lies on the capturing engine's disk."""
 
     state: BacklogState = Field(description="FULL: the limit is reached, and the destination holds the source back.")
     bytes: int = Field(description="On disk, compressed.")
@@ -136,7 +127,9 @@ class DestinationSample(Resource):
     bytes_per_second: float | None
     latency: LatencySample
     backlog: Backlog
-    spilled: SpilledBacklog | None = Field(description="Null when it is the stream's only one and has no backlog.")
+    spilled: SpilledBacklog | None = Field(
+        description="Null: it has no backlog, as a stream's only destination. The source keeps WAL for it."
+    )
     error_queue_transactions: int
     parks_since: datetime | None = Field(
         default=None,

@@ -5,8 +5,8 @@ from datetime import datetime
 from pydantic import Field
 
 from thalweg.inspection.slots import SlotState
+from thalweg.kernel.lsn import lsn_text
 from thalweg.kernel.models import Resource
-from thalweg.live.positions import lsn_text
 from thalweg.live.sources import SourceReading
 
 

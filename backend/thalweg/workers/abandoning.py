@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from thalweg.db.destination_life import Stage
 from thalweg.db.models import AbandonedStreamRow, EngineRow, StreamRow
 from thalweg.db.operations import OperationKind, OperationState, finish, unfinished_operations
 from thalweg.engine_client.desired import capturing_definition, receiving_definition
@@ -23,8 +24,8 @@ from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
 from thalweg.live.schemas import StreamDeletedEvent
 from thalweg.workers import repository
-from thalweg.workers.pairing import capture_is_gone, forget_destinations
 from thalweg.workers.progress import operation_event
+from thalweg.workers.stages import capture_is_gone, forget_destinations
 
 DELETED = (OperationKind.STREAM_DELETE, OperationKind.DESTINATION_DROP)
 
@@ -39,7 +40,7 @@ class _Doomed:
     engine_ids: list[str]
     definition: dict[str, Any]
     source: Target | None
-    """Where slot and publication are the lost engine's to remove."""
+    """Where slot and publication are: they go with the capture."""
     destinations: list[Target]
 
 
@@ -71,23 +72,20 @@ def _parts(row: StreamRow, engine_id: str, resources: Resources) -> list[_Doomed
     secrets = resources.secrets
     parts = []
     if engine_id == row.capture_engine_id:
-        if deletes and not row.capture_dropped:
+        if deletes and not row.capture_is_gone:
             own = [one for one in row.destinations if one.engine_id == engine_id]
-            holds_slot = row.fans_out or bool(own)  # else the engine that receives does
             parts.append(
                 _doomed(
-                    row, None, capturing_definition(row, secrets),
-                    target_of(row.source, resources) if holds_slot else None,
+                    row, None, capturing_definition(row, secrets), target_of(row.source, resources),
                     [target_of(one.database, resources) for one in own],
                 )
             )  # fmt: skip
         return parts
     for one in row.receivers:
-        forced = one.desired_status == "DROPPED" and one.force and one.detached
-        if one.engine_id == engine_id and ((deletes and row.capture_dropped) or forced):
+        forced = one.desired_status == "DROPPED" and one.force and one.stage == Stage.RELEASED
+        if one.engine_id == engine_id and ((deletes and row.capture_is_gone) or forced):
             definition = receiving_definition(row, one, secrets)
-            source = None if row.fans_out else target_of(row.source, resources)
-            parts.append(_doomed(row, one.id, definition, source, [target_of(one.database, resources)]))
+            parts.append(_doomed(row, one.id, definition, None, [target_of(one.database, resources)]))
     return parts
 
 
@@ -108,7 +106,7 @@ async def _bury(
         return [], False
     at = now()
     gone = [one for one in row.destinations if one.id == part.destination_id]
-    if row.capture_dropped if part.destination_id is None else not gone:
+    if row.capture_is_gone if part.destination_id is None else not gone:
         return [], False  # Done meanwhile.
     engines[engine_id].desired_revision += 1
     session.add(
@@ -121,7 +119,7 @@ async def _bury(
         await capture_is_gone(session, row, engines)
     else:
         forget_destinations(row, gone, engines)
-    whole = row.desired_status == "DROPPED" and row.capture_dropped and not row.destinations
+    whole = row.desired_status == "DROPPED" and not row.destinations
     events: Events = []
     for operation in await unfinished_operations(session, [row.id]):
         if operation.kind not in DELETED:

@@ -7,19 +7,20 @@ and in its order: those between the last one that is stored and the first live o
 import asyncio
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from thalweg.engine_client.client import EngineClient, EngineFailure
-from thalweg.engine_client.documents import EngineStats, HistorySample, StreamStatus
+from thalweg.engine_client.documents import EngineStats, HistorySample, HistoryStream, StreamStatus
 from thalweg.history import repository as history
 from thalweg.kernel.context import release
 from thalweg.kernel.settings import Settings
 from thalweg.live.rates import Reading, sample_of
 from thalweg.live.schemas import Sample
 from thalweg.workers import repository
-from thalweg.workers.pairing import part_of
 from thalweg.workers.polling import EngineMemory, Poll
+from thalweg.workers.reports import part_of
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BEFORE = timedelta(seconds=3)
@@ -74,13 +75,23 @@ def _parts(
         for stream in sample.streams:
             if stream.status is None or stream.phase is None:
                 continue
-            status = StreamStatus.model_validate(
-                {"id": stream.id, "status": stream.status, "phase": stream.phase, "positions": stream.positions,
-                 "error": None, "retry_at": None, "instantiation": None, "tables": []}
-            )  # fmt: skip
-            reading = current[stream.id] = Reading(sample.sampled_at, sample.monotonic_ns, stream, status)
+            reading = current[stream.id] = Reading(sample.sampled_at, sample.monotonic_ns, stream, _status(stream))
             if sample.sampled_at > known.get(stream.id, EPOCH):
                 parts.append(sample_of(stream.id, readings.get(stream.id), reading, engine_id))
         readings.clear()
         readings.update(current)
     return parts
+
+
+def _status(stream: HistoryStream) -> StreamStatus:
+    """As far as it was kept: how far each of several destinations was is not known any more."""
+    positions = stream.positions if len(stream.destinations) == 1 else None
+    share = {"status": stream.status, "phase": stream.phase, "error": None, "retry_at": None}
+    destinations: list[dict[str, Any]] = [
+        {**share, "id": one.id, "positions": positions and positions.model_dump(), "backlog": None,
+         "instantiation": None, "tables": []}
+        for one in stream.destinations
+    ]  # fmt: skip
+    return StreamStatus.model_validate(
+        {**share, "id": stream.id, "positions": stream.positions, "destinations": destinations}
+    )

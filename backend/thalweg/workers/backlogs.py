@@ -3,8 +3,8 @@
 from datetime import datetime
 
 from thalweg.db.models import StreamRow
+from thalweg.kernel.lsn import lsn_of
 from thalweg.live.backlog import Growth, measured, of_stream, standing
-from thalweg.live.positions import lsn_of
 from thalweg.live.schemas import DestinationSample, Sample
 from thalweg.live.sources import SourceReading
 from thalweg.workers.sources import Seen

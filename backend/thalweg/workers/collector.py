@@ -38,10 +38,10 @@ from thalweg.workers.backlogs import Backlogs
 from thalweg.workers.history import HistoryWriter
 from thalweg.workers.lab import LabWatch
 from thalweg.workers.overdue import end_overdue
-from thalweg.workers.pairing import HalfSamples
 from thalweg.workers.polling import EngineMemory, Poll, poll
 from thalweg.workers.progress import operation_event
 from thalweg.workers.recording import Memories, record_poll
+from thalweg.workers.reports import LastSamples
 from thalweg.workers.sources import Seen
 from thalweg.workers.survival import OUTAGES
 
@@ -62,7 +62,7 @@ class Collector:
         self._loops: dict[str, asyncio.Task[None]] = {}
         self._outages: set[str] = set()
         self._addresses: dict[str, tuple[str, str]] = {}
-        self._halves = HalfSamples()
+        self._last_samples = LastSamples()
         self._history = HistoryWriter(resources, self._history_lost)
         self._history_task: asyncio.Task[None] | None = None
         self._memories: dict[str, EngineMemory] = {}
@@ -152,7 +152,7 @@ class Collector:
         memory.note_gap(answer, GAP_INTERVALS * self._settings.poll_interval)
         await self._catch_up(engine_id, client, answer, memory)
         async with self._resources.sessions() as session:
-            outcome = await record_poll(session, engine_id, answer, memory, self._halves, self._remembered, now())
+            outcome = await record_poll(session, engine_id, answer, memory, self._last_samples, self._remembered, now())
             await session.commit()
         if outcome is None:
             return False

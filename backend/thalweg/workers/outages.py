@@ -22,9 +22,9 @@ async def note_stream(
 
 
 def _troubles(row: StreamRow, document: dict[str, Any]) -> dict[str | None, Trouble]:
-    """By destination; None is the stream itself. Of a stream with one destination both are the same."""
+    """By destination; None is the stream itself. An only destination's trouble is the stream's."""
     parts: list[tuple[str | None, dict[str, Any]]] = [(None, document)]
-    if row.fans_out:
+    if len(row.destinations) > 1:
         parts += [(one["id"], one) for one in document.get("destinations", [])]
     return {key: trouble for key, part in parts if (trouble := _trouble(part)) is not None}
 

@@ -13,10 +13,10 @@ from thalweg.db.operations import unfinished_operations
 from thalweg.db.readings import forget_slot
 from thalweg.engine_client.documents import StreamStatus, observed_document
 from thalweg.engine_client.identity import observe_identity
+from thalweg.kernel.lsn import lsn_text
 from thalweg.kernel.principal import Principal, Role
 from thalweg.live.backlog import UNKNOWN_BACKLOG
 from thalweg.live.health import Facts, engine_of_concern, health_of
-from thalweg.live.positions import lsn_of, lsn_text
 from thalweg.live.schemas import EngineEvent, Sample, StreamDeletedEvent, StreamStatusEvent
 from thalweg.live.sources import slot_name
 from thalweg.workers import repository
@@ -24,19 +24,11 @@ from thalweg.workers.abandoning import lay_to_rest
 from thalweg.workers.backlogs import Backlogs
 from thalweg.workers.last_latency import LastLatencies
 from thalweg.workers.outages import engine_trouble, note_engine, note_stream
-from thalweg.workers.pairing import (
-    REWRITE_AFTER,
-    HalfSamples,
-    acknowledged,
-    capture_is_gone,
-    follow_branches,
-    observe,
-    pair_samples,
-    part_of,
-)
 from thalweg.workers.parking import Parking
 from thalweg.workers.polling import EngineMemory, Poll
 from thalweg.workers.progress import advance, operation_event, superseded
+from thalweg.workers.reports import REWRITE_AFTER, LastSamples, acknowledged, observe, part_of, sample_now
+from thalweg.workers.stages import capture_is_gone, follow
 from thalweg.workers.table_rates import TableRates
 from thalweg.workers.unknown import note_unknown
 
@@ -80,7 +72,7 @@ async def record_poll(
     engine_id: str,
     poll: Poll,
     memory: EngineMemory,
-    halves: HalfSamples,
+    last: LastSamples,
     memories: Memories,
     at: datetime,
 ) -> Outcome | None:
@@ -95,7 +87,7 @@ async def record_poll(
         _record_failure(engine, poll, memory)
     else:
         _record_answer(engine, poll, memory, outcome, at)
-        await _record_streams(session, engine, engines, poll, halves, memories, outcome, at)
+        await _record_streams(session, engine, engines, poll, last, memories, outcome, at)
         dropped = {stream.id for stream in poll.status.streams if stream.status == "DROPPED"}
         await lay_to_rest(session, engine, dropped, poll.asked_at)
     if engine.state != before:
@@ -131,7 +123,7 @@ def _record_answer(engine: EngineRow, poll: Poll, memory: EngineMemory, outcome:
 
 
 async def _record_streams(
-    session: AsyncSession, engine: EngineRow, engines: dict[str, EngineRow], poll: Poll, halves: HalfSamples,
+    session: AsyncSession, engine: EngineRow, engines: dict[str, EngineRow], poll: Poll, last: LastSamples,
     memories: Memories, outcome: Outcome, at: datetime,
 ) -> None:  # fmt: skip
     assert poll.status is not None  # noqa: S101
@@ -148,7 +140,7 @@ async def _record_streams(
         own = [operation for operation in operations if operation.target_id == row.id]
         deletes = row.desired_status == "DROPPED"
         capturing = engine.id == row.capture_engine_id
-        if deletes and capturing and status.status == "DROPPED" and not row.capture_dropped:
+        if deletes and capturing and status.status == "DROPPED" and not row.capture_is_gone:
             await capture_is_gone(session, row, engines)
         seen = observe(row, engine.id, status, poll.asked_at, engines, awaited=bool(own))
         if seen is None:
@@ -157,7 +149,7 @@ async def _record_streams(
         own_part = samples.get(row.id)
         if own_part is not None:
             outcome.parts.append(part_of(row, engine.id, own_part))
-        sample = pair_samples(row, engine.id, samples.pop(row.id, None), seen.status, engines, halves, at)
+        sample = sample_now(row, engine.id, samples.pop(row.id, None), seen.status, last, at)
         if seen.status.positions is not None:
             memories.backlogs.note_end(row.source_id, seen.status.positions.source_end, poll.asked_at)
         if sample is not None:
@@ -171,7 +163,8 @@ async def _record_streams(
         if changed and not gone:
             outcome.events.append(_status_event(engine_of_concern(row, engines), row, sample, at))
         for operation in own if acknowledged(row, engines) else []:
-            if advance(operation, row, seen.status, seen.asked_at, engines[row.capture_engine_id]):
+            asked_at = seen.newer_than(operation.destination_id)
+            if advance(operation, row, seen.status, asked_at, engines[row.capture_engine_id]):
                 outcome.events.append(operation_event(operation, at))
                 if (gone_errors := superseded(operation, seen.status)) is not None:
                     target = ("stream", row.id, row.name)
@@ -183,10 +176,10 @@ async def _record_streams(
             # The reading is older than the deletion: it would show the slot as an orphan.
             await forget_slot(session, row.source_id, slot_name(row.id))
             memories.backlogs.forget_slot(row.source_id, slot_name(row.id))
-            halves.forget(row.id)
+            last.forget(row.id)
             outcome.deleted_streams.append(row.id)
             outcome.events.append(("stream.deleted", StreamDeletedEvent(stream_id=row.id, at=at)))
-        elif row.fans_out and not deletes and follow_branches(row, status, engine.id, engines):
+        elif not deletes and follow(row, status, engine.id, engines):
             outcome.events.append(_status_event(engine_of_concern(row, engines), row, sample, at))
     outcome.samples = list(samples.values())
 
@@ -215,14 +208,9 @@ def _observe(row: StreamRow, status: StreamStatus, rates: TableRates, at: dateti
 def _reached(row: StreamRow, status: StreamStatus) -> dict[str, Any]:
     """An engine that does not run the stream knows no positions: what was known before stays."""
     reached = {one.id: known for one in row.destinations if (known := (row.reached or {}).get(one.id)) is not None}
-    for branch in status.destinations:
-        if branch.positions is None:
-            continue
-        applied = lsn_of(branch.positions.applied)
-        if not row.fans_out:  # where nothing of interest came after what is applied
-            applied = max(applied, lsn_of(branch.positions.confirmed))
-        if applied and row.destination(branch.id) is not None:
-            reached[branch.id] = lsn_text(applied)
+    for one in status.destinations:
+        if one.done is not None and row.destination(one.id) is not None:
+            reached[one.id] = lsn_text(one.done)
     return reached
 
 
@@ -231,8 +219,8 @@ def _state_key(document: dict[str, Any]) -> tuple[object, ...]:
     error, backlog = document.get("error") or {}, document.get("backlog") or {}
     # What an error says of a backlog's size is in the samples.
     told = error.get("code"), None if backlog else error.get("message")
-    branches = tuple((one["id"], *_state_key(one)) for one in document.get("destinations", []))
-    return document.get("status"), document.get("phase"), told, backlog.get("state"), branches
+    destinations = tuple((one["id"], *_state_key(one)) for one in document.get("destinations", []))
+    return document.get("status"), document.get("phase"), told, backlog.get("state"), destinations
 
 
 def _status_event(

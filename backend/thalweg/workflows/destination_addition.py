@@ -3,12 +3,12 @@
 import re
 
 from thalweg.db.audit import record
+from thalweg.db.destination_life import Stage
 from thalweg.db.models import DatabaseRow, DestinationRow, EngineRow, StreamRow
 from thalweg.db.operations import OperationAccepted, OperationKind, OperationState, ProgressUnit, start_operation
 from thalweg.features.streams import repository as streams
 from thalweg.features.streams.lifecycle import DesiredStatus
 from thalweg.features.streams.parameters import check_destination_parameters
-from thalweg.features.streams.presentation import may_fan_out
 from thalweg.features.streams.schemas import DESTINATIONS_MAX, DestinationAdd, Parameters
 from thalweg.features.streams.service import being_deleted, definitions_of, destination_facts, existing_stream
 from thalweg.kernel.clock import now
@@ -20,6 +20,8 @@ from thalweg.workflows.stream_placement import check_apart, engine_for
 from thalweg.workflows.stream_preparation import Planned, check_still_apart, database_of, not_ready, preflight, twice
 
 ID_LENGTH_MAX = 16
+RESERVED = "default"
+"""What engines called a stream's destination when they knew no ids of destinations."""
 
 
 def attach(row: StreamRow, database: DatabaseRow, engine: EngineRow, parameters: Parameters) -> DestinationRow:
@@ -27,10 +29,14 @@ def attach(row: StreamRow, database: DatabaseRow, engine: EngineRow, parameters:
     one = DestinationRow(
         id=_new_id(row, database.name), database_id=database.id, engine_id=engine.id, parameters=parameters,
         desired_status=DesiredStatus.ENABLED, ordinal=max((other.ordinal for other in row.destinations), default=0) + 1,
-        force=False, listed=False, detached=False, changed_revision=0,
+        force=False, backlog=False, stage=Stage.NEW, changed_revision=0,
     )  # fmt: skip
     one.database, one.engine = database, engine
     row.destinations.append(one)
+    if len(row.destinations) > 1:
+        # None may hold up the others.
+        for each in row.destinations:
+            each.backlog = True
     return one
 
 
@@ -38,7 +44,7 @@ def _new_id(row: StreamRow, name: str) -> str:
     """What the contract allows of the database's name, so that people know it in metrics; another than those that the
     engine knows still."""
     observed = (row.observed or {}).get("destinations", [])
-    taken = {one.id for one in row.destinations} | {branch["id"] for branch in observed}
+    taken = {RESERVED} | {one.id for one in row.destinations} | {one["id"] for one in observed}
     base = re.sub(r"[^a-z0-9]", "", name.lower())[:ID_LENGTH_MAX] or "destination"
     if base not in taken:
         return base
@@ -57,7 +63,6 @@ async def add_destination(context: Context, stream_id: str, body: DestinationAdd
     _check_room(row, database)
     wanted = Planned(database, {**row.parameters, **body.parameters})
     await check_still_apart(context, [wanted], row.tables, {database.id: "/database_id"}, row)
-    row.fans_out = True
     one = attach(row, database, engine, dict(body.parameters))
     await streams.next_revisions(context.session, row)
     row.version += 1
@@ -91,11 +96,6 @@ async def check_destination(context: Context, stream_id: str, body: DestinationA
 
 
 def _check_room(row: StreamRow, database: DatabaseRow) -> None:
-    if not may_fan_out(row):
-        raise Problem(
-            "invalid_transition", "The stream was made for one destination at another engine, which holds its slot.",
-            "Create a stream with several destinations instead.",
-        )  # fmt: skip
     if database.id in (one.database_id for one in row.destinations):
         raise twice("/database_id", database)
     if len(row.destinations) >= DESTINATIONS_MAX:

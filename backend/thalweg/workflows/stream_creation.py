@@ -70,7 +70,6 @@ async def create_stream(context: Context, body: StreamCreate, checked: Checked) 
     await check_still_apart(context, destinations, checked.tables, pointers_of(body))
     row = StreamRow(
         id=new_id(), name=body.name, source_id=source.id, capture_engine_id=placement.capture.id,
-        fans_out=len(destinations) > 1,
         rules=body.rules.model_dump(by_alias=True), parameters=body.parameters, force=False,
         tables=checked.tables,
         desired_status=DesiredStatus.ENABLED if body.start else DesiredStatus.DISABLED, destinations=[],

@@ -138,9 +138,10 @@ class Thalweg:
     def run(self, database: str) -> None:
         self.rig.engine.add_stream(database, self.rig.source.conninfo(SOURCE_DATABASE),
                                    self.rig.destination.conninfo(database), self.tables, **self.parameters)
-        status = self.rig.engine.wait_phase(database, "REPLICATING", LIMIT_SECONDS)
-        if status["instantiation"]["warnings"]:
-            raise AssertionError(f"left out: {status['instantiation']['warnings'][:3]}")
+        self.rig.engine.wait_phase(database, "REPLICATING", LIMIT_SECONDS)
+        warnings = self.rig.engine.destination(database)["instantiation"]["warnings"]
+        if warnings:
+            raise AssertionError(f"left out: {warnings[:3]}")
 
     def clear(self, database: str) -> None:
         self.rig.engine.drop_stream(database)

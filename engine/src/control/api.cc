@@ -183,12 +183,17 @@ ApiAnswer Api::dispatch_stream(const ApiRequest& request, std::string_view path)
     auto trail = streams_.markers(target.stream);
     return trail ? document_answer(markers_document(*trail)) : failure_answer(trail.error());
   }
+  if (path == "/retry" && request.method == "POST") return done_answer(streams_.retry(target), 202);
   constexpr std::string_view kDestinations = "/destinations/";
-  if (path.starts_with(kDestinations)) {
-    path.remove_prefix(kDestinations.size());
-    target.destination = take_part(path);
-    if (!is_id(target.destination, kDestinationIdBytesMax)) return no_such_path(request);
-  }
+  if (!path.starts_with(kDestinations)) return no_such_path(request);
+  path.remove_prefix(kDestinations.size());
+  target.destination = take_part(path);
+  if (!is_id(target.destination, kDestinationIdBytesMax)) return no_such_path(request);
+  return dispatch_destination(request, target, path);
+}
+
+// `path`: behind the destination's id.
+ApiAnswer Api::dispatch_destination(const ApiRequest& request, const StreamTarget& target, std::string_view path) {
   if (path == "/retry" && request.method == "POST") return done_answer(streams_.retry(target), 202);
   if (path == "/tables/copy" && request.method == "POST") return resolve(request, target, &ManagedStreams::copy_table);
   if (path == "/tables/accept" && request.method == "POST")

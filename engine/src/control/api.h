@@ -42,6 +42,7 @@ class Api {
  private:
   ApiAnswer dispatch(const ApiRequest& request);
   ApiAnswer dispatch_stream(const ApiRequest& request, std::string_view path);
+  ApiAnswer dispatch_destination(const ApiRequest& request, const StreamTarget& target, std::string_view path);
   ApiAnswer dispatch_errors(const ApiRequest& request, const StreamTarget& target, std::string_view path);
   ApiAnswer put_desired(const ApiRequest& request);
   ApiAnswer request_identity(const ApiRequest& request);

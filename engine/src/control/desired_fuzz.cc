@@ -17,13 +17,15 @@ void require(bool holds) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace thalweg::control;
-  const auto desired = parse_desired({reinterpret_cast<const char*>(data), size});
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  static_cast<void>(parse_stored_desired(text));
+  const auto desired = parse_desired(text);
   if (!desired) {
     require(desired.error().code == thalweg::base::ErrorCode::invalid_request);
     require(!desired.error().message.empty());
     return 0;
   }
-  const auto again = parse_desired(serialise(*desired));
+  const auto again = parse_stored_desired(serialise(*desired));
   require(again.has_value());
   require(again->revision == desired->revision && again->streams == desired->streams);
   for (size_t i = 0; i < desired->streams.size(); ++i) {

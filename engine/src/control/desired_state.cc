@@ -24,6 +24,9 @@ constexpr size_t kIdentifierBytesMax = 256;  // NAMEDATALEN is 64 unless somebod
 
 constexpr std::array<std::string_view, 3> kStatusNames = {"ENABLED", "DISABLED", "DROPPED"};
 
+// Whose document it is.
+enum class Origin { control_plane, disk };
+
 bool is_lower_alphanumeric(std::string_view id) {
   return std::ranges::all_of(id, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
 }
@@ -66,8 +69,14 @@ base::Result<void> read_database(ObjectReader& parent, std::string_view member, 
 // What a conninfo may lead to goes with it.
 void keep_within(StreamDefinition& stream, const std::shared_ptr<const base::Networks>& networks) {
   stream.source.conninfo.within = networks;
-  stream.destination.conninfo.within = networks;
   for (DestinationDefinition& one : stream.destinations) one.conninfo.within = networks;
+}
+
+// Of the form of version 0.1.0, which only a stored document may have: it has been migrated before it is read.
+void refuse_old_form(ObjectReader& reader, std::string_view member) {
+  if (reader.member(member, false)) {
+    reader.refuse(member, "belongs to the documents of an older version: upgrade the control plane");
+  }
 }
 
 base::Result<void> read_send_to(ObjectReader& parent, std::optional<SendTo>& out) {
@@ -83,17 +92,13 @@ base::Result<void> read_send_to(ObjectReader& parent, std::optional<SendTo>& out
   return reader.finish();
 }
 
-base::Result<void> read_paths(ObjectReader& parent, StreamDefinition& out) {
-  THALWEG_TRY(read_send_to(parent, out.send_to));
-  if (const json* value = parent.member("receive_from", false)) {
-    ObjectReader reader(*value, parent.pointer("receive_from"));
-    ReceiveFrom& from = out.receive_from.emplace();
-    from.engine = reader.string("engine", 1, kNameBytesMax);
-    from.shared_capture = reader.boolean("shared_capture", false);
-    THALWEG_TRY(reader.finish());
-  }
-  if (out.send_to && out.receive_from) parent.refuse("receive_from", "cannot stand beside send_to");
-  return {};
+base::Result<void> read_receive_from(ObjectReader& parent, std::optional<ReceiveFrom>& out) {
+  const json* value = parent.member("receive_from", false);
+  if (!value) return {};
+  ObjectReader reader(*value, parent.pointer("receive_from"));
+  out.emplace().engine = reader.string("engine", 1, kNameBytesMax);
+  refuse_old_form(reader, "shared_capture");
+  return reader.finish();
 }
 
 void read_parameter(ObjectReader& reader, const ParameterSpec& spec, StreamParameters& out) {
@@ -132,15 +137,19 @@ base::Result<void> read_parameters(ObjectReader& parent, StreamParameters& out) 
 }
 
 base::Result<DestinationDefinition> read_destination(const json& value, const std::string& pointer,
-                                                     const StreamParameters& stream_parameters) {
+                                                     const StreamParameters& stream_parameters, Origin origin) {
   ObjectReader reader(value, pointer);
   DestinationDefinition out;
   out.parameters = stream_parameters;
   out.id = reader.string("id", 1, kDestinationIdBytesMax);
   if (!reader.failed() && !is_lower_alphanumeric(out.id)) reader.refuse("id", "must match ^[a-z0-9]{1,16}$");
+  if (!reader.failed() && origin == Origin::control_plane && out.id == kMigratedId) {
+    reader.refuse("id", "is reserved for destinations of an older version's documents");
+  }
   out.name = reader.string("name", 1, kNameBytesMax);
   out.status = read_status(reader);
   out.force = reader.boolean("force", false);
+  if (reader.member("backlog", true)) out.backlog = reader.boolean("backlog", false);
   THALWEG_TRY(read_send_to(reader, out.send_to));
   if (!out.send_to) out.conninfo = reader.string("conninfo", 1, kConninfoBytesMax);
   THALWEG_TRY(read_parameters(reader, out.parameters));
@@ -155,35 +164,51 @@ base::Result<DestinationDefinition> read_destination(const json& value, const st
   return out;
 }
 
-base::Result<void> read_destinations(ObjectReader& parent, const json& value, StreamDefinition& out) {
-  const std::string pointer = parent.pointer("destinations");
-  if (!value.is_array() || value.empty() || value.size() > kDestinationsMax) {
-    return std::unexpected(
-        invalid_at(pointer, fmt::format("must be an array of 1 to {} destinations", kDestinationsMax)));
-  }
-  if (out.send_to) {
-    return std::unexpected(
-        invalid_at(parent.pointer("send_to"), "belongs into one of the destinations, beside its id"));
-  }
-  if (out.receive_from) {
-    return std::unexpected(
-        invalid_at(pointer, "cannot stand beside receive_from: an engine that receives has one destination"));
-  }
-  std::set<std::string> ids;
-  for (size_t i = 0; i < value.size(); ++i) {
-    const std::string at = fmt::format("{}/{}", pointer, i);
-    THALWEG_ASSIGN(DestinationDefinition destination, read_destination(value[i], at, out.parameters));
-    if (!ids.insert(destination.id).second) return std::unexpected(invalid_at(at + "/id", "names a destination twice"));
-    out.destinations.push_back(std::move(destination));
-  }
+// What a single look at one entry does not tell.
+base::Result<void> check_destinations(const StreamDefinition& stream, const std::string& pointer) {
   const auto dropped = [](const DestinationDefinition& one) { return one.status == DesiredStatus::dropped; };
-  if (out.status != DesiredStatus::dropped && std::ranges::all_of(out.destinations, dropped)) {
+  const auto kept = stream.destinations.size() - std::ranges::count_if(stream.destinations, dropped);
+  if (stream.status != DesiredStatus::dropped && kept == 0) {
     return std::unexpected(invalid_at(pointer, "are all DROPPED: to end the stream, set its own status to DROPPED"));
+  }
+  for (size_t i = 0; i < stream.destinations.size(); ++i) {
+    const DestinationDefinition& one = stream.destinations[i];
+    if (one.backlog || dropped(one) || kept == 1) continue;
+    return std::unexpected(invalid_at(fmt::format("{}/{}/backlog", pointer, i),
+                                      "must be true: only the one destination of a stream can do without"));
+  }
+  if (!stream.receive_from) return {};
+  if (stream.destinations.size() > 1) {
+    return std::unexpected(invalid_at(pointer, "must be one where the stream has receive_from"));
+  }
+  if (stream.destinations.front().send_to) {
+    return std::unexpected(invalid_at(pointer + "/0/send_to", "cannot stand where the stream has receive_from"));
+  }
+  if (stream.destinations.front().backlog) {
+    return std::unexpected(invalid_at(pointer + "/0/backlog", "must be false: the capturing engine has the backlog"));
   }
   return {};
 }
 
-base::Result<StreamDefinition> read_stream(const json& value, const std::string& pointer) {
+base::Result<void> read_destinations(ObjectReader& parent, StreamDefinition& out, Origin origin) {
+  const json* value = parent.member("destinations", true);
+  if (!value) return {};
+  const std::string pointer = parent.pointer("destinations");
+  if (!value->is_array() || value->empty() || value->size() > kDestinationsMax) {
+    return std::unexpected(
+        invalid_at(pointer, fmt::format("must be an array of 1 to {} destinations", kDestinationsMax)));
+  }
+  std::set<std::string> ids;
+  for (size_t i = 0; i < value->size(); ++i) {
+    const std::string at = fmt::format("{}/{}", pointer, i);
+    THALWEG_ASSIGN(DestinationDefinition destination, read_destination((*value)[i], at, out.parameters, origin));
+    if (!ids.insert(destination.id).second) return std::unexpected(invalid_at(at + "/id", "names a destination twice"));
+    out.destinations.push_back(std::move(destination));
+  }
+  return check_destinations(out, pointer);
+}
+
+base::Result<StreamDefinition> read_stream(const json& value, const std::string& pointer, Origin origin) {
   ObjectReader reader(value, pointer);
   StreamDefinition stream;
   stream.id = reader.string("id", 1, kNameBytesMax);
@@ -192,16 +217,36 @@ base::Result<StreamDefinition> read_stream(const json& value, const std::string&
   stream.status = read_status(reader);
   stream.force = reader.boolean("force", false);
   THALWEG_TRY(read_database(reader, "source", stream.source));
-  THALWEG_TRY(read_paths(reader, stream));
+  refuse_old_form(reader, "destination");
+  refuse_old_form(reader, "send_to");
+  THALWEG_TRY(read_receive_from(reader, stream.receive_from));
   THALWEG_TRY(read_tables(reader, stream.tables, stream.inserts_only));
   THALWEG_TRY(read_parameters(reader, stream.parameters));
-  if (const json* destinations = reader.member("destinations", false)) {
-    THALWEG_TRY(read_destinations(reader, *destinations, stream));
-  } else if (!stream.send_to) {
-    THALWEG_TRY(read_database(reader, "destination", stream.destination));
-  }
+  THALWEG_TRY(read_destinations(reader, stream, origin));
   THALWEG_TRY(reader.finish());
   return stream;
+}
+
+// A stream of the form of version 0.1.0, as that engine stored it, in today's.
+void migrate(json& stream) {
+  if (stream.contains("receive_from")) stream["receive_from"].erase("shared_capture");
+  if (stream.contains("destinations")) {
+    for (json& one : stream["destinations"]) {
+      if (!one.contains("backlog")) one["backlog"] = true;
+    }
+    return;
+  }
+  json only = {{"id", kMigratedId}, {"status", "ENABLED"}, {"backlog", false}};
+  if (stream.contains("send_to")) {
+    only["name"] = stream["send_to"]["engine"];
+    only["send_to"] = std::move(stream["send_to"]);
+    stream.erase("send_to");
+  } else {
+    only["name"] = stream["destination"]["name"];
+    only["conninfo"] = stream["destination"]["conninfo"];
+    stream.erase("destination");
+  }
+  stream["destinations"].push_back(std::move(only));
 }
 
 json to_json(const DatabaseRef& database) {
@@ -230,6 +275,7 @@ json to_json(const DestinationDefinition& destination, const StreamParameters& s
               {"name", destination.name},
               {"status", name_of(destination.status)},
               {"force", destination.force},
+              {"backlog", destination.backlog},
               {"parameters", parameters_beyond(stream_parameters, destination.parameters)}};
   if (destination.send_to) {
     out["send_to"] = to_json(*destination.send_to);
@@ -252,19 +298,10 @@ json to_json(const StreamDefinition& stream) {
               {"source", to_json(stream.source)},
               {"tables", std::move(tables)},
               {"parameters", parameters_beyond({}, stream.parameters)}};
-  if (stream.fans_out()) {
-    for (const DestinationDefinition& one : stream.destinations) {
-      out["destinations"].push_back(to_json(one, stream.parameters));
-    }
-  } else if (stream.send_to) {
-    out["send_to"] = to_json(*stream.send_to);
-  } else {
-    out["destination"] = to_json(stream.destination);
+  for (const DestinationDefinition& one : stream.destinations) {
+    out["destinations"].push_back(to_json(one, stream.parameters));
   }
-  if (stream.receive_from) {
-    out["receive_from"] = {{"engine", stream.receive_from->engine}};
-    if (stream.receive_from->shared_capture) out["receive_from"]["shared_capture"] = true;
-  }
+  if (stream.receive_from) out["receive_from"] = {{"engine", stream.receive_from->engine}};
   return out;
 }
 
@@ -321,19 +358,34 @@ base::Result<std::vector<std::string>> read_unknown(ObjectReader& parent, std::s
 
 std::string_view name_of(DesiredStatus status) { return kStatusNames[static_cast<size_t>(status)]; }
 
-StreamDefinition branch_of(const StreamDefinition& stream, const DestinationDefinition& destination) {
-  StreamDefinition out = stream;
+const DestinationDefinition* StreamDefinition::find(std::string_view destination) const {
+  const auto found = std::ranges::find(destinations, destination, &DestinationDefinition::id);
+  return found == destinations.end() ? nullptr : &*found;
+}
+
+Delivery delivery_to(const StreamDefinition& stream, const DestinationDefinition& destination) {
+  Delivery out{stream, {.name = destination.name, .conninfo = destination.conninfo}, destination.send_to};
   out.destinations.clear();
-  out.destination = {.name = destination.name, .conninfo = destination.conninfo};
-  out.send_to = destination.send_to;
   out.parameters = destination.parameters;
   out.status = stream.status == DesiredStatus::enabled ? destination.status : stream.status;
   out.force = stream.force || destination.force;
   return out;
 }
 
-base::Result<DesiredState> parse_desired(std::string_view text) {
-  THALWEG_ASSIGN(const json root, parse_strict(text));
+std::optional<std::string> adopt_id(const StreamDefinition& now, const StreamDefinition& next) {
+  const DestinationDefinition* const migrated = now.find(kMigratedId);
+  if (!migrated || next.find(kMigratedId)) return std::nullopt;
+  if (next.destinations.size() == 1) return next.destinations.front().id;
+  const auto same = std::ranges::find_if(next.destinations, [&](const DestinationDefinition& one) {
+    return one.conninfo.text == migrated->conninfo.text && one.send_to == migrated->send_to;
+  });
+  if (same == next.destinations.end()) return std::nullopt;
+  return same->id;
+}
+
+namespace {
+
+base::Result<DesiredState> read_desired(const json& root, Origin origin) {
   ObjectReader reader(root, "");
   DesiredState desired;
   if (reader.unsigned_integer("format") != 1) reader.refuse("format", "must be 1");
@@ -351,12 +403,29 @@ base::Result<DesiredState> parse_desired(std::string_view text) {
 
   for (size_t i = 0; i < streams->size(); ++i) {
     std::string pointer = fmt::format("/streams/{}", i);
-    THALWEG_ASSIGN(StreamDefinition stream, read_stream((*streams)[i], pointer));
+    THALWEG_ASSIGN(StreamDefinition stream, read_stream((*streams)[i], pointer, origin));
     if (!ids.insert(stream.id).second) return std::unexpected(invalid_at(pointer + "/id", "names a stream twice"));
     keep_within(stream, networks);
     desired.streams.push_back(std::move(stream));
   }
   return desired;
+}
+
+}  // namespace
+
+base::Result<DesiredState> parse_desired(std::string_view text) {
+  THALWEG_ASSIGN(const json root, parse_strict(text));
+  return read_desired(root, Origin::control_plane);
+}
+
+base::Result<DesiredState> parse_stored_desired(std::string_view text) {
+  THALWEG_ASSIGN(json root, parse_strict(text));
+  try {
+    for (json& stream : root.at("streams")) migrate(stream);
+  } catch (const json::exception& exception) {
+    return std::unexpected(invalid_at("/streams", exception.what()));  // not what an engine has stored
+  }
+  return read_desired(root, Origin::disk);
 }
 
 std::string serialise(const DesiredState& desired) {

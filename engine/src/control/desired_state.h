@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -32,30 +33,33 @@ struct TableRef {
   auto operator<=>(const TableRef&) const = default;
 };
 
-// Where the other half of a stream over two engines runs.
+// Where another engine receives, which applies.
 struct SendTo {
-  std::string engine;  // the peer's name
+  std::string engine;  // its name
   std::string host;
   int64_t port = 0;
   bool operator==(const SendTo&) const = default;
 };
 struct ReceiveFrom {
-  std::string engine;
-  bool shared_capture = false;  // slot and publication belong to the sending engine, which has other destinations too
+  std::string engine;  // which captures
   bool operator==(const ReceiveFrom&) const = default;
 };
 
-// One of several destinations of a stream.
 struct DestinationDefinition {
   std::string id;    // ^[a-z0-9]{1,16}$, unique in the stream
   std::string name;  // for messages
   DesiredStatus status = DesiredStatus::disabled;
   bool force = false;
+  bool backlog = false;     // what it has not taken lies on disk durably; else it reads the queue directly
   base::Conninfo conninfo;  // empty where another engine applies
   std::optional<SendTo> send_to;
   StreamParameters parameters;  // the stream's with this destination's over them
   bool operator==(const DestinationDefinition&) const = default;
 };
+
+// Of the destination of a document that had no list. The next document's id takes its place (adopt_id); no document
+// but a stored one may have it.
+inline constexpr std::string_view kMigratedId = "default";
 
 struct StreamDefinition {
   std::string id;  // ^[a-z0-9]{8,32}$
@@ -63,20 +67,26 @@ struct StreamDefinition {
   DesiredStatus status = DesiredStatus::disabled;
   bool force = false;  // with dropped: give up on a database that cannot be reached
   DatabaseRef source;
-  DatabaseRef destination;        // empty in a half that sends, and where there are `destinations`
-  std::optional<SendTo> send_to;  // at most one of the two; neither: combined capture and apply
-  std::optional<ReceiveFrom> receive_from;
-  std::vector<DestinationDefinition> destinations;  // of a fan-out; else empty
+  std::optional<ReceiveFrom> receive_from;          // another engine captures; there is one destination then
+  std::vector<DestinationDefinition> destinations;  // one at least
   std::vector<TableRef> tables;                     // at least one, each once
   std::set<TableRef> inserts_only;                  // of these: updates and deletes are given up
   StreamParameters parameters;
   bool operator==(const StreamDefinition&) const = default;
 
-  bool fans_out() const { return !destinations.empty(); }
+  const DestinationDefinition* find(std::string_view destination) const;  // null: there is none
 };
 
-// The stream as one of its destinations sees it: as if it had that one only.
-StreamDefinition branch_of(const StreamDefinition& stream, const DestinationDefinition& destination);
+// The stream as one of its destinations sees it: status, force and parameters are the destination's.
+struct Delivery : StreamDefinition {
+  DatabaseRef destination;        // empty where another engine applies
+  std::optional<SendTo> send_to;  // else empty
+};
+Delivery delivery_to(const StreamDefinition& stream, const DestinationDefinition& destination);
+
+// The id in `next` of the destination that has kMigratedId in `now`: of the same address, or of the only one. None
+// where `now` has no such destination.
+std::optional<std::string> adopt_id(const StreamDefinition& now, const StreamDefinition& next);
 
 struct DesiredState {
   uint64_t revision = 0;
@@ -92,6 +102,9 @@ inline constexpr size_t kDesiredBytesMax = 16 * 1024 * 1024;
 
 // Fails with invalid_request; the message starts with the JSON pointer of what is wrong.
 base::Result<DesiredState> parse_desired(std::string_view json);
+// What an engine has stored, of the form of version 0.1.0 as well: such a stream had one `destination`, or `send_to`,
+// beside the list.
+base::Result<DesiredState> parse_stored_desired(std::string_view json);
 std::string serialise(const DesiredState& desired);
 
 // Changes whenever the definition changes; stable over restarts of the engine.

@@ -29,7 +29,7 @@ TEST(DesiredState, AcceptsTheContractsExampleAndKeepsItThroughTheDisk) {
   EXPECT_EQ(parsed->revision, 42u);
   ASSERT_EQ(parsed->streams.size(), 1u);
   EXPECT_EQ(parsed->streams[0].tables[1].table, "pgbench_history");
-  auto again = parse_desired(serialise(*parsed));
+  auto again = parse_stored_desired(serialise(*parsed));
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(again->streams, parsed->streams);
   EXPECT_EQ(fingerprint(again->streams[0]), fingerprint(parsed->streams[0]));
@@ -45,33 +45,104 @@ TEST(DesiredState, UpdatesAreGivenUpOfTheTablesThatSaySo) {
   const auto parsed = parse_desired(document.dump());
   ASSERT_TRUE(parsed) << parsed.error().message;
   EXPECT_EQ(parsed->streams[0].inserts_only, (std::set<TableRef>{{"public", "pgbench_history"}}));
-  EXPECT_EQ(parse_desired(serialise(*parsed))->streams, parsed->streams);
+  EXPECT_EQ(parse_stored_desired(serialise(*parsed))->streams, parsed->streams);
   EXPECT_NE(fingerprint(parsed->streams[0]), fingerprint(before->streams[0]));
   table["inserts_only"] = "yes";
   EXPECT_NE(refusal(document).find("/streams/0/tables/1/inserts_only"), std::string::npos);
 }
 
-TEST(DesiredState, HalvesOfAPathKeepTheirPeerThroughTheDisk) {
+TEST(DesiredState, EnginesOfAPathKeepTheirPeerThroughTheDisk) {
   const json both = json::parse(contract("desired.paths.example.json"));
   auto sending = parse_desired(both["sending"].dump());
   ASSERT_TRUE(sending) << sending.error().message;
-  EXPECT_EQ(sending->streams[0].send_to, (SendTo{.engine = "bravo", .host = "10.0.0.2", .port = 8644}));
-  EXPECT_TRUE(sending->streams[0].destination.conninfo.empty());
-  EXPECT_EQ(parse_desired(serialise(*sending))->streams, sending->streams);
+  const DestinationDefinition& there = sending->streams[0].destinations.at(0);
+  EXPECT_EQ(there.send_to, (SendTo{.engine = "bravo", .host = "10.0.0.2", .port = 8644}));
+  EXPECT_TRUE(there.conninfo.empty());
+  EXPECT_FALSE(there.backlog);
+  EXPECT_EQ(parse_stored_desired(serialise(*sending))->streams, sending->streams);
   auto receiving = parse_desired(both["receiving"].dump());
   ASSERT_TRUE(receiving) << receiving.error().message;
   EXPECT_EQ(receiving->streams[0].receive_from, (ReceiveFrom{.engine = "alpha"}));
-  EXPECT_EQ(parse_desired(serialise(*receiving))->streams, receiving->streams);
+  EXPECT_EQ(receiving->streams[0].destinations.at(0).id, there.id);
+  EXPECT_EQ(parse_stored_desired(serialise(*receiving))->streams, receiving->streams);
 
-  auto with = [&](const char* half, const std::string& member, json value) {
-    json document = both[half];
-    document["streams"][0][member] = std::move(value);
+  auto with = [&](const char* engine, const std::string& pointer, json value) {
+    json document = both[engine];
+    document[json::json_pointer("/streams/0/" + pointer)] = std::move(value);
     return refusal(document);
   };
-  EXPECT_TRUE(with("receiving", "send_to", both["sending"]["streams"][0]["send_to"]).starts_with("/streams/0/rec"));
-  EXPECT_TRUE(with("sending", "destination", {{"name", "d"}, {"conninfo", "c"}}).starts_with("/streams/0/destination"));
-  EXPECT_TRUE(with("sending", "send_to", {{"engine", "b"}, {"host", "h"}, {"port", 70000}})
-                  .starts_with("/streams/0/send_to/port:"));
+  const std::string at = "/streams/0/destinations";
+  EXPECT_TRUE(with("receiving", "destinations/0", both["sending"]["streams"][0]["destinations"][0])
+                  .starts_with(at + "/0/send_to:"));
+  EXPECT_TRUE(with("receiving", "destinations/0/backlog", true).starts_with(at + "/0/backlog:"));
+  json two = both["receiving"]["streams"][0]["destinations"];
+  two.push_back(two[0]);
+  two[1]["id"] = "reports";
+  two[1]["status"] = "DROPPED";
+  EXPECT_TRUE(with("receiving", "destinations", two).starts_with(at + ":"));
+  EXPECT_TRUE(with("sending", "destinations/0/send_to/port", 70000).starts_with(at + "/0/send_to/port:"));
+}
+
+// Documents that an engine of version 0.1.0 has stored.
+TEST(DesiredState, TheFormWithoutAListIsMigratedFromTheDiskAndRefusedFromOthers) {
+  const std::string stored = *base::read_file(test::engine_directory() + "/test/golden/desired/version-0.1.0.json");
+  const auto migrated = parse_stored_desired(stored);
+  ASSERT_TRUE(migrated) << migrated.error().message;
+  ASSERT_EQ(migrated->streams.size(), 5U);
+  const StreamDefinition& combined = migrated->streams[0];
+  ASSERT_EQ(combined.destinations.size(), 1U);
+  EXPECT_EQ(combined.destinations[0].id, kMigratedId);
+  EXPECT_EQ(combined.destinations[0].name, "warehouse");
+  EXPECT_EQ(combined.destinations[0].conninfo.text, "host=127.0.0.1 port=55432 dbname=demo user=thalweg");
+  EXPECT_EQ(combined.destinations[0].status, DesiredStatus::enabled);
+  EXPECT_FALSE(combined.destinations[0].backlog);
+  EXPECT_EQ(combined.destinations[0].parameters.parallelism, 8);
+  const StreamDefinition& sending = migrated->streams[1];
+  EXPECT_EQ(sending.destinations.at(0).send_to, (SendTo{.engine = "bravo", .host = "10.0.0.2", .port = 8644}));
+  EXPECT_EQ(sending.destinations[0].name, "bravo");
+  EXPECT_FALSE(sending.destinations[0].backlog);
+  for (const size_t receiving : {2U, 3U}) {
+    EXPECT_EQ(migrated->streams[receiving].receive_from, (ReceiveFrom{.engine = "alpha"}));
+    EXPECT_EQ(migrated->streams[receiving].destinations.at(0).id, kMigratedId);
+  }
+  const StreamDefinition& fan_out = migrated->streams[4];
+  ASSERT_EQ(fan_out.destinations.size(), 2U);
+  EXPECT_EQ(fan_out.destinations[0].id, "warehouse");
+  EXPECT_TRUE(fan_out.destinations[0].backlog && fan_out.destinations[1].backlog);
+  EXPECT_EQ(parse_stored_desired(serialise(*migrated))->streams, migrated->streams);
+
+  const json document = json::parse(stored);
+  const auto only = [&](size_t stream) {
+    json one = document;
+    one["streams"] = json::array({document["streams"][stream]});
+    return refusal(one);
+  };
+  EXPECT_TRUE(only(0).starts_with("/streams/0/destination:")) << only(0);
+  EXPECT_NE(only(0).find("upgrade the control plane"), std::string::npos);
+  EXPECT_TRUE(only(1).starts_with("/streams/0/send_to:")) << only(1);
+  EXPECT_TRUE(only(3).starts_with("/streams/0/destination:")) << only(3);
+  EXPECT_TRUE(only(4).starts_with("/streams/0/destinations/0/backlog:")) << only(4);
+  json shared = json::parse(contract("desired.paths.example.json"))["receiving"];
+  shared["streams"][0]["receive_from"]["shared_capture"] = true;
+  EXPECT_TRUE(refusal(shared).starts_with("/streams/0/receive_from/shared_capture:")) << refusal(shared);
+}
+
+TEST(DesiredState, AMigratedDestinationTakesTheIdOfItsAddressOrOfTheOnlyOne) {
+  const auto next = parse_desired(contract("desired.fanout.example.json"))->streams[0];
+  StreamDefinition now = next;
+  EXPECT_EQ(adopt_id(now, next), std::nullopt);
+  now.destinations = {next.destinations[1]};
+  now.destinations[0].id = kMigratedId;
+  EXPECT_EQ(adopt_id(now, next), "reports");
+  now.destinations[0] = next.destinations[2];
+  now.destinations[0].id = kMigratedId;
+  EXPECT_EQ(adopt_id(now, next), "bravo");
+  now.destinations[0].send_to->port = 1;
+  EXPECT_EQ(adopt_id(now, next), std::nullopt);
+  StreamDefinition only = next;
+  only.destinations.resize(1);
+  EXPECT_EQ(adopt_id(now, only), "warehouse");
+  EXPECT_EQ(adopt_id(now, now), std::nullopt);
 }
 
 TEST(DesiredState, ASourceThatIsReadAtAStandbyStaysSoThroughTheDisk) {
@@ -83,8 +154,8 @@ TEST(DesiredState, ASourceThatIsReadAtAStandbyStaysSoThroughTheDisk) {
   ASSERT_TRUE(parsed) << parsed.error().message;
   EXPECT_TRUE(parsed->streams[0].source.reads_standby);
   EXPECT_EQ(parsed->streams[0].source.conninfo.role, base::ServerRole::standby_first);
-  EXPECT_EQ(parsed->streams[0].destination.conninfo.role, base::ServerRole::as_given);
-  EXPECT_EQ(parse_desired(serialise(*parsed))->streams, parsed->streams);
+  EXPECT_EQ(parsed->streams[0].destinations.at(0).conninfo.role, base::ServerRole::as_given);
+  EXPECT_EQ(parse_stored_desired(serialise(*parsed))->streams, parsed->streams);
   EXPECT_NE(fingerprint(parsed->streams[0]), fingerprint(plain->streams[0]));
 
   source["read_from"] = "primary";
@@ -92,8 +163,8 @@ TEST(DesiredState, ASourceThatIsReadAtAStandbyStaysSoThroughTheDisk) {
   source["read_from"] = "nearest";
   EXPECT_TRUE(refusal(document).starts_with("/streams/0/source/read_from:")) << refusal(document);
   source.erase("read_from");
-  document["streams"][0]["destination"]["read_from"] = "standby";
-  EXPECT_TRUE(refusal(document).starts_with("/streams/0/destination/read_from")) << refusal(document);
+  document["streams"][0]["destinations"][0]["read_from"] = "standby";
+  EXPECT_TRUE(refusal(document).starts_with("/streams/0/destinations/0/read_from")) << refusal(document);
 }
 
 TEST(DesiredState, SeveralDestinationsKeepTheirParametersThroughTheDisk) {
@@ -107,12 +178,12 @@ TEST(DesiredState, SeveralDestinationsKeepTheirParametersThroughTheDisk) {
   EXPECT_EQ(stream.destinations[1].parameters.queue_spill_limit_mb, 51'200);
   EXPECT_EQ(stream.destinations[1].status, DesiredStatus::disabled);
   EXPECT_EQ(stream.destinations[2].send_to->engine, "bravo");
-  EXPECT_EQ(parse_desired(serialise(*parsed))->streams, parsed->streams);
+  EXPECT_EQ(parse_stored_desired(serialise(*parsed))->streams, parsed->streams);
 
-  const StreamDefinition branch = branch_of(stream, stream.destinations[1]);
-  EXPECT_EQ(branch.destination.conninfo, stream.destinations[1].conninfo);
-  EXPECT_EQ(branch.status, DesiredStatus::disabled);
-  EXPECT_FALSE(branch.fans_out());
+  const Delivery delivery = delivery_to(stream, stream.destinations[1]);
+  EXPECT_EQ(delivery.destination.conninfo, stream.destinations[1].conninfo);
+  EXPECT_EQ(delivery.status, DesiredStatus::disabled);
+  EXPECT_EQ(delivery.parameters.queue_spill_limit_mb, 51'200);
 
   auto with = [&](const std::string& pointer, json value) {
     json document = good;
@@ -127,10 +198,15 @@ TEST(DesiredState, SeveralDestinationsKeepTheirParametersThroughTheDisk) {
   EXPECT_TRUE(with(at + "/0/colour", 1).starts_with(at + "/0/colour:"));
   EXPECT_TRUE(with(at + "/2/conninfo", "c").starts_with(at + "/2/conninfo:"));
   EXPECT_TRUE(with(at + "/0/parameters/queue_size", 64).starts_with(at + "/0/parameters/queue_size:"));
-  EXPECT_TRUE(
-      with("/streams/0/destination", {{"name", "d"}, {"conninfo", "c"}}).starts_with("/streams/0/destination:"));
-  EXPECT_TRUE(
-      with("/streams/0/send_to", good["streams"][0]["destinations"][2]["send_to"]).starts_with("/streams/0/send_to:"));
+  EXPECT_TRUE(with(at + "/0/id", "default").starts_with(at + "/0/id:"));
+  EXPECT_TRUE(with(at + "/1/backlog", false).starts_with(at + "/1/backlog:"));
+  json one_kept = good;
+  for (const int other : {0, 2}) one_kept["streams"][0]["destinations"][other]["status"] = "DROPPED";
+  one_kept["streams"][0]["destinations"][1]["backlog"] = false;
+  EXPECT_EQ(refusal(one_kept), "accepted");
+  json untold = good;
+  untold["streams"][0]["destinations"][2].erase("backlog");
+  EXPECT_TRUE(refusal(untold).starts_with(at + "/2/backlog:"));
   json all_dropped = good;
   for (json& one : all_dropped["streams"][0]["destinations"]) one["status"] = "DROPPED";
   EXPECT_TRUE(refusal(all_dropped).starts_with(at + ":"));
@@ -161,7 +237,7 @@ TEST(DesiredState, EveryFieldThatIsWrongIsNamedByItsPointer) {
   EXPECT_TRUE(with("/streams/0/status", "enabled").starts_with("/streams/0/status:"));
   EXPECT_TRUE(with("/streams/0/force", 1).starts_with("/streams/0/force:"));
   EXPECT_TRUE(with("/streams/0/source/host", "x").starts_with("/streams/0/source/host:"));
-  EXPECT_TRUE(with("/streams/0/destination/conninfo", "").starts_with("/streams/0/destination/conninfo:"));
+  EXPECT_TRUE(with("/streams/0/destinations/0/conninfo", "").starts_with("/streams/0/destinations/0/conninfo:"));
   EXPECT_TRUE(with("/streams/0/tables", json::array()).starts_with("/streams/0/tables:"));
   EXPECT_TRUE(with("/streams/0/tables/1/table", std::string("a\0b", 3)).starts_with("/streams/0/tables/1/table:"));
   EXPECT_TRUE(with("/streams/0/tables/1/table", "pgbench_accounts").starts_with("/streams/0/tables/1:"));
@@ -237,9 +313,9 @@ TEST(DesiredState, DatabaseNetworksGoWithEachConninfo) {
   const auto desired = parse_desired(document.dump());
   ASSERT_TRUE(desired) << desired.error().message;
   const auto& stream = desired->streams.front();
-  ASSERT_TRUE(stream.source.conninfo.within && stream.destination.conninfo.within);
+  ASSERT_TRUE(stream.source.conninfo.within && stream.destinations.at(0).conninfo.within);
   EXPECT_TRUE(stream.source.conninfo.within->allow_local());
-  const auto again = parse_desired(serialise(*desired));
+  const auto again = parse_stored_desired(serialise(*desired));
   ASSERT_TRUE(again);
   EXPECT_EQ(again->streams, desired->streams);
   const auto everywhere = parse_desired(contract("desired.example.json"));

@@ -132,9 +132,6 @@ json to_json(const StreamStatus& stream) {
           {"error", stream.error ? control::to_json(*stream.error) : json(nullptr)},
           {"retry_at", optional_time(stream.retry_at)},
           {"positions", positions_json(stream)},
-          {"instantiation", stream.instantiation ? to_json(*stream.instantiation) : json(nullptr)},
-          {"counted_since", optional_time(stream.counted_since)},
-          {"tables", to_json(std::span(stream.tables))},
           {"destinations", std::move(destinations)},
           {"waits", std::move(waits)}};
 }

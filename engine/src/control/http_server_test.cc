@@ -50,14 +50,17 @@ class ExampleStreams final : public ManagedStreams {
     copying.id = "k3j2h1g4";
     copying.status = "ENABLED";
     copying.phase = "INSTANTIATING";
-    copying.instantiation = InstantiationStatus{.started_at = {1}, .finished_at = {}, .tables = {}, .warnings = {"w"}};
-    copying.counted_since = {1};
-    copying.instantiation->tables.push_back({.table = {"public", "pgbench_accounts"}, .state = "COPYING"});
-    copying.tables.push_back(
+    DestinationStatus& warehouse = copying.destinations.emplace_back();
+    warehouse.id = "warehouse";
+    warehouse.instantiation =
+        InstantiationStatus{.started_at = {1}, .finished_at = {}, .tables = {}, .warnings = {"w"}};
+    warehouse.counted_since = {1};
+    warehouse.instantiation->tables.push_back({.table = {"public", "pgbench_accounts"}, .state = "COPYING"});
+    warehouse.tables.push_back(
         {.state = "COPYING",
          .changes = {.schema_name = "public", .table_name = "pgbench_accounts", .last_change = kLast},
          .trouble = {}});
-    copying.tables.push_back(
+    warehouse.tables.push_back(
         {.state = "STOPPED",
          .changes = {.schema_name = "public", .table_name = "pgbench_history", .last_change = kLast},
          .trouble = TableTrouble{.kind = "PARTITIONS CHANGED",
@@ -76,14 +79,12 @@ class ExampleStreams final : public ManagedStreams {
     aborted.phase = "STOPPED";
     aborted.error = ReportedError{
         base::fail(base::ErrorCode::replica_identity_missing, "bytes \xff that are no text").error(), {2}};
+    aborted.destinations.emplace_back().error = aborted.error;
     StreamStatus fanned;
     fanned.id = "f4n0u7aa";
     fanned.status = "ENABLED";
     fanned.phase = "REPLICATING";
     fanned.mode = "FAN-OUT";
-    fanned.tables.push_back({.state = "WAITING",
-                             .changes = {.schema_name = "public", .table_name = "t", .last_change = kLast},
-                             .trouble = {}});
     DestinationStatus& reports = fanned.destinations.emplace_back();
     reports.id = "reports";
     reports.error = aborted.error;
@@ -234,12 +235,11 @@ class ExampleStreams final : public ManagedStreams {
 
  private:
   static base::Result<void> known(const StreamTarget& target) {
-    if (target.stream == "k3j2h1g4" && target.destination.empty()) return {};
-    if (target.stream == "f4n0u7aa") {
-      if (target.destination.empty()) return base::fail(base::ErrorCode::destination_required, "which one");
-      if (target.destination == "reports") return {};
-      return base::fail(base::ErrorCode::unknown_destination, "none");
-    }
+    const bool is_one = target.stream == "k3j2h1g4" && target.destination == "warehouse";
+    if (is_one || (target.stream == "f4n0u7aa" && target.destination == "reports")) return {};
+    const bool is_stream = target.stream == "k3j2h1g4" || target.stream == "f4n0u7aa";
+    if (is_stream && target.destination.empty()) return {};
+    if (is_stream) return base::fail(base::ErrorCode::unknown_destination, "none");
     return base::fail(base::ErrorCode::unknown_stream, "none");
   }
   // Keeps pointers into example_: it lives as long as the object and is never changed.
@@ -360,7 +360,7 @@ TEST_F(HttpServerTest, AnswersHaveTheKeysOfTheContractsExamples) {
   EXPECT_EQ(differing(stats, contract("stats.example.json")), std::set<std::string>{});
 }
 
-TEST_F(HttpServerTest, OneDestinationOfSeveralHasItsOwnActions) {
+TEST_F(HttpServerTest, ADestinationHasItsOwnActions) {
   const std::string reports = "/v1/streams/f4n0u7aa/destinations/reports";
   EXPECT_EQ(client_->post(reports + "/retry").status, 202);
   EXPECT_EQ(client_->get(reports + "/errors").status, 200);
@@ -368,7 +368,12 @@ TEST_F(HttpServerTest, OneDestinationOfSeveralHasItsOwnActions) {
   EXPECT_EQ(client_->drop(reports + "/errors/1").status, 204);
   expect_failure(client_->drop(reports + "/errors/404"), 404, "unknown_error_transaction");
   expect_failure(client_->post("/v1/streams/f4n0u7aa/destinations/nobody/retry"), 404, "unknown_destination");
-  expect_failure(client_->get("/v1/streams/f4n0u7aa/errors"), 409, "destination_required");
+  for (const char* stream : {"k3j2h1g4", "f4n0u7aa"}) {
+    const std::string path = std::string("/v1/streams/") + stream;
+    expect_failure(client_->get(path + "/errors"), 404, "not_found");
+    expect_failure(client_->post(path + "/tables/copy", "{}"), 404, "not_found");
+    EXPECT_EQ(client_->post(path + "/retry").status, 202);
+  }
 }
 
 TEST_F(HttpServerTest, ShowsTransactions) {
@@ -424,22 +429,23 @@ TEST_F(HttpServerTest, NeedsTheToken) {
 TEST_F(HttpServerTest, StreamActions) {
   EXPECT_EQ(client_->post("/v1/streams/k3j2h1g4/retry").status, 202);
   expect_failure(client_->post("/v1/streams/unknown1/retry"), 404, "unknown_stream");
-  json errors = json::parse(client_->get("/v1/streams/k3j2h1g4/errors").body);
+  json errors = json::parse(client_->get("/v1/streams/k3j2h1g4/destinations/warehouse/errors").body);
   EXPECT_EQ(keys_of(errors), keys_of(contract("errors.example.json")));
   EXPECT_EQ(streams_.asked_part.limit, 100U);
-  EXPECT_EQ(client_->get("/v1/streams/k3j2h1g4/errors?after=17&limit=20&roots=1").status, 200);
+  EXPECT_EQ(client_->get("/v1/streams/k3j2h1g4/destinations/warehouse/errors?after=17&limit=20&roots=1").status, 200);
   EXPECT_EQ(streams_.asked_part.after, 17);
   EXPECT_EQ(streams_.asked_part.limit, 20U);
   EXPECT_TRUE(streams_.asked_part.roots_only);
   for (const char* query : {"limit=0", "limit=1001", "after=x", "after", "roots=2", "other=1"}) {
-    expect_failure(client_->get(std::string("/v1/streams/k3j2h1g4/errors?") + query), 400, "invalid_request");
+    expect_failure(client_->get(std::string("/v1/streams/k3j2h1g4/destinations/warehouse/errors?") + query), 400,
+                   "invalid_request");
   }
-  const auto executed = client_->post("/v1/streams/k3j2h1g4/errors/1/execute");
+  const auto executed = client_->post("/v1/streams/k3j2h1g4/destinations/warehouse/errors/1/execute");
   EXPECT_EQ(executed.status, 202);
   EXPECT_EQ(json::parse(executed.body), json({{"state", "RUNNING"}}));
-  EXPECT_EQ(client_->post("/v1/streams/k3j2h1g4/errors/execute").status, 202);
-  EXPECT_EQ(client_->drop("/v1/streams/k3j2h1g4/errors/1").status, 204);
-  const json opened = json::parse(client_->get("/v1/streams/k3j2h1g4/errors/3").body);
+  EXPECT_EQ(client_->post("/v1/streams/k3j2h1g4/destinations/warehouse/errors/execute").status, 202);
+  EXPECT_EQ(client_->drop("/v1/streams/k3j2h1g4/destinations/warehouse/errors/1").status, 204);
+  const json opened = json::parse(client_->get("/v1/streams/k3j2h1g4/destinations/warehouse/errors/3").body);
   EXPECT_EQ(keys_of(opened), keys_of(contract("error-contents.example.json")));
   EXPECT_EQ(opened["error"]["id"], 3);
   const json& columns = opened["changes"][0]["columns"];
@@ -448,9 +454,12 @@ TEST_F(HttpServerTest, StreamActions) {
   EXPECT_EQ(columns[0]["before_differs"], nullptr) << "the change does not tell the old value";
   EXPECT_EQ(columns[1]["wanted"]["cut"], true);
   EXPECT_EQ(columns[1]["wanted_differs"], true) << "behind the cut";
-  expect_failure(client_->get("/v1/streams/k3j2h1g4/errors/404"), 404, "unknown_error_transaction");
-  expect_failure(client_->drop("/v1/streams/k3j2h1g4/errors/404"), 404, "unknown_error_transaction");
-  expect_failure(client_->drop("/v1/streams/k3j2h1g4/errors/99999999999999999999"), 400, "invalid_request");
+  expect_failure(client_->get("/v1/streams/k3j2h1g4/destinations/warehouse/errors/404"), 404,
+                 "unknown_error_transaction");
+  expect_failure(client_->drop("/v1/streams/k3j2h1g4/destinations/warehouse/errors/404"), 404,
+                 "unknown_error_transaction");
+  expect_failure(client_->drop("/v1/streams/k3j2h1g4/destinations/warehouse/errors/99999999999999999999"), 400,
+                 "invalid_request");
 }
 
 TEST_F(HttpServerTest, TroublesOfTablesAreResolved) {
@@ -458,12 +467,13 @@ TEST_F(HttpServerTest, TroublesOfTablesAreResolved) {
     return client_->post("/v1/streams/" + path, body);
   };
   const std::string table = R"({"schema":"public","table":"t"})";
-  EXPECT_EQ(post("k3j2h1g4/tables/copy", table).status, 202);
+  EXPECT_EQ(post("k3j2h1g4/destinations/warehouse/tables/copy", table).status, 202);
   EXPECT_EQ(post("f4n0u7aa/destinations/reports/tables/accept", table).status, 202);
-  expect_failure(post("f4n0u7aa/tables/copy", table), 409, "destination_required");
-  expect_failure(post("k3j2h1g4/tables/copy", R"({"schema":"public","table":"none"})"), 404, "unknown_table");
-  expect_failure(post("k3j2h1g4/tables/accept", R"({"schema":"public","table":"stopped"})"), 409, "resolution_refused");
-  expect_failure(post("k3j2h1g4/tables/copy", R"({"table":"t"})"), 400, "invalid_request");
+  expect_failure(post("k3j2h1g4/destinations/warehouse/tables/copy", R"({"schema":"public","table":"none"})"), 404,
+                 "unknown_table");
+  expect_failure(post("k3j2h1g4/destinations/warehouse/tables/accept", R"({"schema":"public","table":"stopped"})"), 409,
+                 "resolution_refused");
+  expect_failure(post("k3j2h1g4/destinations/warehouse/tables/copy", R"({"table":"t"})"), 400, "invalid_request");
 }
 
 TEST_F(HttpServerTest, IdentityIsRequestedAndInstalled) {

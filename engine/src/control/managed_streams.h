@@ -83,13 +83,13 @@ struct TableStatus {
   std::optional<TableTrouble> trouble;
 };
 
-// What a destination of several has not taken from the queue.
+// What a destination has not taken from the queue.
 struct BacklogStatus {
-  std::string_view state = "IN MEMORY";  // ON DISK, FULL
-  uint64_t frames = 0;                   // in the queue and on disk
-  uint64_t lcrs = 0;                     // of those on disk
-  uint64_t bytes = 0;                    // on disk, compressed
-  std::chrono::microseconds age{0};      // of the oldest on disk
+  std::string_view state = "NONE";   // it has none, and the rest is 0; IN MEMORY, ON DISK, FULL
+  uint64_t frames = 0;               // in the queue and on disk
+  uint64_t lcrs = 0;                 // of those on disk
+  uint64_t bytes = 0;                // on disk, compressed
+  std::chrono::microseconds age{0};  // of the oldest on disk
   uint64_t limit_bytes = 0;
 };
 
@@ -106,7 +106,7 @@ struct BlockerStatus {
 // What a start, or a removal, waits for at a server.
 struct WaitStatus {
   std::string_view side;    // source, destination
-  std::string destination;  // of several: which
+  std::string destination;  // empty at the source
   std::string database;
   std::string statement;  // its beginning
   base::UnixMicros since;
@@ -139,10 +139,7 @@ struct StreamStatus {
   base::Lsn applied;
   base::Lsn confirmed;
   base::Lsn source_end;
-  std::optional<InstantiationStatus> instantiation;
-  std::optional<base::UnixMicros> counted_since;  // as a destination's; of a fan-out each has its own
-  std::vector<TableStatus> tables;
-  std::vector<DestinationStatus> destinations;  // of a fan-out
+  std::vector<DestinationStatus> destinations;  // one at least
   std::vector<WaitStatus> waits;                // for longer than some seconds
 };
 
@@ -153,7 +150,7 @@ struct DestinationStats {
   uint64_t error_queue_transactions = 0;
 };
 
-// Of a fan-out: latency, tables and error queue are the sums of its destinations'.
+// Latency, tables and error queue are the sums of its destinations'.
 struct StreamStats {
   std::string id;
   std::vector<telemetry::ComponentSample> components;
@@ -199,10 +196,9 @@ struct ParkedContentsView {
   telemetry::ParkedContents contents;
 };
 
-// A stream, or one of its destinations.
 struct StreamTarget {
   std::string stream;
-  std::string destination;  // empty: the stream
+  std::string destination;  // only of retry: empty, the stream's capture
 };
 
 // Thread-safe: every request thread calls it.
@@ -216,14 +212,13 @@ class ManagedStreams {
   virtual EngineStatus engine() const = 0;
   virtual std::vector<StreamStatus> status() const = 0;
   virtual EngineStats stats() const = 0;
-  // These fail with unknown_stream and unknown_destination; those of the error queue with destination_required where
-  // the stream has several.
+  // These fail with unknown_stream and unknown_destination.
   virtual base::Result<void> retry(const StreamTarget& target) = 0;
   virtual base::Result<ParkedListView> errors(const StreamTarget& target, const telemetry::ParkedPart& part) = 0;
   // One of them, opened, in seconds: also fails with unknown_error_transaction, and with database_busy while others
   // are.
   virtual base::Result<ParkedContentsView> error_contents(const StreamTarget& target, int64_t error_id) = 0;
-  // Of all destinations, where there are several. Fails with unknown_stream.
+  // Of all destinations. Fails with unknown_stream.
   virtual base::Result<telemetry::TransactionSamples> transactions(const std::string& stream) = 0;
   // Markers that this engine has placed, and what passed its components. Fails with unknown_stream.
   virtual base::Result<telemetry::MarkerTrail> markers(const std::string& stream) = 0;

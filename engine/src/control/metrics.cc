@@ -148,10 +148,10 @@ constexpr auto kMetrics = std::to_array<SampleMetric>({
       "Positions in the source's WAL: captured, applied, confirmed, source_end."}},
     {"",
      {"thalweg_destination_status", "gauge", "", "stream,destination,status",
-      "1 for the observed status of one destination of several, 0 for the others."}},
+      "1 for the observed status of a destination, 0 for the others."}},
     {"",
      {"thalweg_destination_phase", "gauge", "", "stream,destination,phase",
-      "1 for the present phase of one destination of several."}},
+      "1 for the present phase of a destination."}},
     {"",
      {"thalweg_copied_rows", "gauge", "", "stream,destination,schema,table", "Rows that the initial copy has copied."}},
     {"",
@@ -250,9 +250,8 @@ void add_latency(Exposition& out, const std::string& labels, const Latency& late
   out.add(kName, labels, static_cast<double>(total), "_count");
 }
 
-// What reached a destination: the only one, or one of several.
-template <typename Stats>
-void add_outcome(Exposition& out, const std::string& labels, const Stats& stats) {
+// What reached a destination.
+void add_outcome(Exposition& out, const std::string& labels, const DestinationStats& stats) {
   add_latency(out, labels, stats.latency);
   out.add("thalweg_error_queue_transactions", labels, static_cast<double>(stats.error_queue_transactions));
   for (const telemetry::TableSample& table : stats.tables) {
@@ -275,9 +274,8 @@ std::string target_labels(const std::string& stream, std::string_view destinatio
 void add_stats(Exposition& out, const StreamStats& stats) {
   std::string stream = label("stream", stats.id);
   for (const telemetry::ComponentSample& component : stats.components) add_component(out, stream, component);
-  // Of several destinations each by itself: whoever reads them adds them up.
+  // Each by itself: whoever reads them adds them up.
   for (const DestinationStats& one : stats.destinations) add_outcome(out, target_labels(stream, one.id), one);
-  if (stats.destinations.empty()) add_outcome(out, target_labels(stream, ""), stats);
 }
 
 void add_copy(Exposition& out, const std::string& labels, const std::optional<InstantiationStatus>& instantiation) {
@@ -309,7 +307,6 @@ void add_status(Exposition& out, const StreamStatus& status) {
   add_position(out, labels, "applied", status.applied);
   add_position(out, labels, "confirmed", status.confirmed);
   add_position(out, labels, "source_end", status.source_end);
-  add_copy(out, labels, status.instantiation);
   for (const DestinationStatus& one : status.destinations) {
     const std::string of_one = target_labels(stream, one.id);
     add_status_of(out, "thalweg_destination_status", of_one, one.status);

@@ -56,4 +56,9 @@ bool needs_restart(const StreamParameters& from, const StreamParameters& to) {
   });
 }
 
+bool capture_needs_restart(const StreamParameters& from, const StreamParameters& to) {
+  return from.heartbeat_interval != to.heartbeat_interval || from.source_plugin != to.source_plugin ||
+         from.queue_size != to.queue_size || from.queue_memory_mb != to.queue_memory_mb;
+}
+
 }  // namespace thalweg::control

@@ -60,5 +60,7 @@ const ParameterSpec* find_parameter(std::string_view name);
 
 // Whether going from one to the other needs more than live changes.
 bool needs_restart(const StreamParameters& from, const StreamParameters& to);
+// The same, of those of capture and queue alone, which a stream's destinations share.
+bool capture_needs_restart(const StreamParameters& from, const StreamParameters& to);
 
 }  // namespace thalweg::control

@@ -23,7 +23,7 @@ apply::ApplyParameters apply_parameters(const control::StreamParameters& paramet
 
 class ApplyConsumer final : public QueueConsumer {
  public:
-  ApplyConsumer(const control::StreamDefinition& definition, std::vector<apply::CatchUpSpan> catch_up,
+  ApplyConsumer(const control::Delivery& definition, std::vector<apply::CatchUpSpan> catch_up,
                 std::filesystem::path spill_directory, queue::FrameSource& frames, const base::Clock& clock,
                 const DatabaseWork& work)
       : apply_({.stream_id = definition.id,
@@ -76,7 +76,7 @@ class ApplyConsumer final : public QueueConsumer {
 
 }  // namespace
 
-std::unique_ptr<QueueConsumer> make_apply_consumer(const control::StreamDefinition& definition,
+std::unique_ptr<QueueConsumer> make_apply_consumer(const control::Delivery& definition,
                                                    std::vector<apply::CatchUpSpan> catch_up,
                                                    std::filesystem::path spill_directory, queue::FrameSource& frames,
                                                    const base::Clock& clock, const DatabaseWork& work) {

@@ -10,24 +10,22 @@
 namespace thalweg::daemon {
 namespace {
 
-base::Result<void> check_applies_here(const control::StreamDefinition& definition) {
+base::Result<void> check_applies_here(const control::Delivery& definition) {
   if (!definition.send_to) return {};
   return base::fail(base::ErrorCode::unknown_error_transaction,
                     "The stream's error queue is with the engine that applies: " + definition.send_to->engine);
 }
 
-std::string application_name(const control::StreamDefinition& definition) {
-  return "thalweg error queue " + definition.id;
-}
+std::string application_name(const control::Delivery& definition) { return "thalweg error queue " + definition.id; }
 
-base::Result<pg::Connection> connect(const control::StreamDefinition& definition, const std::atomic<bool>& abandon) {
+base::Result<pg::Connection> connect(const control::Delivery& definition, const std::atomic<bool>& abandon) {
   THALWEG_TRY(check_applies_here(definition));
   return open_for_operator(definition.destination.conninfo, application_name(definition), abandon);
 }
 
 }  // namespace
 
-base::Result<control::ParkedListView> parked_errors(const control::StreamDefinition& definition,
+base::Result<control::ParkedListView> parked_errors(const control::Delivery& definition,
                                                     const telemetry::ParkedPart& part,
                                                     const std::atomic<bool>& abandon) {
   THALWEG_ASSIGN(pg::Connection connection, connect(definition, abandon));
@@ -45,15 +43,15 @@ base::Result<control::ParkedListView> parked_errors(const control::StreamDefinit
   return list;
 }
 
-base::Result<control::ParkedContentsView> parked_error_contents(const control::StreamDefinition& definition,
-                                                                int64_t error_id, const std::atomic<bool>& abandon) {
+base::Result<control::ParkedContentsView> parked_error_contents(const control::Delivery& definition, int64_t error_id,
+                                                                const std::atomic<bool>& abandon) {
   THALWEG_ASSIGN(pg::Connection connection, connect(definition, abandon));
   THALWEG_ASSIGN(telemetry::ParkedTransaction parked, apply::find_parked(connection, definition.id, error_id));
   THALWEG_ASSIGN(telemetry::ParkedContents contents, apply::read_parked(connection, definition.id, error_id));
   return control::ParkedContentsView{.error = std::move(parked), .contents = std::move(contents)};
 }
 
-base::Result<void> execute_parked_error(const control::StreamDefinition& definition, std::optional<int64_t> error_id,
+base::Result<void> execute_parked_error(const control::Delivery& definition, std::optional<int64_t> error_id,
                                         const apply::ExecutionWatch& watch) {
   THALWEG_TRY(check_applies_here(definition));
   pg::ConnectOptions options;
@@ -63,7 +61,7 @@ base::Result<void> execute_parked_error(const control::StreamDefinition& definit
   return apply::execute_parked(std::move(connection), definition.id, error_id, watch);
 }
 
-base::Result<void> remove_parked_error(const control::StreamDefinition& definition, int64_t error_id,
+base::Result<void> remove_parked_error(const control::Delivery& definition, int64_t error_id,
                                        const std::atomic<bool>& abandon) {
   THALWEG_ASSIGN(pg::Connection connection, connect(definition, abandon));
   return apply::remove_parked(connection, definition.id, error_id);

@@ -17,15 +17,15 @@
 namespace thalweg::daemon {
 
 // Without an execution.
-base::Result<control::ParkedListView> parked_errors(const control::StreamDefinition& definition,
+base::Result<control::ParkedListView> parked_errors(const control::Delivery& definition,
                                                     const telemetry::ParkedPart& part,
                                                     const std::atomic<bool>& abandon);
-base::Result<control::ParkedContentsView> parked_error_contents(const control::StreamDefinition& definition,
-                                                                int64_t error_id, const std::atomic<bool>& abandon);
+base::Result<control::ParkedContentsView> parked_error_contents(const control::Delivery& definition, int64_t error_id,
+                                                                const std::atomic<bool>& abandon);
 // Without `error_id`: all of the queue.
-base::Result<void> execute_parked_error(const control::StreamDefinition& definition, std::optional<int64_t> error_id,
+base::Result<void> execute_parked_error(const control::Delivery& definition, std::optional<int64_t> error_id,
                                         const apply::ExecutionWatch& watch = {});
-base::Result<void> remove_parked_error(const control::StreamDefinition& definition, int64_t error_id,
+base::Result<void> remove_parked_error(const control::Delivery& definition, int64_t error_id,
                                        const std::atomic<bool>& abandon);
 
 }  // namespace thalweg::daemon

@@ -40,19 +40,23 @@ uint64_t clock_nanos(clockid_t clock) {
 }
 
 // Nothing that a destination has not got may be forgotten.
-base::Result<void> check_destinations(const StreamDefinition& next, const control::StreamStatus& now) {
-  if (!now.destinations.empty() && !next.fans_out() && now.status != "DROPPED") {
-    return base::fail(ErrorCode::desired_state_conflict,
-                      fmt::format("Stream {} has a list of destinations: it keeps one, of one entry at least", now.id));
-  }
+base::Result<void> check_destinations(const StreamDefinition& next, const StreamDefinition& before,
+                                      const control::StreamStatus& now) {
+  if (now.status == "DROPPED") return {};
+  const auto adopted = control::adopt_id(before, next);
   for (const control::DestinationStatus& one : now.destinations) {
-    const bool kept =
-        std::ranges::find(next.destinations, one.id, &control::DestinationDefinition::id) != next.destinations.end();
-    if (kept || one.status == "DROPPED" || now.status == "DROPPED") continue;
+    const bool is_renamed = adopted && one.id == control::kMigratedId;
+    if (is_renamed || next.find(one.id) != nullptr || one.status == "DROPPED") continue;
     return base::fail(ErrorCode::desired_state_conflict,
-                      fmt::format("Destination {} of stream {} is left out but has not been DROPPED: its backlog would "
-                                  "be lost",
+                      fmt::format("Destination {} of stream {} is left out but has not been DROPPED: what it has not "
+                                  "taken would be lost",
                                   one.id, now.id));
+  }
+  for (const control::DestinationDefinition& one : before.destinations) {
+    const control::DestinationDefinition* const same = next.find(one.id);
+    if (!one.backlog || same == nullptr || same->backlog) continue;
+    return base::fail(ErrorCode::desired_state_conflict,
+                      fmt::format("Destination {} of stream {} has a backlog: it keeps one", one.id, now.id));
   }
   return {};
 }
@@ -91,7 +95,7 @@ base::Result<void> Engine::read_desired(const fs::path& key_file) {
   if (!exists) return {};
   base::Result<std::string> opened = is_sealed ? seal_->read(text) : base::Result<std::string>(text);
   base::Result<DesiredState> desired =
-      opened ? control::parse_desired(*opened) : base::Result<DesiredState>(std::unexpected(opened.error()));
+      opened ? control::parse_stored_desired(*opened) : base::Result<DesiredState>(std::unexpected(opened.error()));
   if (!desired) {
     return base::fail(
         ErrorCode::state_directory_failed,
@@ -141,7 +145,7 @@ base::Result<void> Engine::check_successor(const DesiredState& next) const {
     const control::StreamStatus status = stream->status();
     const auto found = std::ranges::find(next.streams, id, &StreamDefinition::id);
     const bool kept = found != next.streams.end();
-    if (kept) THALWEG_TRY(check_destinations(*found, status));
+    if (kept) THALWEG_TRY(check_destinations(*found, stream->desired(), status));
     if (!kept && status.status != "DROPPED") {
       return base::fail(
           ErrorCode::desired_state_conflict,

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <functional>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <stop_token>
 #include <thread>
@@ -45,7 +46,11 @@ class EngineTest : public testing::Test {
     run(admin, "CREATE DATABASE " + source);
     run(admin, "CREATE DATABASE " + destination);
     definition_.source = {source, test::shared_cluster().conninfo(source)};
-    definition_.destination = {destination, test::shared_cluster().conninfo(destination)};
+    control::DestinationDefinition& only = definition_.destinations.emplace_back();
+    only.id = "warehouse";
+    only.name = destination;
+    only.status = DesiredStatus::enabled;
+    only.conninfo = test::shared_cluster().conninfo(destination);
     source_.emplace(connect(source));
     destination_.emplace(connect(destination));
     run(*source_,
@@ -83,11 +88,13 @@ class EngineTest : public testing::Test {
     engine_ = std::move(*opened);
   }
   bool put() {
+    for (control::DestinationDefinition& one : definition_.destinations) one.parameters = definition_.parameters;
     auto stored = engine_->put_desired({.revision = ++revision_, .streams = {definition_}});
     EXPECT_TRUE(stored) << stored.error().message;
     return stored.has_value();
   }
   control::StreamStatus status() { return engine_->status().at(0); }
+  control::DestinationStatus destination() { return status().destinations.at(0); }
   static std::string describe(const control::StreamStatus& status) {
     return std::string(status.status) + " " + std::string(status.phase) +
            (status.error ? ": " + status.error->error.message : "");
@@ -150,22 +157,23 @@ TEST_F(EngineTest, AStreamLivesFromItsCopyToItsDrop) {
   run(*source_,
       "INSERT INTO t VALUES (1000, 'new'); UPDATE t SET v = 'changed' WHERE id = 5; DELETE FROM t WHERE id = 6");
   wait_for_equality();
-  control::StreamStatus running = status();
+  const control::DestinationStatus running = destination();
   ASSERT_TRUE(running.instantiation);
   EXPECT_EQ(running.instantiation->tables.at(0).rows_copied, 100);
   EXPECT_EQ(running.tables.at(0).state, "REPLICATING");
   EXPECT_TRUE(running.applied);
+  EXPECT_EQ(running.backlog.state, "NONE");
   EXPECT_EQ(engine_->stats().streams.at(0).components.size(),
             2 + 2 + 2u);  // capture, queue, reader, coordinator, appliers
 
-  // A live parameter does not rebuild the pipeline: its counters go on.
+  // A live parameter does not make a new session: its counters go on.
   definition_.parameters.group_size = 1;
   ASSERT_TRUE(put());
   run(*source_, "INSERT INTO t VALUES (1001, 'live')");
   wait_for_equality();
-  wait_until("counters", [&] { return status().tables.at(0).changes.inserts == 2; });
+  wait_until("counters", [&] { return destination().tables.at(0).changes.inserts == 2; });
   ASSERT_TRUE(running.counted_since);
-  EXPECT_EQ(status().counted_since, running.counted_since);
+  EXPECT_EQ(destination().counted_since, running.counted_since);
 
   definition_.status = DesiredStatus::disabled;
   ASSERT_TRUE(put());
@@ -174,7 +182,7 @@ TEST_F(EngineTest, AStreamLivesFromItsCopyToItsDrop) {
   engine_.reset();
   start();
   wait_for_status("DISABLED");
-  EXPECT_FALSE(status().counted_since);
+  EXPECT_FALSE(destination().counted_since);
   definition_.status = DesiredStatus::enabled;
   ASSERT_TRUE(put());
   wait_for_equality();
@@ -207,7 +215,7 @@ TEST_F(EngineTest, ChangesDuringTheCopyArriveOnce) {
   });
   ASSERT_TRUE(put());
   wait_until("some ranges", [&] {
-    const auto shown = status().instantiation;
+    const auto shown = destination().instantiation;
     return shown && !shown->tables.empty() && shown->tables.at(0).ranges_copied > 5;
   });
   // The engine goes in the middle of the copy, and comes back.
@@ -300,10 +308,10 @@ std::chrono::steady_clock::duration time_of(const std::function<void()>& what) {
 TEST_F(EngineTest, WhoOpensAParkedTransactionBehindALockHasAnAnswerInTime) {
   ASSERT_TRUE(put());
   wait_for_phase("REPLICATING");
-  const control::StreamTarget target{.stream = definition_.id, .destination = ""};
+  const control::StreamTarget target{.stream = definition_.id, .destination = "warehouse"};
   const auto open_one = [&] { return engine_->error_contents(target, 1); };
   EXPECT_EQ(open_one().error().code, ErrorCode::unknown_error_transaction);
-  const Held held(connect(definition_.destination.name), "thalweg.error_queue", std::chrono::seconds(30));
+  const Held held(connect(definition_.destinations.at(0).name), "thalweg.error_queue", std::chrono::seconds(30));
   const auto took = time_of([&] {
     std::jthread first([&] { EXPECT_EQ(open_one().error().code, ErrorCode::database_busy); });
     std::jthread second([&] { EXPECT_EQ(open_one().error().code, ErrorCode::database_busy); });
@@ -320,8 +328,8 @@ TEST_F(EngineTest, WhoOpensAParkedTransactionBehindALockHasAnAnswerInTime) {
 TEST_F(EngineTest, AStopGivesUpWhatOperatorsWaitFor) {
   ASSERT_TRUE(put());
   wait_for_phase("REPLICATING");
-  const control::StreamTarget target{.stream = definition_.id, .destination = ""};
-  const Held held(connect(definition_.destination.name), "thalweg.error_queue, thalweg.stream_table",
+  const control::StreamTarget target{.stream = definition_.id, .destination = "warehouse"};
+  const Held held(connect(definition_.destinations.at(0).name), "thalweg.error_queue, thalweg.stream_table",
                   std::chrono::seconds(30));
   const auto waiting = [&] {
     return std::stoi(value(*source_, "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation IS NOT NULL"));
@@ -402,6 +410,78 @@ TEST_F(EngineTest, WhatAnOlderEngineLeftInTheClearIsEncrypted) {
   EXPECT_EQ(engine_->engine().desired_revision, 7u);
   EXPECT_TRUE(Seal::is_sealed(base::read_file(state_ / "desired.json").value()));
   revision_ = 7;  // for TearDown
+}
+
+TEST_F(EngineTest, ADestinationAndItsCaptureAreOneWithoutABacklog) {
+  run(*source_, "ALTER TABLE t DROP CONSTRAINT t_pkey");
+  ASSERT_TRUE(put());
+  wait_for_status("ABORTED");
+  EXPECT_EQ(destination().status, "ABORTED");
+  EXPECT_EQ(destination().error->error.code, ErrorCode::replica_identity_missing);
+  run(*source_, "ALTER TABLE t ADD PRIMARY KEY (id)");
+  EXPECT_EQ(engine_->retry({.stream = definition_.id, .destination = "nobody"}).error().code,
+            ErrorCode::unknown_destination);
+  ASSERT_TRUE(engine_->retry({.stream = definition_.id, .destination = "warehouse"}));
+  wait_for_phase("REPLICATING");
+  EXPECT_EQ(destination().phase, "REPLICATING");
+
+  definition_.destinations.at(0).status = DesiredStatus::disabled;
+  ASSERT_TRUE(put());
+  wait_for_status("DISABLED");
+  EXPECT_EQ(destination().status, "DISABLED");
+  run(*source_, "INSERT INTO t VALUES (1000, 'while it was paused')");
+  definition_.destinations.at(0).status = DesiredStatus::enabled;
+  ASSERT_TRUE(put());
+  wait_for_equality();
+}
+
+TEST_F(EngineTest, ABacklogComesWithoutACopyAndStays) {
+  ASSERT_TRUE(put());
+  wait_for_phase("REPLICATING");
+  run(*destination_, "DELETE FROM t WHERE id = 1");  // a copy would bring it back
+  definition_.destinations.at(0).backlog = true;
+  ASSERT_TRUE(put());
+  wait_until("a backlog", [&] { return destination().backlog.state == "IN MEMORY"; });
+  wait_for_phase("REPLICATING");
+  run(*source_, "DELETE FROM t WHERE id = 1; INSERT INTO t VALUES (1000, 'through the backlog')");
+  wait_for_equality();
+
+  definition_.destinations.at(0).backlog = false;
+  for (control::DestinationDefinition& one : definition_.destinations) one.parameters = definition_.parameters;
+  const auto refused = engine_->put_desired({.revision = revision_ + 1, .streams = {definition_}});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::desired_state_conflict);
+}
+
+// A document of version 0.1.0 on the disk: what runs goes on, and takes the name that the next document gives it.
+TEST_F(EngineTest, AStreamWithoutAListGoesOnUnderTheListsName) {
+  ASSERT_TRUE(put());
+  wait_for_phase("REPLICATING");
+  engine_.reset();
+  run(*destination_, "DELETE FROM t WHERE id = 1");  // a copy would bring it back
+  run(*source_, "DELETE FROM t WHERE id = 1; INSERT INTO t VALUES (1000, 'between the two engines')");
+  auto old_form = nlohmann::json::parse(control::serialise({.revision = revision_, .streams = {definition_}}));
+  nlohmann::json& stream = old_form["streams"][0];
+  stream["destination"] = {{"name", definition_.destinations.at(0).name},
+                           {"conninfo", definition_.destinations.at(0).conninfo.text}};
+  stream.erase("destinations");
+  ASSERT_TRUE(base::write_file_atomically(state_ / "desired.json", old_form.dump(), 0600));
+  start();
+  wait_for_phase("REPLICATING");
+  EXPECT_EQ(destination().id, "default");
+  wait_for_equality();
+  const auto since = destination().counted_since;
+  ASSERT_TRUE(since);
+
+  definition_.destinations.at(0).id = "renamed";
+  ASSERT_TRUE(put());
+  EXPECT_EQ(destination().id, "renamed");
+  EXPECT_EQ(destination().phase, "REPLICATING");
+  run(*source_, "INSERT INTO t VALUES (1001, 'under another name')");
+  wait_for_equality();
+  EXPECT_EQ(destination().counted_since, since) << "it has been started anew";
+  EXPECT_EQ(engine_->stats().streams.at(0).destinations.at(0).id, "renamed");
+  EXPECT_TRUE(engine_->errors({.stream = definition_.id, .destination = "renamed"}, {}));
 }
 
 }  // namespace

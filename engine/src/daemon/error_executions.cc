@@ -21,7 +21,7 @@ ErrorExecutions::~ErrorExecutions() {
 }
 
 base::Result<std::string_view> ErrorExecutions::execute(const std::string& destination,
-                                                        const control::StreamDefinition& definition,
+                                                        const control::Delivery& definition,
                                                         std::optional<int64_t> error_id, std::function<void()> done) {
   std::unique_lock lock(mutex_);
   Executor& executor = executors_[destination];
@@ -62,6 +62,14 @@ base::Result<std::string_view> ErrorExecutions::execute(const std::string& desti
   ended_.wait_for(lock, kPatience, [&] { return mine->state != "RUNNING"; });
   if (mine->state == "FAILED") return std::unexpected(*mine->error);
   return mine->state;
+}
+
+void ErrorExecutions::rename(const std::string& from, const std::string& to) {
+  const std::lock_guard lock(mutex_);
+  auto executor = executors_.extract(from);
+  if (executor.empty()) return;
+  executor.key() = to;
+  executors_.insert(std::move(executor));
 }
 
 std::optional<control::ErrorExecutionStatus> ErrorExecutions::status(const std::string& destination) const {

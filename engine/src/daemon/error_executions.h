@@ -34,8 +34,10 @@ class ErrorExecutions {
   // Begins, and waits for the end for as long as somebody wants to wait for an answer: "DONE", "RUNNING", or why it
   // failed. Without `error_id`, all of the queue. One at a time for each destination, else database_busy. `done`:
   // called at the end, whatever it is, on the thread that executes.
-  base::Result<std::string_view> execute(const std::string& destination, const control::StreamDefinition& definition,
+  base::Result<std::string_view> execute(const std::string& destination, const control::Delivery& definition,
                                          std::optional<int64_t> error_id, std::function<void()> done);
+  // A destination has another id.
+  void rename(const std::string& from, const std::string& to);
   // The last one, also when it has ended.
   std::optional<control::ErrorExecutionStatus> status(const std::string& destination) const;
 

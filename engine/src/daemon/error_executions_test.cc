@@ -19,7 +19,7 @@ using base::ErrorCode;
 // Many ask at once for transactions that are not there, and each hears of its own: whoever waits for an end may be
 // overtaken by one who begins the next execution.
 TEST(ErrorExecutions, EachHearsHowItsOwnEnded) {
-  control::StreamDefinition definition;
+  control::Delivery definition;
   definition.id = "nostream";
   definition.destination = {.name = "destination", .conninfo = test::shared_cluster().conninfo()};
   const base::SystemClock clock;

@@ -15,11 +15,11 @@
 #include "daemon/peering.h"
 #include "queue/frame_source.h"
 
-// What takes a pipeline's queue: the apply of a destination, or the sender to another engine.
+// What takes a stream's queue: the apply of a destination, or the sender to another engine.
 
 namespace thalweg::daemon {
 
-// Owner: the pipeline. The const methods may be called by anybody between start() and join().
+// Owner: its destination. The const methods may be called by anybody between start() and join().
 class QueueConsumer {
  public:
   virtual ~QueueConsumer() = default;
@@ -44,12 +44,12 @@ class QueueConsumer {
 };
 
 // `frames`, and for a sender `peering`, outlive the consumer. `work`: of its start.
-std::unique_ptr<QueueConsumer> make_apply_consumer(const control::StreamDefinition& definition,
+std::unique_ptr<QueueConsumer> make_apply_consumer(const control::Delivery& definition,
                                                    std::vector<apply::CatchUpSpan> catch_up,
                                                    std::filesystem::path spill_directory, queue::FrameSource& frames,
                                                    const base::Clock& clock, const DatabaseWork& work);
 // `timeline`: of the source, that the frames come from.
-std::unique_ptr<QueueConsumer> make_sender_consumer(const control::StreamDefinition& definition, int timeline,
+std::unique_ptr<QueueConsumer> make_sender_consumer(const control::Delivery& definition, int timeline,
                                                     const Peering& peering, queue::FrameSource& frames,
                                                     const base::Clock& clock);
 

@@ -13,11 +13,11 @@
 #include "queue/lcr_queue.h"
 #include "telemetry/sample.h"
 
-// What fills a pipeline's queue: the capture of a source, or the receiver of what another engine has captured.
+// What fills a stream's queue: the capture of a source, or the receiver of what another engine has captured.
 
 namespace thalweg::daemon {
 
-// Owner: the pipeline. The const methods may be called by anybody between start() and join().
+// Owner: the stream's sessions. The const methods may be called by anybody between start() and join().
 class QueueProducer {
  public:
   virtual ~QueueProducer() = default;
@@ -49,7 +49,7 @@ std::unique_ptr<QueueProducer> make_capture_producer(const control::StreamDefini
                                                      CaptureIdentity identity, queue::LcrQueue& queue,
                                                      const base::Clock& clock);
 // `timeline`: of the source, up to which the destination's progress has been compared.
-std::unique_ptr<QueueProducer> make_receiver_producer(const control::StreamDefinition& definition, int timeline,
+std::unique_ptr<QueueProducer> make_receiver_producer(const control::Delivery& definition, int timeline,
                                                       Peering& peering, queue::LcrQueue& queue,
                                                       const base::Clock& clock);
 

@@ -5,7 +5,7 @@ namespace {
 
 class ReceiverProducer final : public QueueProducer {
  public:
-  ReceiverProducer(const control::StreamDefinition& definition, int timeline, Peering& peering, queue::LcrQueue& queue,
+  ReceiverProducer(const control::Delivery& definition, int timeline, Peering& peering, queue::LcrQueue& queue,
                    const base::Clock& clock)
       : definition_(definition), timeline_(timeline), peering_(peering), queue_(queue), clock_(clock) {}
 
@@ -44,7 +44,7 @@ class ReceiverProducer final : public QueueProducer {
   }
 
  private:
-  const control::StreamDefinition definition_;
+  const control::Delivery definition_;
   const int timeline_;
   Peering& peering_;
   queue::LcrQueue& queue_;
@@ -54,7 +54,7 @@ class ReceiverProducer final : public QueueProducer {
 
 }  // namespace
 
-std::unique_ptr<QueueProducer> make_receiver_producer(const control::StreamDefinition& definition, int timeline,
+std::unique_ptr<QueueProducer> make_receiver_producer(const control::Delivery& definition, int timeline,
                                                       Peering& peering, queue::LcrQueue& queue,
                                                       const base::Clock& clock) {
   return std::make_unique<ReceiverProducer>(definition, timeline, peering, queue, clock);

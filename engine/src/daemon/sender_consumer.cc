@@ -8,8 +8,8 @@ constexpr std::chrono::milliseconds kReceiverWait{2'000};  // a stop waits for i
 
 class SenderConsumer final : public QueueConsumer {
  public:
-  SenderConsumer(const control::StreamDefinition& definition, int timeline, const Peering& peering,
-                 queue::FrameSource& frames, const base::Clock& clock)
+  SenderConsumer(const control::Delivery& definition, int timeline, const Peering& peering, queue::FrameSource& frames,
+                 const base::Clock& clock)
       : definition_(definition), timeline_(timeline), peering_(peering), frames_(frames), clock_(clock) {}
 
   base::Result<base::Lsn> start() override {
@@ -55,7 +55,7 @@ class SenderConsumer final : public QueueConsumer {
   apply::Apply* apply() override { return nullptr; }
 
  private:
-  const control::StreamDefinition definition_;
+  const control::Delivery definition_;
   const int timeline_;
   const Peering& peering_;
   queue::FrameSource& frames_;
@@ -65,7 +65,7 @@ class SenderConsumer final : public QueueConsumer {
 
 }  // namespace
 
-std::unique_ptr<QueueConsumer> make_sender_consumer(const control::StreamDefinition& definition, int timeline,
+std::unique_ptr<QueueConsumer> make_sender_consumer(const control::Delivery& definition, int timeline,
                                                     const Peering& peering, queue::FrameSource& frames,
                                                     const base::Clock& clock) {
   return std::make_unique<SenderConsumer>(definition, timeline, peering, frames, clock);

@@ -8,8 +8,9 @@
 #include "daemon/healing.h"
 #include "daemon/source_servers.h"
 #include "daemon/stream_removal.h"
+#include "daemon/stream_status.h"
 
-// The supervisor's half of Stream; what the control API reads is in stream_view.cc.
+// What the supervisor of a Stream does; what the control API reads is in stream_view.cc.
 
 namespace thalweg::daemon {
 namespace {
@@ -19,21 +20,36 @@ using base::ErrorCode;
 using control::DesiredStatus;
 using control::StreamDefinition;
 
-constexpr std::chrono::milliseconds kLook{100};  // between two looks at a running pipeline
-constexpr std::chrono::milliseconds kDrainPatience{30'000};
 constexpr std::chrono::seconds kLookPatience{5};
 
-bool is_same_branch(const control::DestinationDefinition& from, const control::DestinationDefinition& to) {
-  return from.id == to.id && from.status == to.status && from.force == to.force && from.conninfo == to.conninfo &&
-         from.send_to == to.send_to && !control::needs_restart(from.parameters, to.parameters);
+bool is_same_destination(const control::DestinationDefinition& from, const control::DestinationDefinition& to) {
+  return from.id == to.id && from.status == to.status && from.force == to.force && from.backlog == to.backlog &&
+         from.conninfo == to.conninfo && from.send_to == to.send_to &&
+         !control::needs_restart(from.parameters, to.parameters);
 }
 
-// What capture, queue and apply are built from. The rest can change under a running pipeline.
-bool needs_another_pipeline(const StreamDefinition& from, const StreamDefinition& to) {
-  return from.source.conninfo != to.source.conninfo || from.destination.conninfo != to.destination.conninfo ||
-         from.send_to != to.send_to || from.receive_from != to.receive_from || from.tables != to.tables ||
-         from.inserts_only != to.inserts_only || control::needs_restart(from.parameters, to.parameters) ||
-         !std::ranges::equal(from.destinations, to.destinations, is_same_branch);
+// What capture, queue and destinations are built from. The rest can change while they run.
+bool needs_other_sessions(const StreamDefinition& from, const StreamDefinition& to) {
+  return from.source.conninfo != to.source.conninfo || from.receive_from != to.receive_from ||
+         from.tables != to.tables || from.inserts_only != to.inserts_only ||
+         control::capture_needs_restart(from.parameters, to.parameters) ||
+         !std::ranges::equal(from.destinations, to.destinations, is_same_destination);
+}
+
+// The destination without a backlog, which lives as its capture or receiver does. Null: there is none.
+const control::DestinationDefinition* reader_of(const StreamDefinition& definition) {
+  const auto found = std::ranges::find_if(definition.destinations, reads_queue);
+  return found == definition.destinations.end() ? nullptr : &*found;
+}
+
+bool rests(const StreamDefinition& definition) {
+  const auto* const reader = reader_of(definition);
+  return reader != nullptr && reader->status == DesiredStatus::disabled;
+}
+
+State first_state(const StreamDefinition& definition) {
+  if (definition.status == DesiredStatus::dropped) return State::dropping;
+  return definition.status == DesiredStatus::disabled || rests(definition) ? State::disabled : State::initializing;
 }
 
 }  // namespace
@@ -45,16 +61,13 @@ Stream::Stream(StreamDefinition definition, const std::filesystem::path& state_d
       clock_(clock),
       peering_(peering),
       memory_(state_directory / "streams", definition.id),
-      progress_(clock),
       desired_(std::move(definition)),
+      life_(first_state(desired_)),
       backoff_(std::hash<std::string>{}(id_)) {
   if (auto remembered = memory_.load(); remembered && remembered->fingerprint == control::fingerprint(desired_)) {
-    status_ = remembered->status == "DROPPED" ? "DROPPED" : "ABORTED";
+    life_ = Lifecycle(remembered->status == names_of(State::dropped).status ? State::dropped : State::aborted);
     error_ = remembered->error;
     has_news_ = false;
-  } else if (desired_.status != DesiredStatus::disabled) {
-    status_ = "ENABLED";
-    phase_ = desired_.status == DesiredStatus::dropped ? "DROPPING" : "INITIALIZING";
   }
   watch_tables(desired_);
   supervisor_ = std::jthread([this] { supervise(); });
@@ -68,9 +81,10 @@ Stream::~Stream() {
 void Stream::desire(StreamDefinition definition) {
   std::lock_guard lock(mutex_);
   if (definition == desired_) return;
-  // Live parameters and names reach a running pipeline through watch(); everything else interrupts.
+  if (const auto id = control::adopt_id(desired_, definition)) adopt(*id);
+  // Live parameters and names reach what runs through take_up_live_parameters(); everything else interrupts.
   if (definition.status != desired_.status || definition.force != desired_.force ||
-      needs_another_pipeline(desired_, definition)) {
+      needs_other_sessions(desired_, definition)) {
     interrupt_ = true;
   }
   desired_ = std::move(definition);
@@ -79,32 +93,47 @@ void Stream::desire(StreamDefinition definition) {
   changed_.notify_all();
 }
 
+// The destination of a document without a list gets the name that it has in the list, while it runs.
+void Stream::adopt(const std::string& id) {
+  const std::string migrated(control::kMigratedId);
+  std::ranges::find(desired_.destinations, migrated, &control::DestinationDefinition::id)->id = id;
+  {
+    std::lock_guard lock(memories_lock_);
+    auto memory = memories_.extract(migrated);
+    memory.key() = id;
+    memories_.insert(std::move(memory));
+  }
+  executions_.rename(migrated, id);
+  std::shared_lock lock(sessions_lock_);
+  if (Destination* const found = sessions_ ? sessions_->find(migrated) : nullptr) found->rename(id);
+}
+
 // A stream that does not run has its tables watched just the same.
 void Stream::watch_tables(const StreamDefinition& definition) {
-  watch_of("").watch(definition);
   for (const control::DestinationDefinition& one : definition.destinations) {
-    StreamDefinition branch = control::branch_of(definition, one);
-    if (definition.status != DesiredStatus::enabled) branch.status = definition.status;
-    watch_of(one.id).watch(branch);
+    memory_of(one.id).tables.watch(control::delivery_to(definition, one));
   }
 }
 
-TableWatch& Stream::watch_of(const std::string& destination) const {
-  std::lock_guard lock(watches_lock_);
-  std::unique_ptr<TableWatch>& watch = watches_[destination];
-  if (!watch) watch = std::make_unique<TableWatch>(clock_);
-  return *watch;
+DestinationMemory& Stream::memory_of(const std::string& destination) const {
+  std::lock_guard lock(memories_lock_);
+  std::unique_ptr<DestinationMemory>& memory = memories_[destination];
+  if (!memory) memory = std::make_unique<DestinationMemory>(clock_);
+  return *memory;
 }
 
 base::Result<void> Stream::retry(const std::string& destination) {
   if (!destination.empty()) {
-    THALWEG_TRY(check_destination(destination));
-    std::shared_lock lock(pipeline_lock_);
-    if (Branch* const branch = fan_out_ ? fan_out_->find(destination) : nullptr) branch->retry();
-    return {};
+    const StreamDefinition definition = desired();
+    THALWEG_TRY(desired_of(destination));
+    if (const auto* const reader = reader_of(definition); reader == nullptr || reader->id != destination) {
+      std::shared_lock lock(sessions_lock_);
+      if (Destination* const found = sessions_ ? sessions_->find(destination) : nullptr) found->retry();
+      return {};
+    }
   }
   std::lock_guard lock(mutex_);
-  if (status_ != "ABORTED" && !retry_at_) return {};  // it works, or is already trying
+  if (life_.state() != State::aborted && !retry_at_) return {};  // it works, or is already trying
   clear_memory();  // what was accepted holds after a crash, too: the next engine would leave the stream ABORTED
   retry_asked_ = true;
   has_news_ = true;
@@ -132,15 +161,16 @@ StreamDefinition Stream::desired() const {
   return desired_;
 }
 
-void Stream::observe(std::string_view status, std::string_view phase) {
+void Stream::observe(State state) {
   std::lock_guard lock(mutex_);
-  if (status_ == status && phase_ == phase) return;
-  status_ = status;
-  phase_ = phase;
-  base::log_event(base::LogLevel::info, "stream_state", {{"stream", id_}, {"status", status}, {"phase", phase}});
+  observe_locked(state);
 }
 
-void Stream::set_phase(std::string_view phase) { observe("ENABLED", phase); }
+void Stream::observe_locked(State state) {
+  if (!life_.enter(state)) return;
+  base::log_event(base::LogLevel::info, "stream_state",
+                  {{"stream", id_}, {"status", life_.names().status}, {"phase", life_.names().phase}});
+}
 
 void Stream::clear_error() {
   std::lock_guard lock(mutex_);
@@ -187,31 +217,26 @@ void Stream::remember_fresh_start() {
   in_use_since_.reset();
 }
 
-void Stream::be_disabled() { observe("DISABLED", "STOPPED"); }
-
-StartContext Stream::start_context(const StreamDefinition& definition) {
-  return {.destination = "",
-          .shares_capture = definition.receive_from && definition.receive_from->shared_capture,
-          .spill_directory = spill_directory_,
-          .clock = &clock_,
-          .peering = &peering_,
-          .progress = &progress_,
-          .work = {.stop = &interrupt_, .board = &board_},
-          .set_phase = [this](std::string_view phase) { set_phase(phase); }};
-}
+void Stream::be_disabled() { observe(State::disabled); }
 
 void Stream::be_enabled() {
   while (!is_interrupted()) {
     const StreamDefinition definition = desired();
-    if (!has_error()) set_phase("INITIALIZING");  // a try after an error stays RETRYING until it works
-    auto ran = run_once(definition);
+    // A try after an error stays RETRYING until it works.
+    if (!has_error() && !rests(definition)) observe(State::initializing);
+    const auto begun = std::chrono::steady_clock::now();
+    auto ran = run_sessions(definition);
+    backoff_.worked(std::chrono::steady_clock::now() - begun);
     if (ran || is_interrupted()) break;
     base::Error error = std::move(ran).error();
     if (!heals_by_itself(definition, error)) {
+      const auto* const reader = reader_of(definition);
+      if (reader == nullptr) return abort_with(definition, error);
       // A table's trouble shows in many ways; the next start stops the table, if that is what is wanted.
-      watch_of("").look_now(kLookPatience, error.table);
-      const auto trouble = watch_of("").unresolved();
-      if (trouble && definition.parameters.stops_tables()) continue;
+      TableWatch& tables = memory_of(reader->id).tables;
+      tables.look_now(kLookPatience, error.table);
+      const auto trouble = tables.unresolved();
+      if (trouble && reader->parameters.stops_tables()) continue;
       return abort_with(definition, trouble.value_or(error));
     }
     wait_to_retry(error);
@@ -221,70 +246,36 @@ void Stream::be_enabled() {
   if (!stopping_) has_news_ = true;
 }
 
-base::Result<void> Stream::run_once(const StreamDefinition& definition) {
-  if (definition.fans_out()) return run_fan_out(definition);
-  const uint64_t error_changes = error_changes_;
-  THALWEG_ASSIGN(const StreamDefinition at_server, with_server_to_read(definition));
-  THALWEG_ASSIGN(StartedStream started, start_stream(at_server, start_context(definition)));
-  watch_of("").refresh();
-  {
-    std::unique_lock lock(pipeline_lock_);
-    pipeline_ = std::move(started.pipeline);
-    if (error_changes_ != error_changes && pipeline_->apply() != nullptr) pipeline_->apply()->note_errors_changed();
-  }
-  clear_error();
-  in_use_since_.reset();
-  set_phase("CATCHING UP");
-  auto begun = std::chrono::steady_clock::now();
-  auto watched = watch(definition, started.constraints_from);
-  backoff_.worked(std::chrono::steady_clock::now() - begun);
-  base::Lsn applied = pipeline_->positions().applied;
-  if (watched) {
-    observe("ENABLED", "DRAINING");
-    stop_pipeline(true);
-    // The tables agree now with one state of the source: indexes and constraints that had to wait can be made.
-    if (!is_interrupted() && started.constraints_from)
-      return add_late_constraints(at_server, start_context(definition), applied);
-  } else {
-    stop_pipeline(false);
-  }
-  return watched;
-}
-
-base::Result<void> Stream::run_fan_out(const StreamDefinition& definition) {
+base::Result<void> Stream::run_sessions(const StreamDefinition& definition) {
   THALWEG_ASSIGN(const StreamDefinition at_server, with_server_to_read(definition));
   StreamDefinition in_effect = definition;
   const auto on_capture = [this] {
     clear_error();
     in_use_since_.reset();
   };
-  const auto set_phase_and_parameters = [&](std::string_view phase) {
-    set_phase(phase);
-    take_up_live_parameters(in_effect);
-  };
   const auto goes_on = [this] {
     std::lock_guard lock(mutex_);
     return !stopping_ && desired_.status == DesiredStatus::enabled;
   };
   {
-    std::unique_lock lock(pipeline_lock_);
-    fan_out_ =
-        std::make_unique<FanOut>(FanOutOptions{.definition = at_server,
-                                               .spill_directory = spill_directory_,
-                                               .clock = &clock_,
-                                               .peering = &peering_,
-                                               .board = &board_,
-                                               .stop = &interrupt_,
-                                               .goes_on = goes_on,
-                                               .set_phase = set_phase_and_parameters,
-                                               .on_capture = on_capture,
-                                               .watch_of = [this](const std::string& id) { return &watch_of(id); }});
+    std::unique_lock lock(sessions_lock_);
+    sessions_ = std::make_unique<Sessions>(
+        SessionsOptions{.definition = at_server,
+                        .spill_directory = spill_directory_,
+                        .clock = &clock_,
+                        .peering = &peering_,
+                        .board = &board_,
+                        .stop = &interrupt_,
+                        .goes_on = goes_on,
+                        .set_state = [this](State state) { observe(state); },
+                        .on_capture = on_capture,
+                        .on_look = [&] { take_up_live_parameters(in_effect); },
+                        .note_trouble = [this](const std::optional<Error>& trouble) { note_trouble(trouble); },
+                        .memory_of = [this](const std::string& id) { return &memory_of(id); }});
   }
-  const auto begun = std::chrono::steady_clock::now();
-  auto ran = fan_out_->run();
-  backoff_.worked(std::chrono::steady_clock::now() - begun);
-  std::unique_lock lock(pipeline_lock_);
-  fan_out_.reset();
+  auto ran = sessions_->run();
+  std::unique_lock lock(sessions_lock_);
+  sessions_.reset();
   return ran;
 }
 
@@ -296,59 +287,22 @@ void Stream::take_up_live_parameters(StreamDefinition& in_effect) {
     if (desired_ == in_effect) return;
     in_effect = desired_;
   }
-  fan_out_->set_parameters(in_effect);
+  sessions_->set_parameters(in_effect);
 }
 
-// Returns when interrupted, when late constraints can be added, or when a table has to be stopped; fails when the
-// pipeline does, or with a table's trouble.
-base::Result<void> Stream::watch(const StreamDefinition& definition, base::Lsn constraints_from) {
-  control::StreamParameters in_effect = definition.parameters;
-  while (!is_interrupted()) {
-    if (auto failed = pipeline_->failure()) return std::unexpected(*failed);
-    observe_pipeline();
-    if (auto trouble = watch_of("").unresolved()) {
-      if (definition.parameters.stops_tables()) return {};  // the next start does it
-      return std::unexpected(std::move(*trouble));
+// What mends something by itself, a link to another engine, is RETRYING as well.
+void Stream::note_trouble(const std::optional<Error>& trouble) {
+  std::lock_guard lock(mutex_);
+  if (trouble) {
+    if (!error_ || error_->error.message != trouble->message) {
+      error_ = control::ReportedError{*trouble, clock_.unix_now()};
     }
-    const base::Lsn applied = pipeline_->positions().applied;
-    if (constraints_from && applied >= constraints_from) return {};
-
-    std::unique_lock lock(mutex_);
-    if (!interrupt_) has_news_ = false;  // what does not interrupt is taken up right here
-    if (desired_.parameters != in_effect && !interrupt_) {
-      in_effect = desired_.parameters;
-      lock.unlock();
-      pipeline_->set_parameters(in_effect);
-      lock.lock();
-    }
-    changed_.wait_for(lock, kLook, [&] { return interrupt_.load(); });
+    return observe_locked(State::retrying);
   }
-  return {};
-}
-
-// A pipeline that mends something by itself, a link to another engine, is RETRYING as well.
-void Stream::observe_pipeline() {
-  if (auto trouble = pipeline_->trouble()) {
-    {
-      std::lock_guard lock(mutex_);
-      if (!error_ || error_->error.message != trouble->message) {
-        error_ = control::ReportedError{*trouble, clock_.unix_now()};
-      }
-    }
-    return set_phase("RETRYING");
-  }
-  if (has_error()) {
-    clear_error();
-    set_phase("CATCHING UP");
-  }
-  if (pipeline_->caught_up()) set_phase("REPLICATING");
-}
-
-void Stream::stop_pipeline(bool drain) {
-  if (drain) pipeline_->drain(kDrainPatience);
-  pipeline_->cut();
-  std::unique_lock lock(pipeline_lock_);
-  pipeline_.reset();
+  if (!error_) return;
+  error_.reset();
+  retry_at_.reset();
+  observe_locked(State::catching_up);
 }
 
 bool Stream::heals_by_itself(const StreamDefinition& definition, const Error& error) {
@@ -370,7 +324,7 @@ void Stream::wait_to_retry(const Error& error) {
   base::UnixMicros now = clock_.unix_now();
   error_ = control::ReportedError{error, now};
   retry_at_ = base::UnixMicros{now.value + std::chrono::microseconds(delay).count()};
-  if (phase_ != "DROPPING") phase_ = "RETRYING";
+  if (life_.state() != State::dropping) observe_locked(State::retrying);
   changed_.wait_for(lock, delay, [&] { return interrupt_.load() || retry_asked_; });
   retry_asked_ = false;
 }
@@ -378,8 +332,9 @@ void Stream::wait_to_retry(const Error& error) {
 void Stream::abort_with(const StreamDefinition& definition, const Error& error) {
   base::log_error("stream_aborted", error, {{"stream", id_}});
   control::ReportedError reported{error, clock_.unix_now()};
-  if (auto stored =
-          memory_.store({.status = "ABORTED", .error = reported, .fingerprint = control::fingerprint(definition)});
+  if (auto stored = memory_.store({.status = std::string(names_of(State::aborted).status),
+                                   .error = reported,
+                                   .fingerprint = control::fingerprint(definition)});
       !stored) {
     base::log_error("stream_memory_failed", stored.error(), {{"stream", id_}});
   }
@@ -388,13 +343,13 @@ void Stream::abort_with(const StreamDefinition& definition, const Error& error) 
     error_ = reported;
     retry_at_.reset();
   }
-  observe("ABORTED", "STOPPED");
+  observe(State::aborted);
 }
 
 void Stream::be_dropped(const StreamDefinition& definition) {
   clear_error();
   while (!is_interrupted()) {
-    observe("ENABLED", "DROPPING");
+    observe(State::dropping);
     auto removed = remove_stream(definition, {.stop = &interrupt_, .board = &board_});
     if (removed) {
       std::error_code error;
@@ -406,18 +361,19 @@ void Stream::be_dropped(const StreamDefinition& definition) {
       if (!removed->empty()) {
         left = control::ReportedError{base::fail(ErrorCode::database_unreachable, *removed).error(), clock_.unix_now()};
       }
-      if (auto stored =
-              memory_.store({.status = "DROPPED", .error = left, .fingerprint = control::fingerprint(definition)});
+      if (auto stored = memory_.store({.status = std::string(names_of(State::dropped).status),
+                                       .error = left,
+                                       .fingerprint = control::fingerprint(definition)});
           !stored) {
         base::log_error("stream_memory_failed", stored.error(), {{"stream", id_}});
       }
-      progress_.clear();
+      for (const auto& one : definition.destinations) memory_of(one.id).progress.clear();
       {
         std::lock_guard lock(mutex_);
         error_ = left;
         retry_at_.reset();
       }
-      return observe("DROPPED", "STOPPED");
+      return observe(State::dropped);
     }
     if (is_interrupted()) break;
     if (!heals_by_itself(definition, removed.error())) return abort_with(definition, removed.error());

@@ -18,21 +18,19 @@
 #include "control/managed_streams.h"
 #include "daemon/backoff.h"
 #include "daemon/error_executions.h"
-#include "daemon/fan_out.h"
-#include "daemon/pipeline.h"
+#include "daemon/lifecycle.h"
+#include "daemon/sessions.h"
 #include "daemon/stream_memory.h"
 #include "daemon/stream_start.h"
-#include "daemon/table_watch.h"
 #include "daemon/wait_watch.h"
-#include "instantiation/progress.h"
 
 namespace thalweg::daemon {
 
 // One stream under supervision: a thread that makes actual what is desired (README.md has the lifecycle table).
 //
 // Thread-safe: desire, retry, request_stop, status and stats may be called by anybody. Three pieces of shared state:
-// `mutex_` guards what is desired and what is observed; `pipeline_lock_` guards the pipeline's life, shared by readers,
-// exclusive for the supervisor when it makes or unmakes it; the copy's progress guards itself.
+// `mutex_` guards what is desired and what is observed; `sessions_lock_` guards the sessions' life, shared by readers,
+// exclusive for the supervisor when it makes or unmakes them; `memories_lock_` what is kept of each destination.
 class Stream {
  public:
   // `peering` outlives the stream.
@@ -43,7 +41,7 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   void desire(control::StreamDefinition definition);
-  // Of the stream, or (not empty) of one of several destinations; so do those of the error queue.
+  // Of a destination, or (empty) of the capture.
   base::Result<void> retry(const std::string& destination);
   // Drains and ends the supervisor. What is desired stays desired for the next start of the engine.
   void request_stop();
@@ -72,31 +70,27 @@ class Stream {
   void be_disabled();
   void be_dropped(const control::StreamDefinition& definition);
 
-  base::Result<void> run_once(const control::StreamDefinition& definition);
-  base::Result<void> watch(const control::StreamDefinition& definition, base::Lsn constraints_from);
-  void observe_pipeline();
-  void stop_pipeline(bool drain);
+  base::Result<void> run_sessions(const control::StreamDefinition& definition);
+  void note_trouble(const std::optional<base::Error>& trouble);
   void wait_to_retry(const base::Error& error);
   void abort_with(const control::StreamDefinition& definition, const base::Error& error);
   void remember_fresh_start();
   bool heals_by_itself(const control::StreamDefinition& definition, const base::Error& error);
 
-  void observe(std::string_view status, std::string_view phase);
-  void set_phase(std::string_view phase);
+  void observe(State state);
+  void observe_locked(State state);
   void clear_error();
   bool has_error() const;
+  void adopt(const std::string& id);
   void watch_tables(const control::StreamDefinition& definition);
-  TableWatch& watch_of(const std::string& destination) const;
+  DestinationMemory& memory_of(const std::string& destination) const;
   void start_over(const std::string& destination);
   void clear_memory();
   // Whether the supervisor should leave what it does: the engine stops, or something that needs it is desired.
   bool is_interrupted() const { return interrupt_; }
-  StartContext start_context(const control::StreamDefinition& definition);
   void note_errors_changed(const std::string& destination);
-  base::Result<void> check_destination(const std::string& destination) const;
-  control::StreamDefinition desired_of(const std::string& destination) const;
+  base::Result<control::Delivery> desired_of(const std::string& destination) const;
   void add_destinations(control::StreamStatus& out, const control::StreamDefinition& definition) const;
-  base::Result<void> run_fan_out(const control::StreamDefinition& definition);
   void take_up_live_parameters(control::StreamDefinition& in_effect);
 
   const std::string id_;
@@ -104,7 +98,6 @@ class Stream {
   const base::Clock& clock_;
   Peering& peering_;
   const StreamMemory memory_;
-  instantiation::Progress progress_;
   pg::SessionBoard board_;  // what its start, or its removal, has databases do
   WaitWatch waits_{board_, clock_};
 
@@ -114,8 +107,7 @@ class Stream {
   bool has_news_ = true;  // desired_ changed, or retry was asked for, since the supervisor last looked
   bool retry_asked_ = false;
   bool stopping_ = false;
-  std::string_view status_ = "DISABLED";
-  std::string_view phase_ = "STOPPED";
+  Lifecycle life_;
   std::optional<control::ReportedError> error_;
   std::optional<base::UnixMicros> retry_at_;
 
@@ -124,18 +116,16 @@ class Stream {
   std::atomic<bool> interrupt_{false};
   std::atomic<bool> ended_{false};  // Writer: the supervisor, last. Reader: the engine's shutdown.
 
-  mutable std::shared_mutex pipeline_lock_;
-  std::unique_ptr<Pipeline> pipeline_;
-  std::unique_ptr<FanOut> fan_out_;         // instead, where there are several destinations
-  std::atomic<uint64_t> error_changes_{0};  // of the error queue, by an operator. Writer: anybody. Reader: supervisor
+  mutable std::shared_mutex sessions_lock_;
+  std::unique_ptr<Sessions> sessions_;
 
   // What operators have asked for, and what waits for a database. Writer: request_stop. Readers: its connections.
   std::atomic<bool> abandon_{false};
   ErrorExecutions executions_{clock_, abandon_};
 
-  // By destination, empty for the only one; they stay until the stream goes. `watches_lock_` guards the map.
-  mutable std::mutex watches_lock_;
-  mutable std::map<std::string, std::unique_ptr<TableWatch>> watches_;
+  // By destination; they stay until the stream goes. `memories_lock_` guards the map.
+  mutable std::mutex memories_lock_;
+  mutable std::map<std::string, std::unique_ptr<DestinationMemory>> memories_;
 
   Backoff backoff_;
   std::optional<std::chrono::steady_clock::time_point> in_use_since_;

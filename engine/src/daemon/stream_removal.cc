@@ -12,6 +12,7 @@
 namespace thalweg::daemon {
 namespace {
 
+using control::Delivery;
 using control::StreamDefinition;
 constexpr std::chrono::seconds kSlotPatience{10};
 
@@ -40,13 +41,13 @@ base::Result<void> remove_at_source(const StreamDefinition& definition, const Da
   return removed;
 }
 
-base::Result<void> forget(const StreamDefinition& definition, const DatabaseWork& work) {
+base::Result<void> forget(const Delivery& definition, const DatabaseWork& work) {
   THALWEG_ASSIGN(pg::Connection connection, connect(definition.destination.conninfo, definition, work));
   THALWEG_TRY(instantiation::Instantiation::forget(connection, definition.id));
   return apply::forget_stream(connection, definition.id);
 }
 
-base::Result<void> remove_at_destination(const StreamDefinition& definition, const DatabaseWork& work) {
+base::Result<void> remove_at_destination(const Delivery& definition, const DatabaseWork& work) {
   auto removed = forget(definition, work);
   if (!removed && work.is_given_up()) work.try_to_end_given_up(definition.destination.conninfo);
   return removed;
@@ -60,7 +61,7 @@ std::string left_at_source(const StreamDefinition& definition, const base::Error
       definition.source.name, error.message, slot_name(definition.id), publications.changes, publications.inserts);
 }
 
-std::string left_at_destination(const StreamDefinition& definition, const base::Error& error) {
+std::string left_at_destination(const Delivery& definition, const base::Error& error) {
   std::string sql;
   for (const char* table : {"copy_range", "stream_table", "instantiation", "error_queue", "apply_progress", "stream"}) {
     sql += fmt::format(" DELETE FROM thalweg.{} WHERE stream_id = '{}';", table, definition.id);
@@ -73,28 +74,25 @@ std::string left_at_destination(const StreamDefinition& definition, const base::
 
 }  // namespace
 
-base::Result<std::string> remove_destination(const StreamDefinition& branch, const DatabaseWork& work) {
-  if (branch.send_to) return std::string{};  // all of it is the receiving half's
-  auto removed = remove_at_destination(branch, work);
+base::Result<std::string> remove_destination(const Delivery& definition, const DatabaseWork& work) {
+  if (definition.send_to) return std::string{};  // all of it is the receiving engine's
+  auto removed = remove_at_destination(definition, work);
   if (removed) return std::string{};
-  if (!branch.force || work.is_given_up()) return std::unexpected(removed.error());
-  return left_at_destination(branch, removed.error());
+  if (!definition.force || work.is_given_up()) return std::unexpected(removed.error());
+  return left_at_destination(definition, removed.error());
 }
 
 base::Result<std::string> remove_stream(const StreamDefinition& definition, const DatabaseWork& work) {
   std::string left;
   const auto add = [&left](const std::string& more) { left += (left.empty() || more.empty() ? "" : " ") + more; };
-  const bool has_source = !definition.send_to && !(definition.receive_from && definition.receive_from->shared_capture);
-  if (auto at_source = has_source ? remove_at_source(definition, work) : base::Result<void>{}; !at_source) {
-    if (!definition.force || work.is_given_up()) return std::unexpected(at_source.error());
-    add(left_at_source(definition, at_source.error()));
-  }
-  if (!definition.fans_out()) {
-    THALWEG_ASSIGN(const std::string more, remove_destination(definition, work));
-    add(more);
+  if (!definition.receive_from) {
+    if (auto at_source = remove_at_source(definition, work); !at_source) {
+      if (!definition.force || work.is_given_up()) return std::unexpected(at_source.error());
+      add(left_at_source(definition, at_source.error()));
+    }
   }
   for (const control::DestinationDefinition& one : definition.destinations) {
-    THALWEG_ASSIGN(const std::string more, remove_destination(control::branch_of(definition, one), work));
+    THALWEG_ASSIGN(const std::string more, remove_destination(control::delivery_to(definition, one), work));
     add(more);
   }
   return left;

@@ -10,12 +10,13 @@ namespace thalweg::daemon {
 
 // Both take whatever `work` gives up as a failure, and with definition.force a lock that somebody holds for seconds.
 //
-// Removes what the stream has at its source (slot, publication) and at its destination (its rows in schema thalweg;
-// the schema with the last stream). The replicated tables stay. Idempotent. Returns what was left behind, with the SQL
-// that removes it: always empty without definition.force, which gives up on a side instead of failing.
+// Removes what the stream has at its source (slot, publications: where this engine captures) and at its destinations
+// (its rows in schema thalweg; the schema with the last stream). The replicated tables stay. Idempotent. Returns what
+// was left behind, with the SQL that removes it: always empty without definition.force, which gives up on a side
+// instead of failing.
 base::Result<std::string> remove_stream(const control::StreamDefinition& definition, const DatabaseWork& work);
 
 // The same of one destination only.
-base::Result<std::string> remove_destination(const control::StreamDefinition& branch, const DatabaseWork& work);
+base::Result<std::string> remove_destination(const control::Delivery& definition, const DatabaseWork& work);
 
 }  // namespace thalweg::daemon

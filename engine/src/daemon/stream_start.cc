@@ -21,10 +21,11 @@
 namespace thalweg::daemon {
 namespace {
 
+using control::Delivery;
 using control::StreamDefinition;
 using instantiation::Instantiation;
 
-instantiation::InstantiationOptions instantiation_options(const StreamDefinition& definition, pg::SessionBoard* board) {
+instantiation::InstantiationOptions instantiation_options(const Delivery& definition, pg::SessionBoard* board) {
   instantiation::InstantiationOptions options;
   options.stream_id = definition.id;
   options.source_conninfo = definition.source.conninfo;
@@ -66,6 +67,19 @@ base::Result<T> on_side(std::string_view side, const control::DatabaseRef& datab
   return result;
 }
 
+// A table that came without a replica identity waits for one: published, its updates would fail at the source, and the
+// engine that applies says only later that it lacks one.
+base::Result<void> leave_out_unidentified(pg::Connection& source, const StreamDefinition& definition,
+                                          std::vector<capture::PublishedTable>& tables) {
+  THALWEG_ASSIGN(const auto identified, capture::identified_tables(source, tables));
+  THALWEG_ASSIGN(const auto published, capture::published_tables(source, publications_of(definition.id).changes));
+  std::erase_if(tables, [&](const capture::PublishedTable& one) {
+    return std::ranges::find(identified, one) == identified.end() &&
+           std::ranges::find(published, one) == published.end();
+  });
+  return {};
+}
+
 // Before the destinations have said which relations their tables are. What is published besides stays while a table is
 // missing: it may be that one under another name. Appliers leave out what is none of theirs.
 base::Result<void> publish_for_all(pg::Connection& source, const StreamDefinition& definition, bool before_slot,
@@ -91,6 +105,9 @@ base::Result<void> publish_for_all(pg::Connection& source, const StreamDefinitio
     THALWEG_TRY(keep(tables.changes, publications.changes));
     THALWEG_TRY(keep(tables.inserts, publications.inserts));
   }
+  if (std::ranges::all_of(definition.destinations, [](const auto& one) { return one.send_to.has_value(); })) {
+    THALWEG_TRY(leave_out_unidentified(source, definition, tables.changes));
+  }
   return publish_tables(source, definition, tables, before_slot, stop);
 }
 
@@ -106,17 +123,9 @@ base::Result<void> same_source(const CaptureIdentity& one, const CaptureIdentity
                                 other.timeline, one.timeline));
 }
 
-base::Result<CaptureIdentity> identity_of_source(const StreamDefinition& definition, const DatabaseWork& work) {
-  THALWEG_ASSIGN(pg::ReplicationStream replication,
-                 on_side("Source", definition.source,
-                         pg::ReplicationStream::open(definition.source.conninfo, capture_session(definition, work))));
-  THALWEG_ASSIGN(const pg::SystemIdentity identity, replication.identify());
-  return identity_of(identity);
-}
-
 class Starter {
  public:
-  Starter(const StreamDefinition& definition, const StartContext& context)
+  Starter(const Delivery& definition, const StartContext& context)
       : definition_(definition),
         context_(context),
         instantiation_(instantiation_options(definition, context.work.board), *context.progress, *context.work.stop) {}
@@ -130,6 +139,8 @@ class Starter {
   base::Result<void> publish(bool before_slot);
   base::Result<void> create();
   base::Result<void> attach();
+  base::Result<void> await_capture();
+  base::Result<bool> publishes(const std::string& publication, const std::vector<instantiation::TableName>& tables);
   base::Result<void> register_and_prepare(base::Lsn consistent_point);
   base::Result<void> resume();
   base::Result<void> discard_superseded();
@@ -138,7 +149,7 @@ class Starter {
   base::Result<void> follow_timeline(base::Lsn end);
   void undo_creation();
 
-  const StreamDefinition& definition_;
+  const Delivery& definition_;
   const StartContext& context_;
   Instantiation instantiation_;
   std::optional<pg::Connection> source_;
@@ -171,7 +182,7 @@ base::Result<void> Starter::look() {
 
 // Then which relations they are is noted, before a snapshot is taken.
 base::Result<void> Starter::publish(bool before_slot) {
-  if (!context_.shares_capture) {
+  if (!context_.joins_capture) {
     const instantiation::PublishedTables published = instantiation_.published_tables();
     capture::StreamTables tables;
     for (const auto& table : published.changes) tables.changes.push_back({table.schema, table.name});
@@ -186,7 +197,7 @@ void Starter::undo_creation() {
   auto log = [&](std::string_view what, const base::Result<void>& result) {
     if (!result) base::log_error("undo_failed", result.error(), {{"stream", definition_.id}, {"what", what}});
   };
-  if (!context_.shares_capture) {
+  if (!context_.joins_capture) {
     log("slot", capture::drop_slot(*source_, slot_name(definition_.id),
                                    capture::capture_application_name(definition_.id), std::chrono::seconds(2)));
     log("publication", unpublish(*source_, definition_));
@@ -234,8 +245,36 @@ base::Result<void> Starter::create() {
   return instantiation_.copy(slot->slot.snapshot_name, slot->slot.consistent_point);
 }
 
-// Joins a capture that runs: what commits from the snapshot's position on comes through its queue.
+// Another engine makes the slot: what commits before that would be in no copy and in no stream.
+base::Result<void> Starter::await_capture() {
+  if (!definition_.receive_from) return {};
+  THALWEG_ASSIGN(const pg::Rows found,
+                 source_->query("SELECT 1 FROM pg_catalog.pg_replication_slots WHERE slot_name = $1 AND "
+                                "confirmed_flush_lsn IS NOT NULL",
+                                {slot_name(definition_.id)}));
+  const pg::PublicationNames names = publications_of(definition_.id);
+  const instantiation::PublishedTables wanted = instantiation_.published_tables();
+  THALWEG_ASSIGN(const bool changes, publishes(names.changes, wanted.changes));
+  THALWEG_ASSIGN(const bool inserts, publishes(names.inserts, wanted.inserts));
+  if (found.size() > 0 && changes && inserts) return {};
+  return base::fail(base::ErrorCode::link_refused,
+                    fmt::format("Engine \"{}\" has not made the stream's slot at the source yet, or does not publish "
+                                "all of its tables",
+                                definition_.receive_from->engine));
+}
+
+base::Result<bool> Starter::publishes(const std::string& publication,
+                                      const std::vector<instantiation::TableName>& tables) {
+  if (tables.empty()) return true;
+  THALWEG_ASSIGN(const auto published, capture::published_tables(*source_, publication));
+  return std::ranges::all_of(tables, [&](const instantiation::TableName& table) {
+    return std::ranges::find(published, capture::PublishedTable{table.schema, table.name}) != published.end();
+  });
+}
+
+// Joins a capture: what commits from the snapshot's position on comes through its queue.
 base::Result<void> Starter::attach() {
+  THALWEG_TRY(await_capture());
   THALWEG_TRY(publish(false));
   std::optional<pg::ReplicationStream> session;
   THALWEG_ASSIGN(const pg::CreatedSlot slot, make_copy_slot(session));
@@ -286,8 +325,8 @@ base::Result<pg::CreatedSlot> Starter::make_copy_slot(std::optional<pg::Replicat
 }
 
 base::Result<void> Starter::check_record() {
-  // With other destinations beside it, the slot may be further than this one: its backlog has the rest.
-  const bool alone = !context_.shares_capture;
+  // The slot may be further than this destination: its backlog has the rest, or the engine that captures finds the gap.
+  const bool alone = !context_.joins_capture;
   came_from_ = record_->source_timeline;
   std::optional<base::Lsn> end;
   const bool is_it = record_->source_system_identifier == identity_.system_identifier &&
@@ -300,7 +339,7 @@ base::Result<void> Starter::check_record() {
                                       .application_name = capture::capture_application_name(definition_.id),
                                       .low_watermark = alone ? record_->low_watermark : base::Lsn{},
                                       .system_identifier = record_->source_system_identifier,
-                                      .shared = !alone || definition_.receive_from.has_value(),
+                                      .shared = !alone,
                                       .at_standby = definition_.source.reads_standby});
   if (!checked && end && checked.error().code == base::ErrorCode::slot_lost) {
     checked.error().message += fmt::format(
@@ -338,9 +377,9 @@ base::Result<StartedDestination> Starter::run() {
   if (record_) THALWEG_TRY(check_record());
   replication_.reset();  // a copy may take hours
   THALWEG_ASSIGN(instantiation::Assessment assessment, instantiation_.assess(!record_));
-  if (!record_ || assessment.needs_snapshot) context_.set_phase("INSTANTIATING");
+  if (!record_ || assessment.needs_snapshot) context_.on_copy();
   if (!record_) {
-    THALWEG_TRY(context_.shares_capture ? attach() : create());
+    THALWEG_TRY(context_.joins_capture ? attach() : create());
   } else {
     THALWEG_TRY(publish(false));
     if (assessment.needs_snapshot) THALWEG_TRY(resume());
@@ -372,7 +411,7 @@ base::Result<void> Starter::late_constraints(base::Lsn applied) {
 }
 
 // A start that nobody wants any more must not leave a slot, which holds WAL, for a stream that is not registered.
-base::Result<void> undo_given_up(const StreamDefinition& definition) {
+base::Result<void> undo_given_up(const Delivery& definition) {
   pg::ConnectOptions options;
   options.application_name = "thalweg supervisor " + definition.id;
   options.connect_timeout = kUndoPatience;
@@ -387,11 +426,15 @@ base::Result<void> undo_given_up(const StreamDefinition& definition) {
 }
 
 // What waited at a server ends there, too. Best effort: the next start, or the removal, does it again.
-void end_given_up_start(const StreamDefinition& definition, const DatabaseWork& work, bool is_new) {
-  auto ended = work.end_given_up(definition.source.conninfo);
-  if (ended && !definition.destination.conninfo.empty()) ended = work.end_given_up(definition.destination.conninfo);
-  if (ended && is_new) ended = undo_given_up(definition);
+void log_undone(const StreamDefinition& definition, const base::Result<void>& ended) {
   if (!ended) base::log_error("undo_failed", ended.error(), {{"stream", definition.id}, {"what", "given up start"}});
+}
+
+void end_given_up_start(const Delivery& definition, const DatabaseWork& work, bool is_new) {
+  auto ended = work.end_given_up(definition.source.conninfo);
+  if (ended) ended = work.end_given_up(definition.destination.conninfo);
+  if (ended && is_new) ended = undo_given_up(definition);
+  log_undone(definition, ended);
 }
 
 base::Result<SourceSlot> prepare_source(const StreamDefinition& definition, const DatabaseWork& work) {
@@ -440,7 +483,7 @@ base::Result<SourceSlot> prepare_source(const StreamDefinition& definition, cons
 
 }  // namespace
 
-base::Result<StartedDestination> start_destination(const StreamDefinition& definition, const StartContext& context) {
+base::Result<StartedDestination> start_destination(const Delivery& definition, const StartContext& context) {
   std::optional<Starter> starter(std::in_place, definition, context);
   auto started = starter->run();
   if (started || !context.work.is_given_up()) return started;
@@ -452,38 +495,11 @@ base::Result<StartedDestination> start_destination(const StreamDefinition& defin
 
 base::Result<SourceSlot> start_source(const StreamDefinition& definition, const DatabaseWork& work) {
   auto prepared = prepare_source(definition, work);
-  if (!prepared && work.is_given_up()) end_given_up_start(definition, work, false);
+  if (!prepared && work.is_given_up()) log_undone(definition, work.end_given_up(definition.source.conninfo));
   return prepared;
 }
 
-base::Result<StartedStream> start_stream(const StreamDefinition& definition, const StartContext& context) {
-  std::error_code error;
-  std::filesystem::create_directories(context.spill_directory, error);
-  if (error) return std::unexpected(base::file_error(error.value(), "create " + context.spill_directory.string()));
-  PipelineOptions options{.definition = definition,
-                          .identity = {},
-                          .catch_up = {},
-                          .spill_directory = context.spill_directory,
-                          .clock = context.clock,
-                          .peering = context.peering,
-                          .work = context.work};
-  StartedStream started;
-  if (!definition.send_to) {
-    THALWEG_ASSIGN(StartedDestination destination, start_destination(definition, context));
-    options.identity = std::move(destination.identity);
-    options.catch_up = std::move(destination.catch_up);
-    started.constraints_from = destination.constraints_from;
-  } else {
-    // The other half compares the destination's progress with the timeline that this one tells it.
-    THALWEG_ASSIGN(options.identity, identity_of_source(definition, context.work));
-  }
-  started.pipeline = std::make_unique<Pipeline>(std::move(options));
-  THALWEG_TRY(started.pipeline->start());
-  return started;
-}
-
-base::Result<void> add_late_constraints(const StreamDefinition& definition, const StartContext& context,
-                                        base::Lsn applied) {
+base::Result<void> add_late_constraints(const Delivery& definition, const StartContext& context, base::Lsn applied) {
   std::optional<Starter> starter(std::in_place, definition, context);
   auto added = starter->late_constraints(applied);
   if (added || !context.work.is_given_up()) return added;

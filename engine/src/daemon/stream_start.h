@@ -7,32 +7,31 @@
 #include <string_view>
 #include <vector>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "control/desired_state.h"
 #include "daemon/database_work.h"
-#include "daemon/pipeline.h"
+#include "daemon/peering.h"
+#include "daemon/queue_consumer.h"
+#include "daemon/queue_producer.h"
 #include "instantiation/progress.h"
 #include "pg/timeline_history.h"
 
-// From a definition to a running pipeline: everything that happens once per start of a stream.
+// Everything that happens once per start: of a stream's capture, and of a destination.
 
 namespace thalweg::daemon {
 
+// What a destination needs to be started.
 struct StartContext {
-  std::string destination;  // id of one of several
-  // Slot and publication are somebody else's: a destination of several, or a half whose sending engine has several. It
-  // makes a temporary slot for its copy.
-  bool shares_capture = false;
+  std::string destination;  // its id
+  // Slot and publications are there already: this engine's, for all destinations, or the engine's that captures. It
+  // makes a temporary slot for its copy. Else the start makes them, and takes them away when it fails too soon.
+  bool joins_capture = false;
   // What a capture that runs already reads from; the start must find the same server. Empty: none runs.
   CaptureIdentity session = {};
-  std::filesystem::path spill_directory;
-  const base::Clock* clock = nullptr;
-  Peering* peering = nullptr;
   instantiation::Progress* progress = nullptr;
   // Its `stop` is there: it ends a long copy early with engine_stopping, and whatever waits for a database.
   DatabaseWork work = {};
-  std::function<void(std::string_view)> set_phase;  // INSTANTIATING
+  std::function<void()> on_copy;  // it begins
   // Whether what waits for a destination joins what it has; asked before anything is recorded of a source that has
   // changed. `came_from`: the timeline of that progress. Empty: nothing waits anywhere but at the source.
   std::function<base::Result<void>(base::Lsn low_watermark, int came_from)> check_backlog = {};
@@ -45,31 +44,21 @@ struct StartedDestination {
   base::Lsn constraints_from;  // once apply has passed it, constraints can be added; zero: none are missing
 };
 
-struct StartedStream {
-  std::unique_ptr<Pipeline> pipeline;  // started
-  base::Lsn constraints_from;          // once apply has passed it, constraints can be added; zero: none are missing
-};
-
-// Checks both sides, makes publication and slot, instantiates what is not instantiated, starts the pipeline. When it
-// fails before the stream is registered at the destination, nothing of it is left on either side. The half that sends
-// leaves all that to the half that receives: it waits for that and starts its pipeline. Once it is stopped, it fails
-// within seconds, whatever the databases wait for.
-base::Result<StartedStream> start_stream(const control::StreamDefinition& definition, const StartContext& context);
-
-// The part of it that concerns a destination: it can be applied to once it returns.
-base::Result<StartedDestination> start_destination(const control::StreamDefinition& definition,
-                                                   const StartContext& context);
+// Checks both sides, instantiates what is not instantiated: the destination can be applied to once it returns. Without
+// `joins_capture` it makes publications and slot; when it fails before the stream is registered at the destination,
+// nothing of it is left on either side. Once it is stopped, it fails within seconds, whatever the databases wait for.
+base::Result<StartedDestination> start_destination(const control::Delivery& definition, const StartContext& context);
 
 struct SourceSlot {
   CaptureIdentity identity;
-  pg::TimelineHistory history;
-  base::Lsn confirmed_flush;  // where capture goes on
+  pg::TimelineHistory history{0};
+  base::Lsn confirmed_flush = {};  // where capture goes on
 };
-// Publication and slot of a stream with several destinations, made where they are missing.
+// Publications and slot of a stream whose destinations join its capture, made where they are missing.
 base::Result<SourceSlot> start_source(const control::StreamDefinition& definition, const DatabaseWork& work);
 
-// Adds the constraints that had to wait, between two pipelines.
-base::Result<void> add_late_constraints(const control::StreamDefinition& definition, const StartContext& context,
+// Adds the constraints that had to wait, while nothing is applied.
+base::Result<void> add_late_constraints(const control::Delivery& definition, const StartContext& context,
                                         base::Lsn applied);
 
 }  // namespace thalweg::daemon

@@ -1,5 +1,8 @@
 #include "daemon/stream_status.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace thalweg::daemon {
 
 control::InstantiationStatus to_status(const instantiation::ProgressReport& report) {
@@ -24,11 +27,26 @@ control::InstantiationStatus to_status(const instantiation::ProgressReport& repo
   return out;
 }
 
-std::string_view mode_of(const control::StreamDefinition& definition) {
-  if (definition.fans_out()) return "FAN-OUT";
-  if (definition.send_to) return "CAPTURE AND PROPAGATION";
-  return definition.receive_from ? "PROPAGATION AND APPLY" : "COMBINED CAPTURE AND APPLY";
+bool reads_queue(const control::DestinationDefinition& destination) {
+  return !destination.backlog && destination.status != control::DesiredStatus::dropped;
 }
+
+std::string_view mode_of(const control::StreamDefinition& definition,
+                         const control::DestinationDefinition& destination) {
+  if (definition.receive_from) return "PROPAGATION AND APPLY";
+  return destination.send_to ? "CAPTURE AND PROPAGATION" : "COMBINED CAPTURE AND APPLY";
+}
+
+std::string_view mode_of(const control::StreamDefinition& definition) {
+  const auto is_kept = [](const auto& one) { return one.status != control::DesiredStatus::dropped; };
+  const auto first = std::ranges::find_if(definition.destinations, is_kept);
+  if (first == definition.destinations.end()) return mode_of(definition, definition.destinations.front());
+  const bool several =
+      std::find_if(std::next(first), definition.destinations.end(), is_kept) != definition.destinations.end();
+  return several ? "FAN-OUT" : mode_of(definition, *first);
+}
+
+namespace {
 
 std::vector<control::TableStatus> table_statuses(std::span<const control::TableRef> tables,
                                                  std::span<const telemetry::TableSample> changes,
@@ -51,12 +69,13 @@ std::vector<control::TableStatus> table_statuses(std::span<const control::TableR
   return out;
 }
 
-void add_troubles(std::vector<control::TableStatus>& to, std::span<const control::TableStatus> from) {
-  for (size_t i = 0; i < std::min(to.size(), from.size()); ++i) {
-    if (to[i].trouble || !from[i].trouble) continue;
-    to[i].trouble = from[i].trouble;
-    to[i].state = from[i].state;
-  }
+}  // namespace
+
+void add_tables(control::DestinationStatus& out, const control::Delivery& definition,
+                std::span<const telemetry::TableSample> changes, const instantiation::ProgressReport& copied,
+                bool running) {
+  if (definition.parameters.initial_copy && copied.started_at) out.instantiation = to_status(copied);
+  out.tables = table_statuses(definition.tables, changes, copied, running);
 }
 
 }  // namespace thalweg::daemon

@@ -6,28 +6,29 @@
 #include <vector>
 
 #include "control/managed_streams.h"
+#include "daemon/lifecycle.h"
 #include "instantiation/progress.h"
 
-// What the statuses of a stream and of one destination of several have in common.
+// What the statuses of a stream and of its destinations are made of.
 
 namespace thalweg::daemon {
 
 control::InstantiationStatus to_status(const instantiation::ProgressReport& report);
+// Without a backlog and not on its way out: it lives as its capture or receiver does.
+bool reads_queue(const control::DestinationDefinition& destination);
 std::string_view mode_of(const control::StreamDefinition& definition);
+std::string_view mode_of(const control::StreamDefinition& definition,
+                         const control::DestinationDefinition& destination);
 
-std::vector<control::TableStatus> table_statuses(std::span<const control::TableRef> tables,
-                                                 std::span<const telemetry::TableSample> changes,
-                                                 const instantiation::ProgressReport& copied, bool running);
-
-// Of a destination's tables, to those that have none yet.
-void add_troubles(std::vector<control::TableStatus>& to, std::span<const control::TableStatus> from);
+void add_tables(control::DestinationStatus& out, const control::Delivery& definition,
+                std::span<const telemetry::TableSample> changes, const instantiation::ProgressReport& copied,
+                bool running);
 
 // `Status`: control::StreamStatus or control::DestinationStatus.
 template <typename Status>
-void add_tables(Status& out, std::span<const control::TableRef> tables, std::span<const telemetry::TableSample> changes,
-                const instantiation::ProgressReport& copied, bool running, bool copies) {
-  if (copies && copied.started_at) out.instantiation = to_status(copied);
-  out.tables = table_statuses(tables, changes, copied, running);
+void set_state(Status& out, State state) {
+  out.status = names_of(state).status;
+  out.phase = names_of(state).phase;
 }
 
 }  // namespace thalweg::daemon

@@ -18,7 +18,7 @@ namespace thalweg::daemon {
 namespace {
 
 using base::ErrorCode;
-using control::StreamDefinition;
+using control::Delivery;
 using instantiation::Bookkeeping;
 using instantiation::TableName;
 using instantiation::TableRecord;
@@ -28,7 +28,7 @@ struct Sides {
   pg::Connection destination;
 };
 
-base::Result<Sides> connect(const StreamDefinition& definition, const std::atomic<bool>& abandon) {
+base::Result<Sides> connect(const Delivery& definition, const std::atomic<bool>& abandon) {
   if (definition.send_to) {
     return base::fail(ErrorCode::resolution_refused,
                       "The tables are resolved at the engine that applies: " + definition.send_to->engine);
@@ -52,7 +52,7 @@ base::Result<TableRecord> find_record(Bookkeeping& bookkeeping, const TableName&
 
 }  // namespace
 
-base::Result<void> ask_for_copy(const StreamDefinition& definition, const control::TableRef& table,
+base::Result<void> ask_for_copy(const Delivery& definition, const control::TableRef& table,
                                 const std::atomic<bool>& abandon) {
   const TableName name{table.schema, table.table};
   THALWEG_ASSIGN(Sides sides, connect(definition, abandon));
@@ -78,7 +78,7 @@ base::Result<void> ask_for_copy(const StreamDefinition& definition, const contro
   return {};
 }
 
-base::Result<void> accept_partitions(const StreamDefinition& definition, const control::TableRef& table,
+base::Result<void> accept_partitions(const Delivery& definition, const control::TableRef& table,
                                      const std::atomic<bool>& abandon) {
   const TableName name{table.schema, table.table};
   THALWEG_ASSIGN(Sides sides, connect(definition, abandon));

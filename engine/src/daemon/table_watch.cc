@@ -11,8 +11,8 @@
 namespace thalweg::daemon {
 namespace {
 
+using control::Delivery;
 using control::DesiredStatus;
-using control::StreamDefinition;
 using instantiation::Bookkeeping;
 using instantiation::TableName;
 using instantiation::TableRecord;
@@ -21,8 +21,8 @@ using instantiation::TroubleKind;
 constexpr std::chrono::seconds kPause{2};
 constexpr std::chrono::seconds kPauseStopped{5};  // then without a connection in between
 
-bool is_watched(const StreamDefinition& definition) {
-  return definition.status != DesiredStatus::dropped && !definition.send_to && !definition.fans_out();
+bool is_watched(const Delivery& definition) {
+  return definition.status != DesiredStatus::dropped && !definition.send_to;
 }
 
 std::vector<std::string_view> resolutions_of(const TableRecord& record) {
@@ -61,7 +61,7 @@ TableWatch::TableWatch(const base::Clock& clock)
 // The thread is asked to stop, and joined; it may wait for a database.
 TableWatch::~TableWatch() { abandon_ = true; }
 
-void TableWatch::watch(const StreamDefinition& definition) {
+void TableWatch::watch(const Delivery& definition) {
   std::lock_guard lock(mutex_);
   definition_ = definition;
   if (!is_watched(definition)) {
@@ -112,7 +112,7 @@ void TableWatch::add_to(std::vector<control::TableStatus>& tables) const {
 
 void TableWatch::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    std::optional<StreamDefinition> definition;
+    std::optional<Delivery> definition;
     uint64_t asked = 0;
     bool read_again = false;
     std::string failed;
@@ -138,7 +138,7 @@ void TableWatch::run(const std::stop_token& stop) {
   }
 }
 
-bool TableWatch::look(const StreamDefinition& definition, bool read_again, const std::string& failed) {
+bool TableWatch::look(const Delivery& definition, bool read_again, const std::string& failed) {
   auto done = compare(definition, read_again, failed);
   if (!done) {
     spdlog::debug("tables of {} are not known: {}", definition.id, done.error().message);
@@ -154,7 +154,7 @@ base::Result<pg::Connection> TableWatch::connect(const base::Conninfo& conninfo,
   return pg::Connection::open(conninfo, {.application_name = "thalweg tables " + stream_id, .abandon = &abandon_});
 }
 
-base::Result<void> TableWatch::read_records(const StreamDefinition& definition) {
+base::Result<void> TableWatch::read_records(const Delivery& definition) {
   THALWEG_ASSIGN(pg::Connection destination, connect(definition.destination.conninfo, definition.id));
   Bookkeeping bookkeeping(destination, definition.id);
   instantiation::TableRecords records;
@@ -175,7 +175,7 @@ base::Result<void> TableWatch::read_records(const StreamDefinition& definition) 
 }
 
 // Which partitions have come to another file by a TRUNCATE that is applied, the destination knows.
-base::Result<void> TableWatch::settle(const StreamDefinition& definition, instantiation::SourceTables& now,
+base::Result<void> TableWatch::settle(const Delivery& definition, instantiation::SourceTables& now,
                                       const std::string& failed) {
   THALWEG_ASSIGN(pg::Connection destination, connect(definition.destination.conninfo, definition.id));
   Bookkeeping bookkeeping(destination, definition.id);
@@ -197,7 +197,7 @@ base::Result<void> TableWatch::settle(const StreamDefinition& definition, instan
   return {};
 }
 
-base::Result<void> TableWatch::compare(const StreamDefinition& definition, bool read_again, const std::string& failed) {
+base::Result<void> TableWatch::compare(const Delivery& definition, bool read_again, const std::string& failed) {
   if (read_again || !records_) THALWEG_TRY(read_records(definition));
   if (!records_->empty()) {
     if (!source_) {

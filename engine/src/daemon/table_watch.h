@@ -33,8 +33,8 @@ class TableWatch {
   TableWatch(const TableWatch&) = delete;
   TableWatch& operator=(const TableWatch&) = delete;
 
-  // From now on these tables; a definition without a destination of this engine: none.
-  void watch(const control::StreamDefinition& definition);
+  // From now on these tables; one that another engine applies, or that is dropped: none.
+  void watch(const control::Delivery& definition);
   // Somebody else has recorded something: it is read again, and looked at as soon as possible.
   void refresh();
   // The same, and waits for that look; for `patience` at most. `failed`: the table at which the stream has failed, so
@@ -48,12 +48,12 @@ class TableWatch {
 
  private:
   void run(const std::stop_token& stop);
-  bool look(const control::StreamDefinition& definition, bool read_again, const std::string& failed);
-  base::Result<void> compare(const control::StreamDefinition& definition, bool read_again, const std::string& failed);
-  base::Result<void> settle(const control::StreamDefinition& definition, instantiation::SourceTables& now,
+  bool look(const control::Delivery& definition, bool read_again, const std::string& failed);
+  base::Result<void> compare(const control::Delivery& definition, bool read_again, const std::string& failed);
+  base::Result<void> settle(const control::Delivery& definition, instantiation::SourceTables& now,
                             const std::string& failed);
   base::Result<pg::Connection> connect(const base::Conninfo& conninfo, const std::string& stream_id) const;
-  base::Result<void> read_records(const control::StreamDefinition& definition);
+  base::Result<void> read_records(const control::Delivery& definition);
 
   const base::Clock& clock_;
   std::atomic<bool> abandon_{false};  // Writer: the destructor. Reader: the thread's connections
@@ -65,7 +65,7 @@ class TableWatch {
 
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable_any changed_;
-  std::optional<control::StreamDefinition> definition_;
+  std::optional<control::Delivery> definition_;
   bool read_again_ = true;
   std::string failed_;
   uint64_t asked_ = 0;  // looks that somebody wanted

@@ -105,9 +105,8 @@ std::vector<control::WaitStatus> WaitWatch::waits(const control::StreamDefinitio
     const bool is_over = std::ranges::none_of(busy, [&](const auto& one) { return is_same(one, wait.session); });
     if (is_over) continue;
     add(wait, "source", definition.source, "");
-    if (!definition.fans_out()) add(wait, "destination", definition.destination, "");
     for (const control::DestinationDefinition& one : definition.destinations) {
-      add(wait, "destination", control::branch_of(definition, one).destination, one.id);
+      if (!one.send_to) add(wait, "destination", {.name = one.name, .conninfo = one.conninfo}, one.id);
     }
   }
   return out;

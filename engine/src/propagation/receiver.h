@@ -55,7 +55,7 @@ struct ReceiverStatus {
 };
 
 // Thread-safe: status() and sample() may be called by anybody; the rest belongs to the owner's thread. One start per
-// object. Runs one thread. A pipeline at the receiving engine:  make queue and apply; apply.start(); make the receiver
+// object. Runs one thread. At the receiving engine:  make queue and apply; apply.start(); make the receiver
 // and start it.  A graceful end:  (the sender has drained)  receiver.request_stop(); receiver.join(); let apply drain.
 class Receiver {
  public:

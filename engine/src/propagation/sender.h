@@ -69,10 +69,10 @@ struct SenderStatus {
 };
 
 // Thread-safe: status(), sample(), durable() and await_receiver() may be called by anybody; the rest belongs to the
-// owner's thread. One start per object: an error that ends it asks for a new pipeline. Runs two threads: one packs
+// owner's thread. One start per object: an error that ends it asks for a new session. Runs two threads: one packs
 // batches, one talks to the network.
 //
-// A pipeline at the sending engine:  make queue and sender; sender.start(); start = sender.await_receiver(t);
+// At the sending engine:  make queue and sender; sender.start(); start = sender.await_receiver(t);
 // make the capture from *start and start it.  A graceful end:  capture.request_stop(); capture.await_quiet();
 // sender.request_stop(true); sender.join(); capture.join().
 class Sender {

@@ -50,7 +50,7 @@ struct BacklogStatistics {
   bool not_durable = false;            // `failure` is an fsync's: see BacklogConsumer::not_durable
 };
 
-// Thread-safe: browse, dequeue and release belong to the agent, move to the spiller, the rest to the branch, statistics
+// Thread-safe: browse, dequeue and release belong to the agent, move to the spiller, the rest to the destination, statistics
 // and logged to anybody. The agent must not wait for anything but browse while it looks at a frame.
 class BacklogConsumer final : public FrameSource, public Spillable {
  public:
@@ -70,7 +70,7 @@ class BacklogConsumer final : public FrameSource, public Spillable {
   bool move() override;
   bool is_spilling() const override { return on_disk_.load(std::memory_order_relaxed) || memory_.is_spilling(); }
 
-  // --- the branch
+  // --- the destination
   // The agent has ended. True: the next one gets again whatever has not been confirmed. False: it was in memory and is
   // gone; only a new start of the capture brings it back.
   bool leave();
@@ -120,11 +120,11 @@ class BacklogConsumer final : public FrameSource, public Spillable {
   // The agent's.
   bool joined_ = false;
   std::span<const std::byte> run_;  // read from the log, not dequeued
-  // Writer: the agent in browse, the branch while there is no agent; both under mutex_. Readers: the agent (its own
+  // Writer: the agent in browse, the destination while there is no agent; both under mutex_. Readers: the agent (its own
   // writes), is_spilling.
   std::atomic<bool> on_disk_{false};
   std::atomic<bool> consumed_{
-      false};                     // an agent took something from memory. Writer: the agent. Reader: spiller, branch
+      false};                     // an agent took something from memory. Writer: the agent. Reader: spiller, destination
   std::atomic<uint64_t> logged_;  // Writer: under mutex_ (release). Readers: anybody (acquire)
   std::atomic<bool> not_durable_{false};  // Writer: under mutex_. Readers: anybody
 };

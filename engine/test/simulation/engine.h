@@ -26,7 +26,7 @@ enum class Part : uint8_t {
   whole,       // capture, queue, apply
   sending,     // capture, queue, sender
   receiving,   // receiver, queue, apply
-  fanning_out  // capture, queue, a branch with backlog and apply for each destination
+  fanning_out  // capture, queue, a backlog and an apply for each destination
 };
 
 struct EngineOptions {
@@ -43,12 +43,12 @@ struct EngineOptions {
   std::string destination = "destination";  // server's name
   std::string peer;                         // the other engine
   uint16_t port = kReceiverPort;            // where the one that receives listens
-  struct Branch {
-    std::string destination;
+  struct Destination {
+    std::string name;
     std::string engine;  // that applies; empty: this one
     uint16_t port = 0;
   };
-  std::vector<Branch> branches;  // where it fans out
+  std::vector<Destination> destinations;  // where it fans out
   uint64_t backlog_segment_bytes = 4096;
 };
 

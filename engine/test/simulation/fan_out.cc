@@ -1,4 +1,4 @@
-#include "daemon/fan_out.h"
+#include "daemon/sessions.h"
 
 #include <fmt/format.h>
 
@@ -51,15 +51,16 @@ control::StreamDefinition definition_of(const EngineOptions& options) {
   stream.status = control::DesiredStatus::enabled;
   stream.source = {.name = "source", .conninfo = "host=source"};
   stream.parameters = parameters_of(options);
-  for (const EngineOptions::Branch& branch : options.branches) {
+  for (const EngineOptions::Destination& to : options.destinations) {
     control::DestinationDefinition one;
-    one.id = branch.destination;
-    one.name = branch.destination;
+    one.id = to.name;
+    one.name = to.name;
     one.status = control::DesiredStatus::enabled;
-    if (branch.engine.empty()) {
-      one.conninfo = "host=" + branch.destination;
+    one.backlog = true;
+    if (to.engine.empty()) {
+      one.conninfo = "host=" + to.name;
     } else {
-      one.send_to = control::SendTo{.engine = branch.engine, .host = "127.0.0.1", .port = branch.port};
+      one.send_to = control::SendTo{.engine = to.engine, .host = "127.0.0.1", .port = to.port};
     }
     one.parameters = stream.parameters;
     stream.destinations.push_back(std::move(one));
@@ -72,14 +73,14 @@ class Operator {
  public:
   Operator(Scheduler& scheduler, const EngineOptions& options) : scheduler_(scheduler), options_(options) {}
 
-  // Before the fan-out goes.
+  // Before the sessions go.
   void leave() {
     if (at_queue_.joinable()) at_queue_.join();
   }
 
-  void look(daemon::FanOut& fan_out) {
+  void look(daemon::Sessions& sessions) {
     std::string now;
-    for (const control::DestinationStatus& one : fan_out.destinations()) {
+    for (const control::DestinationStatus& one : sessions.destinations()) {
       const auto code = one.error ? std::optional(one.error->error.code) : std::nullopt;
       now += fmt::format(" {} {} {} {} {}", one.id, one.status, one.phase, one.backlog.state,
                          code ? base::name_of(*code) : "");
@@ -87,43 +88,43 @@ class Operator {
       if (code && (!is_expected(*code) || *code == base::ErrorCode::corrupt_frame)) {
         fail("destination {} fails with {}: {}", one.id, base::name_of(*code), one.error->error.message);
       }
-      if (one.status == "ABORTED" && scheduler_.chance(kRetriesOnceInLooks)) fan_out.find(one.id)->retry();
+      if (one.status == "ABORTED" && scheduler_.chance(kRetriesOnceInLooks)) sessions.find(one.id)->retry();
     }
     if (now != shown_) trace("{}", now);
     shown_ = now;
     if (!options_.apply.disable_on_error && !is_at_queue_ && scheduler_.chance(kExecutesOnceInLooks)) {
-      const EngineOptions::Branch& one = options_.branches[scheduler_.random(options_.branches.size())];
+      const EngineOptions::Destination& one = options_.destinations[scheduler_.random(options_.destinations.size())];
       leave();
       is_at_queue_ = true;
-      at_queue_ = std::thread([this, &branch = *fan_out.find(one.destination)] {
-        execute_parked(branch);
+      at_queue_ = std::thread([this, &at = *sessions.find(one.name)] {
+        execute_parked(at);
         is_at_queue_ = false;
       });
     }
     if (options_.apply.parallelism != parallelism_) {
       parallelism_ = options_.apply.parallelism;
-      fan_out.set_parameters(definition_of(options_));
+      sessions.set_parameters(definition_of(options_));
     }
   }
 
  private:
-  void execute_parked(daemon::Branch& branch) {
+  void execute_parked(daemon::Destination& at) {
     const control::StreamDefinition whole = definition_of(options_);
-    const auto one = std::ranges::find(whole.destinations, branch.id(), &control::DestinationDefinition::id);
-    const control::StreamDefinition definition = control::branch_of(whole, *one);
+    const auto one = std::ranges::find(whole.destinations, at.id(), &control::DestinationDefinition::id);
+    const control::Delivery definition = control::delivery_to(whole, *one);
     const std::atomic<bool> never{false};
     const auto parked = daemon::parked_errors(definition, {}, never);
     if (!parked && !is_expected_of_operator(parked.error().code)) {
-      fail("the error queue of {}: {}", branch.id(), parked.error().message);
+      fail("the error queue of {}: {}", at.id(), parked.error().message);
     }
     if (!parked || parked->errors.empty()) return;
     const int64_t id = pick_parked(scheduler_, parked->errors);
     const auto executed = daemon::execute_parked_error(definition, id);
-    branch.note_errors_changed();
-    trace("{} are parked at {}; {}: {}", parked->errors.size(), branch.id(), id,
+    at.note_errors_changed();
+    trace("{} are parked at {}; {}: {}", parked->errors.size(), at.id(), id,
           executed ? "executed" : executed.error().message);
     if (!executed && !is_expected_of_operator(executed.error().code)) {
-      fail("transaction {} of the error queue of {} fails with {}: {}", id, branch.id(),
+      fail("transaction {} of the error queue of {} fails with {}: {}", id, at.id(),
            base::name_of(executed.error().code), executed.error().message);
     }
   }
@@ -143,17 +144,18 @@ void Engine::run_fan_out() {
   Operator person(scheduler_, options_);
   while (true) {
     restart_ = false;
-    daemon::FanOut* running = nullptr;
-    daemon::FanOut fan_out({.definition = definition_of(options_),
-                            .spill_directory = options_.directory,
-                            .clock = &system_clock(),
-                            .peering = peering_.get(),
-                            .stop = &restart_,
-                            .set_phase = [&](std::string_view) { person.look(*running); },
-                            .on_capture = [&] { pause = 100ms; },
-                            .backlog_segment_bytes = options_.backlog_segment_bytes});
-    running = &fan_out;
-    const auto ran = fan_out.run();
+    daemon::Sessions* running = nullptr;
+    daemon::Sessions sessions({.definition = definition_of(options_),
+                               .spill_directory = options_.directory,
+                               .clock = &system_clock(),
+                               .peering = peering_.get(),
+                               .stop = &restart_,
+                               .set_state = [](daemon::State) {},
+                               .on_capture = [&] { pause = 100ms; },
+                               .on_look = [&] { person.look(*running); },
+                               .backlog_segment_bytes = options_.backlog_segment_bytes});
+    running = &sessions;
+    const auto ran = sessions.run();
     person.leave();
     if (ran) {
       trace("restarts in order");

@@ -38,7 +38,7 @@ base::Result<SourceSlot> start_source(const control::StreamDefinition& definitio
                     .confirmed_flush = state.confirmed_flush};
 }
 
-base::Result<StartedDestination> start_destination(const control::StreamDefinition& definition, const StartContext&) {
+base::Result<StartedDestination> start_destination(const control::Delivery& definition, const StartContext&) {
   THALWEG_ASSIGN(pg::Connection destination,
                  pg::Connection::open(definition.destination.conninfo, {.search_path = "public"}));
   pg::SystemIdentity identity;
@@ -51,6 +51,6 @@ base::Result<StartedDestination> start_destination(const control::StreamDefiniti
   return started;
 }
 
-base::Result<void> add_late_constraints(const control::StreamDefinition&, const StartContext&, base::Lsn) { return {}; }
+base::Result<void> add_late_constraints(const control::Delivery&, const StartContext&, base::Lsn) { return {}; }
 
 }  // namespace thalweg::daemon

@@ -120,14 +120,14 @@ class World {
       return;
     }
     for (size_t i = 0; fans_out() && i < plan_.destinations; ++i) {
-      EngineOptions::Branch branch{.destination = kNames[i], .engine = {}};
+      EngineOptions::Destination to{.name = kNames[i], .engine = {}};
       if (plan_.applied_elsewhere[i]) {
-        branch.engine = fmt::format("{}-receiver", kNames[i]);
-        branch.port = receiving.port = static_cast<uint16_t>(kReceiverPort + i);
+        to.engine = fmt::format("{}-receiver", kNames[i]);
+        to.port = receiving.port = static_cast<uint16_t>(kReceiverPort + i);
         receiving.destination = kNames[i];
-        add(branch.engine, Part::receiving, receiving);
+        add(to.engine, Part::receiving, receiving);
       }
-      first.branches.push_back(branch);
+      first.destinations.push_back(to);
     }
     add(kCapturingEngine, fans_out() ? Part::fanning_out : Part::whole, first);
   }

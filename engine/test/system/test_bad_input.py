@@ -13,14 +13,14 @@ import psycopg
 import pytest
 
 from harness.cluster import PASSWORD, wait_for
-from harness.engine import Engine, RefusedError
+from harness.engine import Engine, RefusedError, applied_here, destination_path
 from harness.scene import Scene
 from harness.workload import Writers
 from harness.workspace import free_port, give_to_postgres
 
 STREAM = {"id": "abcdefgh", "name": "n", "status": "DISABLED", "force": False, "parameters": {},
           "tables": [{"schema": "s", "table": "t"}],
-          "source": {"name": "s", "conninfo": "port=1"}, "destination": {"name": "d", "conninfo": "port=1"}}
+          "source": {"name": "s", "conninfo": "port=1"}, "destinations": [applied_here("port=1")]}
 TABLE = "CREATE TABLE item (id integer PRIMARY KEY, body text); INSERT INTO item VALUES (1, 'one');"
 
 
@@ -259,7 +259,7 @@ def test_not_json_huge_body_and_wrong_token(scene: Scene) -> None:
         scene.engine.request("GET", "/v1/status", token="wrong" * 8)
     assert refused.value.status == 401
     with pytest.raises(RefusedError) as refused:
-        scene.engine.request("GET", "/v1/streams/abcdefgh/errors")
+        scene.engine.request("GET", destination_path("abcdefgh") + "/errors")
     assert refused.value.error["code"] == "unknown_stream"
     assert scene.engine.request("GET", "/healthz")["status"] == "ok"
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from harness.cluster import wait_for
-from harness.engine import RefusedError
+from harness.engine import RefusedError, destination_path
 from harness.scene import Scene
 
 TABLE = """
@@ -21,7 +21,7 @@ TABLE = """
 
 
 def errors(scene: Scene, rest: str = "") -> Any:
-    return scene.engine.request("GET", f"/v1/streams/{scene.stream}/errors{rest}")
+    return scene.engine.request("GET", destination_path(scene.stream) + f"/errors{rest}")
 
 
 def shown(change: dict[str, Any], which: str) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def test_a_parked_transaction_is_opened(scene: Scene) -> None:
     # Nothing of it was changed by looking.
     assert errors(scene)["errors"] == [parked]
     scene.at_destination("INSERT INTO goods VALUES (2, 'sail', 90, NULL, false, 'rough', '{}', '')")
-    executed = scene.engine.request("POST", f"/v1/streams/{scene.stream}/errors/{parked['id']}/execute")
+    executed = scene.engine.request("POST", destination_path(scene.stream) + f"/errors/{parked['id']}/execute")
     assert executed == {"state": "DONE"}
     scene.at_destination("UPDATE goods SET price = 12.5 WHERE id = 1")
     scene.assert_same()
@@ -105,7 +105,7 @@ def test_a_long_execution_goes_on_and_tells_how_far_it_is(scene: Scene) -> None:
         "CREATE TRIGGER slow BEFORE UPDATE ON item FOR EACH ROW EXECUTE FUNCTION slow()",
         "ALTER TABLE item ENABLE ALWAYS TRIGGER slow",
     )
-    execute = f"/v1/streams/{scene.stream}/errors/{first}/execute"
+    execute = destination_path(scene.stream) + f"/errors/{first}/execute"
     assert scene.engine.request("POST", execute) == {"state": "RUNNING"}
     with pytest.raises(RefusedError) as busy:
         scene.engine.request("POST", execute)

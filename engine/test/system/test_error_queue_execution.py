@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.cluster import wait_for
-from harness.engine import SECONDS, RefusedError
+from harness.engine import SECONDS, RefusedError, destination_path
 from harness.scene import Scene
 from harness.troubles import resolve
 
@@ -24,11 +24,11 @@ CHANGES = f"""DO $$ BEGIN FOR i IN 1..{MANY} LOOP
 
 
 def errors(scene: Scene, rest: str = "") -> Any:
-    return scene.engine.request("GET", f"/v1/streams/{scene.stream}/errors{rest}")
+    return scene.engine.request("GET", destination_path(scene.stream) + f"/errors{rest}")
 
 
 def execute_all(scene: Scene) -> str:
-    return str(scene.engine.request("POST", f"/v1/streams/{scene.stream}/errors/execute")["state"])
+    return str(scene.engine.request("POST", destination_path(scene.stream) + "/errors/execute")["state"])
 
 
 def wait_executed(scene: Scene) -> Any:
@@ -97,11 +97,14 @@ def test_all_is_executed_and_a_table_that_changes_meanwhile_is_looked_up_again(s
 
 def copy_again(scene: Scene, table: str) -> None:
     """Of a table without trouble: the stream replicates until it begins anew."""
-    before = scene.engine.status(scene.stream)["instantiation"]["finished_at"]
+    before = scene.engine.destination(scene.stream)["instantiation"]["finished_at"]
     resolve(scene, table, "copy")
-    scene.engine.wait_status(scene.stream, lambda found: found["phase"] == "REPLICATING" and bool(
-        found["instantiation"]) and found["instantiation"]["finished_at"] not in (None, before), SECONDS,
-        f"{table} is copied again")
+
+    def is_copied(found: dict[str, Any]) -> bool:
+        copied = found["destinations"][0]["instantiation"]
+        return found["phase"] == "REPLICATING" and bool(copied) and copied["finished_at"] not in (None, before)
+
+    scene.engine.wait_status(scene.stream, is_copied, SECONDS, f"{table} is copied again")
 
 
 PAIR = """CREATE TABLE hit (id integer PRIMARY KEY, body text); CREATE TABLE other (id integer PRIMARY KEY, body text);
@@ -125,7 +128,8 @@ def test_a_copy_takes_out_what_it_has_and_the_rest_is_executed_without_it(scene:
     wait_for(lambda: errors(scene)["total"] == 1, 60, "what the copy has is discarded")
     (left,) = errors(scene)["errors"]
     assert left["id"] == both["id"]
-    copied = next(one for one in scene.engine.status(scene.stream)["instantiation"]["tables"] if one["table"] == "hit")
+    tables = scene.engine.destination(scene.stream)["instantiation"]["tables"]
+    copied = next(one for one in tables if one["table"] == "hit")
     assert (copied["errors_discarded"], copied["state"]) == (2, "COPIED")
     assert copied["copied_at"] is not None
     scene.at_destination("INSERT INTO other VALUES (1, 'one')")

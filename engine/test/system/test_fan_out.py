@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from harness.cluster import wait_for
-from harness.engine import SECONDS, RefusedError
+from harness.engine import SECONDS, RefusedError, applied_there, destination_path
 from harness.fan_out import FanOut
 from harness.paths import EnginePair
 from harness.scene import Scene
@@ -159,15 +159,10 @@ def test_an_operator_drops_a_dead_destination(fan: FanOut) -> None:
 def test_a_destination_joins_under_load_and_another_pauses(fan: FanOut, random_: random.Random) -> None:
     scene = fan.scene
     make_pgbench_tables(scene.source, scene.database, scale=2)
-    # Of a stream with one destination.
-    one = fan.make("a")
-    scene.engine.put_stream(scene.stream, scene.source_conninfo, one.conninfo,
-                            [("public", f"pgbench_{name}") for name in ("accounts", "branches", "history", "tellers")],
-                            {})
-    scene.wait_replicating()
+    # Of a stream with one destination, without a backlog.
+    fan.start_stream_without_backlog("a")
     log = scene.engine.directory / "pgbench.log"
     with PgBench(scene.source, scene.database, rate=300, clients=4, log=log, seed=random_.randrange(2**31)):
-        del scene.engine.streams[scene.stream]["destination"]
         fan.set_destinations([fan.made["a"].definition(), fan.make("b").definition(copy_range_rows=20_000)])
         fan.wait_phase("b", "REPLICATING", 2 * SECONDS)
         fan.change("a", status="DISABLED")
@@ -206,7 +201,7 @@ def test_a_parked_transaction_that_waits_for_a_lock_holds_up_nobody(fan: FanOut)
     fan.scene.destination.sql(database, "DELETE FROM t")
     fan.scene.at_source("UPDATE t SET v = 'changed' WHERE id = 1")
     fan.wait_applied()
-    errors = f"/v1/streams/{fan.scene.stream}/destinations/b/errors"
+    errors = destination_path(fan.scene.stream, "b") + "/errors"
     (parked,) = fan.engine.request("GET", errors)["errors"]
     fan.scene.destination.sql(database, "INSERT INTO t VALUES (1, 'here again')")
     waits = "SELECT count(*) FROM pg_locks WHERE NOT granted"
@@ -289,12 +284,11 @@ def test_one_destination_is_another_engines(fan: FanOut, scene: Scene, tmp_path:
         scene.run_at_source(TABLE)
         insert(fan, 1, 1000)
         fan.start_stream("a", wait=False)
-        remote = {"id": "bravo", "name": "bravo", "status": "ENABLED", "force": False, "parameters": {},
-                  "send_to": {"engine": "bravo", "host": "127.0.0.1", "port": pair.relay.port}}
+        remote = applied_there("bravo", "127.0.0.1", pair.relay.port, id="bravo", backlog=True)
         fan.set_destinations([*fan.destinations(), remote])
-        fan.wait("bravo", lambda found: found["phase"] == "RETRYING", "waits for the other half")
+        fan.wait("bravo", lambda found: found["phase"] == "RETRYING", "waits for the other engine")
         pair.receiver.put_stream(scene.stream, scene.source_conninfo, scene.destination_conninfo, [("public", "t")], {},
-                                 receive_from={"engine": "alpha", "shared_capture": True})
+                                 receive_from={"engine": "alpha"})
         fan.wait_phase("bravo", "REPLICATING")
         insert(fan, 1001, 2000)
         pair.relay.sever()
@@ -308,7 +302,7 @@ def test_one_destination_is_another_engines(fan: FanOut, scene: Scene, tmp_path:
         fan.drop("bravo")
         pair.receiver.drop_stream(scene.stream)
         assert scene.slots() == 1
-        wait_for(lambda: not scene.has_destination_schema(), SECONDS, "the receiving half's rows are gone")
+        wait_for(lambda: not scene.has_destination_schema(), SECONDS, "the receiving engine's rows are gone")
     finally:
         pair.close()
 

@@ -10,6 +10,7 @@ import pytest
 
 from harness.cluster import wait_for
 from harness.compare import user_tables
+from harness.engine import applied_there
 from harness.fan_out import FanOut
 from harness.paths import EnginePair
 from harness.scene import Scene
@@ -141,14 +142,12 @@ def test_two_destinations_one_at_another_engine(fan: FanOut, scene: Scene, tmp_p
     try:
         scene.run_at_source(LOG + "INSERT INTO log SELECT n, 'old' FROM generate_series(1, 1000) n;")
         scene.engine.define_stream(scene.stream, scene.source_conninfo, "", [("public", "log")], {})
-        del scene.engine.streams[scene.stream]["destination"]
-        remote = {"id": "bravo", "name": "bravo", "status": "ENABLED", "force": False, "parameters": {},
-                  "send_to": {"engine": "bravo", "host": "127.0.0.1", "port": pair.relay.port}}
+        remote = applied_there("bravo", "127.0.0.1", pair.relay.port, id="bravo", backlog=True)
         scene.engine.give_up_updates(scene.stream, "log")
         fan.set_destinations([fan.make("a").definition(), remote])
-        fan.wait("bravo", lambda found: found["phase"] == "RETRYING", "waits for the other half")
+        fan.wait("bravo", lambda found: found["phase"] == "RETRYING", "waits for the other engine")
         pair.receiver.define_stream(scene.stream, scene.source_conninfo, scene.destination_conninfo,
-                                    [("public", "log")], {}, receive_from={"engine": "alpha", "shared_capture": True})
+                                    [("public", "log")], {}, receive_from={"engine": "alpha"})
         pair.receiver.give_up_updates(scene.stream, "log")
         pair.receiver.put_desired()
         for name in ("a", "bravo"):
@@ -167,7 +166,7 @@ def test_two_destinations_one_at_another_engine(fan: FanOut, scene: Scene, tmp_p
         pair.close()
 
 
-def test_a_halved_stream_gives_up_what_its_receiving_half_says(scene: Scene, tmp_path: Path) -> None:
+def test_a_stream_over_two_engines_gives_up_what_both_say(scene: Scene, tmp_path: Path) -> None:
     pair = EnginePair(scene, tmp_path)
     try:
         scene.run_at_source(LOG)

@@ -56,7 +56,7 @@ def write(connection: psycopg.Connection[Any], random_: random.Random, writer: i
 
 def progress(scene: Scene) -> tuple[int, int, str]:
     status = scene.engine.status(scene.stream)
-    tables = (status["instantiation"] or {"tables": []})["tables"]
+    tables = (status["destinations"][0]["instantiation"] or {"tables": []})["tables"]
     return (sum(table["ranges_copied"] for table in tables), sum(table["ranges_total"] for table in tables),
             str(status["phase"]))
 
@@ -99,7 +99,7 @@ CONSTRAINTS = """SELECT conrelid::regclass::text, conname, pg_get_constraintdef(
 
 def built(scene: Scene) -> tuple[int, bool]:
     status = scene.engine.status(scene.stream)
-    tables = (status["instantiation"] or {"tables": []})["tables"]
+    tables = (status["destinations"][0]["instantiation"] or {"tables": []})["tables"]
     return sum(table["indexes_built"] for table in tables), any(table["state"] == "INDEXING" for table in tables)
 
 
@@ -120,7 +120,7 @@ def test_killed_while_indexes_are_built(scene: Scene, random_: random.Random) ->
     scene.assert_same()
     for query in (INDEXES, CONSTRAINTS):
         assert scene.at_destination(query) == scene.at_source(query)
-    assert scene.engine.status(scene.stream)["instantiation"]["warnings"] == []
+    assert scene.engine.destination(scene.stream)["instantiation"]["warnings"] == []
 
 
 def test_what_a_killed_engine_left_at_work_ends(scene: Scene) -> None:
@@ -136,7 +136,7 @@ def test_what_a_killed_engine_left_at_work_ends(scene: Scene) -> None:
     scene.engine.start()
     scene.wait_replicating()
     assert scene.at_destination(INDEXES) == scene.at_source(INDEXES)
-    assert scene.engine.status(scene.stream)["instantiation"]["warnings"] == []
+    assert scene.engine.destination(scene.stream)["instantiation"]["warnings"] == []
 
 
 def test_missing_destination_tables_are_created_as_at_the_source(scene: Scene) -> None:

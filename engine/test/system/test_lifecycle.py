@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from harness.cluster import PASSWORD, wait_for
-from harness.engine import SECONDS
+from harness.engine import SECONDS, destination_path
 from harness.scene import Scene
 from harness.workload import PgBench, Writers, make_pgbench_tables
 
@@ -53,7 +53,7 @@ def test_truncate(scene: Scene) -> None:
     """)
     scene.wait_applied()
     scene.assert_same()
-    counts = scene.engine.status(scene.stream)["tables"]
+    counts = scene.engine.destination(scene.stream)["tables"]
     assert {table["table"]: table["truncates"] for table in counts} == {"parent": 2, "child": 2, "other": 1}
 
 
@@ -140,7 +140,7 @@ def test_tables_are_added_and_taken_out_while_running(scene: Scene, random_: ran
         published = f"SELECT tablename FROM pg_publication_tables WHERE pubname = 'thalweg_{scene.stream}' ORDER BY 1"
         wait_for(lambda: scene.at_source(published) == [(table,) for table in tables], 60, "the publication follows")
         scene.engine.wait_status(scene.stream, lambda status: status["phase"] == "REPLICATING" and all(
-            table["state"] == "REPLICATING" for table in status["tables"]), 60, "all tables replicate")
+            table["state"] == "REPLICATING" for table in status["destinations"][0]["tables"]), 60, "all tables replicate")
 
     with Writers(scene.source, scene.database, 2, random_, write):
         time.sleep(1)
@@ -299,7 +299,7 @@ def test_parked_transactions_and_their_dependants(scene: Scene) -> None:
     scene.wait_applied()
     rows = scene.at_destination("SELECT id, body FROM item WHERE id >= 5 ORDER BY id")
     assert rows == [(5, "in the way"), (6, "six")]
-    path = f"/v1/streams/{scene.stream}/errors"
+    path = destination_path(scene.stream) + "/errors"
     errors = scene.engine.request("GET", path)["errors"]
     assert len(errors) == 2 and errors[0]["sqlstate"] == "23505", errors
     scene.at_destination("DELETE FROM item WHERE id = 5")

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from harness.cluster import Cluster, wait_for
-from harness.engine import RefusedError
+from harness.engine import RefusedError, destination_path
 from harness.outage import (
     SECONDS,
     assert_recovered,
@@ -102,7 +102,7 @@ def test_a_read_only_destination_is_waited_for(scene: Scene) -> None:
     scene.wait_replicating()
     scene.wait_applied()
     scene.assert_same()
-    assert scene.engine.request("GET", f"/v1/streams/{scene.stream}/errors")["errors"] == []
+    assert scene.engine.request("GET", destination_path(scene.stream) + "/errors")["errors"] == []
     assert_recovered(scene.engine, scene.stream)
 
 

@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 from harness.cluster import Cluster, wait_for
+from harness.engine import DESTINATION
 from harness.fan_out import FanOut
 from harness.scene import Scene
 
@@ -53,7 +54,8 @@ def the_wait(scene: Scene, lock: Lock, pid: int) -> dict[str, Any]:
         return next((one for one in waits if [by["pid"] for by in one["blockers"]] == [pid]), None)
 
     wait = dict(wait_for(shown, 20, "the status says what it waits for"))
-    assert (wait["side"], wait["database"], wait["destination"]) == (lock.at, lock.at, None)
+    assert (wait["side"], wait["database"], wait["destination"]) == (
+        lock.at, lock.at, None if lock.at == "source" else DESTINATION)
     assert lock.statement in wait["statement"]
     assert wait["blockers"][0]["application_name"] == "somebody"
     return wait

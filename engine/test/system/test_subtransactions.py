@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from harness.cluster import wait_for
-from harness.engine import Engine
+from harness.engine import Engine, destination_path
 from harness.fan_out import FanOut
 from harness.paths import EnginePair
 from harness.scene import Scene
@@ -123,7 +123,7 @@ def test_nor_from_the_error_queue(eager_scene: Scene) -> None:
     roll_back_parts(scene)
     scene.wait_applied()
     scene.at_destination("ALTER TABLE large DROP CONSTRAINT refused")
-    queue = f"/v1/streams/{scene.stream}/errors"
+    queue = destination_path(scene.stream) + "/errors"
 
     def waiting() -> list[int]:
         return [int(one["id"]) for one in scene.engine.request("GET", queue)["errors"]]

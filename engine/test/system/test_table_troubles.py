@@ -95,7 +95,7 @@ def test_a_table_that_is_dropped_while_the_stream_is_stopped(scene: Scene) -> No
     assert table_of(scene, "hit")["state"] == "STOPPED"
     scene.assert_same([("public", "kept")])
     scene.engine.set_stream(scene.stream, tables=[{"schema": "public", "table": "kept"}])
-    wait_for(lambda: len(scene.engine.status(scene.stream)["tables"]) == 1, 30, "the table is taken out")
+    wait_for(lambda: len(scene.engine.destination(scene.stream)["tables"]) == 1, 30, "the table is taken out")
     scene.wait_replicating()
 
 
@@ -138,7 +138,7 @@ def test_a_renamed_table_goes_on_and_is_followed(scene: Scene) -> None:
     scene.at_source("INSERT INTO other.called VALUES (2001, 'followed')")
     scene.wait_applied()
     scene.assert_same([("public", "kept"), ("other", "called")])
-    assert [table["trouble"] for table in scene.engine.status(scene.stream)["tables"]] == [None, None]
+    assert [table["trouble"] for table in scene.engine.destination(scene.stream)["tables"]] == [None, None]
 
 
 def test_a_rename_on_both_sides_by_hand(scene: Scene) -> None:

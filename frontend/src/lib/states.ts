@@ -88,7 +88,7 @@ const states: Record<string, [Tone, string]> = {
 
 /** How capture and apply of a stream stand to each other. */
 export function modeInWords(mode: "combined" | "propagation" | "fan-out"): string {
-  if (mode === "fan-out") return "Fan-out: one capture and one queue, a branch for each destination";
+  if (mode === "fan-out") return "Fan-out: one capture and one queue for several destinations";
   return mode === "combined"
     ? "Combined capture and apply: one engine does both"
     : "Propagation: one engine captures and sends, another receives and applies";

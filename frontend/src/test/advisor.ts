@@ -96,7 +96,7 @@ export function analysis(shape: AnalysisShape = {}): AdvisorAnalysis {
         stream_id: "stream01",
         stream_name: "orders to warehouse",
         path_name: "orders to warehouse → warehouse",
-        destination_id: null,
+        destination_id: "warehouse",
         source_db: "orders",
         destination_db: "warehouse",
         component_ids: components.map(({ component_id }) => component_id),

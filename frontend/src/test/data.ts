@@ -126,6 +126,10 @@ export function component(id: string, values: Partial<ComponentSample> = {}): Co
   };
 }
 
+export function ofWarehouse(id: string, values: Partial<ComponentSample> = {}): ComponentSample {
+  return component(`warehouse:${id}`, { destination_id: "warehouse", ...values });
+}
+
 export const components: ComponentSample[] = [
   component("capture", { type: "CAPTURE", state: "CAPTURING CHANGES" }),
   component("queue", {
@@ -134,20 +138,20 @@ export const components: ComponentSample[] = [
     counters: { lcrs: 0, bytes: 0 },
     gauges: { depth: 4, capacity: 16383 },
   }),
-  component("reader", { sub_component: "APPLY READER" }),
-  component("coordinator", { sub_component: "APPLY COORDINATOR", counters: { transactions: 0 } }),
-  component("server-2", { sub_component: "APPLY SERVER", server: 2 }),
-  component("server-1", { sub_component: "APPLY SERVER", server: 1, state: "EXECUTE TRANSACTION" }),
+  ofWarehouse("reader", { sub_component: "APPLY READER" }),
+  ofWarehouse("coordinator", { sub_component: "APPLY COORDINATOR", counters: { transactions: 0 } }),
+  ofWarehouse("server-2", { sub_component: "APPLY SERVER", server: 2 }),
+  ofWarehouse("server-1", { sub_component: "APPLY SERVER", server: 1, state: "EXECUTE TRANSACTION" }),
 ];
 
 /** Of a stream over two engines, in the order of the path. */
 export const propagated: ComponentSample[] = [
   component("capture", { type: "CAPTURE" }),
   component("queue", { type: "QUEUE", counters: { lcrs: 0 } }),
-  component("sender", { type: "PROPAGATION SENDER", state: "SENDING LCRS" }),
+  ofWarehouse("sender", { type: "PROPAGATION SENDER", state: "SENDING LCRS" }),
   ...[
-    component("receiver", { type: "PROPAGATION RECEIVER", state: "RECEIVING LCRS" }),
-    component("apply-queue", { type: "QUEUE", counters: { lcrs: 0 } }),
+    ofWarehouse("receiver", { type: "PROPAGATION RECEIVER", state: "RECEIVING LCRS" }),
+    ofWarehouse("apply-queue", { type: "QUEUE", counters: { lcrs: 0 } }),
     ...components.slice(2),
   ].map((one) => ({ ...one, engine_id: "engine02" })),
 ];
@@ -212,7 +216,7 @@ export function stream(values: Partial<Stream> = {}): Stream {
     capture_engine: { id: "engine01", name: "engine-1", state: "ONLINE" },
     destinations: [destination()],
     mode: "combined",
-    halves: [],
+    reports: [],
     desired_status: "ENABLED",
     status: "ENABLED",
     phase: "REPLICATING",

@@ -49,7 +49,7 @@ describe("a stream now", () => {
       "GET /api/v1/advisor/analysis": { body: liveAnalysis(limited, [finding]) },
     });
     renderAt("/streams/stream01");
-    const strip = await screen.findByRole("list", { name: "Components" });
+    const strip = await screen.findByRole("list", { name: "Components of warehouse" });
     const card = await within(strip).findByText("Bottleneck");
     expect(card.closest("li")).toHaveAccessibleName("Appliers");
     expect(within(strip).getByRole("listitem", { name: "Apply reader" })).toHaveTextContent("Held back by");
@@ -100,7 +100,9 @@ describe("a stream now", () => {
       ],
     };
     const ofBoth = ["near", "far"].flatMap((id) =>
-      components.slice(2).map((one) => component(`${id}:${one.id}`, { ...one, destination_id: id })),
+      components
+        .slice(2)
+        .map((one) => component("", { ...one, id: one.id.replace("warehouse", id), destination_id: id })),
     );
     stubApi({
       ...routes,
@@ -109,10 +111,10 @@ describe("a stream now", () => {
       "GET /api/v1/advisor/analysis": { body: liveAnalysis(both) },
     });
     renderAt("/streams/stream01");
-    const branch = (name: string) => screen.findByRole("region", { name: `Branch to ${name}` });
-    expect(await within(await branch("near")).findByRole("status")).toHaveTextContent("All is well.");
-    expect(within(await branch("near")).queryByText("Bottleneck")).toBeNull();
-    expect(within(await branch("far")).getByRole("status")).toHaveTextContent("locks at the destination");
+    const at = (name: string) => screen.findByRole("region", { name: `Destination ${name}` });
+    expect(await within(await at("near")).findByRole("status")).toHaveTextContent("All is well.");
+    expect(within(await at("near")).queryByText("Bottleneck")).toBeNull();
+    expect(within(await at("far")).getByRole("status")).toHaveTextContent("locks at the destination");
   });
 
   it("says why there are no samples", async () => {

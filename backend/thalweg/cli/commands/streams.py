@@ -132,8 +132,7 @@ def show(name: Name, as_json: AsJson = False) -> None:
     )
     out.print(f"  latency {latency_in_words(latency, datetime.now(UTC))}")
     out.print(f"  backlog {size(backlog['bytes'])}, {seconds(backlog['seconds'])}")
-    if len(stream["destinations"]) > 1 or stream["mode"] == "fan-out":
-        print_destinations(stream)
+    print_destinations(stream)
     print_table(
         ["TABLE", "REPLICATED", "STATE", ">INSERTS", ">UPDATES", ">DELETES"],
         [

@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import BigInteger, ForeignKey, UniqueConstraint, func
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
+from thalweg.db.destination_life import Stage
 from thalweg.db.models.base import Base
 from thalweg.db.models.database import DatabaseRow
 from thalweg.db.models.engine import EngineRow
@@ -28,10 +29,11 @@ class DestinationRow(Base):
     force: Mapped[bool] = mapped_column(default=False)
     changed_revision: Mapped[int] = mapped_column(BigInteger, default=0)
     """Of an engine that receives: its desired revision that first held the destination as it is now."""
-    listed: Mapped[bool] = mapped_column(default=False)
-    """The capture engine has it in its list."""
-    detached: Mapped[bool] = mapped_column(default=False)
-    """While it is being dropped: the capture engine has dropped it from its list, now the engine that receives goes."""
+    backlog: Mapped[bool]
+    """What it has not taken is kept on the capturing engine's disk. From a stream's second destination on each has one,
+    and keeps it. Without, the source keeps WAL for it."""
+    stage: Mapped[str] = mapped_column(default=Stage.NEW)
+    """Of its life (db/destination_life.py)."""
     ordinal: Mapped[int]
     """Orders a stream's destinations as they came."""
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())

@@ -95,8 +95,9 @@ def _reading(resources: Resources, row: StreamRow, view: PathView) -> _Reading:
     )  # fmt: skip
 
 
-def _end_of(row: StreamRow, destination_id: str | None) -> DestinationRow:
-    return (row.destination(destination_id) if destination_id is not None else None) or row.destinations[0]
+def _end_of(row: StreamRow, destination_id: str) -> DestinationRow:
+    """A past path's destination may be gone: another one stands in for it."""
+    return row.destination(destination_id) or row.destinations[0]
 
 
 def _tables(row: StreamRow) -> list[tuple[str, str]]:

@@ -74,8 +74,8 @@ def _input(row: StreamRow, samples: list[Sample], span: Span) -> StreamInput:
     engines = {engine.id: engine for engine in (row.capture_engine, *(one.engine for one in row.destinations))}
     return StreamInput(
         stream_id=row.id, name=row.name, samples=samples, source=_facts(row.source),
-        destinations={one.id if row.fans_out else None: _facts(one.database) for one in row.destinations},
-        destination_conditions=_conditions(row) if row.fans_out and not span.is_past else {},
+        destinations={one.id: _facts(one.database) for one in row.destinations},
+        destination_conditions={} if span.is_past else _conditions(row),
         engines={engine.id: engine.name for engine in engines.values()},
         condition=_past(samples) if span.is_past and samples else _condition(row, engines),
     )  # fmt: skip
@@ -95,16 +95,20 @@ def _condition(row: StreamRow, engines: dict[str, EngineRow]) -> Condition:
     )  # fmt: skip
 
 
-def _conditions(row: StreamRow) -> dict[str | None, Condition]:
-    """Of each destination of several, as far as it differs from the stream's."""
-    found: dict[str | None, Condition] = {}
-    desired = {one.id: one.desired_status for one in row.destinations}
-    for branch in (row.observed or {}).get("destinations", []):
-        if row.desired_status == "ENABLED" and row.observed_status == "ENABLED" and branch["id"] in desired:
-            error = branch.get("error") or {}
-            found[branch["id"]] = Condition(
-                desired_status=desired[branch["id"]], status=branch["status"], phase=branch["phase"],
+def _conditions(row: StreamRow) -> dict[str, Condition]:
+    """Of each destination, while the stream itself is well."""
+    found: dict[str, Condition] = {}
+    if (row.desired_status, row.observed_status) != ("ENABLED", "ENABLED"):
+        return found
+    for seen in (row.observed or {}).get("destinations", []):
+        one = row.destination(seen["id"])
+        if one is not None:
+            error = seen.get("error") or {}
+            silent = next((engine.name for engine in (row.capture_engine, one.engine) if engine.state in SILENT), None)
+            found[one.id] = Condition(
+                desired_status=one.desired_status, status=seen["status"], phase=seen["phase"],
                 error_code=error.get("code"), error_message=error.get("message"), error_cure=error.get("cure"),
+                engine_silent=silent,
             )  # fmt: skip
     return found
 

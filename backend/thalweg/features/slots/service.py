@@ -24,8 +24,8 @@ from thalweg.inspection.slots import SlotState, drop_slot_at, version_text, why_
 from thalweg.inspection.target import target_of
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
+from thalweg.kernel.lsn import lsn_text
 from thalweg.kernel.problems import Problem, not_found
-from thalweg.live.positions import lsn_text
 from thalweg.live.slots import slot_of
 from thalweg.live.sources import SLOT_PREFIX, SourceReading, reading_of
 

@@ -22,7 +22,6 @@ from thalweg.features.streams.service import desired_facts, existing_stream
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
 from thalweg.kernel.problems import Problem
-from thalweg.live.schemas import CAPTURING
 
 KINDS = {
     Action.START: OperationKind.STREAM_START,
@@ -124,10 +123,10 @@ async def _tell_engines(context: Context, stream_id: str, action: Action) -> dat
     resources = context.resources
     await context.release()
     told_at = now()
-    for engine in _failed_engines(row):
+    for engine, destination_id in _failed(row):
         client = client_of(engine, resources.http, resources.secrets, resources.settings.engine_timeout)
         try:
-            await client.retry(row.id)
+            await client.retry(row.id, destination_id)
         except EngineFailure as failure:
             raise problem_of(failure) from failure
     return told_at
@@ -141,13 +140,15 @@ def _retried(context: Context, row: StreamRow, told_at: datetime) -> OperationRo
     return operation
 
 
-def _failed_engines(row: StreamRow) -> list[EngineRow]:
-    """Those whose part has ended with an error; only they can try again."""
-    engines = {CAPTURING: row.capture_engine, **{one.id: one.engine for one in row.receivers}}
-    if len(engines) == 1:
-        return [row.capture_engine]
-    halves = row.halves or {}
-    failed = [
-        engine for key, engine in engines.items() if key in halves and halves[key]["observed"]["status"] == "ABORTED"
-    ]
-    return failed or [row.capture_engine if row.fans_out else row.destinations[0].engine]
+def _failed(row: StreamRow) -> list[tuple[EngineRow, str | None]]:
+    """What has ended with an error, by engine; only that can be tried again. None: the capture, or a receiver."""
+    reports = row.reports or {row.capture_engine_id: {"observed": row.observed or {}}}
+    engines = [row.capture_engine, *(one.engine for one in row.receivers)]
+    found: list[tuple[EngineRow, str | None]] = []
+    for engine in engines:
+        told = reports.get(engine.id, {}).get("observed", {})
+        failed = [one["id"] for one in told.get("destinations", []) if one["status"] == "ABORTED"]
+        found += [(engine, name) for name in failed]
+        if told.get("status") == "ABORTED" and not failed:
+            found.append((engine, None))
+    return found or [(row.capture_engine, None)]

@@ -1,9 +1,9 @@
-"""Start, stop, retry, drop and change one destination of several: the others go on meanwhile."""
+"""Start, stop, retry, drop and change one destination: others go on meanwhile."""
 
 from fastapi import Response
 
 from thalweg.db.audit import record
-from thalweg.db.models import DestinationRow, EngineRow, StreamRow
+from thalweg.db.models import DestinationRow, StreamRow
 from thalweg.db.operations import (
     OperationAccepted,
     OperationKind,
@@ -17,7 +17,6 @@ from thalweg.engine_client.client import EngineFailure
 from thalweg.features.streams import repository
 from thalweg.features.streams.actions import SUPERSEDED
 from thalweg.features.streams.destination_lifecycle import TARGETS, DestinationAction, refusal
-from thalweg.features.streams.error_queue import name_at_engine
 from thalweg.features.streams.lifecycle import DesiredStatus
 from thalweg.features.streams.parameters import check_destination_parameters, needs_restart
 from thalweg.features.streams.schemas import DestinationUpdate, ObservedStatus, Stream
@@ -93,13 +92,11 @@ async def _retry(context: Context, row: StreamRow, one: DestinationRow) -> None:
     """Straight to the engines: it is an event and not a state that could be desired. Nothing is locked meanwhile."""
     resources = context.resources
     await context.release()
-    told: list[tuple[EngineRow, str | None]] = [(row.capture_engine, one.id)]
-    if one in row.receivers:
-        told.append((one.engine, name_at_engine(row, one)))
-    for engine, name in told:
+    engines = [row.capture_engine, *([one.engine] if one in row.receivers else [])]
+    for engine in engines:
         client = client_of(engine, resources.http, resources.secrets, resources.settings.engine_timeout)
         try:
-            await client.retry(row.id, name)
+            await client.retry(row.id, one.id)
         except EngineFailure as failure:
             raise problem_of(failure) from failure
 

@@ -1,4 +1,4 @@
-"""The life of one destination of several, as rules: what may be asked for when, and why not."""
+"""What may be asked of a destination when, and why not. What becomes of it then is in db/destination_life.py."""
 
 from enum import StrEnum
 
@@ -24,9 +24,6 @@ def refusal(row: StreamRow, one: DestinationRow, action: DestinationAction) -> t
     """Why not, and the cure. None: it may be done."""
     if row.desired_status == DesiredStatus.DROPPED:
         return "The stream is being deleted.", "Create a new stream."
-    if not row.fans_out:
-        told = "The destination is the stream's only one."
-        return told, "Do it with the stream, or add another destination first."
     if one.desired_status == DesiredStatus.DROPPED and action is not DestinationAction.DROP:
         return "The destination is being dropped.", "Add the database again once it is gone."
     if action is DestinationAction.RETRY and one.desired_status == DesiredStatus.DISABLED:

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from thalweg.db.audit import record
-from thalweg.db.models import DestinationRow, StreamRow
+from thalweg.db.models import StreamRow
 from thalweg.engine_client.access import client_of, problem_of
 from thalweg.engine_client.client import EngineClient, EngineFailure
 from thalweg.engine_client.documents import ErrorExecution as EngineExecution
@@ -28,29 +28,22 @@ from thalweg.kernel.principal import Role
 AUDITED_CHARACTERS_MAX = 100_000
 
 
-async def engine_of(
-    context: Context, stream_id: str, destination_id: str
-) -> tuple[StreamRow, EngineClient, str | None]:
-    """Also the destination's id as that engine knows it: None where it has the stream's only one."""
+async def engine_of(context: Context, stream_id: str, destination_id: str) -> tuple[StreamRow, EngineClient]:
     row = await existing_stream(context, stream_id)
     one = existing_destination(row, destination_id)
     resources = context.resources
     client = client_of(one.engine, resources.http, resources.secrets, resources.settings.engine_timeout)
     await context.release()
-    return row, client, name_at_engine(row, one)
-
-
-def name_at_engine(row: StreamRow, one: DestinationRow) -> str | None:
-    return one.id if row.fans_out and one.engine_id == row.capture_engine_id else None
+    return row, client
 
 
 async def list_errors(
     context: Context, stream_id: str, destination_id: str, limit: int, cursor: str | None, roots_only: bool
 ) -> ParkedTransactions:
     after = 0 if cursor is None else int(decode_cursor(cursor, int)[0])
-    _, client, name = await engine_of(context, stream_id, destination_id)
+    _, client = await engine_of(context, stream_id, destination_id)
     try:
-        parked = await client.errors(stream_id, name, after, limit, roots_only)
+        parked = await client.errors(stream_id, destination_id, after, limit, roots_only)
     except EngineFailure as failure:
         raise problem_of(failure) from failure
     reveals = context.principal.role.covers(Role.OPERATOR)
@@ -76,49 +69,49 @@ def shown(error: ParkedError, reveals: bool) -> ParkedTransaction:
 
 
 async def show(context: Context, stream_id: str, destination_id: str, error_id: int) -> ParkedContents:
-    row, client, name = await engine_of(context, stream_id, destination_id)
+    row, client = await engine_of(context, stream_id, destination_id)
     facts = {"destination_id": destination_id, "error_id": error_id}
     record(context, "stream_errors_get", ("stream", row.id, row.name), after=facts)
     async with asked(context, row, "stream_errors_get", facts):
-        contents = await client.error_contents(stream_id, name, error_id)
+        contents = await client.error_contents(stream_id, destination_id, error_id)
     return ParkedContents.model_validate(
         {**contents.model_dump(mode="json", by_alias=True), "error": shown(contents.error, reveals=True)}
     )
 
 
 async def execute(context: Context, stream_id: str, destination_id: str, error_id: int) -> ExecutionAccepted:
-    row, client, name = await engine_of(context, stream_id, destination_id)
+    row, client = await engine_of(context, stream_id, destination_id)
     facts = {"destination_id": destination_id, "error_id": error_id}
     record(context, "stream_errors_execute", ("stream", row.id, row.name), after=facts)
     async with asked(context, row, "stream_errors_execute", facts):
-        execution = await client.execute_error(stream_id, name, error_id)
+        execution = await client.execute_error(stream_id, destination_id, error_id)
     return ExecutionAccepted(accepted=True, state=ExecutionState(execution.state))
 
 
 async def execute_all(context: Context, stream_id: str, destination_id: str) -> ExecutionAccepted:
-    row, client, name = await engine_of(context, stream_id, destination_id)
+    row, client = await engine_of(context, stream_id, destination_id)
     facts = {"destination_id": destination_id}
     record(context, "stream_errors_execute_all", ("stream", row.id, row.name), after=facts)
     async with asked(context, row, "stream_errors_execute_all", facts):
-        execution = await client.execute_error(stream_id, name, None)
+        execution = await client.execute_error(stream_id, destination_id, None)
     return ExecutionAccepted(accepted=True, state=ExecutionState(execution.state))
 
 
 async def discard(context: Context, stream_id: str, destination_id: str, error_id: int, reason: str) -> None:
     """What can be shown of it stays in the audit log, with the reason."""
-    row, client, name = await engine_of(context, stream_id, destination_id)
+    row, client = await engine_of(context, stream_id, destination_id)
     why = {"destination_id": destination_id, "reason": reason}
     async with asked(context, row, "stream_errors_delete", why):
-        kept = await _kept(client, stream_id, name, error_id)
+        kept = await _kept(client, stream_id, destination_id, error_id)
     record(context, "stream_errors_delete", ("stream", row.id, row.name), before=kept, after=why)
     async with asked(context, row, "stream_errors_delete", why):
-        await client.delete_error(stream_id, name, error_id)
+        await client.delete_error(stream_id, destination_id, error_id)
 
 
-async def _kept(client: EngineClient, stream_id: str, name: str | None, error_id: int) -> dict[str, Any]:
+async def _kept(client: EngineClient, stream_id: str, destination_id: str, error_id: int) -> dict[str, Any]:
     """Of a transaction that cannot be opened, or not in time, why: it may be discarded all the same."""
     try:
-        contents = await client.error_contents(stream_id, name, error_id)
+        contents = await client.error_contents(stream_id, destination_id, error_id)
     except EngineFailure as failure:
         if failure.code in ("unknown_error_transaction", "engine_unreachable"):
             raise

@@ -19,10 +19,10 @@ from thalweg.features.streams.schemas import (
     Stream,
     StreamDestination,
     StreamError,
-    StreamHalf,
     StreamMode,
     StreamParameter,
     StreamPhase,
+    StreamReport,
     StreamSummary,
     StreamTable,
     StreamWait,
@@ -35,7 +35,7 @@ from thalweg.live.backlog import of_stream, standing
 from thalweg.live.health import SILENT, Facts, engine_of_concern, health_of, is_fresh, is_heard
 from thalweg.live.latest import Live
 from thalweg.live.rates import UNKNOWN, spilled_of
-from thalweg.live.schemas import CAPTURING, Backlog, HalfRole
+from thalweg.live.schemas import Backlog
 from thalweg.live.slots import stream_slot
 
 Definitions = dict[str, StreamParameter]
@@ -51,7 +51,7 @@ def summary_of(row: StreamRow, live: Live, at: datetime) -> StreamSummary:
 
 def without_details(stream: Stream) -> Stream:
     """As viewers see it."""
-    _hide([stream.error, *(one.error for one in stream.destinations), *(one.error for one in stream.halves)])
+    _hide([stream.error, *(one.error for one in stream.destinations), *(one.error for one in stream.reports)])
     return stream
 
 
@@ -68,10 +68,10 @@ def stream_of(row: StreamRow, live: Live, definitions: Definitions, at: datetime
     destinations = [_destination(row, one, live, definitions, at) for one in row.destinations]
     fields = {**_summary_fields(row, live, at), "destinations": destinations}
     actions = [str(action) for action in allowed_actions(desired, status)]
-    if may_fan_out(row):
+    if desired is not DesiredStatus.DROPPED:
         actions.append("add_destination")
     return Stream(
-        **fields, halves=_halves(row), rules=TableRules.model_validate(row.rules),
+        **fields, reports=_reports(row), rules=TableRules.model_validate(row.rules),
         parameters=row.parameters, effective_parameters=effective(definitions, row.parameters),
         restart_needed=row.restart_needed, positions=_positions(observed.get("positions")),
         tables=_sum_of([one.tables for one in destinations]), actions=actions,
@@ -81,11 +81,6 @@ def stream_of(row: StreamRow, live: Live, definitions: Definitions, at: datetime
 def tables_of(row: StreamRow) -> list[StreamTable]:
     """Each with what it is at all destinations together."""
     return _sum_of([_tables(row, _observed(row, one)) for one in row.destinations])
-
-
-def may_fan_out(row: StreamRow) -> bool:
-    """A path over two engines without a list stays one: its receiving half holds slot and publication."""
-    return row.desired_status != DesiredStatus.DROPPED and (row.fans_out or not row.receivers)
 
 
 def _summary_fields(row: StreamRow, live: Live, at: datetime) -> dict[str, Any]:
@@ -107,7 +102,7 @@ def _summary_fields(row: StreamRow, live: Live, at: datetime) -> dict[str, Any]:
         "source": database_ref(row.source),
         "capture_engine": engine_ref(row.capture_engine),
         "destinations": destinations,
-        "mode": StreamMode.FAN_OUT if row.fans_out else _mode(row, row.destinations),
+        "mode": StreamMode.FAN_OUT if len(row.destinations) > 1 else _mode(row, row.destinations),
         "desired_status": DesiredStatus(row.desired_status),
         "status": _status_of(row.observed_status if heard else None),
         "phase": _phase_of(row.observed_phase if heard else None),
@@ -140,8 +135,8 @@ def _mode(row: StreamRow, destinations: list[DestinationRow]) -> StreamMode:
 
 def _observed(row: StreamRow, one: DestinationRow) -> dict[str, Any]:
     """The destination's part of what was observed; empty when it has not been reported on yet."""
-    branches = (row.observed or {}).get("destinations", [])
-    return next((branch for branch in branches if branch["id"] == one.id), {})
+    destinations = (row.observed or {}).get("destinations", [])
+    return next((seen for seen in destinations if seen["id"] == one.id), {})
 
 
 def _destination(
@@ -164,13 +159,12 @@ def _destination_fields(row: StreamRow, one: DestinationRow, live: Live, at: dat
     own = live.of(one.id)
     heard = row.capture_engine.state not in SILENT and one.engine.state not in SILENT and is_fresh(row.observed_at, at)
     error, backlog = _error(observed.get("error")), observed.get("backlog")
-    desired = DesiredStatus(one.desired_status) if row.fans_out else DesiredStatus(row.desired_status)
     return {
         "id": one.id,
         "database": database_ref(one.database),
         "engine": engine_ref(one.engine),
         "mode": _mode(row, [one]),
-        "desired_status": desired,
+        "desired_status": DesiredStatus(one.desired_status),
         "status": _status_of(observed.get("status") if heard else None),
         "phase": _phase_of(observed.get("phase") if heard else None),
         "error": error,
@@ -196,20 +190,19 @@ def _backlog(row: StreamRow, one: DestinationRow, live: Live, at: datetime) -> B
     return standing(row, one.id, live.source, at)
 
 
-def _halves(row: StreamRow) -> list[StreamHalf]:
+def _reports(row: StreamRow) -> list[StreamReport]:
     if not row.receivers:
         return []
-    halves = [_half(row, HalfRole.SENDING, row.capture_engine, CAPTURING, None)]
-    return halves + [_half(row, HalfRole.RECEIVING, one.engine, one.id, one.id) for one in row.receivers]
+    return [_report(row, row.capture_engine, None), *(_report(row, one.engine, one.id) for one in row.receivers)]
 
 
-def _half(row: StreamRow, role: HalfRole, engine: EngineRow, key: str, destination_id: str | None) -> StreamHalf:
-    half = (row.halves or {}).get(key)
-    observed = half["observed"] if half else {}
-    return StreamHalf(
-        role=role, destination_id=destination_id, engine=engine_ref(engine), status=_status_of(observed.get("status")),
+def _report(row: StreamRow, engine: EngineRow, destination_id: str | None) -> StreamReport:
+    report = (row.reports or {}).get(engine.id)
+    observed = report["observed"] if report else {}
+    return StreamReport(
+        destination_id=destination_id, engine=engine_ref(engine), status=_status_of(observed.get("status")),
         phase=_phase_of(observed.get("phase")), error=_error(observed.get("error")),
-        retry_at=observed.get("retry_at"), observed_at=_time(half["asked_at"]) if half else None,
+        retry_at=observed.get("retry_at"), observed_at=_time(report["asked_at"]) if report else None,
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from thalweg.inspection.schemas import ACCEPT, Consents, SourceTable
 from thalweg.kernel.models import Body, Id, Name, Resource
 from thalweg.kernel.rules import TableRef as TableRef
 from thalweg.kernel.rules import TableRules
-from thalweg.live.schemas import Backlog, HalfRole, Health, LatencySample, SpilledBacklog
+from thalweg.live.schemas import Backlog, Health, LatencySample, SpilledBacklog
 from thalweg.live.slots import Slot
 
 DESTINATIONS_MAX = 16
@@ -320,17 +320,16 @@ class EngineRef(Resource):
 
 class StreamMode(StrEnum):
     """COMBINED: one engine captures and applies. PROPAGATION: one captures and sends, another receives and applies.
-    FAN_OUT: one capture and one queue for a list of destinations, each with a backlog of its own."""
+    FAN_OUT: one capture and one queue for several destinations, each with a backlog of its own."""
 
     COMBINED = "combined"
     PROPAGATION = "propagation"
     FAN_OUT = "fan-out"
 
 
-class StreamHalf(Resource):
-    """One engine's part of a stream over several, as it reports itself."""
+class StreamReport(Resource):
+    """What one of a stream's engines says of its share."""
 
-    role: HalfRole
     destination_id: str | None = Field(description="The one that it receives for. Null: it captures.")
     engine: EngineRef
     status: ObservedStatus
@@ -341,7 +340,7 @@ class StreamHalf(Resource):
 
 
 class DestinationSummary(Resource):
-    """One of a stream's destinations. With several, each has a life of its own."""
+    """One of a stream's destinations: each has a life of its own."""
 
     id: str = Field(description="Unique in its stream.")
     database: DatabaseRef
@@ -356,7 +355,9 @@ class DestinationSummary(Resource):
     transactions_per_second: float | None
     latency: LatencySample
     backlog: Backlog
-    spilled: SpilledBacklog | None = Field(description="Null when the stream has no list, and so no backlogs.")
+    spilled: SpilledBacklog | None = Field(
+        description="Null: it has no backlog, as a stream's only destination. The source keeps WAL for it."
+    )
     error_queue_transactions: int | None
     parks_since: datetime | None = Field(
         default=None,
@@ -365,8 +366,7 @@ class DestinationSummary(Resource):
     rows_copied: int | None = Field(description="Of the initial copy. Null when there was none.")
     rows_to_copy: int | None
     actions: list[str] = Field(
-        description="What may be done now with it alone: start, stop, retry, drop. Empty when it is the stream's only "
-        "one: what is done with the stream is done with it."
+        description="What may be done now with it alone: start, stop, retry, drop. A stream's last one stays."
     )
 
 
@@ -421,7 +421,9 @@ class StreamDestination(DestinationSummary):
 
 class Stream(StreamSummary):
     destinations: Sequence[StreamDestination]
-    halves: list[StreamHalf] = Field(description="Empty when one engine does it all.")
+    reports: list[StreamReport] = Field(
+        description="Of each engine, the one that captures first. Empty where one does it all."
+    )
     rules: TableRules
     parameters: dict[str, ParameterValue] = Field(description="Those that were set.")
     effective_parameters: dict[str, ParameterValue] = Field(description="All, with defaults.")

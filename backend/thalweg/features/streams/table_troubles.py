@@ -52,7 +52,7 @@ async def resolve(
     context: Context, stream_id: str, destination_id: str, body: TableRef, how: TroubleResolution
 ) -> StreamRow:
     """Straight to the engine, which records it at the destination: an event, not a state that could be desired."""
-    row, client, name = await engine_of(context, stream_id, destination_id)
+    row, client = await engine_of(context, stream_id, destination_id)
     one = existing_destination(row, destination_id)
     if DesiredStatus.DROPPED in (row.desired_status, one.desired_status):
         raise being_deleted()
@@ -60,7 +60,7 @@ async def resolve(
     facts = {"destination_id": destination_id, "schema": body.schema_name, "table": body.table}
     record(context, action, ("stream", row.id, row.name), after=facts)
     async with asked(context, row, action, facts):
-        await client.resolve_table(row.id, name, how, body.schema_name, body.table)
+        await client.resolve_table(row.id, destination_id, how, body.schema_name, body.table)
     return row
 
 

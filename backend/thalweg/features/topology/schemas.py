@@ -21,7 +21,7 @@ class TopologyNode(Resource):
     kind: NodeKind
     label: str
     state: str | None
-    destination_id: str | None = Field(description="The one of the stream's destinations whose branch it belongs to.")
+    destination_id: str | None = Field(description="Whose it is. Null: shared by all of the stream's destinations.")
     stream_id: str | None
     engine_id: str | None
     engine: str | None = Field(description="Its engine's name.")
@@ -44,7 +44,7 @@ class TopologyEdge(Resource):
     stream_id: str
     destination_id: str | None
     lcrs_per_second: float | None
-    backlog_bytes: int | None = Field(description="Spilled to disk before a branch of several; null elsewhere.")
+    backlog_bytes: int | None = Field(description="On disk, before a destination that has a backlog; null elsewhere.")
 
 
 class Topology(Resource):

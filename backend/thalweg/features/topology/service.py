@@ -41,7 +41,7 @@ async def get_topology(context: Context) -> Topology:
 
 
 def _path(stream: StreamRow, one: DestinationRow) -> list[_Link]:
-    prefix = f"{one.id}:" if stream.fans_out else ""
+    prefix = f"{one.id}:"
     captures, applies = stream.capture_engine, one.engine
     shared = [
         _Link(NodeKind.CAPTURE, "capture", captures, None),

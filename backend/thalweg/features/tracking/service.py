@@ -22,8 +22,6 @@ from thalweg.kernel.context import Context
 from thalweg.kernel.ids import new_id
 from thalweg.kernel.problems import not_found
 
-APPLY = "APPLY"
-
 
 async def _stream(context: Context, stream_id: str) -> StreamRow:
     row = await repository.stream_by_id(context.session, stream_id)
@@ -43,12 +41,11 @@ async def _clients(context: Context, row: StreamRow) -> list[tuple[EngineRow, En
     ]
 
 
-def _destination(row: StreamRow, engine_id: str, component: str) -> str | None:
-    """Which one an engine means that names none: the one that it receives for, or the only one."""
-    if engine_id != row.capture_engine_id:
-        return next((one.id for one in row.destinations if one.engine_id == engine_id), None)
-    only = None if row.fans_out or component != APPLY else row.destinations[:1]
-    return only[0].id if only else None
+def _received_for(row: StreamRow, engine_id: str) -> str | None:
+    """What an engine that receives passes on is all of one destination, also in its receiver and its queue."""
+    if engine_id == row.capture_engine_id:
+        return None
+    return next((one.id for one in row.destinations if one.engine_id == engine_id), None)
 
 
 async def list_transactions(context: Context, stream_id: str) -> StreamTransactions:
@@ -64,7 +61,7 @@ async def list_transactions(context: Context, stream_id: str) -> StreamTransacti
     shown = [
         Transaction(
             **one.model_dump(exclude={"age_us", "destination"}), age_seconds=one.age_us / 1e6,
-            destination_id=one.destination or _destination(row, engine.id, APPLY), engine_id=engine.id,
+            destination_id=one.destination or _received_for(row, engine.id), engine_id=engine.id,
         )
         for engine, answer in answers
         for one in answer.transactions
@@ -87,7 +84,7 @@ async def list_markers(context: Context, stream_id: str) -> StreamMarkers:
     told = [(engine.id, answer) for (engine, _), answer in zip(clients, answers, strict=True)]
     for engine_id, answer in told:
         for stage in answer.stages:
-            stage.destination = stage.destination or _destination(row, engine_id, stage.component)
+            stage.destination = stage.destination or _received_for(row, engine_id)
     return StreamMarkers(stream_id=stream_id, markers=markers_of(told))
 
 

@@ -8,13 +8,13 @@ from cryptography import x509
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from thalweg.alerting.catalogue import SubjectType
-from thalweg.alerting.facts import Branch, Disk, EngineFacts, Expiry, Facts, Spill, StreamFacts
+from thalweg.alerting.facts import DestinationFacts, Disk, EngineFacts, Expiry, Facts, Spill, StreamFacts
 from thalweg.db.models import EngineRow, StreamRow
 from thalweg.engine_client.documents import ProcessStats
 from thalweg.features.streams.parameters import effective, load_parameters
+from thalweg.kernel.lsn import lsn_of
 from thalweg.kernel.settings import Settings
 from thalweg.live.health import OBSERVATION_FRESH, SILENT, engine_of_concern
-from thalweg.live.positions import lsn_of
 from thalweg.live.schemas import ComponentSample, ComponentType, Sample
 from thalweg.workers.alerts import repository
 from thalweg.workers.sources import Seen
@@ -110,22 +110,22 @@ def _stream(
         behind_bytes=sample.backlog.bytes if sample else None, latency_seconds=p99 / 1000 if p99 is not None else None,
         parked=sample.error_queue_transactions if sample else None,
         spills=_spills(row, sample, settings), slot=seen.slot(row.id, at),
-        branches=_branches(row, observed, sample), troubles=_troubles(observed),
+        destinations=_destinations(row, observed, sample), troubles=_troubles(observed),
     )  # fmt: skip
 
 
-def _branches(row: StreamRow, observed: dict[str, Any], sample: Sample | None) -> tuple[Branch, ...]:
+def _destinations(row: StreamRow, observed: dict[str, Any], sample: Sample | None) -> tuple[DestinationFacts, ...]:
     parking = {one.destination_id for one in (sample.destinations if sample else []) if one.parks_since}
     names = {one.id: one.database.name for one in row.destinations}
     return tuple(
-        Branch(
+        DestinationFacts(
             one["id"],
             names.get(one["id"], one["id"]),
             one["status"],
             one["error"]["message"] if one["error"] else None,
             applies=one["status"] == "ENABLED" and not one["error"] and one["id"] not in parking,
         )
-        for one in (observed.get("destinations") or [] if row.fans_out else [])
+        for one in observed.get("destinations") or []
     )
 
 

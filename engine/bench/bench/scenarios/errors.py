@@ -7,6 +7,7 @@ from bench.comparison import assert_identical
 from bench.report import Report
 from bench.rig import SOURCE_DATABASE, Rig, used
 from harness.cluster import wait_for
+from harness.engine import destination_path
 
 DESTINATION = "thalweg"
 STREAM = "errors001"
@@ -65,7 +66,7 @@ def _park(rig: Rig, transactions: int) -> None:
 
 
 def _execute(rig: Rig, total: int) -> None:
-    errors = f"/v1/streams/{STREAM}/errors"
+    errors = destination_path(STREAM) + "/errors"
     queue = rig.engine.request("GET", f"{errors}?limit=1")
     if queue["total"] != total:
         raise SystemExit(f"{queue['total']} transactions are parked, where {total} should be")

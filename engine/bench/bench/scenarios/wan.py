@@ -12,7 +12,7 @@ from bench.report import Report
 from bench.rig import SOURCE_DATABASE, Rig
 from bench.wan_link import ADDRESSES, NamespaceEngine, WanLink
 from harness.cluster import PASSWORD, Cluster
-from harness.engine import parse_lsn
+from harness.engine import applied_there, parse_lsn
 from harness.paths import Authority
 from harness.processes import cpu_seconds
 
@@ -127,14 +127,11 @@ class Path:
 
     def _define(self, parameters: Parameters) -> None:
         receiver, sender = self.engines.receiver, self.engines.sender
-        receiver.put_stream(self.stream, _through_socket(self.rig.source, SOURCE_DATABASE),
-                            _through_socket(self.rig.destination, self.database), self.workload.tables, parameters,
-                            receive_from={"engine": "alpha"})
-        half = dict(receiver.streams[self.stream])
-        del half["receive_from"], half["destination"]
-        sender.streams[self.stream] = half
-        sender.set_stream(self.stream, send_to={"engine": "bravo", "host": ADDRESSES[1],
-                                                "port": receiver.propagation_port})
+        source, tables = _through_socket(self.rig.source, SOURCE_DATABASE), self.workload.tables
+        sender.define_stream(self.stream, source, "", tables, parameters)
+        sender.set_stream(self.stream, destinations=[applied_there("bravo", ADDRESSES[1], receiver.propagation_port)])
+        receiver.put_stream(self.stream, source, _through_socket(self.rig.destination, self.database), tables,
+                            parameters, receive_from={"engine": "alpha"})
 
     def _set(self, status: str) -> None:
         for engine in (self.engines.receiver, self.engines.sender):

@@ -75,20 +75,39 @@ base::Result<std::vector<PublishedTable>> published_tables(pg::Connection& conne
   return read_tables(rows);
 }
 
-base::Result<std::vector<PublishedTable>> existing_tables(pg::Connection& connection,
-                                                          const std::vector<PublishedTable>& tables) {
+namespace {
+
+// Those of `tables` of which `condition` holds.
+base::Result<std::vector<PublishedTable>> tables_where(pg::Connection& connection,
+                                                       const std::vector<PublishedTable>& tables,
+                                                       std::string_view condition) {
   std::string names;
   for (const auto& table : tables) {
     names += fmt::format("{}({}, {})", names.empty() ? "" : ", ", connection.quote_literal(table.schema_name),
                          connection.quote_literal(table.table_name));
   }
   if (names.empty()) return std::vector<PublishedTable>{};
-  THALWEG_ASSIGN(const pg::Rows rows,
-                 connection.query(fmt::format(
-                     "SELECT n.nspname, c.relname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n "
-                     "ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p') AND (n.nspname, c.relname) IN ({})",
-                     names)));
+  THALWEG_ASSIGN(
+      const pg::Rows rows,
+      connection.query(fmt::format(
+          "SELECT n.nspname, c.relname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n "
+          "ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p') AND (n.nspname, c.relname) IN ({}) AND {}",
+          names, condition)));
   return read_tables(rows);
+}
+
+}  // namespace
+
+base::Result<std::vector<PublishedTable>> existing_tables(pg::Connection& connection,
+                                                          const std::vector<PublishedTable>& tables) {
+  return tables_where(connection, tables, "true");
+}
+
+base::Result<std::vector<PublishedTable>> identified_tables(pg::Connection& connection,
+                                                            const std::vector<PublishedTable>& tables) {
+  return tables_where(connection, tables,
+                      "(c.relkind = 'p' OR c.relreplident IN ('f', 'i') OR (c.relreplident = 'd' AND EXISTS (SELECT 1 "
+                      "FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisprimary)))");
 }
 
 base::Result<bool> are_published(pg::Connection& connection, const pg::PublicationNames& names,

@@ -49,6 +49,9 @@ base::Result<std::vector<PublishedTable>> published_tables(pg::Connection& conne
 // Those that there are.
 base::Result<std::vector<PublishedTable>> existing_tables(pg::Connection& connection,
                                                           const std::vector<PublishedTable>& tables);
+// Those of which updates and deletes can be published: PostgreSQL refuses them at the source for any other.
+base::Result<std::vector<PublishedTable>> identified_tables(pg::Connection& connection,
+                                                            const std::vector<PublishedTable>& tables);
 // None is fine.
 base::Result<void> drop_publication(pg::Connection& connection, const std::string& name);
 base::Result<void> drop_publications(pg::Connection& connection, const pg::PublicationNames& names);

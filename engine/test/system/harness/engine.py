@@ -19,6 +19,7 @@ from harness.place import HERE, Place
 from harness.workspace import free_port
 
 ROOT = Path(__file__).resolve().parents[4]
+DESTINATION = "warehouse"  # the id of a stream's only one
 SECONDS = 60  # how long a state may take to come before a test gives up
 
 
@@ -145,6 +146,11 @@ class Engine:
                 return dict(found)
         raise KeyError(stream)
 
+    def destination(self, stream: str) -> dict[str, Any]:
+        """The status of a stream's only destination."""
+        (found,) = self.status(stream)["destinations"]
+        return dict(found)
+
     def components(self, stream: str) -> list[dict[str, Any]]:
         for found in self.request("GET", "/v1/stats")["streams"]:
             if found["id"] == stream:
@@ -178,7 +184,7 @@ class Engine:
             "id": stream, "name": f"stream {stream}", "status": "ENABLED", "force": False,
             "source": {"name": "source", "conninfo": source,
                        **({"read_from": self.read_from} if self.read_from else {})},
-            "destination": {"name": "destination", "conninfo": destination},
+            "destinations": [applied_here(destination)],
             "tables": [{"schema": schema, "table": table} for schema, table in tables],
             "parameters": dict(parameters),
             **more,
@@ -263,6 +269,22 @@ class Engine:
         except OSError:
             return False
         return True
+
+
+def applied_here(conninfo: str, **changed: Any) -> dict[str, Any]:
+    """The definition of a stream's only destination, without a backlog."""
+    return {"id": DESTINATION, "name": "destination", "status": "ENABLED", "force": False, "backlog": False,
+            "conninfo": conninfo, **changed}
+
+
+def applied_there(engine: str, host: str, port: int, **changed: Any) -> dict[str, Any]:
+    """The same of one that another engine applies."""
+    return {"id": DESTINATION, "name": "destination", "status": "ENABLED", "force": False, "backlog": False,
+            "send_to": {"engine": engine, "host": host, "port": port}, **changed}
+
+
+def destination_path(stream: str, destination: str = DESTINATION) -> str:
+    return f"/v1/streams/{stream}/destinations/{destination}"
 
 
 def parse_lsn(text: str) -> int:

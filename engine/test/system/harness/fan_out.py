@@ -6,7 +6,7 @@ from typing import Any
 
 from harness.cluster import PASSWORD, wait_for
 from harness.compare import Table, differences, user_tables
-from harness.engine import SECONDS, parse_lsn
+from harness.engine import SECONDS, destination_path, parse_lsn
 from harness.relay import Relay
 from harness.scene import Scene
 
@@ -24,8 +24,8 @@ class Destination:
         return f"host=127.0.0.1 port={self.relay.port} dbname={self.database} user=thalweg password={PASSWORD}"
 
     def definition(self, **parameters: int | str | bool) -> dict[str, Any]:
-        return {"id": self.name, "name": self.name, "status": "ENABLED", "force": False, "conninfo": self.conninfo,
-                "parameters": parameters}
+        return {"id": self.name, "name": self.name, "status": "ENABLED", "force": False, "backlog": True,
+                "conninfo": self.conninfo, "parameters": parameters}
 
     def remove(self) -> None:
         self.relay.close()
@@ -46,11 +46,17 @@ class FanOut:
         scene = self.scene
         self.engine.define_stream(scene.stream, scene.source_conninfo, "", user_tables(scene.source, scene.database),
                                   parameters)
-        del self.engine.streams[scene.stream]["destination"]
         self.set_destinations([self.make(name).definition() for name in names])
         if wait:
             for name in names:
                 self.wait_phase(name, "REPLICATING")
+
+    def start_stream_without_backlog(self, name: str) -> None:
+        """With this one as the only destination."""
+        scene = self.scene
+        self.engine.define_stream(scene.stream, scene.source_conninfo, "", user_tables(scene.source, scene.database), {})
+        self.set_destinations([self.make(name).definition() | {"backlog": False}])
+        self.wait_phase(name, "REPLICATING")
 
     def make(self, name: str) -> Destination:
         self.made[name] = Destination(self.scene, name)
@@ -74,7 +80,7 @@ class FanOut:
     def mend(self, name: str) -> None:
         """Lets a destination be reached again, and has it tried at once."""
         self.made[name].relay.mend()
-        self.engine.request("POST", f"/v1/streams/{self.scene.stream}/destinations/{name}/retry")
+        self.engine.request("POST", destination_path(self.scene.stream, name) + "/retry")
 
     # --- what is observed
 

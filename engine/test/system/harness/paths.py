@@ -1,11 +1,11 @@
-"""A stream over two engines: certificates as the control plane would sign them, and both halves of the definition."""
+"""A stream over two engines: certificates as the control plane would sign them, and a document for each."""
 
 import subprocess
 from pathlib import Path
 from typing import Any
 
 from harness.compare import user_tables
-from harness.engine import SECONDS, Engine
+from harness.engine import SECONDS, Engine, applied_there
 from harness.place import HERE, Place
 from harness.relay import Relay
 from harness.scene import Scene
@@ -51,14 +51,12 @@ class EnginePair:
 
     def start_stream(self, wait: bool = True, **parameters: int | str | bool) -> None:
         scene = self.scene
-        self.receiver.put_stream(scene.stream, scene.source_conninfo, scene.destination_conninfo,
-                                 user_tables(scene.source, scene.database), parameters,
+        tables = user_tables(scene.source, scene.database)
+        self.sender.define_stream(scene.stream, scene.source_conninfo, "", tables, parameters)
+        self.sender.set_stream(scene.stream, destinations=[
+            applied_there("bravo", self.receiver.place.address, self.port)])
+        self.receiver.put_stream(scene.stream, scene.source_conninfo, scene.destination_conninfo, tables, parameters,
                                  receive_from={"engine": "alpha"})
-        half = dict(self.receiver.streams[scene.stream])
-        del half["receive_from"], half["destination"]
-        self.sender.streams[scene.stream] = half
-        self.sender.set_stream(scene.stream, send_to={
-            "engine": "bravo", "host": self.receiver.place.address, "port": self.port})
         if wait:
             self.wait_replicating()
 

@@ -3,14 +3,14 @@
 from typing import Any
 
 from harness.cluster import wait_for
-from harness.engine import SECONDS
+from harness.engine import DESTINATION, SECONDS, destination_path
 from harness.scene import Scene
 
 NOTICED = 20  # seconds; it looks every two, or five where the stream is stopped
 
 
 def table_of(scene: Scene, table: str) -> dict[str, Any]:
-    tables = scene.engine.status(scene.stream)["tables"]
+    tables = scene.engine.destination(scene.stream)["tables"]
     return next(one for one in tables if one["table"] == table)
 
 
@@ -26,10 +26,9 @@ def wait_state(scene: Scene, table: str, state: str, seconds: float = SECONDS) -
     wait_for(lambda: table_of(scene, table)["state"] == state, seconds, f"{table} is {state}")
 
 
-def resolve(scene: Scene, table: str, how: str, destination: str | None = None) -> None:
+def resolve(scene: Scene, table: str, how: str, destination: str = DESTINATION) -> None:
     """`how`: copy or accept."""
-    target = f"/destinations/{destination}" if destination else ""
-    scene.engine.request("POST", f"/v1/streams/{scene.stream}{target}/tables/{how}",
+    scene.engine.request("POST", f"{destination_path(scene.stream, destination)}/tables/{how}",
                          {"schema": "public", "table": table})
 
 
@@ -43,4 +42,4 @@ def copy_again(scene: Scene, table: str) -> None:
     resolve(scene, table, "copy")
     wait_resumed(scene, table)
     scene.engine.wait_status(scene.stream, lambda found: found["phase"] == "REPLICATING" and all(
-        one["state"] in ("REPLICATING", "STOPPED") for one in found["tables"]), SECONDS, f"{table} is copied again")
+        one["state"] in ("REPLICATING", "STOPPED") for one in found["destinations"][0]["tables"]), SECONDS, f"{table} is copied again")

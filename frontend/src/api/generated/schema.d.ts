@@ -2312,9 +2312,9 @@ export interface components {
             stream_name: string;
             /**
              * Destination Id
-             * @description Null where the stream does not fan out.
+             * @description Empty in runs from before every path had one: their streams had one destination.
              */
-            destination_id: string | null;
+            destination_id: string;
             /** Source Db */
             source_db: string;
             /** Destination Db */
@@ -2878,7 +2878,7 @@ export interface components {
             growth_bytes_per_second: number | null;
             /**
              * Seconds To Full
-             * @description At the present growth. Of a stream: until max_slot_wal_keep_size takes its slot. Of one of several destinations: until its backlog on disk reaches queue_spill_limit_mb. Null: no limit, or no growth.
+             * @description At the present growth. Of a stream: until max_slot_wal_keep_size takes its slot. Of a destination: until its backlog on disk reaches queue_spill_limit_mb. Null: no limit, or no growth.
              */
             seconds_to_full: number | null;
             /**
@@ -3057,12 +3057,12 @@ export interface components {
         ComponentSample: {
             /**
              * Id
-             * @description Stable in its stream: capture, queue, sender, receiver, apply-queue, reader, coordinator, server-1; with several destinations, after the destination's id and a colon: warehouse:reader
+             * @description Stable in its stream: capture and queue, which all destinations share; after a destination's id and a colon sender, receiver, apply-queue, reader, coordinator, server-1: warehouse:reader
              */
             id: string;
             /**
              * Destination Id
-             * @description The one of several destinations whose branch it belongs to. Null: shared by all of them, or the stream has one. A path is made of the shared ones and those of one destination.
+             * @description Whose it is. Null: shared by all destinations. A path is made of the shared ones and those of one destination.
              */
             destination_id: string | null;
             /**
@@ -3245,7 +3245,7 @@ export interface components {
             index: components["schemas"]["NewIndex"] | null;
             /**
              * Destination Id
-             * @description The one of several destinations whose own parameters change. Null: those of the stream.
+             * @description The destination whose own parameters change. Null: those of the stream.
              */
             destination_id: string | null;
         };
@@ -3654,7 +3654,7 @@ export interface components {
             bytes_per_second: number | null;
             latency: components["schemas"]["LatencySample"];
             backlog: components["schemas"]["Backlog"];
-            /** @description Null when it is the stream's only one and has no backlog. */
+            /** @description Null: it has no backlog, as a stream's only destination. The source keeps WAL for it. */
             spilled: components["schemas"]["SpilledBacklog"] | null;
             /** Error Queue Transactions */
             error_queue_transactions: number;
@@ -3666,7 +3666,7 @@ export interface components {
         };
         /**
          * DestinationSummary
-         * @description One of a stream's destinations. With several, each has a life of its own.
+         * @description One of a stream's destinations: each has a life of its own.
          */
         DestinationSummary: {
             /**
@@ -3691,7 +3691,7 @@ export interface components {
             transactions_per_second: number | null;
             latency: components["schemas"]["LatencySample"];
             backlog: components["schemas"]["Backlog"];
-            /** @description Null when the stream has no list, and so no backlogs. */
+            /** @description Null: it has no backlog, as a stream's only destination. The source keeps WAL for it. */
             spilled: components["schemas"]["SpilledBacklog"] | null;
             /** Error Queue Transactions */
             error_queue_transactions: number | null;
@@ -3709,7 +3709,7 @@ export interface components {
             rows_to_copy: number | null;
             /**
              * Actions
-             * @description What may be done now with it alone: start, stop, retry, drop. Empty when it is the stream's only one: what is done with the stream is done with it.
+             * @description What may be done now with it alone: start, stop, retry, drop. A stream's last one stays.
              */
             actions: string[];
         };
@@ -4136,11 +4136,6 @@ export interface components {
          * @enum {string}
          */
         FindingSeverity: "critical" | "warning" | "advice" | "information";
-        /**
-         * HalfRole
-         * @enum {string}
-         */
-        HalfRole: "SENDING" | "RECEIVING";
         /** Health */
         Health: {
             level: components["schemas"]["HealthLevel"];
@@ -6180,7 +6175,7 @@ export interface components {
         };
         /**
          * SpilledBacklog
-         * @description What one destination of several has not taken from the queue: beyond half of it, it lies on the engine's disk.
+         * @description What a destination has not taken from the queue: beyond half of it, it lies on the capturing engine's disk.
          */
         SpilledBacklog: {
             /** @description FULL: the limit is reached, and the destination holds the source back. */
@@ -6314,10 +6309,10 @@ export interface components {
              */
             etag: string;
             /**
-             * Halves
-             * @description Empty when one engine does it all.
+             * Reports
+             * @description Of each engine, the one that captures first. Empty where one does it all.
              */
-            halves: components["schemas"]["StreamHalf"][];
+            reports: components["schemas"]["StreamReport"][];
             rules: components["schemas"]["TableRules"];
             /**
              * Parameters
@@ -6420,7 +6415,7 @@ export interface components {
             transactions_per_second: number | null;
             latency: components["schemas"]["LatencySample"];
             backlog: components["schemas"]["Backlog"];
-            /** @description Null when the stream has no list, and so no backlogs. */
+            /** @description Null: it has no backlog, as a stream's only destination. The source keeps WAL for it. */
             spilled: components["schemas"]["SpilledBacklog"] | null;
             /** Error Queue Transactions */
             error_queue_transactions: number | null;
@@ -6438,7 +6433,7 @@ export interface components {
             rows_to_copy: number | null;
             /**
              * Actions
-             * @description What may be done now with it alone: start, stop, retry, drop. Empty when it is the stream's only one: what is done with the stream is done with it.
+             * @description What may be done now with it alone: start, stop, retry, drop. A stream's last one stays.
              */
             actions: string[];
             /**
@@ -6516,26 +6511,6 @@ export interface components {
             /** At */
             at: string | null;
         };
-        /**
-         * StreamHalf
-         * @description One engine's part of a stream over several, as it reports itself.
-         */
-        StreamHalf: {
-            role: components["schemas"]["HalfRole"];
-            /**
-             * Destination Id
-             * @description The one that it receives for. Null: it captures.
-             */
-            destination_id: string | null;
-            engine: components["schemas"]["EngineRef"];
-            status: components["schemas"]["ObservedStatus"];
-            phase: components["schemas"]["StreamPhase"];
-            error: components["schemas"]["StreamError"] | null;
-            /** Retry At */
-            retry_at: string | null;
-            /** Observed At */
-            observed_at: string | null;
-        };
         /** StreamHistory */
         StreamHistory: {
             /** Stream Id */
@@ -6582,7 +6557,7 @@ export interface components {
         /**
          * StreamMode
          * @description COMBINED: one engine captures and applies. PROPAGATION: one captures and sends, another receives and applies.
-         *     FAN_OUT: one capture and one queue for a list of destinations, each with a backlog of its own.
+         *     FAN_OUT: one capture and one queue for several destinations, each with a backlog of its own.
          * @enum {string}
          */
         StreamMode: "combined" | "propagation" | "fan-out";
@@ -6644,6 +6619,25 @@ export interface components {
             times: number[];
             /** Lcrs Per Second */
             lcrs_per_second: (number | null)[];
+        };
+        /**
+         * StreamReport
+         * @description What one of a stream's engines says of its share.
+         */
+        StreamReport: {
+            /**
+             * Destination Id
+             * @description The one that it receives for. Null: it captures.
+             */
+            destination_id: string | null;
+            engine: components["schemas"]["EngineRef"];
+            status: components["schemas"]["ObservedStatus"];
+            phase: components["schemas"]["StreamPhase"];
+            error: components["schemas"]["StreamError"] | null;
+            /** Retry At */
+            retry_at: string | null;
+            /** Observed At */
+            observed_at: string | null;
         };
         /**
          * StreamStatusEvent
@@ -7125,7 +7119,7 @@ export interface components {
             lcrs_per_second: number | null;
             /**
              * Backlog Bytes
-             * @description Spilled to disk before a branch of several; null elsewhere.
+             * @description On disk, before a destination that has a backlog; null elsewhere.
              */
             backlog_bytes: number | null;
         };
@@ -7143,7 +7137,7 @@ export interface components {
             state: string | null;
             /**
              * Destination Id
-             * @description The one of the stream's destinations whose branch it belongs to.
+             * @description Whose it is. Null: shared by all of the stream's destinations.
              */
             destination_id: string | null;
             /** Stream Id */

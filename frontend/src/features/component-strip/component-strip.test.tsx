@@ -24,8 +24,8 @@ describe("arrange", () => {
   it("finds each component and sorts the appliers", () => {
     const strip = arrange(components);
     expect(strip.capture?.id).toBe("capture");
-    expect(strip.reader?.id).toBe("reader");
-    expect(strip.coordinator?.id).toBe("coordinator");
+    expect(strip.reader?.id).toBe("warehouse:reader");
+    expect(strip.coordinator?.id).toBe("warehouse:coordinator");
     expect(strip.appliers.map(({ server }) => server)).toEqual([1, 2]);
   });
 });
@@ -42,14 +42,8 @@ describe("sumRate", () => {
 describe("ComponentStrip", () => {
   it("shows the first sample's rates as unknown, not as zero", async () => {
     renderUi(<ComponentStrip sample={sample(AT)} stream={stream()} />);
-    const cards = within(screen.getByRole("list", { name: "Components" })).getAllByRole("listitem");
-    expect(cards.map((card) => card.getAttribute("aria-label"))).toEqual([
-      "Capture",
-      "Queue",
-      "Apply reader",
-      "Coordinator",
-      "Appliers",
-    ]);
+    expect(titles("Components")).toEqual(["Capture", "Queue"]);
+    expect(titles("Components of warehouse")).toEqual(["Apply reader", "Coordinator", "Appliers"]);
     const capture = screen.getByRole("listitem", { name: "Capture" });
     expect(capture).toHaveTextContent("Capturing changes");
     expect(capture).toHaveTextContent("LCRs–");
@@ -126,7 +120,7 @@ describe("large transactions", () => {
 
 describe("spill", () => {
   const spilled = (values: Partial<(typeof components)[number]>) =>
-    components.map((one) => (one.id === "reader" ? { ...one, ...values } : one));
+    components.map((one) => (one.id === "warehouse:reader" ? { ...one, ...values } : one));
   const readerText = () =>
     screen.getByRole("listitem", { name: "Apply reader" }).textContent?.replace(/[\u00a0\u202f]/g, " ");
 
@@ -163,41 +157,42 @@ describe("outputPlugin", () => {
   });
 });
 
+const titles = (list: string) =>
+  within(screen.getByRole("list", { name: list }))
+    .getAllByRole("listitem")
+    .map((card) => card.getAttribute("aria-label"));
+
 describe("ComponentStrip over two engines", () => {
-  it("groups the path by engine, with the link between", async () => {
+  it("shows with the destination what sends to it and receives there", async () => {
     const two = stream({
       mode: "propagation",
       destinations: [destination({ engine: { id: "engine02", name: "engine-2", state: "ONLINE" } })],
     });
-    const known = propagated.map((one) => ({ ...one, lcrs_per_second: 1500 }));
-    renderUi(<ComponentStrip sample={sample(AT, { components: known })} stream={two} />);
-    const titles = (engine: string) =>
-      within(screen.getByRole("list", { name: `Components on ${engine}` }))
-        .getAllByRole("listitem")
-        .map((card) => card.getAttribute("aria-label"));
-    expect(titles("engine-1")).toEqual(["Capture", "Queue", "Sender"]);
-    expect(titles("engine-2")).toEqual([
+    renderUi(<ComponentStrip sample={sample(AT, { components: propagated })} stream={two} />);
+    expect(titles("Components")).toEqual(["Capture", "Queue"]);
+    expect(titles("Components of warehouse")).toEqual([
+      "Sender",
       "Receiver",
       "Apply queue",
       "Apply reader",
       "Coordinator",
       "Appliers",
     ]);
-    expect(screen.getByText(/Propagation from engine-1 to engine-2/)).toHaveTextContent("LCR/s");
     expect(screen.getByRole("listitem", { name: "Sender" })).toHaveTextContent("Sending LCRs");
     await expectNoAxeViolations();
   });
 });
 
-describe("ComponentStrip of a fan-out", () => {
-  const branch = (id: string) =>
-    components.slice(2).map((one) => ({ ...one, id: `${id}:${one.id}`, destination_id: id }));
+describe("ComponentStrip of several destinations", () => {
   const spill = component("reports:backlog", {
     type: "QUEUE",
     sub_component: "QUEUE SPILL",
     destination_id: "reports",
   });
-  const fan = stream({
+  const ofReports = components
+    .slice(2)
+    .map((one) => ({ ...one, id: one.id.replace("warehouse", "reports"), destination_id: "reports" }));
+  const both = stream({
     mode: "fan-out",
     destinations: [
       destination(),
@@ -205,23 +200,18 @@ describe("ComponentStrip of a fan-out", () => {
     ],
   });
 
-  it("shows capture and queue once, then a branch for each destination", async () => {
-    const parts = [...components.slice(0, 2), ...branch("warehouse"), spill, ...branch("reports")];
+  it("shows capture and queue once, then each destination", async () => {
     renderUi(
       <ComponentStrip
-        sample={sample(AT, { components: parts })}
-        stream={fan}
-        branchHead={({ database }) => <p>head of {database.name}</p>}
+        sample={sample(AT, { components: [...components, spill, ...ofReports] })}
+        stream={both}
+        destinationHead={({ database }) => <p>head of {database.name}</p>}
       />,
     );
-    const titles = (list: string) =>
-      within(screen.getByRole("list", { name: list }))
-        .getAllByRole("listitem")
-        .map((card) => card.getAttribute("aria-label"));
     expect(titles("Components")).toEqual(["Capture", "Queue"]);
     expect(titles("Components of warehouse")).toEqual(["Apply reader", "Coordinator", "Appliers"]);
     expect(titles("Components of reports")).toEqual(["Apply reader", "Coordinator", "Appliers"]);
-    const reports = screen.getByRole("region", { name: "Branch to reports" });
+    const reports = screen.getByRole("region", { name: "Destination reports" });
     expect(within(reports).getByText("head of reports")).toBeVisible();
     await expectNoAxeViolations();
   });

@@ -1,6 +1,5 @@
 import { Group, Stack, Text, Tooltip } from "@mantine/core";
 import {
-  IconArrowDown,
   IconArrowsSplit2,
   IconCpu,
   IconDatabaseExport,
@@ -10,8 +9,7 @@ import {
   IconStack2,
 } from "@tabler/icons-react";
 import type { ReactNode } from "react";
-import type { ComponentSample, EngineRef, Sample, Stream, StreamDestination } from "@/api/types";
-import { asText, rate } from "@/lib/format";
+import type { ComponentSample, Sample, Stream, StreamDestination } from "@/api/types";
 import { TimeLegend } from "@/ui/time-bar";
 import { Appliers, Card, QueueDepth } from "./component-cards";
 import classes from "./component-strip.module.css";
@@ -21,37 +19,60 @@ import { type StripMarks, StripMarksContext } from "./strip-marks";
 interface ComponentStripProps {
   sample: Sample;
   stream: Stream;
-  /** What stands above a branch's components, where several destinations share the capture. */
-  branchHead?: (destination: StreamDestination) => ReactNode;
-  /** What the analysis says of the cards: of a destination's branch, or (null) of what all of them share. */
+  /** What stands above a destination's components. */
+  destinationHead?: (destination: StreamDestination) => ReactNode;
+  /** What the analysis says of the cards: of a destination's, or (null) of those that all of them share. */
   marksOf?: (destinationId: string | null) => StripMarks;
-  /** Stands below the cards of a branch, or (null) of what all of them share. */
+  /** Stands below the cards of a destination, or (null) of those that all of them share. */
   below?: (destinationId: string | null) => ReactNode;
 }
 
 const noMarks: StripMarks = () => null;
 
-/** Capture, queue, apply reader, coordinator and appliers from left to right, as the changes flow. */
-export function ComponentStrip(props: ComponentStripProps) {
-  const { sample, stream, marksOf, below } = props;
-  if (stream.mode === "fan-out") return <FanOutStrip {...props} />;
-  const parts = arrange(sample.components);
-  const only = stream.destinations[0];
+/** As the changes flow: capture and queue once, then the components of each destination. */
+export function ComponentStrip({ sample, stream, destinationHead, marksOf, below }: ComponentStripProps) {
+  const count = stream.destinations.length;
   return (
-    <StripMarksContext value={marksOf?.(null) ?? noMarks}>
-      <Stack gap={10}>
-        {stream.mode === "propagation" && only ? (
-          <PropagatedStrip parts={parts} captures={stream.capture_engine} applies={only.engine} />
-        ) : (
-          <ol className={classes.strip} aria-label="Components">
-            <SharedCards parts={parts} />
-            <ApplyCards parts={parts} />
+    <Stack gap={10}>
+      <section className={classes.engine} aria-label="Shared by all destinations">
+        <Group gap={8}>
+          <IconCpu size={15} aria-hidden />
+          <Text size="sm">
+            <Text span fw={600} size="sm">
+              {stream.capture_engine.name}
+            </Text>{" "}
+            {count > 1 ? `captures once for ${count} destinations` : "captures"}
+          </Text>
+        </Group>
+        <StripMarksContext value={marksOf?.(null) ?? noMarks}>
+          <ol className={classes.strip} data-cards={2} aria-label="Components">
+            <SharedCards parts={arrange(sample.components)} />
           </ol>
-        )}
+        </StripMarksContext>
         {below?.(null)}
-        <TimeLegend />
-      </Stack>
-    </StripMarksContext>
+      </section>
+      {stream.destinations.map((one) => {
+        const parts = arrange(ofDestination(sample.components, one.id));
+        const received = one.engine.id !== stream.capture_engine.id;
+        return (
+          <section key={one.id} className={classes.engine} aria-label={`Destination ${one.database.name}`}>
+            {destinationHead?.(one)}
+            <StripMarksContext value={marksOf?.(one.id) ?? noMarks}>
+              <ol
+                className={classes.strip}
+                data-cards={received ? 6 : 3}
+                aria-label={`Components of ${one.database.name}`}
+              >
+                {received && <ReceivingCards parts={parts} />}
+                <ApplyCards parts={parts} of={one.database.name} />
+              </ol>
+            </StripMarksContext>
+            {below?.(one.id)}
+          </section>
+        );
+      })}
+      <TimeLegend />
+    </Stack>
   );
 }
 
@@ -67,12 +88,6 @@ function SharedCards({ parts: { capture, queue } }: { parts: StripComponents }) 
       </Card>
     </>
   );
-}
-
-interface CardsProps {
-  parts: StripComponents;
-  /** The destination's name, where there are several. */
-  of?: string;
 }
 
 /** What decodes at the source: a slot keeps its plugin for life. */
@@ -109,133 +124,31 @@ function LargeTransactions({ capture: { gauges } }: { capture: ComponentSample }
   );
 }
 
-function ApplyCards({ parts: { reader, coordinator, appliers }, of }: CardsProps) {
+/** Of a destination that another engine applies, before its apply. */
+function ReceivingCards({ parts: { sender, receiver, applyQueue } }: { parts: StripComponents }) {
+  return (
+    <>
+      <Card title="Sender" icon={<IconSend size={16} aria-hidden />} component={sender} />
+      <Card title="Receiver" icon={<IconPlugConnected size={16} aria-hidden />} component={receiver} />
+      <Card title="Apply queue" icon={<IconStack2 size={16} aria-hidden />} component={applyQueue}>
+        {applyQueue && <QueueDepth queue={applyQueue} />}
+      </Card>
+    </>
+  );
+}
+
+interface ApplyCardsProps {
+  parts: StripComponents;
+  /** The destination's name. */
+  of: string;
+}
+
+function ApplyCards({ parts: { reader, coordinator, appliers }, of }: ApplyCardsProps) {
   return (
     <>
       <Card title="Apply reader" icon={<IconPackageExport size={16} aria-hidden />} component={reader} />
       <Card title="Coordinator" icon={<IconArrowsSplit2 size={16} aria-hidden />} component={coordinator} />
       <Appliers appliers={appliers} of={of} />
     </>
-  );
-}
-
-function ReceivingCards({ parts, of }: CardsProps) {
-  const { receiver, applyQueue } = parts;
-  return (
-    <>
-      <Card title="Receiver" icon={<IconPlugConnected size={16} aria-hidden />} component={receiver} />
-      <Card title="Apply queue" icon={<IconStack2 size={16} aria-hidden />} component={applyQueue}>
-        {applyQueue && <QueueDepth queue={applyQueue} />}
-      </Card>
-      <ApplyCards parts={parts} of={of} />
-    </>
-  );
-}
-
-function Sender({ parts: { sender } }: { parts: StripComponents }) {
-  return <Card title="Sender" icon={<IconSend size={16} aria-hidden />} component={sender} />;
-}
-
-/** Capture and queue once, then a branch for each destination. */
-function FanOutStrip({ sample, stream, branchHead, marksOf, below }: ComponentStripProps) {
-  return (
-    <Stack gap={10}>
-      <section className={classes.engine} aria-label="Shared by all destinations">
-        <Group gap={8}>
-          <IconCpu size={15} aria-hidden />
-          <Text size="sm">
-            <Text span fw={600} size="sm">
-              {stream.capture_engine.name}
-            </Text>{" "}
-            captures once for {stream.destinations.length} destinations
-          </Text>
-        </Group>
-        <StripMarksContext value={marksOf?.(null) ?? noMarks}>
-          <ol className={classes.strip} data-cards={2} aria-label="Components">
-            <SharedCards parts={arrange(sample.components)} />
-          </ol>
-        </StripMarksContext>
-        {below?.(null)}
-      </section>
-      {stream.destinations.map((one) => {
-        const parts = arrange(ofDestination(sample.components, one.id));
-        const apart = one.mode === "propagation";
-        return (
-          <section key={one.id} className={classes.engine} aria-label={`Branch to ${one.database.name}`}>
-            {branchHead?.(one)}
-            <StripMarksContext value={marksOf?.(one.id) ?? noMarks}>
-              <ol
-                className={classes.strip}
-                data-cards={apart ? 6 : 3}
-                aria-label={`Components of ${one.database.name}`}
-              >
-                {apart && <Sender parts={parts} />}
-                {apart ? (
-                  <ReceivingCards parts={parts} of={one.database.name} />
-                ) : (
-                  <ApplyCards parts={parts} of={one.database.name} />
-                )}
-              </ol>
-            </StripMarksContext>
-            {below?.(one.id)}
-          </section>
-        );
-      })}
-      <TimeLegend />
-    </Stack>
-  );
-}
-
-interface PropagatedStripProps {
-  parts: StripComponents;
-  captures: EngineRef;
-  applies: EngineRef;
-}
-
-/** Two rows, one for each engine; between them the link over the network. */
-function PropagatedStrip({ parts, captures, applies }: PropagatedStripProps) {
-  const flow = rate(parts.receiver?.lcrs_per_second ?? parts.sender?.lcrs_per_second, "LCR");
-  return (
-    <>
-      <EngineRow engine={captures} does="captures and sends" cards={3}>
-        <SharedCards parts={parts} />
-        <Sender parts={parts} />
-      </EngineRow>
-      <Group gap={8} className={classes.link}>
-        <IconArrowDown size={16} aria-hidden />
-        <Text size="xs">
-          Propagation from {captures.name} to {applies.name}: {asText(flow)}
-        </Text>
-      </Group>
-      <EngineRow engine={applies} does="receives and applies" cards={5}>
-        <ReceivingCards parts={parts} />
-      </EngineRow>
-    </>
-  );
-}
-
-interface EngineRowProps {
-  engine: EngineRef;
-  does: string;
-  cards: 3 | 5;
-  children: ReactNode;
-}
-
-function EngineRow({ engine, does, cards, children }: EngineRowProps) {
-  return (
-    <section className={classes.engine} aria-label={`Engine ${engine.name}`}>
-      <Group gap={8}>
-        <IconCpu size={15} aria-hidden />
-        <Text size="sm">
-          <Text span fw={600} size="sm">
-            {engine.name}
-          </Text>{" "}
-          {does}
-        </Text>
-      </Group>
-      <ol className={classes.strip} data-cards={cards} aria-label={`Components on ${engine.name}`}>
-        {children}
-      </ol>
-    </section>
   );
 }

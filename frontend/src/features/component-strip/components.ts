@@ -1,8 +1,8 @@
 // Which components stand where on the strip, and what each one's card shows.
 import type { ComponentSample } from "@/api/types";
 
-/** In a fan-out ids begin with the destination's and a colon. */
-const isApplyQueue = ({ id }: ComponentSample) => id === "apply-queue" || id.endsWith(":apply-queue");
+/** What belongs to a destination has its id and a colon first. */
+const isApplyQueue = ({ id }: ComponentSample) => id.endsWith(":apply-queue");
 const isBacklog = ({ sub_component }: ComponentSample) => sub_component === "QUEUE SPILL";
 
 export interface StripComponents {
@@ -34,7 +34,7 @@ export function arrange(components: ComponentSample[]): StripComponents {
   };
 }
 
-/** Those of one destination's branch. */
+/** Those of one destination. */
 export function ofDestination(components: ComponentSample[], destinationId: string): ComponentSample[] {
   return components.filter((one) => one.destination_id === destinationId);
 }

@@ -13,7 +13,7 @@ export interface StripMark {
 /** By a card's title: "Capture", "Appliers". */
 export type StripMarks = (title: string) => StripMark | null;
 
-/** Each branch of a stream with several destinations provides its own. */
+/** Each destination provides its own. */
 export const StripMarksContext = createContext<StripMarks>(() => null);
 
 export function useStripMark(title: string): StripMark | null {

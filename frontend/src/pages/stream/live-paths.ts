@@ -4,8 +4,7 @@ import { type PathModel, pathModel, type Stage } from "@/features/path-view/path
 
 export interface LivePath {
   pathId: string;
-  /** Null where the stream does not fan out. */
-  destinationId: string | null;
+  destinationId: string;
   model: PathModel;
   /** Title of its most pressing finding. */
   finding: string | null;

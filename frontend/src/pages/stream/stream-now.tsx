@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { problemInWords } from "@/api/problem-in-words";
 import { samplesQuery } from "@/api/streams";
 import type { Stream } from "@/api/types";
-import { StreamHalves } from "@/features/component-strip/stream-halves";
+import { EngineReports } from "@/features/component-strip/engine-reports";
 import { CopyBoard } from "@/features/instantiation/copy-board";
 import { StreamCharts } from "@/features/stream-charts/stream-charts";
 import { asText, duration } from "@/lib/format";
@@ -29,7 +29,7 @@ export function StreamNow({ stream, mayAct, onErrorQueue, minutes, onMinutes }: 
   return (
     <Stack gap="sm">
       <KeyFigures stream={stream} />
-      {stream.halves.length > 0 && <StreamHalves halves={stream.halves} />}
+      {stream.reports.length > 0 && <EngineReports reports={stream.reports} />}
       <CopyBoard destinations={stream.destinations} observedAt={stream.observed_at} finished={false} />
       <QueryFaces query={samples} inWords={problemInWords} loadingLabel="Loading live samples">
         {(known) => {

@@ -10,7 +10,7 @@ import { TakeSnapshot } from "@/features/advisor-runs/take-snapshot";
 import { ComponentStrip } from "@/features/component-strip/component-strip";
 import { ComponentTable } from "@/features/component-strip/component-table";
 import { AddDestination } from "@/features/destinations/add-destination";
-import { BranchHead } from "@/features/destinations/branch-head";
+import { DestinationHead } from "@/features/destinations/destination-head";
 import { DestinationParameters } from "@/features/parameters/destination-parameters";
 import { lockedShare } from "@/features/path-view/path-model";
 import { VerdictLine } from "@/features/path-view/path-verdict";
@@ -35,7 +35,6 @@ export function StreamPath({ stream, sample, mayAct, onErrorQueue }: StreamPathP
   const [setting, setSetting] = useState<string | null>(null);
   const live = useLivePaths(stream.id, seconds);
   const set = stream.destinations.find(({ id }) => id === setting);
-  const only = live.paths.length === 1 ? live.paths[0] : undefined;
   return (
     <Stack component="section" aria-labelledby="path-title" gap={8}>
       <Group justify="space-between">
@@ -61,10 +60,7 @@ export function StreamPath({ stream, sample, mayAct, onErrorQueue }: StreamPathP
         </Group>
       </Group>
       {live.problem && <ProblemAlert tone="warning" problem={live.problem} />}
-      <Group justify="space-between" align="flex-start" gap="sm">
-        <div style={{ flex: "1 1 320px" }}>{only && <Verdict path={only} />}</div>
-        <Window seconds={seconds} onSeconds={setSeconds} />
-      </Group>
+      <Window seconds={seconds} onSeconds={setSeconds} />
       {set && (
         <DestinationParameters
           key={set.id}
@@ -81,9 +77,9 @@ export function StreamPath({ stream, sample, mayAct, onErrorQueue }: StreamPathP
           stream={stream}
           marksOf={live.marksOf}
           below={live.detail}
-          branchHead={(destination) => (
+          destinationHead={(destination) => (
             <>
-              <BranchHead
+              <DestinationHead
                 stream={stream}
                 destination={destination}
                 mayAct={mayAct}
@@ -151,7 +147,7 @@ function useLivePaths(streamId: string, seconds: number) {
           cure: "Check that Redis runs (make status).",
         }
       : null;
-  return { paths, marksOf, detail, verdict, problem, findings: query.data?.findings_ranked ?? [] };
+  return { marksOf, detail, verdict, problem, findings: query.data?.findings_ranked ?? [] };
 }
 
 function Verdict({ path: { model, finding } }: { path: LivePath }) {
@@ -160,7 +156,7 @@ function Verdict({ path: { model, finding } }: { path: LivePath }) {
 
 function Window({ seconds, onSeconds }: { seconds: number; onSeconds: (seconds: number) => void }) {
   return (
-    <Group gap="xs">
+    <Group gap="xs" justify="flex-end">
       <Text size="xs" c="dimmed">
         Judged over the last
       </Text>

@@ -1,4 +1,4 @@
-#include "daemon/branch.h"
+#include "daemon/destination.h"
 
 #include <fmt/format.h>
 
@@ -10,8 +10,8 @@
 #include "daemon/healing.h"
 #include "daemon/stream_removal.h"
 
-// The branch's sessions and what becomes of its errors; one try at its destination is in branch_try.cc, what the
-// control API reads in branch_view.cc.
+// The sessions of a destination with a backlog, and what becomes of its errors; one try at it is in destination_try.cc,
+// one without a backlog in destination_direct.cc, what the control API reads in destination_view.cc.
 
 namespace thalweg::daemon {
 namespace {
@@ -36,30 +36,28 @@ uint64_t limit_bytes(const control::StreamParameters& parameters) {
 
 }  // namespace
 
-Branch::Branch(BranchOptions options)
+Destination::Destination(DestinationOptions options)
     : options_(std::move(options)),
       space_(options_.directory, limit_bytes(options_.definition.parameters), *options_.clock,
              spill::SpillSpace::kFreeBytesMin, "queue_spill_limit_mb"),
-      progress_(*options_.clock),
       session_backoff_(std::hash<std::string>{}(options_.id), kSessionPauseLast),
+      id_(options_.id),
       parameters_(options_.definition.parameters),
       backoff_(std::hash<std::string>{}(options_.definition.id + options_.id)) {}
 
-Branch::~Branch() { end(); }
+Destination::~Destination() { end(); }
 
-std::string Branch::file_folder(uint64_t number) const {
+std::string Destination::file_folder(uint64_t number) const {
   return (options_.directory / "backlog" / fmt::format("{:010}", number)).string();
 }
 
 // --- a session
 
-base::Result<void> Branch::begin(queue::LcrQueue& queue, size_t consumer, const SourceSlot& slot,
-                                 const std::atomic<uint64_t>& source_end) {
+void Destination::begin_session(const SourceSlot& slot) {
   from_ = slot.confirmed_flush;
   if (source_ != slot.identity) durable_ = 0;  // a position in another history, perhaps
   source_ = slot.identity;
   history_ = slot.history;
-  source_end_ = &source_end;
   stop_ = false;
   drain_ = false;
   needs_session_ = false;
@@ -67,11 +65,25 @@ base::Result<void> Branch::begin(queue::LcrQueue& queue, size_t consumer, const 
   ended_ = false;
   begun_at_ = std::chrono::steady_clock::now();
   session_due_.reset();
-  if (!is_dropped()) {
-    THALWEG_TRY(base::make_folders(options_.directory / "backlog"));
-    THALWEG_TRY(base::make_folders(options_.directory / "apply"));
-    THALWEG_ASSIGN(const size_t removed, space_.clear());  // what was not durable
-    static_cast<void>(removed);
+}
+
+void Destination::begin_removal() {
+  begin_session({});
+  thread_ = std::jthread([this] {
+    be_dropped();
+    ended_ = true;
+  });
+}
+
+base::Result<void> Destination::begin(queue::LcrQueue& queue, size_t consumer, const SourceSlot& slot,
+                                      const std::atomic<uint64_t>& source_end) {
+  begin_session(slot);
+  source_end_ = &source_end;
+  THALWEG_TRY(base::make_folders(options_.directory / "backlog"));
+  THALWEG_TRY(base::make_folders(options_.directory / "apply"));
+  THALWEG_ASSIGN(const size_t removed, space_.clear());  // what was not durable
+  static_cast<void>(removed);
+  {
     std::unique_lock lock(session_lock_);
     own_log_ = UINT64_MAX;
     auto opened = open_logs(from_);
@@ -89,14 +101,14 @@ base::Result<void> Branch::begin(queue::LcrQueue& queue, size_t consumer, const 
     ++next_log_;
   }
   thread_ = std::jthread([this] {
-    is_dropped() ? be_dropped() : run();
+    run();
     ended_ = true;
   });
   return {};
 }
 
 // Of earlier sessions. Those of which nothing was synced hold nothing that does not come again.
-base::Result<void> Branch::open_logs(Lsn from) {
+base::Result<void> Destination::open_logs(Lsn from) {
   old_logs_.clear();
   strays_.clear();
   replayed_ = 0;
@@ -123,7 +135,7 @@ base::Result<void> Branch::open_logs(Lsn from) {
   return opened;
 }
 
-base::Result<void> Branch::find_logs() {
+base::Result<void> Destination::find_logs() {
   std::vector<uint64_t> numbers;
   std::error_code error;
   for (fs::directory_iterator entry(options_.directory / "backlog", error), end; !error && entry != end;
@@ -146,12 +158,12 @@ base::Result<void> Branch::find_logs() {
   return {};
 }
 
-bool Branch::is_history(const spill::DurableLog& log, int timeline_if_untold) const {
+bool Destination::is_history(const spill::DurableLog& log, int timeline_if_untold) const {
   const int told = timeline_of(log);
   return history_.holds(told != 0 ? told : timeline_if_untold, log.synced());
 }
 
-void Branch::set_strays_aside(int timeline_if_untold) {
+void Destination::set_strays_aside(int timeline_if_untold) {
   const auto stays = [&](const auto& log) { return is_history(*log, timeline_if_untold); };
   const auto strays = std::stable_partition(old_logs_.begin(), old_logs_.end(), stays);
   for (auto log = strays; log != old_logs_.end(); ++log) {
@@ -167,7 +179,11 @@ void Branch::set_strays_aside(int timeline_if_untold) {
   old_logs_.erase(strays, old_logs_.end());
 }
 
-void Branch::request_stop(bool drain) {
+void Destination::request_stop(bool drain) {
+  if (reads_queue()) {
+    if (consumer_) consumer_->request_stop(drain);
+    return;
+  }
   {
     std::lock_guard lock(mutex_);
     // One that is behind keeps what it has on disk.
@@ -180,8 +196,15 @@ void Branch::request_stop(bool drain) {
   changed_.notify_all();
 }
 
-void Branch::end() {
+// A link that breaks now is not waited for (the receiver may have been stopped first): the source keeps what it lacks.
+bool Destination::has_ended() const {
+  if (!reads_queue()) return ended_;
+  return !consumer_ || !consumer_->is_running() || consumer_->trouble();
+}
+
+void Destination::end() {
   request_stop(false);
+  if (reads_queue() && consumer_) consumer_->join();
   if (thread_.joinable()) thread_.join();
   std::unique_lock lock(session_lock_);
   if (backlog_) {
@@ -193,8 +216,8 @@ void Branch::end() {
   strays_.clear();
 }
 
-void Branch::tend_backlog() {
-  if (is_dropped() || needs_session_) return;
+void Destination::tend_backlog() {
+  if (!backlog_ || needs_session_) return;
   if (!backlog_->not_durable()) return session_due_.reset();
   const auto now = std::chrono::steady_clock::now();
   if (!session_due_) {
@@ -208,7 +231,7 @@ void Branch::tend_backlog() {
   needs_session_ = now >= *session_due_;
 }
 
-void Branch::convict() {
+void Destination::keep_to_disk() {
   if (backlog_->statistics().on_disk) return;
   on_disk_for_ = std::clamp<std::chrono::milliseconds>(on_disk_for_ * 2, kOnDiskFirst, kOnDiskLast);
   needs_session_ = true;
@@ -216,7 +239,7 @@ void Branch::convict() {
                   {{"stream", options_.definition.id}, {"destination", options_.id}});
 }
 
-Lsn Branch::confirmed() const {
+Lsn Destination::confirmed() const {
   std::shared_lock lock(session_lock_);
   Lsn out = std::max({from_, Lsn{durable_.load(std::memory_order_acquire)}, Lsn{replayed_.load()}});
   if (backlog_) out = std::max(out, backlog_->logged());
@@ -225,33 +248,23 @@ Lsn Branch::confirmed() const {
 
 // --- its thread
 
-void Branch::run() {
+void Destination::run() {
+  if (is_disabled()) return be_disabled();
   while (!stopping()) {
-    if (options_.definition.status == control::DesiredStatus::disabled) {
-      clear_error();
-      observe("DISABLED", "STOPPED");
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stop_ || drain_; });
-      return;
-    }
     {
       // What an earlier session decided: given up, or not to be tried before a time.
       std::unique_lock lock(mutex_);
       const auto due = [&] { return stop_ || drain_ || retry_asked_; };
-      if (aborted_) {
-        status_ = "ABORTED";
-        phase_ = "STOPPED";
+      if (life_.state() == State::aborted) {
         changed_.wait(lock, due);
       } else if (retry_due_) {
         changed_.wait_until(lock, *retry_due_, due);
       }
       if (stop_ || drain_) return;
       if (retry_asked_) error_.reset();
-      aborted_ = false;
       retry_asked_ = false;
       retry_due_.reset();
-      status_ = "ENABLED";
-      if (!error_) phase_ = "INITIALIZING";
+      if (!error_) observe_locked(State::initializing);
     }
     const auto begun = std::chrono::steady_clock::now();
     auto ran = run_once();
@@ -277,7 +290,15 @@ void Branch::run() {
   }
 }
 
-void Branch::give_up_or_wait(const base::Error& error) {
+void Destination::be_disabled() {
+  clear_error();
+  observe(State::disabled);
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return stop_ || drain_; });
+}
+
+// `waiting`: what it is until the next try.
+void Destination::give_up_or_wait(const base::Error& error, State waiting) {
   const bool heals = heals_by_itself(error);
   std::lock_guard lock(mutex_);
   const base::UnixMicros now = options_.clock->unix_now();
@@ -287,17 +308,13 @@ void Branch::give_up_or_wait(const base::Error& error) {
     const auto delay = backoff_.next();
     retry_due_ = std::chrono::steady_clock::now() + delay;
     retry_at_ = base::UnixMicros{now.value + std::chrono::microseconds(delay).count()};
-    phase_ = "RETRYING";
-  } else {
-    aborted_ = true;
-    status_ = "ABORTED";
-    phase_ = "STOPPED";
   }
+  observe_locked(heals ? waiting : State::aborted);
   base::log_error(heals ? "destination_retrying" : "destination_aborted", error,
                   {{"stream", options_.definition.id}, {"destination", options_.id}});
 }
 
-bool Branch::heals_by_itself(const base::Error& error) {
+bool Destination::heals_by_itself(const base::Error& error) {
   if (daemon::heals_by_itself(error)) return true;
   if (error.code == ErrorCode::receiver_restarted) return true;
   if (backlog_ && backlog_->not_durable()) return true;  // the next session reads another
@@ -307,14 +324,17 @@ bool Branch::heals_by_itself(const base::Error& error) {
   return now - *in_use_since_ < kInUsePatience;
 }
 
-void Branch::be_dropped() {
-  if (has_been_dropped()) return;
-  observe("ENABLED", "DROPPING");
+void Destination::be_dropped() {
+  {
+    std::lock_guard lock(mutex_);
+    if (life_.state() == State::dropped) return;
+    observe_locked(State::dropping);
+  }
   while (!stopping()) {
     auto removed = remove_destination(options_.definition, {.stop = &stop_, .board = options_.board});
     if (!removed && stopping()) return;
     std::error_code error;
-    if (removed) fs::remove_all(options_.directory, error);
+    if (removed && options_.backlog) fs::remove_all(options_.directory, error);
     if (removed && error) {
       removed = std::unexpected(base::file_error(error.value(), "remove " + options_.directory.string()));
     }
@@ -325,59 +345,67 @@ void Branch::be_dropped() {
         error_ = control::ReportedError{base::fail(ErrorCode::database_unreachable, *removed).error(),
                                         options_.clock->unix_now()};
       }
-      return observe("DROPPED", "STOPPED");
+      if (options_.progress != nullptr) options_.progress->clear();
+      return observe(State::dropped);
     }
-    give_up_or_wait(removed.error());
+    give_up_or_wait(removed.error(), State::dropping);
     std::unique_lock lock(mutex_);
-    phase_ = aborted_ ? "STOPPED" : "DROPPING";
     const auto due = [&] { return stop_ || retry_asked_; };
-    if (aborted_) {
+    if (life_.state() == State::aborted) {
       changed_.wait(lock, due);
     } else {
       changed_.wait_until(lock, *retry_due_, due);
     }
     retry_asked_ = false;
-    aborted_ = false;
-    status_ = "ENABLED";
+    observe_locked(State::dropping);
   }
 }
 
-bool Branch::has_been_dropped() const {
+StartContext Destination::start_context() {
+  StartContext context{.destination = id(),
+                       .joins_capture = options_.backlog || options_.definition.receive_from.has_value(),
+                       .session = {},
+                       .progress = options_.progress,
+                       .work = {.stop = reads_queue() ? options_.stop : &stop_, .board = options_.board},
+                       .on_copy = options_.on_copy};
+  if (reads_queue()) return context;
+  context.session = source_;
+  context.on_copy = [this] { observe(State::instantiating); };
+  context.check_backlog = [this](Lsn low_watermark, int came_from) {
+    {
+      std::unique_lock lock(session_lock_);
+      set_strays_aside(came_from);
+    }
+    return check_reach(low_watermark);
+  };
+  return context;
+}
+
+std::string Destination::id() const {
   std::lock_guard lock(mutex_);
-  return status_ == "DROPPED";
+  return id_;
 }
 
-StartContext Branch::start_context() {
-  return {.destination = options_.id,
-          .shares_capture = true,
-          .session = source_,
-          .spill_directory = options_.directory / "apply",
-          .clock = options_.clock,
-          .peering = options_.peering,
-          .progress = &progress_,
-          .work = {.stop = &stop_, .board = options_.board},
-          .set_phase = [this](std::string_view phase) { observe("ENABLED", phase); },
-          .check_backlog =
-              [this](Lsn low_watermark, int came_from) {
-                {
-                  std::unique_lock lock(session_lock_);
-                  set_strays_aside(came_from);
-                }
-                return check_reach(low_watermark);
-              }};
-}
-
-void Branch::observe(std::string_view status, std::string_view phase) {
+void Destination::rename(const std::string& id) {
   std::lock_guard lock(mutex_);
-  if (status_ == status && phase_ == phase) return;
-  status_ = status;
-  phase_ = phase;
-  base::log_event(
-      base::LogLevel::info, "destination_state",
-      {{"stream", options_.definition.id}, {"destination", options_.id}, {"status", status}, {"phase", phase}});
+  id_ = id;
 }
 
-void Branch::clear_error() {
+void Destination::observe(State state) {
+  std::lock_guard lock(mutex_);
+  observe_locked(state);
+}
+
+void Destination::observe_locked(State state) {
+  if (!life_.enter(state)) return;
+  base::log_event(base::LogLevel::info, "destination_state",
+                  {{"stream", options_.definition.id},
+                   {"destination", id_},
+                   {"status", life_.names().status},
+                   {"phase", life_.names().phase}});
+}
+
+void Destination::clear_error() {
   std::lock_guard lock(mutex_);
   error_.reset();
   retry_at_.reset();

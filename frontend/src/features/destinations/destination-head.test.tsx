@@ -3,7 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { describe, expect, it, vi } from "vitest";
 import { destination, stream } from "@/test/data";
 import { expectNoAxeViolations, renderUi, stubApi } from "@/test/render";
-import { BranchHead } from "./branch-head";
+import { DestinationHead } from "./destination-head";
 
 const away = destination({
   phase: "RETRYING",
@@ -32,7 +32,7 @@ const away = destination({
 });
 const show = (mayAct = true) =>
   renderUi(
-    <BranchHead
+    <DestinationHead
       stream={stream({ mode: "fan-out", destinations: [away] })}
       destination={away}
       mayAct={mayAct}
@@ -41,7 +41,7 @@ const show = (mayAct = true) =>
     />,
   );
 
-describe("BranchHead", () => {
+describe("DestinationHead", () => {
   it("says why a destination is behind, and how much of its disk space is used", async () => {
     show();
     expect(screen.getByRole("alert")).toHaveTextContent("Check that the database runs.");

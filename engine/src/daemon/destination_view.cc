@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <map>
 
-#include "daemon/branch.h"
+#include "daemon/destination.h"
 #include "daemon/stream_status.h"
 
-// What the control API sees of a Branch.
+// What the control API sees of a Destination.
 
 namespace thalweg::daemon {
 namespace {
@@ -30,26 +30,26 @@ void add_buckets(std::vector<std::pair<Key, Value>>& to, const std::vector<std::
 
 }  // namespace
 
-bool Branch::has_caught_up_or_failed() const {
+bool Destination::has_caught_up_or_failed() const {
   std::lock_guard lock(mutex_);
-  return caught_up_ || error_ || status_ != "ENABLED" || is_dropped();
+  return caught_up_ || error_ || !life_.is_enabled() || is_dropped();
 }
 
-void Branch::retry() {
+void Destination::retry() {
   {
     std::lock_guard lock(mutex_);
-    if (!aborted_ && !retry_due_) return;  // it works, or is already trying
+    if (life_.state() != State::aborted && !retry_due_) return;  // it works, or is already trying
     retry_asked_ = true;
   }
   changed_.notify_all();
 }
 
-void Branch::start_over() {
+void Destination::start_over() {
   start_over_ = true;
   retry();
 }
 
-void Branch::set_parameters(const control::StreamParameters& parameters) {
+void Destination::set_parameters(const control::StreamParameters& parameters) {
   {
     std::lock_guard lock(mutex_);
     if (parameters_ == parameters) return;
@@ -60,14 +60,13 @@ void Branch::set_parameters(const control::StreamParameters& parameters) {
   if (consumer_) consumer_->set_parameters(parameters);
 }
 
-control::DestinationStatus Branch::status() const {
+control::DestinationStatus Destination::status() const {
   control::DestinationStatus out;
-  out.id = options_.id;
-  out.mode = mode_of(options_.definition);
+  out.mode = options_.mode;
   {
     std::lock_guard lock(mutex_);
-    out.status = status_;
-    out.phase = phase_;
+    out.id = id_;
+    set_state(out, life_.state());
     out.error = error_;
     out.retry_at = retry_at_;
   }
@@ -77,20 +76,26 @@ control::DestinationStatus Branch::status() const {
   bool not_durable = false;
   out.confirmed = confirmed();
   out.applied = {durable_.load(std::memory_order_acquire)};
-  const spill::SpillUse use = space_.use();
-  out.backlog.limit_bytes = space_.limit();
-  out.backlog.bytes = use.bytes;
-  out.backlog.age = use.age;
+  if (options_.backlog) {
+    const spill::SpillUse use = space_.use();
+    out.backlog = {.state = "IN MEMORY",
+                   .frames = 0,
+                   .lcrs = 0,
+                   .bytes = use.bytes,
+                   .age = use.age,
+                   .limit_bytes = space_.limit()};
+  }
   {
     std::shared_lock lock(session_lock_);
     if (consumer_) {
       running = true;
       out.applied = std::max(out.applied, consumer_->applied());
+      if (reads_queue()) out.confirmed = {consumer_->confirmed().load(std::memory_order_acquire)};
       changes = consumer_->tables();
       if (consumer_->apply() != nullptr) out.counted_since = counted_since_;
       if (auto trouble = consumer_->trouble(); trouble && !out.error) {
         out.error = control::ReportedError{*trouble, options_.clock->unix_now()};
-        out.phase = "RETRYING";
+        set_state(out, State::retrying);
       }
     }
     for (const auto& log : old_logs_) {
@@ -116,19 +121,19 @@ control::DestinationStatus Branch::status() const {
       out.error->error.message +=
           " Its backlog takes no more (" + full->message + "): until it does, the source keeps its WAL.";
     }
-  } else if (out.error && out.status != "DROPPED") {
+  } else if (out.error && options_.backlog && out.status != "DROPPED") {
     std::string& message = out.error->error.message;
     const std::string named = fmt::format("Destination \"{}\": ", options_.definition.destination.name);
     if (!message.starts_with(named)) message.insert(0, named);
     message += backlog_text(out.backlog);
   }
-  add_tables(out, options_.definition.tables, changes, progress_.report(), running,
-             options_.definition.parameters.initial_copy);
+  add_tables(out, options_.definition, changes,
+             options_.progress == nullptr ? instantiation::ProgressReport{} : options_.progress->report(), running);
   if (options_.tables != nullptr) options_.tables->add_to(out.tables);
   return out;
 }
 
-void Branch::add_to(control::StreamStats& stats) const {
+void Destination::add_to(control::StreamStats& stats) const {
   control::StreamStats own;
   {
     std::shared_lock lock(session_lock_);
@@ -152,36 +157,38 @@ void Branch::add_to(control::StreamStats& stats) const {
     }
     if (consumer_) consumer_->add_to(own);
   }
+  const std::string destination = id();
   for (telemetry::ComponentSample& component : own.components) {
-    component.destination = options_.id;
+    component.destination = destination;
     stats.components.push_back(std::move(component));
   }
   add_buckets(stats.latency, own.latency);
   for (const telemetry::TableSample& table : own.tables) telemetry::add_table(stats.tables, table);
   stats.error_queue_transactions += own.error_queue_transactions;
-  stats.destinations.push_back({.id = options_.id,
+  stats.destinations.push_back({.id = destination,
                                 .latency = std::move(own.latency),
                                 .tables = std::move(own.tables),
                                 .error_queue_transactions = own.error_queue_transactions});
 }
 
-void Branch::add_to(telemetry::MarkerTrail& trail) const {
+void Destination::add_to(telemetry::MarkerTrail& trail) const {
   const size_t first = trail.stages.size();
   {
     std::shared_lock lock(session_lock_);
     if (consumer_) consumer_->add_to(trail);
   }
-  for (size_t i = first; i < trail.stages.size(); ++i) trail.stages[i].destination = options_.id;
+  for (size_t i = first; i < trail.stages.size(); ++i) trail.stages[i].destination = id();
 }
 
-void Branch::add_to(telemetry::TransactionSamples& transactions) const {
+void Destination::add_to(telemetry::TransactionSamples& transactions) const {
   telemetry::TransactionSamples own;
   {
     std::shared_lock lock(session_lock_);
     if (consumer_ && consumer_->apply() != nullptr) own = consumer_->apply()->transactions();
   }
+  const std::string destination = id();
   for (telemetry::TransactionSample& one : own.shown) {
-    one.destination = options_.id;
+    one.destination = destination;
     transactions.shown.push_back(std::move(one));
   }
   transactions.open += own.open;
@@ -190,7 +197,7 @@ void Branch::add_to(telemetry::TransactionSamples& transactions) const {
   transactions.queued_lcrs += own.queued_lcrs;
 }
 
-void Branch::note_errors_changed() {
+void Destination::note_errors_changed() {
   ++error_changes_;  // first: an apply that starts right now looks at it once it can be found here
   std::shared_lock lock(session_lock_);
   if (consumer_ && consumer_->apply() != nullptr) consumer_->apply()->note_errors_changed();

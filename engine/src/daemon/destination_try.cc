@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "daemon/branch.h"
+#include "daemon/destination.h"
 #include "daemon/log_frames.h"
 
-// One try at a branch's destination: its copy, the logs of earlier sessions, then this one's LCRs.
+// One try at a destination with a backlog: its copy, the logs of earlier sessions, then this one's LCRs.
 
 namespace thalweg::daemon {
 namespace {
@@ -18,7 +18,7 @@ constexpr std::chrono::seconds kLinkPatience{5};
 
 }  // namespace
 
-base::Result<void> Branch::run_once() {
+base::Result<void> Destination::run_once() {
   if (logs_unread_) {
     std::unique_lock lock(session_lock_);
     THALWEG_TRY(open_logs(from_));
@@ -47,7 +47,7 @@ base::Result<void> Branch::run_once() {
 }
 
 // Whether what the logs and this session hold goes on where the destination is.
-base::Result<void> Branch::check_reach(Lsn low_watermark) const {
+base::Result<void> Destination::check_reach(Lsn low_watermark) const {
   Lsn reached = low_watermark;
   const auto joins = [&](Lsn from, Lsn to) {
     if (from <= reached) reached = std::max(reached, to);
@@ -84,22 +84,23 @@ base::Result<void> Branch::check_reach(Lsn low_watermark) const {
 }
 
 // The destination needs nothing of them.
-void Branch::drop_strays() {
+void Destination::drop_strays() {
   std::unique_lock lock(session_lock_);
   for (const auto& log : strays_) log->remove();
   strays_.clear();
 }
 
-base::Result<Lsn> Branch::start_consumer(const StartedDestination& started, queue::FrameSource& frames) {
-  control::StreamDefinition definition = options_.definition;
+base::Result<Lsn> Destination::start_consumer(const StartedDestination& started, queue::FrameSource& frames) {
+  control::Delivery definition = options_.definition;
   {
     std::lock_guard lock(mutex_);
     definition.parameters = parameters_;
   }
   auto consumer = definition.send_to
                       ? make_sender_consumer(definition, source_.timeline, *options_.peering, frames, *options_.clock)
-                      : make_apply_consumer(definition, started.catch_up, options_.directory / "apply", frames,
-                                            *options_.clock, start_context().work);
+                      : make_apply_consumer(definition, started.catch_up,
+                                            options_.backlog ? options_.directory / "apply" : options_.directory,
+                                            frames, *options_.clock, start_context().work);
   const uint64_t error_changes = error_changes_;
   auto at = consumer->start();
   if (!at) {
@@ -123,7 +124,7 @@ base::Result<Lsn> Branch::start_consumer(const StartedDestination& started, queu
   return at;
 }
 
-void Branch::stop_consumer() {
+void Destination::stop_consumer() {
   if (!consumer_) return;
   consumer_->request_stop(false);
   consumer_->join();
@@ -132,22 +133,22 @@ void Branch::stop_consumer() {
   consumer_.reset();
 }
 
-void Branch::note_confirmed(Lsn lsn) {
+void Destination::note_confirmed(Lsn lsn) {
   if (lsn > Lsn{durable_}) durable_.store(lsn.value, std::memory_order_release);
 }
 
-base::Result<void> Branch::replay(const StartedDestination& started, spill::DurableLog& log) {
+base::Result<void> Destination::replay(const StartedDestination& started, spill::DurableLog& log) {
   log.rewind();
   LogFrames frames(log);
   THALWEG_TRY(start_consumer(started, frames));
   clear_error();
-  observe("ENABLED", "CATCHING UP");
+  observe(State::catching_up);
   auto watched = watch(log.synced());
   stop_consumer();
   return watched;
 }
 
-base::Result<void> Branch::go_live(const StartedDestination& started) {
+base::Result<void> Destination::go_live(const StartedDestination& started) {
   caught_up_ = false;
   {
     std::lock_guard lock(mutex_);
@@ -163,7 +164,7 @@ base::Result<void> Branch::go_live(const StartedDestination& started) {
   THALWEG_TRY(std::move(begun));
   clear_error();
   in_use_since_.reset();
-  observe("ENABLED", "CATCHING UP");
+  observe(State::catching_up);
   THALWEG_TRY(watch(started.constraints_from));
   if (stopping() || drain_ || start_over_ || !started.constraints_from) return {};
   const Lsn applied = consumer_->applied();
@@ -171,13 +172,13 @@ base::Result<void> Branch::go_live(const StartedDestination& started) {
   return add_late_constraints(options_.definition, start_context(), applied);
 }
 
-std::optional<base::Error> Branch::unresolved_trouble() const {
+std::optional<base::Error> Destination::unresolved_trouble() const {
   return options_.tables == nullptr ? std::nullopt : options_.tables->unresolved();
 }
 
 // Returns when stopped, drained, when it has to start over, or once everything below `until` (zero: never) is durable;
 // fails when the consumer does.
-base::Result<void> Branch::watch(Lsn until) {
+base::Result<void> Destination::watch(Lsn until) {
   Lsn target;  // the source's end when this began
   std::optional<std::chrono::steady_clock::time_point> link_broken_at;
   bool draining = false;
@@ -206,7 +207,7 @@ base::Result<void> Branch::watch(Lsn until) {
       link_broken_at.reset();
       if (!target) target = {source_end_->load(std::memory_order_acquire)};
       if (is_live_ && target && consumer_->applied() >= target && !caught_up_.exchange(true)) {
-        observe("ENABLED", "REPLICATING");
+        observe(State::replicating);
       }
     }
     std::unique_lock lock(mutex_);

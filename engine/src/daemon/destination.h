@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,66 +17,102 @@
 #include "control/desired_state.h"
 #include "control/managed_streams.h"
 #include "daemon/backoff.h"
+#include "daemon/lifecycle.h"
 #include "daemon/peering.h"
 #include "daemon/queue_consumer.h"
 #include "daemon/stream_start.h"
 #include "daemon/table_watch.h"
 #include "instantiation/progress.h"
 #include "queue/backlog_consumer.h"
+#include "queue/frame_source.h"
 #include "spill/durable_log.h"
 #include "spill/spill_space.h"
 
-// One destination of several (docs/decisions/fan-out.md): its copy, its apply or sender, its backlog, its errors. What
-// happens to it never reaches the capture or another destination, except that it may ask for a new session.
+// One destination of a stream: its copy, its apply or sender, its errors; with a backlog or without
+// (docs/decisions/one-form-of-stream.md, docs/decisions/fan-out.md).
 //
-// A session is one run of the capture. It begins where the source's slot is, which every branch has reached durably;
-// so each branch gets everything again that it has not. What earlier sessions left in a branch's logs is applied
-// first, one log after the other, each by an apply of its own: transactions that come twice are recognised by the
-// destination's progress, as after any restart. A log knows the source's timeline that it comes from: after a failover
-// what the new server never had is not applied (docs/decisions/failover.md).
+// Without one it reads the queue: the supervisor opens it before the capture, which begins where it says, and its
+// failure is the session's. With one it has a thread, and what happens to it never reaches the capture or another
+// destination, except that it may ask for a new session.
+//
+// A session is one run of the capture. It begins where the source's slot is, which every destination has reached
+// durably; so each one with a backlog gets everything again that it has not. What earlier sessions left in its logs is
+// applied first, one log after the other, each by an apply of its own: transactions that come twice are recognised by
+// the destination's progress, as after any restart. A log knows the source's timeline that it comes from: after a
+// failover what the new server never had is not applied (docs/decisions/failover.md).
 
 namespace thalweg::daemon {
 
-struct BranchOptions {
+struct DestinationOptions {
   std::string id;
-  control::StreamDefinition definition;  // control::branch_of
-  std::filesystem::path directory;       // of its spilled LCRs
-  const base::Clock* clock = nullptr;    // these four outlive the branch
+  control::Delivery definition;
+  bool backlog = false;
+  std::string_view mode;
+  std::filesystem::path directory;     // of its logs, where it has a backlog, and of what else it spills
+  const base::Clock* clock = nullptr;  // these outlive the destination
   Peering* peering = nullptr;
-  TableWatch* tables = nullptr;  // may be none
   pg::SessionBoard* board = nullptr;
+  TableWatch* tables = nullptr;                 // may be none
+  instantiation::Progress* progress = nullptr;  // may be none
+  const std::atomic<bool>* stop = nullptr;      // ends open()
+  std::function<void()> on_copy;                // open() begins one
   uint64_t backlog_segment_bytes = queue::kBacklogSegmentBytes;
 };
 
-// Thread-safe: begin, end, tend_backlog and convict belong to the stream's supervisor; a thread of its own runs the
-// branch within a session; the rest may be called by anybody.
-class Branch {
- public:
-  explicit Branch(BranchOptions options);
-  ~Branch();
-  Branch(const Branch&) = delete;
-  Branch& operator=(const Branch&) = delete;
+// Where a capture begins, and at which server.
+struct CaptureStart {
+  CaptureIdentity identity;
+  base::Lsn from;
+};
 
-  const std::string& id() const { return options_.id; }
+// Thread-safe: what is marked so belongs to the stream's supervisor; where there is a backlog, a thread of its own runs
+// the destination within a session; the rest may be called by anybody.
+class Destination {
+ public:
+  explicit Destination(DestinationOptions options);
+  ~Destination();
+  Destination(const Destination&) = delete;
+  Destination& operator=(const Destination&) = delete;
+
+  std::string id() const;
+  void rename(const std::string& id);  // of one without a backlog
   // Without a consumer of the queue: it is being dropped.
   bool is_dropped() const { return options_.definition.status == control::DesiredStatus::dropped; }
+  bool is_disabled() const { return options_.definition.status == control::DesiredStatus::disabled; }
+  bool reads_queue() const { return !options_.backlog && !is_dropped(); }
+  bool sends() const { return options_.definition.send_to.has_value(); }
 
-  // --- a session
+  // --- a session, the supervisor's: one of the three begins it
+  void begin_removal();
   // Takes consumer `consumer` of `queue` over, before the first enqueue. All transactions that commit from the slot's
   // position on will come whole. `source_end`: the source's WAL end, as far as known; both outlive the session.
   base::Result<void> begin(queue::LcrQueue& queue, size_t consumer, const SourceSlot& slot,
                            const std::atomic<uint64_t>& source_end);
+  // Without a backlog: the one consumer of `queue` from now on. `slot`: where this engine made it; empty where the
+  // start does, or another engine captures.
+  base::Result<CaptureStart> open(queue::LcrQueue& queue, const SourceSlot& slot);
+
   queue::Spillable* spillable() { return backlog_.get(); }
-  // drain: what the queue holds is worked off first; until drained(), or cut short by end.
+  // drain: what the queue holds is worked off first; until has_ended(), or cut short by end.
   void request_stop(bool drain);
-  bool has_ended() const { return ended_; }
-  void end();
-  // Something that its agent had taken is lost to it, or it has been behind the others for too long.
+  bool has_ended() const;
+  void end();      // nothing is applied or sent any more
+  void release();  // after the producer's end, which reads confirmed_lsn()
+  // Something that its agent had taken is lost to it, or it has been behind the others for too long, or it starts over.
   bool needs_session() const { return needs_session_; }
   // Has it ask for a session when its backlog can be made durable in no other way.
   void tend_backlog();
   // It is behind: from the next session on it keeps to the disk for a while. No effect where it does already.
-  void convict();
+  void keep_to_disk();
+
+  // --- of an open one, the supervisor's
+  // Fails with what it has failed with, or with a table's trouble.
+  base::Result<void> look();
+  std::optional<base::Error> trouble() const { return consumer_->trouble(); }  // what it mends by itself right now
+  const std::atomic<uint64_t>& confirmed_lsn() const { return consumer_->confirmed(); }
+  base::Lsn applied() const { return consumer_->applied(); }
+  // Those that had to wait until its tables agreed with one state of the source. Between two sessions.
+  base::Result<void> add_due_constraints();
 
   // Everything that commits below is durable at the destination, or in the backlog.
   base::Lsn confirmed() const;
@@ -95,7 +132,7 @@ class Branch {
  private:
   void run();
   void be_dropped();
-  bool has_been_dropped() const;
+  void be_disabled();
   base::Result<void> run_once();
   base::Result<void> replay(const StartedDestination& started, spill::DurableLog& log);
   base::Result<void> go_live(const StartedDestination& started);
@@ -110,20 +147,21 @@ class Branch {
   base::Result<base::Lsn> start_consumer(const StartedDestination& started, queue::FrameSource& frames);
   void stop_consumer();
   void note_confirmed(base::Lsn lsn);
-  void observe(std::string_view status, std::string_view phase);
+  void begin_session(const SourceSlot& slot);
+  void observe(State state);
+  void observe_locked(State state);
   void clear_error();
-  void give_up_or_wait(const base::Error& error);
+  void give_up_or_wait(const base::Error& error, State waiting = State::retrying);
   bool stopping() const { return stop_; }
   bool heals_by_itself(const base::Error& error);
   StartContext start_context();
   std::string file_folder(uint64_t number) const;
 
-  const BranchOptions options_;
+  const DestinationOptions options_;
   spill::SpillSpace space_;
-  instantiation::Progress progress_;
   std::jthread thread_;
 
-  // The supervisor's, between begin and end; read by the branch's thread.
+  // The supervisor's, between begin and end; read by its thread.
   base::Lsn from_;
   CaptureIdentity source_;
   pg::TimelineHistory history_{0};  // of the server that is captured from
@@ -137,17 +175,17 @@ class Branch {
 
   mutable std::mutex mutex_;  // guards what follows up to the next blank line
   std::condition_variable changed_;
-  std::string_view status_ = "ENABLED";
-  std::string_view phase_ = "INITIALIZING";
+  std::string id_;
+  Lifecycle life_{State::initializing};  // where it reads the queue: the stream's is shown
   std::optional<control::ReportedError> error_;
   std::optional<base::UnixMicros> retry_at_;
   std::optional<std::chrono::steady_clock::time_point> retry_due_;
-  bool aborted_ = false;
   bool retry_asked_ = false;
   bool is_starting_ = false;  // the consumer of this session's backlog: a stop does not wait for what it waits for
   control::StreamParameters parameters_;  // in effect
 
-  mutable std::shared_mutex session_lock_;  // the life of backlog, old logs and consumer
+  mutable std::shared_mutex session_lock_;    // the life of backlog, old logs and consumer
+  std::optional<queue::QueueFrames> frames_;  // without a backlog
   std::unique_ptr<queue::BacklogConsumer> backlog_;
   std::deque<std::unique_ptr<spill::DurableLog>> old_logs_;
   // What a server had committed that another one took the place of, and that never reached that one. Not applied; kept
@@ -156,7 +194,11 @@ class Branch {
   std::unique_ptr<QueueConsumer> consumer_;
   base::UnixMicros counted_since_{};  // its tables' counts
 
-  // Writers: the supervisor (stop_, drain_), the branch's thread (the others). Readers: both, relaxed is enough: what
+  // The supervisor's, without a backlog: since open().
+  base::Lsn constraints_from_;                // once applied that far, constraints can be added; zero: none are missing
+  std::optional<base::Lsn> constraints_due_;  // they can
+
+  // Writers: the supervisor (stop_, drain_), its thread (the others). Readers: both, relaxed is enough: what
   // they announce is read under a lock.
   std::atomic<bool> stop_{false}, drain_{false};
   std::atomic<bool> start_over_{false};     // Writer: anybody; the thread clears it. Readers: both

@@ -31,7 +31,7 @@ const buttons = [
   { action: "retry", label: "Retry", icon: IconRefresh },
 ] as const;
 
-interface BranchHeadProps {
+interface DestinationHeadProps {
   stream: Stream;
   destination: StreamDestination;
   mayAct: boolean;
@@ -39,8 +39,8 @@ interface BranchHeadProps {
   onParameters: () => void;
 }
 
-/** One destination of several: how it is doing, how far behind it is, and what may be done with it alone. */
-export function BranchHead(props: BranchHeadProps) {
+/** One destination: how it is doing, how far behind it is, and what may be done with it alone. */
+export function DestinationHead(props: DestinationHeadProps) {
   const { destination, onErrorQueue } = props;
   const { database, engine, error, latency, backlog } = destination;
   // The table's own trouble, at the head of the page, says the same, with its cures.
@@ -58,7 +58,7 @@ export function BranchHead(props: BranchHeadProps) {
             {destination.mode === "propagation" ? `received and applied by ${engine.name}` : engine.name}
           </Text>
         </Group>
-        <BranchActions {...props} />
+        <DestinationActions {...props} />
       </Group>
       {error && !tellsTroubles && (
         <ProblemAlert
@@ -116,7 +116,7 @@ function Spilled({ destination: { spilled, database } }: { destination: StreamDe
   );
 }
 
-function BranchActions({ stream, destination, mayAct, onParameters }: BranchHeadProps) {
+function DestinationActions({ stream, destination, mayAct, onParameters }: DestinationHeadProps) {
   const name = destination.database.name;
   const path = `/api/v1/streams/${stream.id}/destinations/${destination.id}`;
   const act = useDestinationAction(stream.id, destination.id);
@@ -192,8 +192,11 @@ function BranchActions({ stream, destination, mayAct, onParameters }: BranchHead
           run("stop");
         }}
       >
-        Nothing arrives at {name} until it is started again: its backlog grows on the engine's disk. The other
-        destinations go on.
+        Nothing arrives at {name} until it is started again:{" "}
+        {destination.spilled
+          ? "its backlog grows on the engine's disk."
+          : "the source keeps its WAL for the stream, which stops with it."}{" "}
+        Other destinations go on.
       </ConfirmStop>
       <ConfirmByName
         opened={dropping}

@@ -1,0 +1,64 @@
+"""Moves destinations on in their lives by what engines report, and tells the engines whose turn it is."""
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from thalweg.db.destination_life import Report, Stage, next_stage
+from thalweg.db.models import DestinationRow, EngineRow, StreamRow
+from thalweg.engine_client.documents import StreamStatus
+
+Engines = dict[str, EngineRow]
+
+
+def _moved(row: StreamRow, one: DestinationRow, report: Report, engines: Engines) -> bool:
+    """Whether it is gone. An engine that receives is told when its turn has come, to begin or to end."""
+    stage = next_stage(one.stage, report, received=one.engine_id != row.capture_engine_id)
+    if stage == one.stage:
+        return False
+    one.stage = stage
+    if one.engine_id != row.capture_engine_id and stage is not Stage.GONE:
+        engines[one.engine_id].desired_revision += 1
+        one.changed_revision = engines[one.engine_id].desired_revision
+    return stage is Stage.GONE
+
+
+async def capture_is_gone(session: AsyncSession, row: StreamRow, engines: Engines) -> None:
+    """Of a stream that is being deleted. Destinations that the capturing engine applied are gone with it, and so are
+    those that no other has been told of. All of the stream's engines must be locked."""
+    gone = [one for one in row.destinations if _moved(row, one, Report.CAPTURE_DROPPED_IT, engines)]
+    row.destinations = [one for one in row.destinations if one not in gone]
+    await session.flush()
+
+
+def follow(row: StreamRow, status: StreamStatus, engine_id: str, engines: Engines) -> bool:
+    """What one engine's report means for the stream's destinations. True: what the capturing engine shall do has
+    changed, because destinations are gone."""
+    gone = [
+        one for one in row.destinations if (report := _report_on(row, one, status, engine_id)) is not None
+        and _moved(row, one, report, engines)
+    ]  # fmt: skip
+    if not gone:
+        return False
+    forget_destinations(row, gone, engines)
+    return True
+
+
+def _report_on(row: StreamRow, one: DestinationRow, status: StreamStatus, engine_id: str) -> Report | None:
+    doomed = one.desired_status == "DROPPED"
+    if engine_id == row.capture_engine_id:
+        seen = next((seen for seen in status.destinations if seen.id == one.id), None)
+        if seen is None:
+            return None
+        if not doomed:
+            return Report.CAPTURE_HAS_IT
+        return Report.CAPTURE_DROPPED_IT if seen.status == "DROPPED" else None
+    dropped = doomed and one.engine_id == engine_id and status.status == "DROPPED"
+    return Report.RECEIVER_DROPPED_IT if dropped else None
+
+
+def forget_destinations(row: StreamRow, gone: list[DestinationRow], engines: Engines) -> None:
+    row.destinations = [one for one in row.destinations if one not in gone]
+    elsewhere = {one.engine_id for one in gone} - {row.capture_engine_id}
+    row.reports = {name: report for name, report in (row.reports or {}).items() if name not in elsewhere}
+    for engine_id in {row.capture_engine_id, *elsewhere}:
+        engines[engine_id].desired_revision += 1
+    row.changed_revision = engines[row.capture_engine_id].desired_revision

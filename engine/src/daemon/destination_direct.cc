@@ -1,0 +1,52 @@
+#include "base/file.h"
+#include "daemon/destination.h"
+
+// A destination without a backlog, which reads the queue: nothing of this is between a change and its apply.
+
+namespace thalweg::daemon {
+
+base::Result<CaptureStart> Destination::open(queue::LcrQueue& queue, const SourceSlot& slot) {
+  begin_session(slot);
+  start_over_ = false;
+  constraints_due_.reset();
+  THALWEG_TRY(base::make_folders(options_.directory));
+  StartedDestination started;
+  if (!sends()) {
+    THALWEG_ASSIGN(started, start_destination(options_.definition, start_context()));
+    if (options_.tables != nullptr) options_.tables->refresh();
+    source_ = started.identity;
+  }
+  constraints_from_ = started.constraints_from;
+  frames_.emplace(queue, 0);
+  THALWEG_ASSIGN(const base::Lsn from, start_consumer(started, *frames_));
+  return CaptureStart{.identity = source_, .from = from};
+}
+
+base::Result<void> Destination::look() {
+  if (auto failed = consumer_->failure()) return std::unexpected(*failed);
+  const base::Lsn applied = consumer_->applied();
+  note_confirmed({consumer_->confirmed().load(std::memory_order_acquire)});
+  if (auto trouble = unresolved_trouble()) {
+    if (!options_.definition.parameters.stops_tables()) return std::unexpected(std::move(*trouble));
+    needs_session_ = true;  // the next start does it
+  }
+  if (constraints_from_ && applied >= constraints_from_) {
+    constraints_due_ = applied;
+    needs_session_ = true;
+  }
+  return {};
+}
+
+void Destination::release() {
+  if (!reads_queue()) return;
+  std::unique_lock lock(session_lock_);
+  consumer_.reset();
+  frames_.reset();
+}
+
+base::Result<void> Destination::add_due_constraints() {
+  if (!constraints_due_) return {};
+  return add_late_constraints(options_.definition, start_context(), *constraints_due_);
+}
+
+}  // namespace thalweg::daemon

@@ -1,0 +1,303 @@
+#include "daemon/sessions.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "base/log.h"
+#include "daemon/queue_sample.h"
+#include "daemon/stream_status.h"
+#include "spill/spill_space.h"
+
+namespace thalweg::daemon {
+namespace {
+
+using base::Lsn;
+using std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kLook{50};
+constexpr std::chrono::milliseconds kDrainPatience{30'000};  // when it is stopped
+// Between two sessions. All destinations stand still meanwhile: what a slow one has not got by then comes again.
+constexpr std::chrono::milliseconds kSessionDrainPatience{300};
+// So long after another one a destination may still have something to commit; then its backlog is to be durable.
+constexpr std::chrono::seconds kBehindPatience{15};
+constexpr std::chrono::seconds kMarkInterval{1};
+
+queue::LcrQueueOptions queue_options(const control::StreamParameters& parameters, size_t consumers) {
+  return {.slots = static_cast<size_t>(parameters.queue_size),
+          .memory_bytes = static_cast<size_t>(parameters.queue_memory_mb) * 1024 * 1024,
+          .consumers = consumers};
+}
+
+}  // namespace
+
+Sessions::Sessions(SessionsOptions options) : options_(std::move(options)) {
+  const control::StreamDefinition& stream = options_.definition;
+  for (const control::DestinationDefinition& one : stream.destinations) {
+    DestinationMemory* const memory = options_.memory_of ? options_.memory_of(one.id) : nullptr;
+    destinations_.push_back(std::make_unique<Destination>(
+        DestinationOptions{.id = one.id,
+                           .definition = control::delivery_to(stream, one),
+                           .backlog = one.backlog,
+                           .mode = mode_of(stream, one),
+                           .directory = one.backlog ? options_.spill_directory / one.id : options_.spill_directory,
+                           .clock = options_.clock,
+                           .peering = options_.peering,
+                           .board = options_.board,
+                           .tables = memory == nullptr ? nullptr : &memory->tables,
+                           .progress = memory == nullptr ? nullptr : &memory->progress,
+                           .stop = options_.stop,
+                           .on_copy = [this] { options_.set_state(State::instantiating); },
+                           .backlog_segment_bytes = options_.backlog_segment_bytes}));
+    if (destinations_.back()->reads_queue()) reader_ = destinations_.back().get();
+  }
+}
+
+Sessions::~Sessions() { end(false, {}); }
+
+base::Result<void> Sessions::run() {
+  if (reader_ != nullptr && reader_->is_disabled()) {
+    rest();
+    return {};
+  }
+  while (!*options_.stop) {
+    THALWEG_ASSIGN(const SourceSlot slot, prepare_source());
+    THALWEG_TRY(run_session(slot));
+  }
+  return {};
+}
+
+// A destination that is applied here without a backlog makes publications and slot itself, with its copy's snapshot, so
+// that nothing of them is left when it cannot be begun.
+base::Result<SourceSlot> Sessions::prepare_source() const {
+  if (reader_ != nullptr && !reader_->sends()) return SourceSlot{};
+  return start_source(options_.definition, {.stop = options_.stop, .board = options_.board});
+}
+
+base::Result<void> Sessions::run_session(const SourceSlot& slot) {
+  auto ran = begin(slot);
+  if (ran) {
+    options_.on_capture();
+    ran = watch();
+  }
+  const bool for_good = *options_.stop && !options_.goes_on();
+  end(ran.has_value(), for_good || reader_ != nullptr ? kDrainPatience : kSessionDrainPatience);
+  if (ran && reader_ != nullptr && !*options_.stop) return reader_->add_due_constraints();
+  return ran;
+}
+
+base::Result<void> Sessions::begin(const SourceSlot& slot) {
+  const auto takes = [](const auto& one) { return !one->is_dropped(); };
+  const auto consumers = static_cast<size_t>(std::ranges::count_if(destinations_, takes));
+  {
+    std::unique_lock lock(session_lock_);
+    queue_ = std::make_unique<queue::LcrQueue>(queue_options(options_.definition.parameters, consumers));
+  }
+  confirmed_.store(slot.confirmed_flush.value, std::memory_order_release);
+  marks_.clear();
+  THALWEG_ASSIGN(const CaptureStart start, begin_destinations(slot));
+  auto producer =
+      options_.definition.receive_from
+          ? make_receiver_producer(control::delivery_to(options_.definition, options_.definition.destinations.front()),
+                                   start.identity.timeline, *options_.peering, *queue_, *options_.clock)
+          : make_capture_producer(options_.definition, start.identity, *queue_, *options_.clock);
+  {
+    std::unique_lock lock(session_lock_);
+    producer_ = std::move(producer);
+  }
+  base::log_event(base::LogLevel::info, "session_begun",
+                  {{"stream", options_.definition.id},
+                   {"from", base::to_string(start.from)},
+                   {"timeline", start.identity.timeline}});
+  THALWEG_TRY(producer_->start(start.from, reader_ != nullptr ? reader_->confirmed_lsn() : confirmed_));
+  producing_ = true;
+  return {};
+}
+
+base::Result<CaptureStart> Sessions::begin_destinations(const SourceSlot& slot) {
+  for (const auto& one : destinations_) {
+    if (one->is_dropped()) one->begin_removal();
+  }
+  // What an apply has left that spilled without a backlog.
+  THALWEG_TRY(spill::SpillSpace(options_.spill_directory, 0, *options_.clock).clear());
+  if (reader_ != nullptr) return reader_->open(*queue_, slot);
+  std::vector<queue::Spillable*> spillables;
+  size_t consumer = 0;
+  for (const auto& one : destinations_) {
+    if (one->is_dropped()) continue;
+    THALWEG_TRY(one->begin(*queue_, consumer++, slot, source_end_));
+    spillables.push_back(one->spillable());
+  }
+  spiller_ = std::make_unique<queue::QueueSpiller>(std::move(spillables));
+  return CaptureStart{.identity = slot.identity, .from = slot.confirmed_flush};
+}
+
+base::Result<void> Sessions::watch() {
+  if (reader_ != nullptr) options_.set_state(State::catching_up);
+  while (!*options_.stop && !needs_session()) {
+    // A reader first: when it ends, the producer only notices that nobody takes its LCRs.
+    if (reader_ != nullptr) THALWEG_TRY(look_at_reader());
+    if (auto failed = producer_->failure()) return std::unexpected(*failed);
+    if (reader_ == nullptr) look_at_backlogs();
+    options_.on_look();
+    std::this_thread::sleep_for(kLook);
+  }
+  return {};
+}
+
+base::Result<void> Sessions::look_at_reader() {
+  THALWEG_TRY(reader_->look());
+  auto trouble = reader_->trouble();
+  if (!trouble) trouble = producer_->trouble();
+  options_.note_trouble(trouble);
+  if (!trouble && producer_->caught_up(reader_->applied())) options_.set_state(State::replicating);
+  return {};
+}
+
+void Sessions::look_at_backlogs() {
+  const capture::CaptureStatus capture = producer_->capture_status();
+  source_end_.store(capture.source_end.value, std::memory_order_release);
+  confirmed_.store(lowest_confirmed().value, std::memory_order_release);
+  judge(capture.captured);
+  for (const auto& one : destinations_) one->tend_backlog();
+  const bool caught_up =
+      std::ranges::all_of(destinations_, [](const auto& one) { return one->has_caught_up_or_failed(); });
+  options_.set_state(caught_up && capture.source_end ? State::replicating : State::catching_up);
+}
+
+// Its only destination is paused, and nothing is captured; others may be on their way out.
+void Sessions::rest() {
+  options_.set_state(State::disabled);
+  for (const auto& one : destinations_) {
+    if (one->is_dropped()) one->begin_removal();
+  }
+  while (!*options_.stop) {
+    options_.on_look();
+    std::this_thread::sleep_for(kLook);
+  }
+  for (const auto& one : destinations_) one->end();
+}
+
+bool Sessions::needs_session() const {
+  return std::ranges::any_of(destinations_, [](const auto& one) { return one->needs_session(); });
+}
+
+Lsn Sessions::lowest_confirmed() const {
+  Lsn lowest{UINT64_MAX};
+  for (const auto& one : destinations_) {
+    if (!one->is_dropped()) lowest = std::min(lowest, one->confirmed());
+  }
+  return lowest;
+}
+
+// One that cannot follow the others, though nothing fails, holds the source's WAL as well.
+void Sessions::judge(Lsn captured) {
+  const auto now = steady_clock::now();
+  if (marks_.empty() || now - marks_.back().at >= kMarkInterval) {
+    marks_.push_back({.at = now, .captured = captured});
+  }
+  Lsn due;
+  while (!marks_.empty() && now - marks_.front().at >= kBehindPatience) {
+    due = marks_.front().captured;
+    marks_.pop_front();
+  }
+  if (!due) return;
+  const bool somebody_has = std::ranges::any_of(
+      destinations_, [&](const auto& one) { return !one->is_dropped() && one->confirmed() >= due; });
+  if (!somebody_has) return;
+  for (const auto& one : destinations_) {
+    if (!one->is_dropped() && one->confirmed() < due) one->keep_to_disk();
+  }
+}
+
+void Sessions::end(bool drain, std::chrono::milliseconds patience) {
+  if (!queue_) return;
+  if (drain && producing_) {
+    if (reader_ != nullptr) options_.set_state(State::draining);
+    producer_->quiesce();
+    // Those whose agent is gone, or behind, get it again.
+    for (const auto& one : destinations_) one->request_stop(one.get() == reader_ || !one->needs_session());
+    const auto deadline = steady_clock::now() + patience;
+    const auto ended = [](const auto& one) { return one->has_ended(); };
+    while (!std::ranges::all_of(destinations_, ended) && steady_clock::now() < deadline) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    if (reader_ != nullptr && !reader_->has_ended()) {
+      base::log_event(base::LogLevel::warning, "drain_incomplete", {{"stream", options_.definition.id}});
+    }
+  }
+  for (const auto& one : destinations_) one->request_stop(false);
+  spiller_.reset();
+  for (const auto& one : destinations_) one->end();
+  if (producing_) {
+    confirmed_.store(lowest_confirmed().value, std::memory_order_release);
+    producer_->join();
+  }
+  for (const auto& one : destinations_) one->release();
+  std::unique_lock lock(session_lock_);
+  producing_ = false;
+  producer_.reset();
+  queue_.reset();
+}
+
+void Sessions::set_parameters(const control::StreamDefinition& definition) {
+  for (const control::DestinationDefinition& one : definition.destinations) {
+    if (Destination* const found = find(one.id)) found->set_parameters(one.parameters);
+  }
+}
+
+Destination* Sessions::find(const std::string& destination) const {
+  const auto found = std::ranges::find(destinations_, destination, [](const auto& one) { return one->id(); });
+  return found == destinations_.end() ? nullptr : found->get();
+}
+
+StreamPositions Sessions::positions() const {
+  std::shared_lock lock(session_lock_);
+  if (!producing_) return {};
+  const capture::CaptureStatus capture = producer_->capture_status();
+  return {.captured = capture.captured, .source_end = capture.source_end, .confirmed = capture.confirmed};
+}
+
+std::vector<control::DestinationStatus> Sessions::destinations() const {
+  std::vector<control::DestinationStatus> out;
+  for (const auto& one : destinations_) out.push_back(one->status());
+  return out;
+}
+
+control::StreamStats Sessions::stats() const {
+  control::StreamStats stats;
+  stats.id = options_.definition.id;
+  {
+    std::shared_lock lock(session_lock_);
+    if (producing_) {
+      stats.components.push_back(producer_->sample());
+      stats.components.push_back(queue_sample(*queue_));
+    }
+  }
+  for (const auto& one : destinations_) one->add_to(stats);
+  return stats;
+}
+
+telemetry::MarkerTrail Sessions::markers() const {
+  telemetry::MarkerTrail trail;
+  {
+    std::shared_lock lock(session_lock_);
+    if (producing_) producer_->add_to(trail);
+  }
+  for (const auto& one : destinations_) one->add_to(trail);
+  return trail;
+}
+
+base::Result<void> Sessions::place_marker(const std::string& id, const std::string& label) {
+  std::shared_lock lock(session_lock_);
+  if (producing_) return producer_->place_marker(id, label);
+  return base::fail(base::ErrorCode::marker_refused, "The capture does not run");
+}
+
+telemetry::TransactionSamples Sessions::transactions() const {
+  telemetry::TransactionSamples all;
+  for (const auto& one : destinations_) one->add_to(all);
+  return all;
+}
+
+}  // namespace thalweg::daemon

@@ -1,0 +1,125 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "control/desired_state.h"
+#include "control/managed_streams.h"
+#include "daemon/destination.h"
+#include "daemon/lifecycle.h"
+#include "daemon/peering.h"
+#include "daemon/queue_producer.h"
+#include "queue/lcr_queue.h"
+#include "queue/queue_spiller.h"
+
+// What of a stream runs in this engine: a capture or a receiver, one queue, its destinations (Wong et al. 2009, figure
+// 4). Runs in sessions, each from the slot's position (destination.h): the source is decoded once for all.
+//   combined capture and apply   capture  -> queue -> apply
+//   the engine that captures     capture  -> queue -> sender
+//   the engine that receives     receiver -> queue -> apply
+//   fan-out                      capture  -> queue -> several of these, each behind its backlog
+
+namespace thalweg::daemon {
+
+// What survives a session of one destination. Each guards itself.
+struct DestinationMemory {
+  TableWatch tables;
+  instantiation::Progress progress;
+  explicit DestinationMemory(const base::Clock& clock) : tables(clock), progress(clock) {}
+};
+
+struct SessionsOptions {
+  control::StreamDefinition definition;
+  std::filesystem::path spill_directory;
+  const base::Clock* clock = nullptr;  // these four outlive it
+  Peering* peering = nullptr;
+  pg::SessionBoard* board = nullptr;
+  const std::atomic<bool>* stop = nullptr;  // ends run()
+  // Whether what stops it is but another definition of a stream that goes on, a paused destination say: then nobody
+  // waits for the slowest, whose changes come again.
+  std::function<bool()> goes_on = [] { return false; };
+  std::function<void(State)> set_state;
+  std::function<void()> on_capture;  // a session's capture or receiver runs
+  std::function<void()> on_look;     // many times a second, while it does
+  // What producer or consumer mend by themselves right now; none: all is well.
+  std::function<void(const std::optional<base::Error>&)> note_trouble = [](const auto&) {};
+  std::function<DestinationMemory*(const std::string&)> memory_of{};  // it outlives the sessions. Empty: none
+  uint64_t backlog_segment_bytes = queue::kBacklogSegmentBytes;
+};
+
+// LSNs, zero where they are not known here.
+struct StreamPositions {
+  base::Lsn captured;
+  base::Lsn source_end;
+  base::Lsn confirmed;
+};
+
+// Thread-safe: run belongs to the stream's supervisor, the rest to anybody.
+class Sessions {
+ public:
+  explicit Sessions(SessionsOptions options);
+  ~Sessions();
+  Sessions(const Sessions&) = delete;
+  Sessions& operator=(const Sessions&) = delete;
+
+  // Until stopped; then what the queue holds has been worked off, or lies on disk. Fails with what the capture, the
+  // source or a destination without a backlog fails with.
+  base::Result<void> run();
+  // Live parameters of the destinations.
+  void set_parameters(const control::StreamDefinition& definition);
+
+  Destination* find(const std::string& destination) const;  // null: there is none
+  StreamPositions positions() const;
+  std::vector<control::DestinationStatus> destinations() const;
+  control::StreamStats stats() const;
+  telemetry::TransactionSamples transactions() const;
+  telemetry::MarkerTrail markers() const;
+  base::Result<void> place_marker(const std::string& id, const std::string& label);
+
+ private:
+  base::Result<SourceSlot> prepare_source() const;
+  base::Result<void> run_session(const SourceSlot& slot);
+  base::Result<void> begin(const SourceSlot& slot);
+  base::Result<CaptureStart> begin_destinations(const SourceSlot& slot);
+  base::Result<void> watch();
+  base::Result<void> look_at_reader();
+  void look_at_backlogs();
+  void rest();
+  void end(bool drain, std::chrono::milliseconds patience);
+  void judge(base::Lsn captured);
+  bool needs_session() const;
+  base::Lsn lowest_confirmed() const;
+
+  const SessionsOptions options_;
+  std::vector<std::unique_ptr<Destination>> destinations_;
+  Destination* reader_ = nullptr;  // the one that reads the queue, without a backlog; null: there is none
+
+  mutable std::shared_mutex session_lock_;  // the life of queue and producer
+  std::unique_ptr<queue::LcrQueue> queue_;
+  std::unique_ptr<QueueProducer> producer_;
+  std::unique_ptr<queue::QueueSpiller> spiller_;
+  // The producer has started: there is a capture to ask. Writer: the supervisor (release). Readers: anybody who holds
+  // session_lock_ (acquire).
+  std::atomic<bool> producing_{false};
+  // Of those with a backlog. Writer: the supervisor (release). Readers: the capture; the destinations (acquire).
+  std::atomic<uint64_t> confirmed_{0};
+  std::atomic<uint64_t> source_end_{0};
+
+  // The supervisor's: what had been captured, and when.
+  struct Mark {
+    std::chrono::steady_clock::time_point at;
+    base::Lsn captured;
+  };
+  std::deque<Mark> marks_;
+};
+
+}  // namespace thalweg::daemon

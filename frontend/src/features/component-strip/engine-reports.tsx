@@ -1,0 +1,33 @@
+import { Group, Stack, Text } from "@mantine/core";
+import type { StreamReport } from "@/api/types";
+import { formatAgo } from "@/lib/format";
+import { StateBadge } from "@/ui/tone";
+
+/** What each engine of a stream over several says of its share. */
+export function EngineReports({ reports }: { reports: StreamReport[] }) {
+  return (
+    <Group gap={40} align="flex-start" component="section" aria-label="Engines of the stream">
+      {reports.map((report) => (
+        <Stack key={report.engine.id} gap={2}>
+          <Group gap={8}>
+            <Text size="sm">
+              {report.destination_id === null ? "Captures and sends" : "Receives and applies"}:{" "}
+              <Text span fw={600} size="sm">
+                {report.engine.name}
+              </Text>
+            </Text>
+            <StateBadge state={report.status === "ENABLED" ? report.phase : report.status} compact />
+            <Text size="xs" c="dimmed">
+              {report.observed_at ? `seen ${formatAgo(report.observed_at)}` : "has not reported yet"}
+            </Text>
+          </Group>
+          {report.error && (
+            <Text size="xs" maw={560}>
+              {report.error.title}: {report.error.detail ?? report.error.message} {report.error.cure}
+            </Text>
+          )}
+        </Stack>
+      ))}
+    </Group>
+  );
+}
