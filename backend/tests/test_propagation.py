@@ -18,6 +18,7 @@ from tests.support.engine_double import TOKEN, EngineDouble, example
 from tests.support.serving import eventually, serve
 from tests.test_collector import collector, wait_for  # noqa: F401
 from tests.test_commands import shell, with_token  # noqa: F401
+from thalweg.engine_client.error_codes import ErrorCode
 from thalweg.kernel.certificates import RequestRefused, make_authority, sign_request
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
@@ -304,7 +305,7 @@ async def test_sending_half_that_waits_for_the_copy_is_no_trouble(
     collector: Running,  # noqa: F811
 ) -> None:
     alpha, bravo = pair
-    waits = {**example("status")["streams"][1]["error"], "code": "peer_not_ready", "class": "transient"}
+    waits = {**example("status")["streams"][1]["error"], "code": ErrorCode.LINK_REFUSED, "class": "transient"}
     alpha.double.phase, alpha.double.error = "RETRYING", waits
     bravo.double.phase, bravo.double.copy_finished = "INSTANTIATING", False
     stream = await created(operator, registered, **over(pair))
@@ -312,7 +313,7 @@ async def test_sending_half_that_waits_for_the_copy_is_no_trouble(
     assert (copying["error"], copying["health"]["level"]) == (None, "ok")
     bravo.double.phase, bravo.double.copy_finished = "REPLICATING", True
     retrying = await wait_for(operator, f"{STREAMS}/{stream['id']}", phase="RETRYING")
-    assert retrying["error"]["code"] == "peer_not_ready"
+    assert retrying["error"]["code"] == ErrorCode.LINK_REFUSED
 
 
 async def test_stop_start_and_delete_in_order(

@@ -6,11 +6,11 @@ from working names its half.
 """
 
 from thalweg.engine_client.documents import EnginePositions, StreamStatus
+from thalweg.engine_client.error_codes import ErrorCode
 from thalweg.live.positions import lsn_of, lsn_text
 from thalweg.live.schemas import Backlog, ComponentSample, ComponentType, HalfRole, Sample
 
 MODE = "PROPAGATION"
-PEER_NOT_READY = "peer_not_ready"
 REPLICATES = ("CATCHING UP", "REPLICATING")
 # The phase of the whole is the earliest of its halves' in this order: that is the one that people wait for.
 PHASES = (
@@ -52,7 +52,7 @@ def joined_status(
 
 def only_waits(sending: StreamStatus, receiving: StreamStatus | None) -> bool:
     """The sending half tries again until the receiving half has made slot and copy: that is no trouble of its own."""
-    waits = sending.error is not None and sending.error.code == PEER_NOT_READY and sending.status == "ENABLED"
+    waits = sending.error is not None and sending.error.code == ErrorCode.LINK_REFUSED and sending.status == "ENABLED"
     return waits and (receiving is None or receiving.phase not in REPLICATES)
 
 

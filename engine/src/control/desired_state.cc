@@ -63,11 +63,15 @@ base::Result<void> read_database(ObjectReader& parent, std::string_view member, 
   return reader.finish();
 }
 
-// What a conninfo may lead to goes with it.
-void keep_within(StreamDefinition& stream, const std::shared_ptr<const base::Networks>& networks) {
-  stream.source.conninfo.within = networks;
-  stream.destination.conninfo.within = networks;
-  for (DestinationDefinition& one : stream.destinations) one.conninfo.within = networks;
+// What a conninfo may lead to goes with it, and which side's it is.
+void know_databases(StreamDefinition& stream, const std::shared_ptr<const base::Networks>& networks) {
+  const auto know = [&](base::Conninfo& conninfo, base::ErrorSide side) {
+    conninfo.within = networks;
+    conninfo.side = side;
+  };
+  know(stream.source.conninfo, base::ErrorSide::source);
+  know(stream.destination.conninfo, base::ErrorSide::destination);
+  for (DestinationDefinition& one : stream.destinations) know(one.conninfo, base::ErrorSide::destination);
 }
 
 base::Result<void> read_send_to(ObjectReader& parent, std::optional<SendTo>& out) {
@@ -353,7 +357,7 @@ base::Result<DesiredState> parse_desired(std::string_view text) {
     std::string pointer = fmt::format("/streams/{}", i);
     THALWEG_ASSIGN(StreamDefinition stream, read_stream((*streams)[i], pointer));
     if (!ids.insert(stream.id).second) return std::unexpected(invalid_at(pointer + "/id", "names a stream twice"));
-    keep_within(stream, networks);
+    know_databases(stream, networks);
     desired.streams.push_back(std::move(stream));
   }
   return desired;

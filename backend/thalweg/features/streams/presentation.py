@@ -233,7 +233,7 @@ def _error(error: dict[str, Any] | None) -> StreamError | None:
     if error is None:
         return None
     blank_is_null = {key: value if value not in ("", "0/0", 0) else None for key, value in error.items()}
-    optional = {"detail": None, "cure": None, "sqlstate": None, "table": None, "lsn": None, "xid": None, "at": None}
+    optional = dict.fromkeys(("detail", "cure", "side", "sqlstate", "table", "lsn", "xid", "at"))
     return StreamError.model_validate({**optional, **blank_is_null, "message": error["message"]})
 
 
