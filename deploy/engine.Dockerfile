@@ -3,6 +3,7 @@ FROM debian:12.11-slim AS build
 WORKDIR /opt/thalweg
 COPY scripts scripts
 RUN scripts/install.sh build
+COPY VERSION VERSION
 COPY engine engine
 RUN scripts/build.sh engine
 

@@ -32,6 +32,8 @@ journeys_lint() { use_node && install_node_modules e2e && (cd e2e && npm run --s
 check "engine: layers" "$python" scripts/lint/engine_layers.py
 check "engine: format" engine_format
 check "everywhere: tidy" "$python" scripts/lint/tidy.py
+check "everywhere: error codes" "$python" scripts/lint/error_codes.py
+check "everywhere: version" "$python" scripts/lint/version.py
 check "backend: ruff" in_backend "$THALWEG_VENV/bin/ruff" check .
 check "backend: format" in_backend "$THALWEG_VENV/bin/ruff" format --check .
 check "backend: mypy" in_backend "$THALWEG_VENV/bin/mypy" thalweg

@@ -8,6 +8,7 @@ import pytest
 from thalweg.advisor.analysis import PathView, analyse, with_locks
 from thalweg.advisor.schemas import Analysis, Thresholds, Verdict
 from thalweg.advisor.streams import Condition, DatabaseFacts, StreamInput
+from thalweg.engine_client.error_codes import ErrorSide
 from thalweg.features.advisor.presentation import series_of
 from thalweg.kernel.clock import now
 from thalweg.live.schemas import Backlog, ComponentType, DestinationSample, LatencySample, Sample
@@ -167,10 +168,12 @@ def test_thresholds_can_be_set() -> None:
 @pytest.mark.parametrize(
     ("condition", "verdict"),
     [
-        (Condition("ENABLED", "ENABLED", "RETRYING", "connection_lost", 'Destination "w": gone'), "DESTINATION DOWN"),
-        (Condition("ENABLED", "ENABLED", "RETRYING", "connection_lost", 'Source "s": gone'), "SOURCE DOWN"),
-        (Condition("ENABLED", "ENABLED", "RETRYING", "engine_unreachable", "no way"), "LINK DOWN"),
-        (Condition("ENABLED", "ABORTED", "STOPPED", "apply_failed", "no"), "ABORTED"),
+        (Condition("ENABLED", "ENABLED", "RETRYING", ErrorSide.DESTINATION, "the source is gone"), "DESTINATION DOWN"),
+        (Condition("ENABLED", "ENABLED", "RETRYING", ErrorSide.SOURCE, "gone"), "SOURCE DOWN"),
+        (Condition("ENABLED", "ENABLED", "RETRYING", ErrorSide.LINK, "no way"), "LINK DOWN"),
+        (Condition("ENABLED", "ENABLED", "RETRYING", ErrorSide.ENGINE, "the source's disk is full"), "UNKNOWN"),
+        (Condition("ENABLED", "ENABLED", "RETRYING", None, "the source is gone"), "UNKNOWN"),
+        (Condition("ENABLED", "ABORTED", "STOPPED", ErrorSide.DESTINATION, "no"), "ABORTED"),
         (Condition("DISABLED", "DISABLED", "STOPPED"), "STOPPED"),
         (Condition("ENABLED", "ENABLED", "INSTANTIATING"), "COPYING"),
         (Condition("ENABLED", "ENABLED", "REPLICATING", engine_silent="alpha"), "ENGINE DOWN"),

@@ -10,6 +10,7 @@ from thalweg.advisor.finding import Finding
 from thalweg.advisor.findings.clues import Parameter, StreamFacts
 from thalweg.advisor.findings.ranking import find
 from thalweg.advisor.streams import Condition
+from thalweg.engine_client.error_codes import ErrorSide
 from thalweg.inspection.performance import Activity, DestinationFacts, SourceFacts, Trigger
 from thalweg.inspection.row_filters import RowFilter
 from thalweg.inspection.sessions import Blocker, Waits
@@ -112,7 +113,7 @@ def test_a_lock_of_another_session_is_named_with_its_holder() -> None:
 
 
 def test_what_has_stopped_has_the_cure_of_its_error() -> None:
-    stopped = Condition("ENABLED", "ABORTED", "STOPPED", "table_trouble", "public.t_7 was replaced.", "Copy it again.")
+    stopped = Condition("ENABLED", "ABORTED", "STOPPED", ErrorSide.SOURCE, "public.t_7 was replaced.", "Copy it again.")
     _, view = analysed(recorded("trigger"), stopped)
     facts = StreamFacts("source", "destination", {}, [])
     (found,) = find([view], {view.path.path.path_id: facts}, 15.0)

@@ -18,6 +18,7 @@ from tests.support.engine_double import TOKEN, EngineDouble, example
 from tests.support.serving import eventually, serve
 from tests.test_collector import collector, wait_for  # noqa: F401
 from tests.test_commands import shell, with_token  # noqa: F401
+from thalweg.engine_client.error_codes import ErrorCode
 from thalweg.kernel.certificates import RequestRefused, make_authority, sign_request
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
@@ -315,7 +316,7 @@ async def test_a_sender_that_waits_for_the_copy_is_no_trouble(
     collector: Running,  # noqa: F811
 ) -> None:
     alpha, bravo = pair
-    refused = {**example("status")["streams"][1]["error"], "code": "link_refused", "class": "transient"}
+    refused = {**example("status")["streams"][1]["error"], "code": ErrorCode.LINK_REFUSED, "class": "transient"}
     alpha.double.destinations["warehouse"] = {"phase": "RETRYING", "error": refused}
     bravo.double.phase, bravo.double.copy_finished = "INSTANTIATING", False
     stream = await created(operator, registered, **over(pair))
@@ -323,7 +324,7 @@ async def test_a_sender_that_waits_for_the_copy_is_no_trouble(
     assert (copying["error"], copying["health"]["level"]) == (None, "ok")
     bravo.double.phase, bravo.double.copy_finished = "REPLICATING", True
     retrying = await wait_for(operator, f"{STREAMS}/{stream['id']}", phase="RETRYING")
-    assert retrying["error"]["code"] == "link_refused"
+    assert retrying["error"]["code"] == ErrorCode.LINK_REFUSED
 
 
 async def test_stop_start_and_delete_in_order(

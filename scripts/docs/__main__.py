@@ -1,26 +1,30 @@
-"""Writes the reference pages that are made from contracts, so that they cannot contradict them.
+"""Writes what is made from contracts, so that it cannot contradict them: reference pages, and the error catalogue in
+the languages of engine, backend and console.
 
-usage: python3 scripts/docs             writes docs/reference
-       python3 scripts/docs --check     writes nothing; fails when a page is stale
+usage: python3 scripts/docs             writes them
+       python3 scripts/docs --check     writes nothing; fails when a file is stale
 """
 
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import catalogue
 import errors
 import metrics
 import parameters
 import rest
 
 ROOT = Path(__file__).resolve().parents[2]
-REFERENCE = ROOT / "docs" / "reference"
 
-PAGES: dict[str, Callable[[Path], str]] = {
-    "errors.md": errors.page,
-    "metrics.md": metrics.page,
-    "parameters.md": parameters.page,
-    "rest.md": rest.page,
+FILES: dict[str, Callable[[Path], str]] = {
+    "engine/src/base/error_catalogue.inc": catalogue.cpp,
+    "backend/thalweg/engine_client/error_codes.py": catalogue.python,
+    "frontend/src/lib/engine-errors.generated.ts": catalogue.typescript,
+    "docs/reference/errors.md": errors.page,
+    "docs/reference/metrics.md": metrics.page,
+    "docs/reference/parameters.md": parameters.page,
+    "docs/reference/rest.md": rest.page,
 }
 
 
@@ -29,8 +33,8 @@ def main(arguments: list[str]) -> int:
         print(__doc__, file=sys.stderr)
         return 2
     stale = []
-    for name, make in PAGES.items():
-        path = REFERENCE / name
+    for name, make in FILES.items():
+        path = ROOT / name
         text = make(ROOT).rstrip("\n") + "\n"
         if path.exists() and path.read_text() == text:
             continue
@@ -38,9 +42,9 @@ def main(arguments: list[str]) -> int:
         if not arguments:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-            print(f"wrote docs/reference/{name}")
+            print(f"wrote {name}")
     if arguments and stale:
-        print(f"docs/reference is stale: {', '.join(stale)}. Run 'make docs' and commit what it writes.")
+        print(f"Stale: {', '.join(stale)}. Run 'make docs' and commit what it writes.")
         return 1
     return 0
 

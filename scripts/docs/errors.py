@@ -1,51 +1,21 @@
 """docs/reference/errors.md: the engine's error catalogue, and the problem types of the REST API."""
 
 import ast
-import re
 from pathlib import Path
 
+import catalogue
 from markdown import cell, code, head, table
 
-CATALOGUE = "engine/src/base/error_catalogue.inc"
 PROBLEMS = "backend/thalweg/kernel/problems.py"
-
-ENTRY = re.compile(
-    r"""^THALWEG_ERROR\(
-        (?P<code>\w+),\s*(?P<class>\w+),\s*
-        (?P<title>(?:"(?:[^"\\]|\\.)*"\s*)+),\s*
-        (?P<cure>(?:"(?:[^"\\]|\\.)*"\s*)+)
-    \)""",
-    re.VERBOSE | re.MULTILINE,
-)
-LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
-
-CLASSES = {
-    "transient": "heals by itself; the engine tries again, with growing pauses",
-    "permanent": "does not heal by itself; the stream stops, or the transaction is parked",
-    "operator_action": "somebody must change something, usually at a database",
-    "corruption": "bytes that must not look like that; the engine goes no further",
-}
 
 TEXT = """
 An error has a stable code, the same in the API, the console and the logs. Scripts may match on it.
 """
 
-
-def _text(literals: str) -> str:
-    """The text of adjacent C string literals."""
-    return "".join(ast.literal_eval(f'"{part}"') for part in LITERAL.findall(literals))
-
-
-def _engine_errors(root: Path) -> list[tuple[str, str, str, str]]:
-    source = (root / CATALOGUE).read_text()
-    found = [(m["code"], m["class"], _text(m["title"]), _text(m["cure"])) for m in ENTRY.finditer(source)]
-    declared = len(re.findall(r"^THALWEG_ERROR\(", source, re.MULTILINE))
-    if len(found) != declared:
-        raise SystemExit(f"{CATALOGUE}: {declared} errors, but only {len(found)} could be read")
-    unknown = {error[1] for error in found} - CLASSES.keys()
-    if unknown:
-        raise SystemExit(f"{CATALOGUE}: class without an explanation here: {', '.join(sorted(unknown))}")
-    return found
+SIDE = """Its side says where the trouble is: at the `source`, at the `destination`, on the `link` between two engines,
+or in the `engine` itself. Where the table names none, the error says it: a lost connection has the side of its
+database. It is null where the engine cannot tell.
+"""
 
 
 def _api_problems(root: Path) -> list[tuple[str, int, str]]:
@@ -59,18 +29,22 @@ def _api_problems(root: Path) -> list[tuple[str, int, str]]:
 
 
 def page(root: Path) -> str:
-    classes = "".join(f"* `{name}`: {words}.\n" for name, words in CLASSES.items())
+    classes = "".join(f"* `{name}`: {words}.\n" for name, words in catalogue.classes(root).items())
     engine = table(
-        ("code", "class", "what it means", "cure"),
-        ((code(name), code(kind), cell(title), cell(cure)) for name, kind, title, cure in _engine_errors(root)),
+        ("code", "class", "side", "what it means", "cure"),
+        (
+            (code(error.code), code(error.kind), code(error.side or ""), cell(error.title), cell(error.cure))
+            for error in catalogue.engine_errors(root)
+        ),
     )
     problems = table(
         ("code", "status", "title"),
         ((code(name), str(status), cell(title)) for name, status, title in _api_problems(root)),
     )
     return (
-        head("Errors", f"{CATALOGUE} and {PROBLEMS}", TEXT)
-        + f"\n## Of streams\n\nWhat a stream's `error` holds. Its class says who heals it:\n\n{classes}\n{engine}"
+        head("Errors", f"{catalogue.SOURCE} and {PROBLEMS}", TEXT)
+        + "\n## Of streams\n\nWhat a stream's `error` holds. Its class says who heals it:\n\n"
+        + f"{classes}\n{SIDE}\n{engine}"
         + "\n## Of the REST API\n\nProblem details (RFC 9457) as `application/problem+json`. `type` is "
         + "`urn:thalweg:problem:` and the code;\n`detail` says what happened this time, `cure` what to do, `sql` holds "
         + "the cure as SQL where there is one, and `errors`\nnames single fields or checks.\n\n"

@@ -17,6 +17,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from thalweg.engine_client.error_codes import ErrorCode
+
 CONTRACT = Path(__file__).resolve().parents[3] / "engine" / "contract"
 TOKEN = "the-engine-s-control-token"
 SHARED = ("status", "phase", "error", "retry_at")
@@ -121,13 +123,14 @@ class EngineDouble:
 
     @staticmethod
     def _refuse(status: int, code: str, message: str) -> JSONResponse:
-        error = {"code": code, "class": "permanent", "title": code, "message": message, "cure": "Do it right."}
+        known = ErrorCode(code).value  # what no engine says, the double does not say either
+        error = {"code": known, "class": "permanent", "title": code, "message": message, "cure": "Do it right."}
         return JSONResponse({"error": error}, status)
 
     async def _put(self, request: Request) -> Response:
         document = await request.json()
         if document["revision"] < self.desired["revision"]:
-            return self._refuse(409, "stale_revision", "The revision is lower than the stored one.")
+            return self._refuse(409, "desired_state_conflict", "The revision is lower than the stored one.")
         own = {stream["id"]: stream for stream in self.desired["streams"]}
         document["streams"] += [own[name] for name in document.pop("kept", []) if name in own]
         document["streams"] += [
@@ -136,7 +139,7 @@ class EngineDouble:
         kept = {stream["id"] for stream in document["streams"]}
         for stream in self.desired["streams"]:
             if stream["id"] not in kept and stream["status"] != "DROPPED":
-                return self._refuse(409, "invalid_request", "A stream is left out that was not dropped.")
+                return self._refuse(409, "desired_state_conflict", "A stream is left out that was not dropped.")
         self.desired = document
         self.documents.append(document)
         return JSONResponse({"revision": document["revision"]})

@@ -6,7 +6,6 @@ Where a stage is held back but none after it is busy as a whole, one thread of i
 And what keeps a path from working at all is a verdict of its own, not a bottleneck.
 """
 
-import re
 from dataclasses import dataclass
 
 from thalweg.advisor.load import rate_of
@@ -14,10 +13,15 @@ from thalweg.advisor.schemas import PathBottleneck, Thresholds, Verdict
 from thalweg.advisor.shape import Path
 from thalweg.advisor.stages import Stage, Thread
 from thalweg.advisor.streams import Condition
+from thalweg.engine_client.error_codes import ErrorSide
 from thalweg.kernel.words import grouped, parked_in_words
 from thalweg.live.schemas import ComponentType
 
-SIDE = re.compile(r"\b(source|destination)\b", re.IGNORECASE)
+DOWN = {
+    ErrorSide.SOURCE: Verdict.SOURCE_DOWN,
+    ErrorSide.DESTINATION: Verdict.DESTINATION_DOWN,
+    ErrorSide.LINK: Verdict.LINK_DOWN,
+}
 ABOUT_EQUAL = 10.0
 NOT_IDENTIFIED = "NO BOTTLENECK IDENTIFIED"
 IDLE_LCRS_PER_SECOND = 0.05
@@ -50,20 +54,15 @@ def _verdict_of(path: Path) -> tuple[Verdict, str] | None:
         return Verdict.STOPPED, "It is stopped."
     if condition.phase == "INSTANTIATING":
         return Verdict.COPYING, "The tables are being copied."
-    if condition.phase == "RETRYING" or condition.error_code is not None:
+    if condition.phase == "RETRYING" or condition.error_message is not None:
         return _broken(condition)
     return None
 
 
 def _broken(condition: Condition) -> tuple[Verdict, str]:
-    """Errors of connections name their side: engine/src/daemon puts it in the message."""
     message = condition.error_message or "It tries again after an error."
-    if (condition.error_code or "") in ("link_refused", "engine_unreachable", "peer_not_ready"):
-        return Verdict.LINK_DOWN, message
-    side = SIDE.search(message)
-    if side is None:
-        return Verdict.UNKNOWN, message
-    return Verdict.SOURCE_DOWN if side[0].lower() == "source" else Verdict.DESTINATION_DOWN, message
+    verdict = Verdict.UNKNOWN if condition.error_side is None else DOWN.get(condition.error_side, Verdict.UNKNOWN)
+    return verdict, message
 
 
 def _fits(idle: float, flow_control: float, thresholds: Thresholds) -> bool:

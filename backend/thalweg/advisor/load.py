@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from thalweg.kernel.sums import known_sum
 from thalweg.live.schemas import ComponentSample, ComponentType, Sample, TimePercent
 
 ACTIVITIES = tuple(TimePercent.model_fields)
@@ -73,9 +74,8 @@ def mean_of(loads: list[Load], name: str) -> float | None:
 
 
 def rate_of(loads: list[Load], counter: str) -> float | None:
-    """The sum over the threads; None when none of them has a rate."""
-    known = [load.rates[counter] for load in loads if counter in load.rates]
-    return sum(known) if known else None
+    """Over the threads."""
+    return known_sum(load.rates.get(counter) for load in loads)
 
 
 def of_type(loads: dict[str, Load], kind: ComponentType) -> list[Load]:

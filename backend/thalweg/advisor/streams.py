@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from thalweg.engine_client.error_codes import ErrorSide
 from thalweg.live.schemas import Sample
 
 
@@ -16,13 +17,15 @@ class DatabaseFacts:
 
 @dataclass(frozen=True)
 class Condition:
-    """How the stream is, beside its samples. `error_code` is of the engine's catalogue."""
+    """How the stream is, beside its samples."""
 
     desired_status: str
     status: str
     phase: str
-    error_code: str | None = None
+    error_side: ErrorSide | None = None
+    """None: there is no error, or its side is not known."""
     error_message: str | None = None
+    """None: there is no error."""
     error_cure: str | None = None
     engine_silent: str | None = None
     """The name of an engine that does not answer."""

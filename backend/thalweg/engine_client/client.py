@@ -20,6 +20,7 @@ from thalweg.engine_client.documents import (
     StatsHistory,
     Transactions,
 )
+from thalweg.engine_client.error_codes import ErrorCode
 from thalweg.kernel.outside import outside
 
 REHEARSAL_TIMEOUT_SECONDS = 90
@@ -177,7 +178,7 @@ def _silence(url: str, error: Exception) -> EngineFailure:
         cure = "Start thalwegd with --tls-cert and --tls-key, or enrol it under an http:// address."
     elif url.startswith("http:") and isinstance(error, httpx.RemoteProtocolError):
         cure = "If thalwegd runs with --tls-cert, enrol it under its https:// address."
-    return EngineFailure("engine_unreachable", f"{url} does not answer: {reason}.", cure)
+    return EngineFailure(ErrorCode.ENGINE_UNREACHABLE, f"{url} does not answer: {reason}.", cure)
 
 
 def _refusal(response: httpx.Response, path: str) -> EngineFailure:

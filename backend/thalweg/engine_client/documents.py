@@ -1,10 +1,11 @@
 """The engine's control API as types: engine/contract's example files. Unknown fields of newer engines are ignored."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from thalweg.engine_client.error_codes import SIDES, ErrorCode, ErrorSide
 from thalweg.kernel.lsn import lsn_of
 
 API_VERSION = 1
@@ -12,7 +13,7 @@ NO_BACKLOG = "NONE"
 CHANGES = ("inserts", "updates", "deletes", "truncates")  # as a destination's tables count them
 
 
-ABOUT_ROWS = ("apply_conflict", "apply_failed", "initial_copy_inconsistent")
+ABOUT_ROWS = (ErrorCode.APPLY_CONFLICT, ErrorCode.APPLY_FAILED, ErrorCode.INITIAL_COPY_INCONSISTENT)
 DATA_STATES = ("22", "23", "P0")
 """Classes of SQLSTATE whose messages quote values: bad data, violated constraints, what functions raise."""
 
@@ -54,20 +55,33 @@ class EngineProcess(Document):
         return "propagation" in self.model_fields_set
 
 
+def _known_side(side: object) -> object:
+    return side if side in list(ErrorSide) else None
+
+
 class EngineError(Document):
-    """`message` goes to everybody, by mail and webhook too; what an engine says of rows is kept apart as `detail`."""
+    """`message` goes to everybody, by mail and webhook too; what an engine says of rows is kept apart as `detail`.
+    `code` is an ErrorCode, or one of a newer engine. `side` is None where the engine does not know it; older engines
+    send none, then it is what the code says."""
 
     code: str
     class_: str = Field(alias="class")
     title: str
     message: str
     cure: str = ""
+    side: Annotated[ErrorSide | None, BeforeValidator(_known_side)] = None
     sqlstate: str = ""
     table: str = ""
     lsn: str = ""
     xid: int = 0
     at: datetime | None = None
     detail: str = ""
+
+    @model_validator(mode="after")
+    def _know_side(self) -> "EngineError":
+        if self.side is None and self.code in SIDES:
+            self.side = SIDES[ErrorCode(self.code)]
+        return self
 
     @model_validator(mode="after")
     def _keep_rows_apart(self) -> "EngineError":

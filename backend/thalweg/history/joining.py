@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from thalweg.history.document import Json
+from thalweg.kernel.sums import known_sum
 
 EARLIEST_FIRST = (
     "RETRYING", "INSTANTIATING", "INITIALIZING", "DROPPING", "DRAINING", "STOPPED", "CATCHING UP", "REPLICATING",
@@ -33,12 +34,12 @@ def join(parts: list[Json]) -> Json:
         }
     whole = {
         **base,
-        **{name: _sum([part[name] for part in counted]) for name in RATES},
+        **{name: known_sum([part[name] for part in counted]) for name in RATES},
         "status": "ABORTED" if any(part["status"] == "ABORTED" for part in parts) else base["status"],
         "phase": min((part["phase"] for part in parts), key=_earliness),
         "latency": max((part["latency"] for part in applying), key=lambda latency: latency["p99_ms"] or -1.0),
         "backlog": _longest_backlog(parts),
-        "error_queue_transactions": _sum([part["error_queue_transactions"] for part in applying]) or 0,
+        "error_queue_transactions": known_sum([part["error_queue_transactions"] for part in applying]) or 0,
         "destinations": destinations,
         "components": [component for part in parts for component in part["components"]],
     }
@@ -77,8 +78,3 @@ def leads(part: Json) -> bool:
 
 def _earliness(phase: str) -> int:
     return EARLIEST_FIRST.index(phase) if phase in EARLIEST_FIRST else len(EARLIEST_FIRST)
-
-
-def _sum(values: list[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None

@@ -13,6 +13,7 @@ from thalweg.engine_client.documents import (
     StreamStatus,
 )
 from thalweg.kernel.lsn import lsn_of, lsn_text
+from thalweg.kernel.sums import known_sum
 from thalweg.live.backlog import longest
 from thalweg.live.schemas import (
     Backlog,
@@ -66,9 +67,9 @@ def sample_of(stream_id: str, before: Reading | None, now: Reading, engine_id: s
     counted = servers if len(now.status.destinations) < 2 else [one for one in components if one.type == "CAPTURE"]
     return Sample(
         stream_id=stream_id, at=now.at, interval_seconds=seconds, status=now.status.status, phase=now.status.phase,
-        lcrs_per_second=_sum([part.lcrs_per_second for part in counted]),
-        transactions_per_second=_sum([part.transactions_per_second for part in counted]),
-        bytes_per_second=_sum([part.bytes_per_second for part in counted]),
+        lcrs_per_second=known_sum([part.lcrs_per_second for part in counted]),
+        transactions_per_second=known_sum([part.transactions_per_second for part in counted]),
+        bytes_per_second=known_sum([part.bytes_per_second for part in counted]),
         latency=_latency(before.stats.latency if before else None, now.stats.latency),
         backlog=longest(one.backlog for one in destinations),
         error_queue_transactions=now.stats.error_queue_transactions, components=components, destinations=destinations,
@@ -83,9 +84,9 @@ def _destination(
     stats, earlier = now.destinations.get(status.id), before.destinations.get(status.id) if before else None
     return DestinationSample(
         destination_id=status.id, status=status.status, phase=status.phase,
-        lcrs_per_second=_sum([server.lcrs_per_second for server in own]),
-        transactions_per_second=_sum([server.transactions_per_second for server in own]),
-        bytes_per_second=_sum([server.bytes_per_second for server in own]),
+        lcrs_per_second=known_sum([server.lcrs_per_second for server in own]),
+        transactions_per_second=known_sum([server.transactions_per_second for server in own]),
+        bytes_per_second=known_sum([server.bytes_per_second for server in own]),
         latency=_latency(earlier.latency if earlier else None, stats.latency) if stats else UNKNOWN,
         backlog=_backlog(before, now, seconds, status.id), spilled=spilled_of(status.backlog),
         error_queue_transactions=stats.error_queue_transactions if stats else 0,
@@ -132,11 +133,6 @@ def _time_percent(before: Mapping[str, int] | None, now: Mapping[str, int] | Non
     if total <= 0 or min(spent.values()) < 0:
         return None
     return TimePercent(**{name: round(100 * value / total, 3) for name, value in spent.items()})
-
-
-def _sum(rates: list[float | None]) -> float | None:
-    known = [rate for rate in rates if rate is not None]
-    return sum(known) if known else None
 
 
 def _latency(before: LatencyHistogram | None, now: LatencyHistogram) -> LatencySample:

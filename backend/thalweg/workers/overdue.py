@@ -12,6 +12,7 @@ from sqlalchemy import select
 from thalweg.db.models import AdvisorCureRow, EngineRow, OperationRow, StreamRow
 from thalweg.db.operations import UNFINISHED, OperationState, finish
 from thalweg.db.streams import streams_by_id
+from thalweg.engine_client.error_codes import ErrorCode
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
 from thalweg.workers.progress import operation_event
@@ -58,7 +59,7 @@ def _of_a_stream(operation: OperationRow, stream: StreamRow | None, patience: ti
 
 def _waited(engine: EngineRow, what: str, cure: str, patience: timedelta) -> dict[str, Any]:
     return {
-        "code": "engine_unreachable", "title": "The engine did not do it in time",
+        "code": ErrorCode.ENGINE_UNREACHABLE.value, "title": "The engine did not do it in time",
         "message": f"Engine {engine.name} {what} for {patience.total_seconds():.0f} s. What was asked for stays "
         "wanted: the engine does it when it can, and nobody waits for it any more.",
         "cure": cure,

@@ -139,7 +139,8 @@ base::Result<void> ensure_schema(pg::Connection& connection) {
     if (version.integer(0, 0) > kSchemaVersion) {
       return base::fail(ErrorCode::unsupported_version,
                         fmt::format("schema thalweg at the destination has version {}, this engine knows {}",
-                                    version.integer(0, 0), kSchemaVersion));
+                                    version.integer(0, 0), kSchemaVersion),
+                        base::ErrorSide::destination);
     }
     if (!version.boolean(0, 1)) THALWEG_TRY(connection.script(kAddParentsToErrorQueue));
     if (!version.boolean(0, 2)) THALWEG_TRY(connection.script(kAddEpochIndex));

@@ -79,13 +79,15 @@ std::vector<std::byte> LsnRanges::encode() const {
 base::Result<LsnRanges> LsnRanges::decode_hex(std::string_view text) {
   const auto bytes = bytes_from_hex(text);
   if (bytes.size() * 2 + 2 != text.size() || bytes.size() % kRangeBytes != 0) {
-    return base::fail(base::ErrorCode::database_error, "thalweg.apply_progress.ranges is not what an applier wrote");
+    return base::fail(base::ErrorCode::database_error, "thalweg.apply_progress.ranges is not what an applier wrote",
+                      base::ErrorSide::destination);
   }
   LsnRanges ranges;
   for (size_t at = 0; at < bytes.size(); at += kRangeBytes) {
     const LsnRange range{.first = get(std::span(bytes).subspan(at)), .end = get(std::span(bytes).subspan(at + 8))};
     if (range.end <= range.first) {
-      return base::fail(base::ErrorCode::database_error, "thalweg.apply_progress.ranges has an empty range");
+      return base::fail(base::ErrorCode::database_error, "thalweg.apply_progress.ranges has an empty range",
+                        base::ErrorSide::destination);
     }
     ranges.add(range);
   }

@@ -1,5 +1,6 @@
 #include "base/error.h"
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 
@@ -10,13 +11,15 @@ namespace {
 struct CatalogueEntry {
   std::string_view name;
   ErrorClass error_class;
+  ErrorSide side;
   std::string_view title;
   std::string_view cure;
 };
 
 // Indexed by ErrorCode: both are expanded from the same lines in the same order.
 constexpr std::array kCatalogue{
-#define THALWEG_ERROR(code, error_class, title, cure) CatalogueEntry{#code, ErrorClass::error_class, title, cure},
+#define THALWEG_ERROR(code, error_class, side, title, cure) \
+  CatalogueEntry{#code, ErrorClass::error_class, ErrorSide::side, title, cure},
 #include "base/error_catalogue.inc"
 #undef THALWEG_ERROR
 };
@@ -28,6 +31,8 @@ constexpr bool is_sorted_by_name() {
   return true;
 }
 static_assert(is_sorted_by_name(), "error_catalogue.inc is sorted by code, each code once");
+
+constexpr std::array<std::string_view, 5> kSides{"unknown", "source", "destination", "link", "engine"};
 
 const CatalogueEntry& entry_of(ErrorCode code) {
   const auto index = static_cast<size_t>(code);
@@ -41,6 +46,24 @@ std::string_view name_of(ErrorCode code) { return entry_of(code).name; }
 ErrorClass class_of(ErrorCode code) { return entry_of(code).error_class; }
 std::string_view title_of(ErrorCode code) { return entry_of(code).title; }
 std::string_view cure_of(ErrorCode code) { return entry_of(code).cure; }
+
+std::string_view name_of(ErrorSide side) { return kSides.at(static_cast<size_t>(side)); }
+
+std::optional<ErrorCode> error_code_named(std::string_view name) {
+  const auto found = std::ranges::lower_bound(kCatalogue, name, {}, &CatalogueEntry::name);
+  if (found == kCatalogue.end() || found->name != name) return std::nullopt;
+  return static_cast<ErrorCode>(found - kCatalogue.begin());
+}
+
+std::optional<ErrorSide> error_side_named(std::string_view name) {
+  const auto found = std::ranges::find(kSides, name);
+  if (found == kSides.end()) return std::nullopt;
+  return static_cast<ErrorSide>(found - kSides.begin());
+}
+
+ErrorSide side_of(const Error& error) {
+  return error.side == ErrorSide::unknown ? entry_of(error.code).side : error.side;
+}
 
 std::string_view name_of(ErrorClass error_class) {
   switch (error_class) {

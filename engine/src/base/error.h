@@ -1,6 +1,7 @@
 #pragma once
 
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,14 +18,26 @@ enum class ErrorClass {
   corruption,       // bytes that cannot be right
 };
 
+// Where the trouble is.
+enum class ErrorSide {
+  unknown,
+  source,
+  destination,
+  link,    // between two engines
+  engine,  // in this one: its files, its port, what it is asked for
+};
+
 enum class ErrorCode {
-#define THALWEG_ERROR(code, error_class, title, cure) code,
+#define THALWEG_ERROR(code, error_class, side, title, cure) code,
 #include "base/error_catalogue.inc"
 #undef THALWEG_ERROR
 };
 
 std::string_view name_of(ErrorCode code);
 std::string_view name_of(ErrorClass error_class);
+std::string_view name_of(ErrorSide side);
+std::optional<ErrorCode> error_code_named(std::string_view name);
+std::optional<ErrorSide> error_side_named(std::string_view name);
 ErrorClass class_of(ErrorCode code);
 std::string_view title_of(ErrorCode code);
 std::string_view cure_of(ErrorCode code);
@@ -37,14 +50,18 @@ struct Error {
   std::string table;  // schema-qualified, quoted where needed
   Lsn lsn;
   Xid xid;
+  ErrorSide side = ErrorSide::unknown;  // where it arose, if its code leaves that open
 };
+
+// Where it arose; else what its code says.
+ErrorSide side_of(const Error& error);
 
 template <typename T>
 using Result = std::expected<T, Error>;
 
-inline std::unexpected<Error> fail(ErrorCode code, std::string message) {
-  return std::unexpected(
-      Error{.code = code, .message = std::move(message), .sqlstate = {}, .table = {}, .lsn = {}, .xid = {}});
+inline std::unexpected<Error> fail(ErrorCode code, std::string message, ErrorSide side = ErrorSide::unknown) {
+  return std::unexpected(Error{
+      .code = code, .message = std::move(message), .sqlstate = {}, .table = {}, .lsn = {}, .xid = {}, .side = side});
 }
 
 // Passes a failed Result on to the caller: THALWEG_TRY(use(x)); and THALWEG_ASSIGN(auto v, make());

@@ -14,6 +14,26 @@ TEST(Error, CatalogueTellsNameClassTitleAndCure) {
   EXPECT_FALSE(cure_of(ErrorCode::wal_level_too_low).empty());
 }
 
+TEST(Error, CodesAreFoundByName) {
+  EXPECT_EQ(error_code_named("slot_lost"), ErrorCode::slot_lost);
+  EXPECT_EQ(error_code_named("address_not_allowed"), ErrorCode::address_not_allowed);
+  EXPECT_EQ(error_code_named("wal_level_too_low"), ErrorCode::wal_level_too_low);
+  EXPECT_EQ(error_code_named("peer_not_ready"), std::nullopt);
+  EXPECT_EQ(error_code_named("zzz"), std::nullopt);
+}
+
+TEST(Error, TheSideIsTheErrorsOrElseItsCodes) {
+  EXPECT_EQ(side_of(fail(ErrorCode::link_lost, "").error()), ErrorSide::link);
+  EXPECT_EQ(side_of(fail(ErrorCode::disk_full, "").error()), ErrorSide::engine);
+  EXPECT_EQ(side_of(fail(ErrorCode::disk_full, "", ErrorSide::source).error()), ErrorSide::source);
+  EXPECT_EQ(side_of(fail(ErrorCode::connection_lost, "").error()), ErrorSide::unknown);
+  for (ErrorSide side :
+       {ErrorSide::unknown, ErrorSide::source, ErrorSide::destination, ErrorSide::link, ErrorSide::engine}) {
+    EXPECT_EQ(error_side_named(name_of(side)), side);
+  }
+  EXPECT_EQ(error_side_named("above"), std::nullopt);
+}
+
 Result<int> half(int n) {
   if (n % 2 != 0) return fail(ErrorCode::invalid_request, "odd");
   return n / 2;

@@ -51,6 +51,7 @@ struct Conninfo {
   std::string text;                        // libpq's keywords and values; certificates and keys as PEM contents
   std::shared_ptr<const Networks> within;  // null: anywhere, for what nobody else has a hand in (tests)
   ServerRole role = ServerRole::as_given;
+  ErrorSide side = ErrorSide::unknown;  // of a stream: what errors of its connections name
 
   Conninfo() = default;
   Conninfo(std::string conninfo) : text(std::move(conninfo)) {}  // NOLINT: a string is all that most callers have

@@ -66,10 +66,14 @@ base::Result<void> read_database(ObjectReader& parent, std::string_view member, 
   return reader.finish();
 }
 
-// What a conninfo may lead to goes with it.
-void keep_within(StreamDefinition& stream, const std::shared_ptr<const base::Networks>& networks) {
-  stream.source.conninfo.within = networks;
-  for (DestinationDefinition& one : stream.destinations) one.conninfo.within = networks;
+// What a conninfo may lead to goes with it, and which side's it is.
+void know_databases(StreamDefinition& stream, const std::shared_ptr<const base::Networks>& networks) {
+  const auto know = [&](base::Conninfo& conninfo, base::ErrorSide side) {
+    conninfo.within = networks;
+    conninfo.side = side;
+  };
+  know(stream.source.conninfo, base::ErrorSide::source);
+  for (DestinationDefinition& one : stream.destinations) know(one.conninfo, base::ErrorSide::destination);
 }
 
 // Of the form of version 0.1.0, which only a stored document may have: it has been migrated before it is read.
@@ -405,7 +409,7 @@ base::Result<DesiredState> read_desired(const json& root, Origin origin) {
     std::string pointer = fmt::format("/streams/{}", i);
     THALWEG_ASSIGN(StreamDefinition stream, read_stream((*streams)[i], pointer, origin));
     if (!ids.insert(stream.id).second) return std::unexpected(invalid_at(pointer + "/id", "names a stream twice"));
-    keep_within(stream, networks);
+    know_databases(stream, networks);
     desired.streams.push_back(std::move(stream));
   }
   return desired;

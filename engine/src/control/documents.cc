@@ -195,17 +195,17 @@ std::string rfc3339(base::UnixMicros time) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:06}Z", fmt::gmtime(static_cast<std::time_t>(seconds)), micros);
 }
 
+json side_json(base::ErrorSide side) {
+  return side == base::ErrorSide::unknown ? json(nullptr) : json(base::name_of(side));
+}
+
 json to_json(const ReportedError& reported) {
   const base::Error& error = reported.error;
-  return {{"code", base::name_of(error.code)},
-          {"class", base::name_of(base::class_of(error.code))},
-          {"title", base::title_of(error.code)},
-          {"message", error.message},
-          {"cure", base::cure_of(error.code)},
-          {"sqlstate", error.sqlstate},
-          {"table", error.table},
-          {"lsn", base::to_string(error.lsn)},
-          {"xid", error.xid.value},
+  return {{"code", base::name_of(error.code)},   {"class", base::name_of(base::class_of(error.code))},
+          {"title", base::title_of(error.code)}, {"message", error.message},
+          {"cure", base::cure_of(error.code)},   {"side", side_json(base::side_of(error))},
+          {"sqlstate", error.sqlstate},          {"table", error.table},
+          {"lsn", base::to_string(error.lsn)},   {"xid", error.xid.value},
           {"at", rfc3339(reported.at)}};
 }
 
@@ -326,7 +326,8 @@ json failure_document(const base::Error& error) {
             {"class", base::name_of(base::class_of(error.code))},
             {"title", base::title_of(error.code)},
             {"message", error.message},
-            {"cure", base::cure_of(error.code)}}}};
+            {"cure", base::cure_of(error.code)},
+            {"side", side_json(base::side_of(error))}}}};
 }
 
 std::string to_text(const json& document) {

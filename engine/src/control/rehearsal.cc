@@ -28,6 +28,8 @@ base::Result<RehearsalRequest> parse_rehearsal(std::string_view text) {
   THALWEG_ASSIGN(base::Networks networks, read_networks(reader));
   request.source_conninfo.within = std::make_shared<const base::Networks>(std::move(networks));
   request.destination_conninfo.within = request.source_conninfo.within;
+  request.source_conninfo.side = base::ErrorSide::source;
+  request.destination_conninfo.side = base::ErrorSide::destination;
   THALWEG_TRY(read_tables(reader, request.tables, request.inserts_only));
   THALWEG_TRY(reader.finish());
   return request;

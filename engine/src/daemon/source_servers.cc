@@ -46,7 +46,8 @@ base::Result<Standby> look_at_standby(const StreamDefinition& definition) {
     return base::fail(ErrorCode::unsupported_version,
                       fmt::format("The standby of the source \"{}\" runs PostgreSQL {}, and a standby decodes from 16 "
                                   "on: read from the primary.",
-                                  definition.source.name, connection.server_version() / 10'000));
+                                  definition.source.name, connection.server_version() / 10'000),
+                      base::ErrorSide::source);
   }
   THALWEG_ASSIGN(const bool found, has_slot(connection, definition));
   return Standby{found};
@@ -104,7 +105,8 @@ base::Result<StreamDefinition> with_server_to_read(StreamDefinition definition) 
   auto primary = connect(definition, ServerRole::primary);
   if (!standby && !primary) {
     return base::fail(ErrorCode::database_unreachable,
-                      fmt::format("Source \"{}\": {}", definition.source.name, standby.error().message));
+                      fmt::format("Source \"{}\": {}", definition.source.name, standby.error().message),
+                      base::ErrorSide::source);
   }
   if (!primary) {
     primary.error().message = fmt::format("The primary of the source \"{}\", which may have the stream's slot: {}",
@@ -120,7 +122,8 @@ base::Result<StreamDefinition> with_server_to_read(StreamDefinition definition) 
   }
   if (!standby) {
     return base::fail(ErrorCode::source_standby_missing,
-                      fmt::format("Source \"{}\": {}", definition.source.name, standby.error().message));
+                      fmt::format("Source \"{}\": {}", definition.source.name, standby.error().message),
+                      base::ErrorSide::source);
   }
   conninfo.role = ServerRole::standby;
   return definition;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
@@ -14,12 +13,6 @@ namespace {
 using nlohmann::json;
 constexpr size_t kFileBytesMax = 1024 * 1024;
 
-constexpr auto kCodes = std::to_array<base::ErrorCode>({
-#define THALWEG_ERROR(code, error_class, title, cure) base::ErrorCode::code,
-#include "base/error_catalogue.inc"
-#undef THALWEG_ERROR
-});
-
 json to_json(const RememberedStatus& remembered) {
   json out = {{"status", remembered.status}, {"fingerprint", remembered.fingerprint}, {"error", nullptr}};
   if (remembered.error) {
@@ -30,24 +23,24 @@ json to_json(const RememberedStatus& remembered) {
                     {"table", error.table},
                     {"lsn", error.lsn.value},
                     {"xid", error.xid.value},
+                    {"side", base::name_of(error.side)},
                     {"at", remembered.error->at.value}};
   }
   return out;
 }
 
 std::optional<control::ReportedError> error_from(const json& in) {
-  std::string name = in.at("code").get<std::string>();
-  for (base::ErrorCode code : kCodes) {
-    if (base::name_of(code) != name) continue;
-    return control::ReportedError{.error = {.code = code,
-                                            .message = in.at("message").get<std::string>(),
-                                            .sqlstate = in.at("sqlstate").get<std::string>(),
-                                            .table = in.at("table").get<std::string>(),
-                                            .lsn = {in.at("lsn").get<uint64_t>()},
-                                            .xid = {in.at("xid").get<uint32_t>()}},
-                                  .at = {in.at("at").get<int64_t>()}};
-  }
-  return std::nullopt;  // a code of another version
+  const auto code = base::error_code_named(in.at("code").get<std::string>());
+  if (!code) return std::nullopt;  // of another version
+  const auto side = base::error_side_named(in.value("side", "unknown"));
+  return control::ReportedError{.error = {.code = *code,
+                                          .message = in.at("message").get<std::string>(),
+                                          .sqlstate = in.at("sqlstate").get<std::string>(),
+                                          .table = in.at("table").get<std::string>(),
+                                          .lsn = {in.at("lsn").get<uint64_t>()},
+                                          .xid = {in.at("xid").get<uint32_t>()},
+                                          .side = side.value_or(base::ErrorSide::unknown)},
+                                .at = {in.at("at").get<int64_t>()}};
 }
 
 }  // namespace

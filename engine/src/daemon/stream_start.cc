@@ -120,7 +120,8 @@ base::Result<void> same_source(const CaptureIdentity& one, const CaptureIdentity
   if (one == other) return {};
   return base::fail(base::ErrorCode::connection_lost,
                     fmt::format("the source is a server on timeline {} now, and was one on timeline {} a moment ago",
-                                other.timeline, one.timeline));
+                                other.timeline, one.timeline),
+                    base::ErrorSide::source);
 }
 
 class Starter {

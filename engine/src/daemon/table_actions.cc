@@ -66,7 +66,9 @@ base::Result<void> ask_for_copy(const Delivery& definition, const control::Table
   THALWEG_ASSIGN(const auto at_source, source.table(name));
   if (!at_source) {
     base::Error missing =
-        base::fail(ErrorCode::missing_table, fmt::format("{} does not exist at the source.", name.quoted())).error();
+        base::fail(ErrorCode::missing_table, fmt::format("{} does not exist at the source.", name.quoted()),
+                   base::ErrorSide::source)
+            .error();
     missing.table = name.quoted();
     return std::unexpected(std::move(missing));
   }

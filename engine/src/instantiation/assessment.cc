@@ -52,7 +52,9 @@ base::Result<void> Instantiation::State::read_source() {
     const auto shape = found.find(name);
     if (shape == found.end()) {
       base::Error error =
-          base::fail(ErrorCode::missing_table, fmt::format("{} does not exist at the source.", name.quoted())).error();
+          base::fail(ErrorCode::missing_table, fmt::format("{} does not exist at the source.", name.quoted()),
+                     base::ErrorSide::source)
+              .error();
       error.table = name.quoted();
       return std::unexpected(std::move(error));
     }
@@ -191,8 +193,10 @@ base::Result<void> Instantiation::State::check_privileges() {
                                                "WHERE NOT has_table_privilege(t, p) ORDER BY place LIMIT 1",
                                                {pg::text_array(names)}));
   if (lacking.size() == 0) return {};
-  return base::fail(ErrorCode::insufficient_privilege, fmt::format("The destination's user has no {} privilege on {}.",
-                                                                   lacking.text(0, 0), lacking.text(0, 1)));
+  return base::fail(
+      ErrorCode::insufficient_privilege,
+      fmt::format("The destination's user has no {} privilege on {}.", lacking.text(0, 0), lacking.text(0, 1)),
+      base::ErrorSide::destination);
 }
 
 base::Result<void> Instantiation::State::rehearse() {

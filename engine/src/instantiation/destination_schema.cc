@@ -101,7 +101,8 @@ base::Result<Catalogue::Tables> DestinationSchema::with_partitions(const TableSh
   for (const TableShape& partition : table.partitions) names.push_back(partition.name);
   THALWEG_ASSIGN(Catalogue::Tables there, catalogue_.tables(names));
   if (!there.contains(table.name))
-    return base::fail(ErrorCode::missing_table, fmt::format("{} is gone from the destination.", table.name.quoted()));
+    return base::fail(ErrorCode::missing_table, fmt::format("{} is gone from the destination.", table.name.quoted()),
+                      base::ErrorSide::destination);
   return there;
 }
 

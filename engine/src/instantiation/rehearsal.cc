@@ -81,7 +81,8 @@ base::Result<void> Rehearsal::read_source() {
     const auto table = found.find(name);
     if (table == found.end()) {
       const auto gone =
-          base::fail(base::ErrorCode::missing_table, fmt::format("{} does not exist at the source.", name.quoted()));
+          base::fail(base::ErrorCode::missing_table, fmt::format("{} does not exist at the source.", name.quoted()),
+                     base::ErrorSide::source);
       findings_.push_back(finding_of(gone.error(), "table", name));
     } else if (const auto fit = check_source_table(table->second, options_.inserts_only.contains(name)); !fit) {
       findings_.push_back(finding_of(fit.error(), "table", name));

@@ -52,7 +52,8 @@ base::Result<std::vector<TableBuild>> plan_builds(Catalogue& destination,
   for (const TableShape* table : tables) {
     if (!there.contains(table->name)) {
       return base::fail(base::ErrorCode::missing_table,
-                        fmt::format("{} is gone from the destination.", table->name.quoted()));
+                        fmt::format("{} is gone from the destination.", table->name.quoted()),
+                        base::ErrorSide::destination);
     }
     TableBuild build{.table = table};
     for (const TableShape* one : with_partitions({table})) {

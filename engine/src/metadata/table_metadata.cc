@@ -267,7 +267,8 @@ base::Result<std::unique_ptr<const TableMetadata>> TableLoader::load(pg::Connect
                                   {table->source.schema_name, table->source.table_name}));
   if (found.size() == 0) {
     auto failure =
-        base::fail(ErrorCode::missing_table, fmt::format("{} does not exist at the destination", table->quoted_name));
+        base::fail(ErrorCode::missing_table, fmt::format("{} does not exist at the destination", table->quoted_name),
+                   base::ErrorSide::destination);
     failure.error().table = table->quoted_name;
     return failure;
   }

@@ -148,6 +148,16 @@ Connection& Connection::operator=(Connection&&) noexcept = default;
 Connection::~Connection() = default;
 
 base::Result<Connection> Connection::open(const base::Conninfo& conninfo, const ConnectOptions& options) {
+  auto opened = open_any(conninfo, options);
+  if (opened) {
+    opened->impl_->side = conninfo.side;
+  } else {
+    opened.error().side = conninfo.side;
+  }
+  return opened;
+}
+
+base::Result<Connection> Connection::open_any(const base::Conninfo& conninfo, const ConnectOptions& options) {
   THALWEG_ASSIGN(const ConnectionSettings admitted, admitted_settings(conninfo, options.connect_timeout));
   std::string why;
   for (const ServerSettings& server : admitted.servers) {
@@ -201,7 +211,7 @@ base::Result<Connection> Connection::open_server(const ServerSettings& server, c
     return base::fail(ErrorCode::unsupported_version,
                       fmt::format("The server runs PostgreSQL {}.", PQserverVersion(impl->conn) / 10'000));
   }
-  if (PQsetnonblocking(impl->conn, 1) != 0) return std::unexpected(connection_lost(impl->conn));
+  if (PQsetnonblocking(impl->conn, 1) != 0) return std::unexpected(impl->lost());
   Connection connection{std::move(impl)};
   THALWEG_ASSIGN(const Rows session, connection.script(kSessionQuery));
   if (session.text(0, 0) != "1") {
@@ -218,7 +228,7 @@ base::Result<Rows> Connection::query(const std::string& sql, std::span<const Par
   arrays.fill(parameters);
   if (PQsendQueryParams(impl_->conn, sql.c_str(), arrays.count(), arrays.types.data(), arrays.values.data(),
                         arrays.lengths.data(), arrays.formats.data(), 0) == 0) {
-    return std::unexpected(send_failed(impl_->conn));
+    return std::unexpected(impl_->send_failed());
   }
   THALWEG_TRY(impl_->flush());
   Rows rows;
@@ -241,7 +251,7 @@ base::Result<Rows> Connection::query(const std::string& sql, std::initializer_li
 base::Result<Rows> Connection::script(const std::string& sql) {
   THALWEG_TRY(impl_->ready_for_command());
   const BoardEntry::Statement shown(impl_->on_board, impl_->abandoned, sql);
-  if (PQsendQuery(impl_->conn, sql.c_str()) == 0) return std::unexpected(send_failed(impl_->conn));
+  if (PQsendQuery(impl_->conn, sql.c_str()) == 0) return std::unexpected(impl_->send_failed());
   THALWEG_TRY(impl_->flush());
   Rows rows;
   THALWEG_ASSIGN(rows.impl_->result, impl_->finish_command());

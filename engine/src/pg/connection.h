@@ -122,6 +122,7 @@ class Connection {
   friend class ReplicationStream;
   struct Impl;
   explicit Connection(std::unique_ptr<Impl> impl);
+  static base::Result<Connection> open_any(const base::Conninfo& conninfo, const ConnectOptions& options);
   static base::Result<Connection> open_server(const ServerSettings& server, const ConnectOptions& options);
   void enter_board(const base::Conninfo& conninfo, std::string server, const ConnectOptions& options);
   std::unique_ptr<Impl> impl_;

@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds kWaitSlice{1000};
 base::Result<void> Connection::copy_in_begin(const std::string& sql) {
   THALWEG_TRY(impl_->ready_for_command());
   const BoardEntry::Statement shown(impl_->on_board, impl_->abandoned, sql);
-  if (PQsendQuery(impl_->conn, sql.c_str()) == 0) return std::unexpected(send_failed(impl_->conn));
+  if (PQsendQuery(impl_->conn, sql.c_str()) == 0) return std::unexpected(impl_->send_failed());
   THALWEG_TRY(impl_->flush());
   THALWEG_ASSIGN(const ResultPtr result, impl_->finish_command());
   if (PQresultStatus(result.get()) != PGRES_COPY_IN) {
@@ -37,7 +37,7 @@ base::Result<void> Connection::copy_in_put(std::span<const std::byte> bytes) {
     const auto piece = bytes.first(std::min(bytes.size(), kPieceBytes));
     const int sent =
         PQputCopyData(impl_->conn, reinterpret_cast<const char*>(piece.data()), static_cast<int>(piece.size()));
-    if (sent < 0) return std::unexpected(connection_lost(impl_->conn));
+    if (sent < 0) return std::unexpected(impl_->lost());
     if (sent == 0) {
       THALWEG_TRY(impl_->flush());
       continue;
@@ -55,7 +55,7 @@ base::Result<void> Connection::copy_in_put(std::span<const std::byte> bytes) {
 base::Result<uint64_t> Connection::copy_in_end() {
   int sent = 0;
   while ((sent = PQputCopyEnd(impl_->conn, nullptr)) == 0) THALWEG_TRY(impl_->flush());
-  if (sent < 0) return std::unexpected(connection_lost(impl_->conn));
+  if (sent < 0) return std::unexpected(impl_->lost());
   THALWEG_TRY(impl_->flush());
   THALWEG_ASSIGN(const ResultPtr result, impl_->finish_command());
   return affected_rows(result.get());
@@ -73,7 +73,7 @@ void Connection::copy_in_fail(const std::string& reason) {
 base::Result<void> Connection::copy_out_begin(const std::string& sql) {
   THALWEG_TRY(impl_->ready_for_command());
   const BoardEntry::Statement shown(impl_->on_board, impl_->abandoned, sql);
-  if (PQsendQuery(impl_->conn, sql.c_str()) == 0) return std::unexpected(send_failed(impl_->conn));
+  if (PQsendQuery(impl_->conn, sql.c_str()) == 0) return std::unexpected(impl_->send_failed());
   THALWEG_TRY(impl_->flush());
   THALWEG_ASSIGN(const ResultPtr result, impl_->finish_command());
   if (PQresultStatus(result.get()) != PGRES_COPY_OUT) {
@@ -92,7 +92,7 @@ base::Result<std::optional<std::span<const std::byte>>> Connection::copy_out_nex
       impl_->copy_buffer.reset(buffer);
       return Next{std::as_bytes(std::span{buffer, static_cast<size_t>(length)})};
     }
-    if (length == -2) return std::unexpected(connection_lost(impl_->conn));
+    if (length == -2) return std::unexpected(impl_->lost());
     if (length == -1) {
       THALWEG_TRY(impl_->finish_command());
       return Next{};

@@ -37,36 +37,6 @@ std::string tidy_message(std::string_view message) {
   return tidy;
 }
 
-base::Error error_from_result(const PGresult* result) {
-  std::string message{field(result, PG_DIAG_MESSAGE_PRIMARY)};
-  if (message.empty()) message = tidy_message(PQresultErrorMessage(result));
-  if (const auto detail = field(result, PG_DIAG_MESSAGE_DETAIL); !detail.empty()) {
-    message += fmt::format(". {}", detail);
-  }
-  if (const auto hint = field(result, PG_DIAG_MESSAGE_HINT); !hint.empty()) {
-    message += fmt::format(" Hint: {}", hint);
-  }
-  const auto sqlstate = field(result, PG_DIAG_SQLSTATE);
-  // libpq itself makes results without a SQLSTATE when the server has gone.
-  base::Error error = sqlstate.empty() ? base::fail(base::ErrorCode::connection_lost, std::move(message)).error()
-                                       : error_from_sqlstate(sqlstate, std::move(message));
-  if (const auto table = field(result, PG_DIAG_TABLE_NAME); !table.empty()) {
-    error.table = quote_table(field(result, PG_DIAG_SCHEMA_NAME), table);
-  }
-  return error;
-}
-
-base::Error connection_lost(PGconn* conn) {
-  std::string reason = tidy_message(PQerrorMessage(conn));
-  if (reason.empty()) reason = "the server closed the connection";
-  return base::fail(base::ErrorCode::connection_lost, std::move(reason)).error();
-}
-
-base::Error send_failed(PGconn* conn) {
-  if (PQstatus(conn) == CONNECTION_BAD) return connection_lost(conn);
-  return base::fail(base::ErrorCode::invalid_request, tidy_message(PQerrorMessage(conn))).error();
-}
-
 uint64_t affected_rows(PGresult* result) {
   const char* text = PQcmdTuples(result);
   uint64_t rows = 0;
@@ -129,6 +99,37 @@ BoardEntry::Statement::~Statement() {
 
 // --- Connection::Impl
 
+base::Error Connection::Impl::error_from_result(const PGresult* result) const {
+  std::string message{field(result, PG_DIAG_MESSAGE_PRIMARY)};
+  if (message.empty()) message = tidy_message(PQresultErrorMessage(result));
+  if (const auto detail = field(result, PG_DIAG_MESSAGE_DETAIL); !detail.empty()) {
+    message += fmt::format(". {}", detail);
+  }
+  if (const auto hint = field(result, PG_DIAG_MESSAGE_HINT); !hint.empty()) {
+    message += fmt::format(" Hint: {}", hint);
+  }
+  const auto sqlstate = field(result, PG_DIAG_SQLSTATE);
+  // libpq itself makes results without a SQLSTATE when the server has gone.
+  base::Error error = sqlstate.empty() ? base::fail(base::ErrorCode::connection_lost, std::move(message)).error()
+                                       : error_from_sqlstate(sqlstate, std::move(message));
+  if (const auto table = field(result, PG_DIAG_TABLE_NAME); !table.empty()) {
+    error.table = quote_table(field(result, PG_DIAG_SCHEMA_NAME), table);
+  }
+  error.side = side;
+  return error;
+}
+
+base::Error Connection::Impl::lost() const {
+  std::string reason = tidy_message(PQerrorMessage(conn));
+  if (reason.empty()) reason = "the server closed the connection";
+  return base::fail(base::ErrorCode::connection_lost, std::move(reason), side).error();
+}
+
+base::Error Connection::Impl::send_failed() const {
+  if (PQstatus(conn) == CONNECTION_BAD) return lost();
+  return base::fail(base::ErrorCode::invalid_request, tidy_message(PQerrorMessage(conn)), side).error();
+}
+
 bool Connection::Impl::is_over() const {
   return (abandon != nullptr && abandon->load(std::memory_order_relaxed)) ||
          (ends_at && std::chrono::steady_clock::now() >= *ends_at);
@@ -136,22 +137,22 @@ bool Connection::Impl::is_over() const {
 
 base::Result<short> Connection::Impl::wait(short events, std::chrono::milliseconds timeout) {
   const int socket = PQsocket(conn);
-  if (socket < 0) return std::unexpected(connection_lost(conn));
+  if (socket < 0) return std::unexpected(lost());
   if (is_over()) {
     abandoned = true;
-    return base::fail(base::ErrorCode::connection_lost, "the session was given up while the server was working");
+    return base::fail(base::ErrorCode::connection_lost, "the session was given up while the server was working", side);
   }
   pollfd entry{.fd = socket, .events = events, .revents = 0};
   const int ready = ::poll(&entry, 1, static_cast<int>(timeout.count()));
   if (ready < 0 && errno != EINTR) {
-    return base::fail(base::ErrorCode::connection_lost, fmt::format("poll failed: {}", std::strerror(errno)));
+    return base::fail(base::ErrorCode::connection_lost, fmt::format("poll failed: {}", std::strerror(errno)), side);
   }
   if (ready <= 0) return short{0};
   return entry.revents;
 }
 
 base::Result<void> Connection::Impl::consume_input() {
-  if (PQconsumeInput(conn) == 0) return std::unexpected(connection_lost(conn));
+  if (PQconsumeInput(conn) == 0) return std::unexpected(lost());
   return {};
 }
 
@@ -159,7 +160,7 @@ base::Result<void> Connection::Impl::flush() {
   while (true) {
     const int rest = PQflush(conn);
     if (rest == 0) return {};
-    if (rest < 0) return std::unexpected(connection_lost(conn));
+    if (rest < 0) return std::unexpected(lost());
     THALWEG_ASSIGN(const short ready, wait(POLLIN | POLLOUT, kWaitSlice));
     if ((ready & (POLLIN | POLLERR | POLLHUP)) != 0) THALWEG_TRY(consume_input());
   }
@@ -191,12 +192,12 @@ base::Result<ResultPtr> Connection::Impl::finish_command() {
     }
   }
   if (error) return std::unexpected(*std::move(error));
-  if (!last) return std::unexpected(connection_lost(conn));
+  if (!last) return std::unexpected(lost());
   return last;
 }
 
 base::Result<void> Connection::Impl::ready_for_command() const {
-  if (abandoned || PQstatus(conn) == CONNECTION_BAD) return std::unexpected(connection_lost(conn));
+  if (abandoned || PQstatus(conn) == CONNECTION_BAD) return std::unexpected(lost());
   if (PQpipelineStatus(conn) != PQ_PIPELINE_OFF) {
     return base::fail(base::ErrorCode::invalid_request, "a pipeline is open on this connection");
   }

@@ -28,12 +28,6 @@ struct BytesDeleter {
 };
 using BytesPtr = std::unique_ptr<char, BytesDeleter>;
 
-// An ErrorResponse: SQLSTATE, primary message, detail, hint and the table that it names.
-base::Error error_from_result(const PGresult* result);
-// The connection failed under us: connection_lost with libpq's reason.
-base::Error connection_lost(PGconn* conn);
-// libpq refused to send a command: connection_lost, or invalid_request when the connection is well.
-base::Error send_failed(PGconn* conn);
 // libpq's message without its line breaks, LOCATION and LINE lines.
 std::string tidy_message(std::string_view message);
 // Rows' count in a command tag ("INSERT 0 5" -> 5), 0 where the tag has none.
@@ -87,6 +81,7 @@ class BoardEntry {
 // Owner: the Connection's owner. The socket is always in non-blocking mode; every wait is a bounded poll.
 struct Connection::Impl {
   PGconn* conn = nullptr;
+  base::ErrorSide side = base::ErrorSide::unknown;  // every error below names it
   ParameterArrays parameters;
   BytesPtr copy_buffer;       // what copy_out_next handed out last
   size_t copy_unflushed = 0;  // bytes given to libpq since the last flush
@@ -104,6 +99,12 @@ struct Connection::Impl {
     if (conn != nullptr) PQfinish(conn);
   }
 
+  // An ErrorResponse: SQLSTATE, primary message, detail, hint and the table that it names.
+  base::Error error_from_result(const PGresult* result) const;
+  // The connection failed under us: connection_lost with libpq's reason.
+  base::Error lost() const;
+  // libpq refused to send a command: connection_lost, or invalid_request when the connection is well.
+  base::Error send_failed() const;
   // Polls the socket for at most `timeout`; the events that came, 0 when none did. connection_lost once abandoned.
   base::Result<short> wait(short events, std::chrono::milliseconds timeout);
   base::Result<void> consume_input();

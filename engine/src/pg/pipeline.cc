@@ -39,7 +39,7 @@ struct Pipeline::Impl {
 
   // A statement was handed to libpq (`accepted` is what PQsend... returned).
   base::Result<void> queued(int accepted, size_t bytes) {
-    if (accepted == 0) return std::unexpected(send_failed(conn()));
+    if (accepted == 0) return std::unexpected(connection->send_failed());
     ++outstanding;
     unflushed += bytes + kStatementOverheadBytes;
     if (unflushed < kFlushBytes) return {};
@@ -97,7 +97,7 @@ struct Pipeline::Impl {
       case PGRES_FATAL_ERROR:
       case PGRES_BAD_RESPONSE:
         if (!taken.error) {
-          taken.error = error_from_result(result);
+          taken.error = connection->error_from_result(result);
           taken.failed_statement = taken.affected.size();
         }
         if (PQstatus(conn()) == CONNECTION_BAD) return std::unexpected(lost());
@@ -119,7 +119,7 @@ struct Pipeline::Impl {
   // What the server said last is the better reason than libpq's.
   base::Error lost() {
     if (taken.error && taken.error->code == ErrorCode::connection_lost) return *taken.error;
-    return connection_lost(conn());
+    return connection->lost();
   }
 
   base::Result<void> read() {
@@ -131,7 +131,7 @@ struct Pipeline::Impl {
   }
 
   base::Result<void> send_sync() {
-    if (PQpipelineSync(conn()) == 0) return std::unexpected(send_failed(conn()));
+    if (PQpipelineSync(conn()) == 0) return std::unexpected(connection->send_failed());
     ++outstanding;
     unflushed = 0;
     return push();
@@ -159,7 +159,7 @@ struct Pipeline::Impl {
 
 Pipeline::Pipeline(Connection& connection) : impl_(std::make_unique<Impl>()) {
   impl_->connection = connection.impl_.get();
-  if (PQenterPipelineMode(impl_->conn()) == 0) impl_->entry_error = send_failed(impl_->conn());
+  if (PQenterPipelineMode(impl_->conn()) == 0) impl_->entry_error = impl_->connection->send_failed();
 }
 
 Pipeline::~Pipeline() {

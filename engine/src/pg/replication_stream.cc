@@ -148,7 +148,7 @@ struct ReplicationStream::Impl {
   // The server has ended the stream: its reason.
   base::Error ended() {
     auto last = libpq().finish_command();
-    if (last) return base::fail(ErrorCode::connection_lost, "the source ended the stream").error();
+    if (last) return base::fail(ErrorCode::connection_lost, "the source ended the stream", libpq().side).error();
     base::Error error = std::move(last).error();
     // Decoding itself failed. A name that does not exist is the publication here: the slot was found at the start.
     if (error.sqlstate == "42704") {
@@ -248,7 +248,7 @@ base::Result<void> ReplicationStream::start(const std::string& slot, base::Lsn f
       options.plugin == OutputPlugin::thalweg_output ? fmt::format(", batch_version '{}'", options.batch_version) : "");
   bound_window_of_near_source(PQsocket(impl_->conn()));
   THALWEG_TRY(impl_->libpq().ready_for_command());
-  if (PQsendQuery(impl_->conn(), sql.c_str()) == 0) return std::unexpected(send_failed(impl_->conn()));
+  if (PQsendQuery(impl_->conn(), sql.c_str()) == 0) return std::unexpected(impl_->libpq().send_failed());
   THALWEG_TRY(impl_->libpq().flush());
   auto result = impl_->libpq().finish_command();
   if (!result) return std::unexpected(impl_->named(std::move(result).error()));
@@ -317,7 +317,7 @@ base::Result<void> ReplicationStream::send_feedback(const Feedback& feedback) {
   *out = static_cast<std::byte>(feedback.reply_requested ? 1 : 0);
   const int sent =
       PQputCopyData(impl_->conn(), reinterpret_cast<const char*>(message.data()), static_cast<int>(message.size()));
-  if (sent < 0 || PQflush(impl_->conn()) < 0) return std::unexpected(connection_lost(impl_->conn()));
+  if (sent < 0 || PQflush(impl_->conn()) < 0) return std::unexpected(impl_->libpq().lost());
   impl_->unchecked = true;  // libpq reads while a full socket keeps it from writing
   return {};                // what the socket did not take now, receive() sends
 }

@@ -91,7 +91,8 @@ base::Result<void> SessionBoard::terminate(const Session& session) {
   if (left.size() == 0) return {};
   return base::fail(base::ErrorCode::database_busy,
                     fmt::format("Server process {} has not ended within {} s. It executes: {}", session.pid,
-                                kEndPatience / std::chrono::seconds(1), session.sql));
+                                kEndPatience / std::chrono::seconds(1), session.sql),
+                    session.conninfo.side);
 }
 
 // --- Connection's

@@ -161,6 +161,7 @@ describe("a stream's page", () => {
   it("shows why it stopped, and the cure", async () => {
     const error = {
       code: "replica_identity_missing",
+      side: "source" as const,
       class: "operator_action",
       detail: null,
       title: "A table has no replica identity",

@@ -90,7 +90,7 @@ def _condition(row: StreamRow, engines: dict[str, EngineRow]) -> Condition:
     error = (row.observed or {}).get("error") or {}
     return Condition(
         desired_status=row.desired_status, status=row.observed_status, phase=row.observed_phase,
-        error_code=error.get("code"), error_message=error.get("message"), error_cure=error.get("cure"),
+        error_side=error.get("side"), error_message=error.get("message"), error_cure=error.get("cure"),
         engine_silent=engine.name if engine.state in SILENT else None,
     )  # fmt: skip
 
@@ -107,7 +107,7 @@ def _conditions(row: StreamRow) -> dict[str, Condition]:
             silent = next((engine.name for engine in (row.capture_engine, one.engine) if engine.state in SILENT), None)
             found[one.id] = Condition(
                 desired_status=one.desired_status, status=seen["status"], phase=seen["phase"],
-                error_code=error.get("code"), error_message=error.get("message"), error_cure=error.get("cure"),
+                error_side=error.get("side"), error_message=error.get("message"), error_cure=error.get("cure"),
                 engine_silent=silent,
             )  # fmt: skip
     return found

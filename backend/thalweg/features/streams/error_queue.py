@@ -12,6 +12,7 @@ from thalweg.engine_client.client import EngineClient, EngineFailure
 from thalweg.engine_client.documents import ErrorExecution as EngineExecution
 from thalweg.engine_client.documents import ParkedContents as EngineContents
 from thalweg.engine_client.documents import ParkedError
+from thalweg.engine_client.error_codes import ErrorCode
 from thalweg.features.streams.error_queue_schemas import (
     ErrorExecution,
     ExecutionAccepted,
@@ -113,7 +114,7 @@ async def _kept(client: EngineClient, stream_id: str, destination_id: str, error
     try:
         contents = await client.error_contents(stream_id, destination_id, error_id)
     except EngineFailure as failure:
-        if failure.code in ("unknown_error_transaction", "engine_unreachable"):
+        if failure.code in (ErrorCode.UNKNOWN_ERROR_TRANSACTION, ErrorCode.ENGINE_UNREACHABLE):
             raise
         return {"id": error_id, "changes": [], "changes_unreadable": failure.message}
     return bounded(contents)

@@ -31,6 +31,7 @@ from thalweg.features.streams.schemas import (
 )
 from thalweg.kernel.etags import etag_of
 from thalweg.kernel.rules import TableRules
+from thalweg.kernel.sums import known_sum
 from thalweg.live.backlog import of_stream, standing
 from thalweg.live.health import SILENT, Facts, engine_of_concern, health_of, is_fresh, is_heard
 from thalweg.live.latest import Live
@@ -120,8 +121,8 @@ def _summary_fields(row: StreamRow, live: Live, at: datetime) -> dict[str, Any]:
         "sampled_at": sample.at if sample else None,
         "error_queue_transactions": sample.error_queue_transactions if sample else None,
         "table_count": len(row.tables),
-        "rows_copied": sum(one.rows_copied or 0 for one in copied) if copied else None,
-        "rows_to_copy": sum(one.rows_to_copy or 0 for one in copied) if copied else None,
+        "rows_copied": known_sum(one.rows_copied for one in copied),
+        "rows_to_copy": known_sum(one.rows_to_copy for one in copied),
         "created_at": row.created_at,
         "updated_at": row.updated_at,
         "etag": etag_of(row.version),
@@ -226,7 +227,7 @@ def _error(error: dict[str, Any] | None) -> StreamError | None:
     if error is None:
         return None
     blank_is_null = {key: value if value not in ("", "0/0", 0) else None for key, value in error.items()}
-    optional = {"detail": None, "cure": None, "sqlstate": None, "table": None, "lsn": None, "xid": None, "at": None}
+    optional = dict.fromkeys(("detail", "cure", "side", "sqlstate", "table", "lsn", "xid", "at"))
     return StreamError.model_validate({**optional, **blank_is_null, "message": error["message"]})
 
 
@@ -270,9 +271,8 @@ def _sum_of(destinations: list[list[StreamTable]]) -> list[StreamTable]:
     """Table by table; its state is that of the destination that is in trouble or least far."""
     summed = []
     for same in zip(*destinations, strict=True):
-        counts = {name: [value for one in same if (value := getattr(one, name)) is not None] for name in CHANGES}
         least = min(same, key=lambda one: (one.trouble is None, STATES.index(one.state) if one.state in STATES else -1))
-        update: dict[str, Any] = {name: sum(known) if known else None for name, known in counts.items()}
+        update: dict[str, Any] = {name: known_sum(getattr(one, name) for one in same) for name in CHANGES}
         # All get the same changes: a sum would tell of more than the source makes.
         update["changes_per_second"] = max(
             (one.changes_per_second for one in same if one.changes_per_second is not None), default=None
@@ -303,8 +303,8 @@ def instantiation_of(document: dict[str, Any] | None) -> Instantiation | None:
         bytes_copied=sum(table.bytes_copied for table in tables),
         indexes_total=sum(table.indexes_total for table in tables),
         indexes_built=sum(table.indexes_built for table in tables),
-        rows_per_second=sum(table.rows_per_second or 0 for table in running) if running else None,
-        bytes_per_second=sum(table.bytes_per_second or 0 for table in running) if running else None,
+        rows_per_second=known_sum(table.rows_per_second for table in running),
+        bytes_per_second=known_sum(table.bytes_per_second for table in running),
         rows_seconds_left=_rows_seconds_left(left, running), tables=tables,
     )  # fmt: skip
 

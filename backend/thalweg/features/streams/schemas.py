@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, StrictBool
 
+from thalweg.engine_client.error_codes import ErrorSide
 from thalweg.features.streams.lifecycle import DesiredStatus
 from thalweg.inspection.schemas import ACCEPT, Consents, SourceTable
 from thalweg.kernel.models import Body, Id, Name, Resource
@@ -150,6 +151,10 @@ class StreamPhase(StrEnum):
 class StreamError(Resource):
     code: str
     class_: str = Field(alias="class", description="transient, permanent, operator_action or corruption.")
+    side: ErrorSide | None = Field(
+        description="Where the trouble is: at the source, at the destination, on the link between two engines, or in "
+        "the engine itself. Null where the engine cannot tell."
+    )
     title: str
     message: str = Field(description="Without values of rows.")
     detail: str | None = Field(

@@ -178,8 +178,10 @@ base::Result<void> LogicalCapture::connect() {
   // The start has compared the timeline with what the destinations have. Another one now, after a failover, is for the
   // next start to compare.
   if (options_.timeline != 0 && identity.timeline != options_.timeline) {
-    return base::fail(ErrorCode::connection_lost, fmt::format("the source has gone from timeline {} to {} meanwhile",
-                                                              options_.timeline, identity.timeline));
+    return base::fail(
+        ErrorCode::connection_lost,
+        fmt::format("the source has gone from timeline {} to {} meanwhile", options_.timeline, identity.timeline),
+        base::ErrorSide::source);
   }
   THALWEG_ASSIGN(const SlotState slot, check_slot(*stream_, identity,
                                                   {.slot = options_.slot,
@@ -412,7 +414,8 @@ base::Result<void> LogicalCapture::watch_silence() {
     case SilenceWatch::Verdict::gone:
       return base::fail(ErrorCode::connection_lost,
                         fmt::format("the source has sent nothing for {} s, not even the answer that it was asked for",
-                                    2 * SilenceWatch::kPatience.count()));
+                                    2 * SilenceWatch::kPatience.count()),
+                        base::ErrorSide::source);
   }
   return {};
 }

@@ -118,7 +118,8 @@ base::Result<pg::CreatedSlot> create_where_it_is(pg::ReplicationStream& session,
   THALWEG_ASSIGN(const int timeline, witness.timeline());
   if (timeline == identity.timeline) return created;
   return base::fail(ErrorCode::connection_lost,
-                    fmt::format("the source has gone from timeline {} to {} meanwhile", identity.timeline, timeline));
+                    fmt::format("the source has gone from timeline {} to {} meanwhile", identity.timeline, timeline),
+                    base::ErrorSide::source);
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ base::Result<TimelineFence> TimelineFence::open(const base::Conninfo& conninfo, 
   if (rows.integer(0, 0) != session_pid) {
     return base::fail(
         ErrorCode::connection_lost,
-        fmt::format("the source's address leads to two servers: one reads the slot {}, another does not", slot));
+        fmt::format("the source's address leads to two servers: one reads the slot {}, another does not", slot),
+        base::ErrorSide::source);
   }
   return TimelineFence(std::move(session), timeline);
 }
@@ -25,7 +26,7 @@ base::Result<void> TimelineFence::check() {
   THALWEG_ASSIGN(const int now, session_.timeline());
   if (now == timeline_) return {};
   return base::fail(ErrorCode::connection_lost,
-                    fmt::format("the source has gone from timeline {} to {}", timeline_, now));
+                    fmt::format("the source has gone from timeline {} to {}", timeline_, now), base::ErrorSide::source);
 }
 
 }  // namespace thalweg::capture

@@ -3970,6 +3970,12 @@ export interface components {
             message: string | null;
         };
         /**
+         * ErrorSide
+         * @description Where the trouble is.
+         * @enum {string}
+         */
+        ErrorSide: "source" | "destination" | "link" | "engine";
+        /**
          * Evidence
          * @description One figure that the finding rests on.
          */
@@ -6486,6 +6492,8 @@ export interface components {
              * @description transient, permanent, operator_action or corruption.
              */
             class: string;
+            /** @description Where the trouble is: at the source, at the destination, on the link between two engines, or in the engine itself. Null where the engine cannot tell. */
+            side: components["schemas"]["ErrorSide"] | null;
             /** Title */
             title: string;
             /**

@@ -3,6 +3,7 @@ import { IconPin } from "@tabler/icons-react";
 import type { RunPath, RunSummary } from "@/api/types";
 import { bottleneckInWords, reasonInWords, severityInWords, verdictInWords } from "@/lib/advisor";
 import { asText, duration, formatTime, rate } from "@/lib/format";
+import { type KnownSum, knownSum, sumQuantity } from "@/lib/sums";
 import { AnchorLink } from "@/ui/anchor-link";
 import { type Column, DataTable } from "@/ui/data-table";
 import { Quantity } from "@/ui/quantity";
@@ -74,8 +75,8 @@ function columns(chosen: number[], onChoose: (chosen: number[]) => void): Column
       header: "Rate",
       align: "right",
       definition: "LCRs applied a second; of several paths, the sum.",
-      sortBy: (run) => sum(run.paths),
-      cell: (run) => <Quantity quantity={rate(sum(run.paths), "LCR")} />,
+      sortBy: (run) => messages(run).value,
+      cell: (run) => <Quantity quantity={sumQuantity(messages(run), (sum) => rate(sum, "LCR"))} />,
     },
     {
       key: "latency",
@@ -170,9 +171,8 @@ function Bottlenecks({ paths }: { paths: RunPath[] }) {
   );
 }
 
-function sum(paths: RunPath[]): number | null {
-  const known = paths.flatMap(({ messages_per_second: value }) => (value === null ? [] : [value]));
-  return known.length === 0 ? null : known.reduce((total, value) => total + value, 0);
+function messages({ paths }: RunSummary): KnownSum {
+  return knownSum(paths.map((path) => path.messages_per_second));
 }
 
 function slowest(paths: RunPath[]): number | null {

@@ -9,6 +9,7 @@ const away = destination({
   phase: "RETRYING",
   error: {
     code: "database_unreachable",
+    side: "destination",
     class: "transient",
     detail: null,
     title: "A database cannot be reached",

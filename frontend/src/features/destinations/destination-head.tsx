@@ -13,6 +13,7 @@ import { type StreamAction, useDestinationAction, useDropDestination } from "@/a
 import type { Stream, StreamDestination } from "@/api/types";
 import { isStanding } from "@/lib/backlog";
 import type { RestCallSpec } from "@/lib/curl";
+import { isEngineError } from "@/lib/engine-errors";
 import { asText, bytes, compactCount, duration, rate } from "@/lib/format";
 import { destinationState, stateInWords } from "@/lib/states";
 import { BacklogFigures } from "@/ui/backlog-figures";
@@ -45,7 +46,7 @@ export function DestinationHead(props: DestinationHeadProps) {
   const { database, engine, error, latency, backlog } = destination;
   // The table's own trouble, at the head of the page, says the same, with its cures.
   const tellsTroubles =
-    error?.code === "table_trouble" && destination.tables.some(({ trouble }) => trouble !== null);
+    isEngineError(error, "table_trouble") && destination.tables.some(({ trouble }) => trouble !== null);
   return (
     <Stack gap={8}>
       <Group justify="space-between" align="flex-start" gap={8}>

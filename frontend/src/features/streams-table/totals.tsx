@@ -1,17 +1,12 @@
 import { Group } from "@mantine/core";
 import type { Overview, StreamSummary } from "@/api/types";
-import { bytes, latencyMs, type Maybe, rate } from "@/lib/format";
+import { bytes, latencyMs, rate } from "@/lib/format";
 import { latencyValue } from "@/lib/latency-shown";
 import type { Tone } from "@/lib/states";
+import { knownSum, sumQuantity } from "@/lib/sums";
 import { Metric } from "@/ui/quantity";
 import { ToneIcon } from "@/ui/tone";
 import classes from "./totals.module.css";
-
-/** Sum of what is known; null when nothing is. */
-export function sumKnown(values: Maybe[]): number | null {
-  const known = values.filter((value): value is number => value !== null && value !== undefined);
-  return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);
-}
 
 function worst(streams: StreamSummary[]): number | null {
   const values = streams.flatMap(({ latency }) => latencyValue(latency, "p99_ms") ?? []);
@@ -38,7 +33,9 @@ export function OverviewTotals({ overview }: { overview: Overview }) {
           metric="streamRate"
           label="Total rate"
           size="lg"
-          quantity={rate(sumKnown(streams.map((stream) => stream.lcrs_per_second)), "LCR")}
+          quantity={sumQuantity(knownSum(streams.map((stream) => stream.lcrs_per_second)), (sum) =>
+            rate(sum, "LCR"),
+          )}
         />
       </Tile>
       <Tile>
@@ -54,7 +51,7 @@ export function OverviewTotals({ overview }: { overview: Overview }) {
           metric="backlogBytes"
           label="Total backlog"
           size="lg"
-          quantity={bytes(sumKnown(streams.map((stream) => stream.backlog.bytes)))}
+          quantity={sumQuantity(knownSum(streams.map((stream) => stream.backlog.bytes)), bytes)}
         />
       </Tile>
       <Tile>

@@ -18,6 +18,7 @@ import { StreamWaits } from "@/features/stream-actions/stream-waits";
 import { StreamTables } from "@/features/stream-tables/stream-tables";
 import { TableTroubles } from "@/features/stream-tables/table-troubles";
 import { StreamRules } from "@/features/table-rules/stream-rules";
+import { isEngineError } from "@/lib/engine-errors";
 import { counted, formatCount } from "@/lib/format";
 import { covers } from "@/lib/session-role";
 import { streamState } from "@/lib/states";
@@ -71,7 +72,7 @@ function StreamView({ stream }: { stream: Stream }) {
   const parked = stream.error_queue_transactions ?? 0;
   // The table's own trouble says the same, with its cures.
   const tellsTroubles =
-    stream.error?.code === "table_trouble" && stream.tables.some(({ trouble }) => trouble !== null);
+    isEngineError(stream.error, "table_trouble") && stream.tables.some(({ trouble }) => trouble !== null);
   return (
     <>
       <PageHeader

@@ -1,0 +1,15 @@
+"""The same cases as the console's sums: known_sums.json."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from thalweg.kernel.sums import known_sum
+
+CASES = Path(__file__).with_name("known_sums.json")
+
+
+@pytest.mark.parametrize("case", json.loads(CASES.read_text()), ids=lambda case: str(case["parts"]))
+def test_a_sum_is_that_of_its_known_parts(case: dict[str, list[float | None]]) -> None:
+    assert known_sum(case["parts"]) == case["sum"]
