@@ -145,7 +145,8 @@ def test_each_destination_is_charted_and_rolled_up_by_itself() -> None:
             *shared, *({**part, "id": part["id"].replace(ONLY, name)} for name in ("east", "west") for part in of_apply)
         ]  # fmt: skip
         document["destinations"] = [
-            destination("east", east, 2.0 * second, second, None), destination("west", west, None, 0, 512 if west else None)
+            destination("east", east, 2.0 * second, second, None),
+            destination("west", west, None, 0, 512 if west else None),
         ]  # fmt: skip
         documents.append(document)
     rolled = roll_up(documents, NOON + timedelta(minutes=1))

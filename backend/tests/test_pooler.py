@@ -7,15 +7,19 @@ import tempfile
 import time
 from collections.abc import Callable, Generator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import httpx
 import psycopg
 import pytest
+from psycopg import AsyncConnection
+from psycopg.rows import DictRow
 
 from tests.conftest import Sides
 from tests.features.test_databases import PATH, try_settings
 from tests.support.servers import POSTGRES_USER, free_port
-from thalweg.inspection.session import session_options
+from thalweg.inspection.session import is_own, session_options
 
 Pooler = Callable[..., int]
 
@@ -25,7 +29,7 @@ def pooler(sides: Sides) -> Generator[Pooler, None, None]:
     """Starts one in transaction mode with a pool of one session; gives its port."""
     running: list[tuple[subprocess.Popen[bytes], Path]] = []
 
-    def start(**settings: str) -> int:
+    def start(database: str = "", **settings: str) -> int:
         directory, port = Path(tempfile.mkdtemp(prefix="thalweg-test-pooler-")), free_port()
         one = sides.source
         lines = {
@@ -34,7 +38,7 @@ def pooler(sides: Sides) -> Generator[Pooler, None, None]:
         }  # fmt: skip
         (directory / "users").write_text(f'"{one["user"]}" "{one["password"]}"\n')
         (directory / "ini").write_text(
-            f"[databases]\n* = host=127.0.0.1 port={one['port']}\n[pgbouncer]\n"
+            f"[databases]\n* = host=127.0.0.1 port={one['port']} {database}\n[pgbouncer]\n"
             + "".join(f"{name} = {value}\n" for name, value in lines.items())
         )
         prefix = []
@@ -96,6 +100,47 @@ async def test_pooler_is_found_and_left_clean(
     assert settings_of_pool(sides, port) == before == ("off", "0")
 
 
+async def test_pooler_that_hands_out_sessions_of_others_is_found(
+    operator: httpx.AsyncClient, sides: Sides, pooler: Pooler
+) -> None:
+    """Its sessions have all our settings, as another one of ours has begun them."""
+    begun = session_options("1", read_only=True).removeprefix("-c ").replace("\\ ", " ").split(" -c ")
+    settings = "; ".join(f"SET {name} = ''{value}''" for name, value in (one.split("=", 1) for one in begun))
+    port = pooler(f"connect_query='{settings}'", ignore_startup_parameters="options,extra_float_digits")
+    with connect(sides, port) as other:
+        assert other.execute("SELECT current_setting('thalweg.session')").fetchone() == ("1",)
+    assert (await try_settings(operator, sides.source, port=port))["code"] == "connection_pooler"
+
+
+class Looks:
+    """A session whose statements go to server processes as told."""
+
+    def __init__(self, pids: list[int], told: int, marker: str = "own") -> None:
+        self.pids, self.marker, self.asked = pids, marker, 0
+        self.info = SimpleNamespace(backend_pid=told, server_version=150000)
+
+    async def execute(self, _: str) -> "Looks":
+        self.asked += 1
+        return self
+
+    async def fetchone(self) -> dict[str, Any]:
+        return {"marker": self.marker, "pid": self.pids[self.asked - 1]}
+
+
+@pytest.mark.parametrize(
+    ("session", "own", "asked"),
+    [
+        (Looks([7], told=7), True, 1),
+        (Looks([7, 8], told=1), False, 2),  # two transactions, two processes
+        (Looks([7, 7, 7], told=1), True, 3),  # somebody between who keeps the session to us
+        (Looks([7], told=7, marker="of another"), False, 1),
+    ],
+)
+async def test_a_session_that_stays_at_one_process_is_ours(session: Looks, own: bool, asked: int) -> None:
+    assert await is_own(cast("AsyncConnection[DictRow]", session), "own") is own
+    assert session.asked == asked
+
+
 async def test_settings_of_the_role_do_not_reach_our_sessions(operator: httpx.AsyncClient, sides: Sides) -> None:
     user = sides.source["user"]
     sides.cluster.execute(
@@ -109,5 +154,5 @@ def test_looks_at_the_catalogue_are_not_compiled(sides: Sides) -> None:
     """That takes seconds for hundreds of tables, and pays never."""
     one = sides.source
     target = {"host": "127.0.0.1", **{name: one[name] for name in ("port", "user", "password", "dbname")}}
-    with psycopg.connect(**target, options=session_options(read_only=True)) as connection:
+    with psycopg.connect(**target, options=session_options("own", read_only=True)) as connection:
         assert connection.execute("SELECT current_setting('jit')").fetchone() == ("off",)

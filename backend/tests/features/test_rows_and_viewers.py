@@ -71,6 +71,14 @@ async def test_the_error_queue_shows_viewers_no_values(
         ("initial_copy_inconsistent", "", True),
         ("database_error", "22P02", True),  # invalid input syntax for type integer: "..."
         ("database_error", "P0001", True),  # what a trigger says
+        ("database_error", "44000", True),  # new row violates check option for view
+        ("database_error", "42601", True),  # of a statement that a trigger builds
+        ("database_error", "38000", True),  # an exception of PL/Python's
+        ("database_error", "MYAPP", True),  # RAISE ... USING ERRCODE
+        ("database_error", "XX000", True),
+        ("database_error", "", False),  # the engine's own
+        ("insufficient_privilege", "42501", False),
+        ("database_error", "55P03", False),
         ("database_error", "42883", False),
         ("connection_lost", "08006", False),
     ],

@@ -14,13 +14,16 @@ CHANGES = ("inserts", "updates", "deletes", "truncates")  # as a destination's t
 
 
 ABOUT_ROWS = (ErrorCode.APPLY_CONFLICT, ErrorCode.APPLY_FAILED, ErrorCode.INITIAL_COPY_INCONSISTENT)
-DATA_STATES = ("22", "23", "P0")
-"""Classes of SQLSTATE whose messages quote values: bad data, violated constraints, what functions raise."""
+STATES_WITHOUT_ROWS = (
+    "08", "25", "28", "3D", "3F", "40", "42501", "42703", "42704", "42883", "42P01", "53", "54", "55", "57", "58",
+)  # fmt: skip
+"""Beginnings of SQLSTATEs whose messages name objects, addresses and limits only. Others quote values (bad data,
+violated constraints and views' conditions, statements that triggers build) or say whatever a function has raised."""
 
 
 def quotes_rows(code: str, sqlstate: str) -> bool:
     """Whether an engine's message of that kind may hold values of rows, keys among them."""
-    return code in ABOUT_ROWS or sqlstate.startswith(DATA_STATES)
+    return code in ABOUT_ROWS or (sqlstate != "" and not sqlstate.startswith(STATES_WITHOUT_ROWS))
 
 
 class Document(BaseModel):

@@ -16,7 +16,7 @@ from psycopg.rows import DictRow, dict_row
 from thalweg.inspection.failure import ConnectionFailure, failure_of
 from thalweg.inspection.reach import reachable_places
 from thalweg.inspection.schemas import ConnectionTest, RoleFacts
-from thalweg.inspection.session import POOLER_CURE, STATEMENT_TIMEOUT_SECONDS, session_options, took_settings
+from thalweg.inspection.session import POOLER_CURE, STATEMENT_TIMEOUT_SECONDS, is_own, new_marker, session_options
 from thalweg.inspection.target import Target
 from thalweg.kernel.outside import outside
 from thalweg.kernel.pem import PEM_FIELDS
@@ -98,6 +98,7 @@ async def connected(
     _refuse_old_paths(target)
     seconds = _seconds(target, timeout)
     places = await reachable_places(target, seconds)
+    marker = new_marker()
     addresses = {"hostaddr": ",".join(place.address or "" for place in places)}
     with target.for_libpq(
         host=",".join(place.server.host for place in places),
@@ -105,7 +106,7 @@ async def connected(
         **(addresses if any(place.address for place in places) else {}),
         connect_timeout=seconds, application_name="thalweg control plane",
         client_encoding="UTF8",
-        options=session_options(read_only=read_only),
+        options=session_options(marker, read_only=read_only),
     ) as conninfo:  # fmt: skip
         try:
             connection = await AsyncConnection.connect(conninfo, autocommit=True, row_factory=dict_row)
@@ -118,10 +119,11 @@ async def connected(
         patience = _Patience(connection, limit)
         try:
             async with connection:
-                if not await took_settings(connection):
+                if not await is_own(connection, marker):
                     raise ConnectionFailure(
                         "connection_pooler",
-                        "The session's settings did not reach the server: a pooler between drops them.", POOLER_CURE,
+                        "The session is not the one that was opened: a pooler between drops its settings, or hands out "
+                        "sessions of others.", POOLER_CURE,
                     )  # fmt: skip
                 yield connection
         except errors.InsufficientPrivilege as error:

@@ -2,15 +2,21 @@
 
 The settings come with the startup packet. There they win over those of the database and of the role (ALTER ROLE ...
 SET), and a connection pooler refuses or drops them. With SET they would stay behind in a pooled session, for users of
-that pool. What a pooler refuses, and what it drops without a word, tells that it is there.
+that pool. What a pooler refuses, and what it drops without a word, tells that it is there. One that passes them on
+hands out sessions that others have begun: each of ours has a marker of its own, and stays at one server process.
 """
+
+import secrets
 
 from psycopg import AsyncConnection
 from psycopg.rows import DictRow
 
 STATEMENT_TIMEOUT_SECONDS = 20
 IDLE_TRANSACTION_SECONDS = 60
-KNOWN = "SELECT current_setting('thalweg.session', true) AS marker"
+KNOWN = "SELECT current_setting('thalweg.session', true) AS marker, pg_backend_pid() AS pid"
+MARKER_BYTES = 8
+LOOKS = 3
+"""At a session that somebody hands on: each is a transaction of its own."""
 TRANSACTION_TIMEOUT_VERSION = 170000
 POOLER_CURE = (
     "Give host and port of the database server itself: a pooler hands one session to several clients, and replication "
@@ -18,8 +24,12 @@ POOLER_CURE = (
 )
 
 
-def session_options(*, read_only: bool) -> str:
-    """Without `read_only` whatever the server or the role says of writing holds."""
+def new_marker() -> str:
+    return secrets.token_hex(MARKER_BYTES)
+
+
+def session_options(marker: str, *, read_only: bool) -> str:
+    """`marker` is the session's own. Without `read_only` whatever the server or the role says of writing holds."""
     settings = {"default_transaction_read_only": "on"} if read_only else {}
     settings |= {
         # Whoever may create in a schema of the path could put a function of theirs before the server's own.
@@ -31,7 +41,7 @@ def session_options(*, read_only: bool) -> str:
         "idle_session_timeout": "0",
         # A look at the catalogue of 300 tables takes 90 ms, and 7 s with compiled expressions.
         "jit": "off",
-        "thalweg.session": "1",
+        "thalweg.session": marker,
     }
     return " ".join(f"-c {name}={value}" for name, value in settings.items())
 
@@ -41,12 +51,18 @@ def is_poolers_refusal(message: str) -> bool:
     return "unsupported startup parameter" in message or "command-line options" in message
 
 
-async def took_settings(connection: AsyncConnection[DictRow]) -> bool:
-    """False: something between has dropped them. Nothing may be set in this session then."""
-    cursor = await connection.execute(KNOWN)
-    row = await cursor.fetchone()
-    if row is None or row["marker"] != "1":
-        return False
+async def is_own(connection: AsyncConnection[DictRow], marker: str) -> bool:
+    """False: something between has dropped the settings, or hands out sessions of others. Nothing may be set in this
+    session then. Who passes everything on tells of the server's process what the server says."""
+    told: int | None = None
+    for _ in range(LOOKS):
+        cursor = await connection.execute(KNOWN)
+        row = await cursor.fetchone()
+        if row is None or row["marker"] != marker or told not in (None, row["pid"]):
+            return False
+        told = row["pid"]
+        if told == connection.info.backend_pid:
+            break
     if connection.info.server_version >= TRANSACTION_TIMEOUT_VERSION:
         await connection.execute("SET transaction_timeout = 0")
     return True
