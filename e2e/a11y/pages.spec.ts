@@ -145,7 +145,7 @@ for (const scheme of ["light", "dark"] as const) {
       await page.getByRole("button", { name: "Add database" }).first().click();
       const form = page.getByRole("dialog", { name: "Add database" });
       await form.getByRole("button", { name: "Test connection" }).click();
-      await expect(form.getByText("Needed.").first()).toBeVisible();
+      await expect(form.getByText("Required.").first()).toBeVisible();
       await check(page, "Add database");
     });
 

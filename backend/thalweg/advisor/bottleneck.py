@@ -168,7 +168,7 @@ def _unlimited(path: Path, stages: list[Stage], parks: _Parks | None) -> PathBot
     beside = f" {parked_in_words(parked).capitalize()}." if parked else ""
     return _none(
         path, Verdict.NONE,
-        f"Nothing limits it: the least idle stage, {least.title}, is idle {least.mean.idle:.0f} % of the time.{beside}",
+        f"No bottleneck: the least idle stage, {least.title}, is idle {least.mean.idle:.0f} % of the time.{beside}",
     )  # fmt: skip
 
 

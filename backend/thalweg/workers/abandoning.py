@@ -59,9 +59,9 @@ async def abandon_streams(resources: Resources, engine_id: str, silent_seconds: 
             part.stream_id, part.source, part.destinations, resources.settings.database_connect_timeout
         )
         async with resources.sessions() as session:
-            told, is_gone = await _bury(session, resources, engine_id, part, left, silent_seconds)
+            new_events, is_gone = await _abandon_part(session, resources, engine_id, part, left, silent_seconds)
             await session.commit()
-        events += told
+        events += new_events
         gone += [part.stream_id] if is_gone else []
     return events, gone
 
@@ -97,7 +97,7 @@ def _doomed(
     return _Doomed(row.id, destination_id, row.engine_ids, dropped, source, destinations)
 
 
-async def _bury(
+async def _abandon_part(
     session: AsyncSession, resources: Resources, engine_id: str, part: _Doomed, left: list[str], silent_seconds: float
 ) -> tuple[Events, bool]:
     """True: the whole stream is gone with it."""

@@ -53,7 +53,7 @@ test("a slow trigger is named as the bottleneck; its cure is applied, checked an
   await page.screenshot({ path: test.info().outputPath("checked.png"), fullPage: true });
 
   await stream.open(stack.demo.stream);
-  await expect(advisor.verdict).toContainText("Nothing limits it", { timeout: 60_000 });
+  await expect(advisor.verdict).toContainText("No bottleneck", { timeout: 60_000 });
   const after = `cured ${RUN}`;
   const second = await advisor.takeSnapshot(after, 5);
 

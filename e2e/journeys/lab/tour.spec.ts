@@ -25,7 +25,7 @@ test("a slow trigger of the lab is named by the advisor within a minute, and gon
   const lab = new LabScreen(page);
   await page.goto("/");
   await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Lab" }).click();
-  await expect(lab.verdict).toContainText("Nothing limits it");
+  await expect(lab.verdict).toContainText("No bottleneck");
 
   const trigger = lab.cause("Slow trigger");
   await trigger.getByRole("button", { name: "Make it slow" }).click();
@@ -41,7 +41,7 @@ test("a slow trigger of the lab is named by the advisor within a minute, and gon
   await trigger.getByRole("button", { name: "Back to normal" }).click();
   await expect(trigger).toContainText("Off", { timeout: 60_000 });
   expect(await triggers()).toBe("");
-  await expect(lab.verdict).toContainText("Nothing limits it", { timeout: 60_000 });
+  await expect(lab.verdict).toContainText("No bottleneck", { timeout: 60_000 });
 });
 
 test("a slow network is named by the advisor, with its round trip, and quick again with one click", async ({
@@ -49,7 +49,7 @@ test("a slow network is named by the advisor, with its round trip, and quick aga
 }) => {
   const lab = new LabScreen(page);
   await lab.open();
-  await expect(lab.verdict).toContainText("Nothing limits it", { timeout: 60_000 });
+  await expect(lab.verdict).toContainText("No bottleneck", { timeout: 60_000 });
   const network = lab.cause("Slow network");
   await network.getByRole("slider", { name: "Delay each way, in milliseconds" }).focus();
   await page.keyboard.press("End");
@@ -61,7 +61,7 @@ test("a slow network is named by the advisor, with its round trip, and quick aga
 
   await network.getByRole("button", { name: "Back to normal" }).click();
   await expect(network).toContainText("Off", { timeout: 60_000 });
-  await expect(lab.verdict).toContainText("Nothing limits it", { timeout: 60_000 });
+  await expect(lab.verdict).toContainText("No bottleneck", { timeout: 60_000 });
 });
 
 test("the load follows the slider", async ({ page }) => {

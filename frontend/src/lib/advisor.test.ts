@@ -26,7 +26,7 @@ describe("the advisor's words", () => {
       "Source idle",
     );
     expect(limitInWords("APPLY SERVER: COMMIT")).toBe("Appliers, on commits at the destination");
-    expect(limitInWords("NO BOTTLENECK")).toBe("Nothing limits it");
+    expect(limitInWords("NO BOTTLENECK")).toBe("No bottleneck");
   });
 
   it("maps events to the activities of the bars", () => {

@@ -7,7 +7,7 @@ const verdicts: Record<string, [label: string, tone: Tone, definition: string]> 
     "warning",
     "One component limits the path: it is the least idle one that is not held back.",
   ],
-  "NO BOTTLENECK": ["Nothing limits it", "good", "Every component has time to spare."],
+  "NO BOTTLENECK": ["No bottleneck", "good", "Every component has time to spare."],
   PARKING: ["Nothing arrives", "bad", "Nothing is applied: transactions are parked in the error queue."],
   "SOURCE IDLE": ["Source idle", "quiet", "The source has no changes for the path."],
   "SOURCE DOWN": ["Source down", "bad", "The source cannot be reached."],

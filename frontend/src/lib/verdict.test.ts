@@ -5,7 +5,7 @@ const well = { health: { level: "ok", reason: "Replicating." } };
 const path = {
   path_name: "orders → warehouse",
   bottleneck_identified: false,
-  explanation: "Nothing limits it.",
+  explanation: "No bottleneck.",
   top_finding: null,
 };
 const slow = {
@@ -22,7 +22,7 @@ test("what is not well comes before what is slow", () => {
 
 test("the findings' verdict is the stream's, and names its path where there are several", () => {
   expect(verdictOf(well, undefined)).toBe("Replicating.");
-  expect(verdictOf(well, [path])).toBe("Nothing limits it.");
+  expect(verdictOf(well, [path])).toBe("No bottleneck.");
   expect(verdictOf(well, [{ ...path, top_finding: "An index is missing" }])).toBe("An index is missing.");
   expect(verdictOf(well, [path, slow])).toBe("orders → reports: Apply is.");
   expect(verdictOf(well, [slow, { ...path, top_finding: "An index is missing" }])).toBe(

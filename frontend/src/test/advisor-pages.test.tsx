@@ -246,6 +246,6 @@ describe("a run's page", () => {
     stubApi({ ...routes, "GET /api/v1/advisor/runs/7": { body: quiet } });
     renderAt("/advisor/runs/7");
     expect(await screen.findByText("Nothing was found that could be cured.")).toBeVisible();
-    expect(screen.getByRole("status", { name: "Verdict" })).toHaveTextContent("Nothing limits it");
+    expect(screen.getByRole("status", { name: "Verdict" })).toHaveTextContent("No bottleneck");
   });
 });

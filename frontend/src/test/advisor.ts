@@ -63,7 +63,7 @@ const noBottleneck: PathBottleneck = {
   flow_control_percent: null,
   advisor_run_reason: "NO BOTTLENECK IDENTIFIED",
   verdict: "NO BOTTLENECK",
-  explanation: "Nothing limits it: the least idle stage, APPLY SERVER, is idle 98 % of the time.",
+  explanation: "No bottleneck: the least idle stage, APPLY SERVER, is idle 98 % of the time.",
 };
 
 interface AnalysisShape {

@@ -320,7 +320,7 @@ def _dependencies(clues: Clues, stage: Stage, explained: bool) -> Iterator[Findi
         [
             *_group_cures(clues),
             action(
-                "Take the hot row apart at the source: several counters instead of one, or fewer updates of it in "
+                "Split the hot row at the source: several counters instead of one, or fewer updates of it in "
                 "larger transactions."
             ),
         ],

@@ -61,7 +61,7 @@ export type FormFaults = Partial<Record<keyof DatabaseFormValues, string>>;
 export function formFaults(values: DatabaseFormValues, database: Database | null): FormFaults {
   const faults: FormFaults = {};
   for (const field of ["name", "host", "dbname", "user"] as const)
-    if (values[field].trim() === "") faults[field] = "Needed.";
+    if (values[field].trim() === "") faults[field] = "Required.";
   const port = Number(values.port);
   if (!Number.isInteger(port) || port < 1 || port > 65535) faults.port = "A number from 1 to 65535.";
   if (values.read_from === "standby" && !values.host.includes(","))
