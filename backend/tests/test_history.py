@@ -145,8 +145,9 @@ def test_each_destination_is_charted_and_rolled_up_by_itself() -> None:
             *shared, *({**part, "id": part["id"].replace(ONLY, name)} for name in ("east", "west") for part in of_apply)
         ]  # fmt: skip
         document["destinations"] = [
-            destination("east", east, 2.0 * second, second, None), destination("west", west, None, 0, 512 if west else None)
-        ]  # fmt: skip
+            destination("east", east, 2.0 * second, second, None),
+            destination("west", west, None, 0, 512 if west else None),
+        ]
         documents.append(document)
     rolled = roll_up(documents, NOON + timedelta(minutes=1))
     whole = Sample.model_validate({**rolled, "stream_id": "k3j2h1g4"})
