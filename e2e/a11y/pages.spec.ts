@@ -89,7 +89,7 @@ for (const scheme of ["light", "dark"] as const) {
       await expect(page.getByRole("list", { name: "Streams" })).toBeVisible();
       await check(page, "Overview of a phone");
       await page.getByRole("link", { name: stack.demo.stream, exact: true }).click();
-      await expect(page.getByRole("list", { name: "Components" })).toBeVisible();
+      await expect(page.getByRole("list", { name: "Components", exact: true })).toBeVisible();
       await check(page, "Stream on a phone");
       await page.getByRole("button", { name: "Menu" }).click();
       await expect(page.getByRole("navigation", { name: "Main" })).toBeVisible();

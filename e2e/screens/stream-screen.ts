@@ -20,7 +20,7 @@ export class StreamScreen {
   constructor(page: Page) {
     this.page = page;
     this.shell = new Shell(page);
-    this.strip = page.getByRole("list", { name: "Components" });
+    this.strip = page.getByRole("region", { name: "Path", exact: true });
     this.copy = page.getByRole("region", { name: "Initial copy", exact: true });
   }
 
@@ -58,9 +58,9 @@ export class StreamScreen {
     return this.strip.getByRole("listitem", { name, exact: true });
   }
 
-  /** One destination of several, with its components. */
-  branch(database: string): Locator {
-    return this.page.getByRole("region", { name: `Branch to ${database}`, exact: true });
+  /** One destination, with its components. */
+  destination(database: string): Locator {
+    return this.page.getByRole("region", { name: `Destination ${database}`, exact: true });
   }
 
   /** LCR/s of a component as its card shows it. */

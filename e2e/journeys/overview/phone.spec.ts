@@ -23,7 +23,7 @@ test("a card for each stream leads to its page; the drawer leads everywhere", as
   await expectNoSidewaysScroll(page, "Overview");
   await card.getByRole("link", { name: stack.demo.stream }).tap();
   await expect(shell.heading(stack.demo.stream)).toBeVisible();
-  await expect(page.getByRole("list", { name: "Components" })).toBeVisible();
+  await expect(page.getByRole("list", { name: "Components", exact: true })).toBeVisible();
   await expectNoSidewaysScroll(page, "Stream");
   for (const entry of ["Alerts", "Databases", "Engines", "Advisor", "Operations", "Audit", "Settings"]) {
     await page.getByRole("button", { name: "Menu" }).tap();

@@ -97,7 +97,7 @@ test("the wizard makes a stream with two destinations, and both get the rows", a
   await write(501, 600);
   for (const end of ends) await expectSame(end);
   await expect(stream.component("Capture")).toContainText(/thalweg_output|pgoutput/);
-  await expect(stream.branch(archive.name)).toContainText("Replicating");
+  await expect(stream.destination(archive.name)).toContainText("Replicating");
   await page.screenshot({ path: test.info().outputPath("fan-out.png"), fullPage: true });
 
   await page.getByRole("button", { name: `Parameters of ${archive.name}` }).click();
@@ -106,8 +106,8 @@ test("the wizard makes a stream with two destinations, and both get the rows", a
   await dialog.getByRole("textbox", { name: "queue_spill_limit_mb" }).fill("2048");
   await page.screenshot({ path: test.info().outputPath("parameters.png") });
   await dialog.getByRole("button", { name: "Save parameters" }).click();
-  await expect(stream.branch(archive.name)).toContainText(/of 2(\.0+)?\sGiB/u);
-  await expect(stream.branch(reports.name)).toContainText(/of 10(\.0+)?\sGiB/u);
+  await expect(stream.destination(archive.name)).toContainText(/of 2(\.0+)?\sGiB/u);
+  await expect(stream.destination(reports.name)).toContainText(/of 10(\.0+)?\sGiB/u);
 
   await stream.tab(/^History/);
   await page.getByRole("combobox", { name: "Destination whose path is charted" }).click();
@@ -123,12 +123,12 @@ test("a destination that is away holds up nobody; back again, it catches up", as
   await detach(reports);
   await write(10_001, 40_000);
   await expectSame(archive);
-  const away = stream.branch(reports.name);
+  const away = stream.destination(reports.name);
   await expect(away).toContainText("Retrying", { timeout: 60_000 });
   const backlog = away.getByRole("meter", { name: `Backlog of ${reports.name} on disk` });
   await expect(backlog).toHaveAttribute("aria-valuetext", /^(?!0\s)[\d.]+\s\S+ of 10/u, { timeout: 60_000 });
   await expect(away.getByRole("alert")).toContainText(reports.name);
-  await expect(stream.branch(archive.name)).toContainText("Replicating");
+  await expect(stream.destination(archive.name)).toContainText("Replicating");
   await page.screenshot({ path: test.info().outputPath("away.png"), fullPage: true });
   expect(await entries(reports)).toMatch(/^600 /);
 
@@ -146,7 +146,7 @@ test("an operator drops it by name, and the other goes on", async ({ page }) => 
   const dialog = page.getByRole("dialog", { name: "Drop destination" });
   await dialog.getByLabel(`Type ${reports.name} to confirm`).fill(reports.name);
   await dialog.getByRole("button", { name: "Drop", exact: true }).click();
-  await expect(stream.branch(reports.name)).toHaveCount(0, { timeout: 60_000 });
+  await expect(stream.destination(reports.name)).toHaveCount(0, { timeout: 60_000 });
   await write(50_001, 50_100);
   await expectSame(archive);
   expect(await entries(reports)).not.toBe(await entries(archive));

@@ -104,7 +104,7 @@ test("a stream over two engines is placed by the wizard, shown whole, and delete
   await deletion.getByLabel(`Type ${STREAM} to confirm`).fill(STREAM);
   await deletion.getByRole("button", { name: "Delete", exact: true }).click();
   const gone = async () => (await page.request.get(`/api/v1/streams/${id}`)).status();
-  await expect.poll(gone, { message: "both halves of the stream are gone" }).toBe(404);
+  await expect.poll(gone, { message: "the stream is gone at both engines" }).toBe(404);
   const slots = `SELECT count(*) FROM pg_replication_slots WHERE database = '${depot.dbname}'`;
   expect(await sql(stack.source, "postgres", slots)).toBe("0");
 });

@@ -105,7 +105,8 @@ void Stream::adopt(const std::string& id) {
   }
   executions_.rename(migrated, id);
   std::shared_lock lock(sessions_lock_);
-  if (Destination* const found = sessions_ ? sessions_->find(migrated) : nullptr) found->rename(id);
+  if (Destination* const found = sessions_ ? sessions_->find(migrated) : nullptr) return found->rename(id);
+  interrupt_ = true;  // a start that is under way still has the other name
 }
 
 // A stream that does not run has its tables watched just the same.
@@ -230,14 +231,15 @@ void Stream::be_enabled() {
     if (ran || is_interrupted()) break;
     base::Error error = std::move(ran).error();
     if (!heals_by_itself(definition, error)) {
-      const auto* const reader = reader_of(definition);
-      if (reader == nullptr) return abort_with(definition, error);
+      const StreamDefinition now = desired();  // names may have changed
+      const auto* const reader = reader_of(now);
+      if (reader == nullptr) return abort_with(now, error);
       // A table's trouble shows in many ways; the next start stops the table, if that is what is wanted.
       TableWatch& tables = memory_of(reader->id).tables;
       tables.look_now(kLookPatience, error.table);
       const auto trouble = tables.unresolved();
       if (trouble && reader->parameters.stops_tables()) continue;
-      return abort_with(definition, trouble.value_or(error));
+      return abort_with(now, trouble.value_or(error));
     }
     wait_to_retry(error);
   }

@@ -55,10 +55,10 @@ void Stream::add_destinations(control::StreamStatus& out, const control::StreamD
     }
     const DestinationMemory& memory = memory_of(one.id);
     add_tables(idle, control::delivery_to(definition, one), {}, memory.progress.report(), false);
+    memory.tables.add_to(idle.tables);
   }
   bool first = true;
   for (control::DestinationStatus& one : out.destinations) {
-    memory_of(one.id).tables.add_to(one.tables);
     const control::DestinationDefinition* const desired = definition.find(one.id);
     if (desired != nullptr && reads_queue(*desired)) {
       one.status = out.status;

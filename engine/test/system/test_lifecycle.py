@@ -140,7 +140,8 @@ def test_tables_are_added_and_taken_out_while_running(scene: Scene, random_: ran
         published = f"SELECT tablename FROM pg_publication_tables WHERE pubname = 'thalweg_{scene.stream}' ORDER BY 1"
         wait_for(lambda: scene.at_source(published) == [(table,) for table in tables], 60, "the publication follows")
         scene.engine.wait_status(scene.stream, lambda status: status["phase"] == "REPLICATING" and all(
-            table["state"] == "REPLICATING" for table in status["destinations"][0]["tables"]), 60, "all tables replicate")
+            table["state"] == "REPLICATING" for table in status["destinations"][0]["tables"]), 60,
+            "all tables replicate")
 
     with Writers(scene.source, scene.database, 2, random_, write):
         time.sleep(1)

@@ -91,10 +91,10 @@ class ThalwegFan(StreamDrain):
         for database in self.databases:
             self.rig.destination.sql(database, "CREATE EXTENSION thalweg_datalayer")
         self.engine.streams[self.stream] = {
-            "id": self.stream, "name": self.stream, "status": "ENABLED", "force": False, "backlog": True,
+            "id": self.stream, "name": self.stream, "status": "ENABLED", "force": False,
             "source": {"name": "source", "conninfo": self.rig.source.conninfo(SOURCE_DATABASE)},
-            "destinations": [{"id": f"to{number}", "name": database, "status": "ENABLED", "force": False, "backlog": True,
-                              "conninfo": self.rig.destination.conninfo(database), "parameters": {}}
+            "destinations": [{"id": f"to{number}", "name": database, "status": "ENABLED", "force": False,
+                              "backlog": True, "conninfo": self.rig.destination.conninfo(database), "parameters": {}}
                              for number, database in enumerate(self.databases)],
             "tables": [{"schema": schema, "table": table} for schema, table in TABLES],
             "parameters": {"initial_copy": False},

@@ -54,7 +54,8 @@ class FanOut:
     def start_stream_without_backlog(self, name: str) -> None:
         """With this one as the only destination."""
         scene = self.scene
-        self.engine.define_stream(scene.stream, scene.source_conninfo, "", user_tables(scene.source, scene.database), {})
+        tables = user_tables(scene.source, scene.database)
+        self.engine.define_stream(scene.stream, scene.source_conninfo, "", tables, {})
         self.set_destinations([self.make(name).definition() | {"backlog": False}])
         self.wait_phase(name, "REPLICATING")
 

@@ -42,4 +42,5 @@ def copy_again(scene: Scene, table: str) -> None:
     resolve(scene, table, "copy")
     wait_resumed(scene, table)
     scene.engine.wait_status(scene.stream, lambda found: found["phase"] == "REPLICATING" and all(
-        one["state"] in ("REPLICATING", "STOPPED") for one in found["destinations"][0]["tables"]), SECONDS, f"{table} is copied again")
+        one["state"] in ("REPLICATING", "STOPPED") for one in found["destinations"][0]["tables"]), SECONDS,
+        f"{table} is copied again")

@@ -73,7 +73,7 @@ describe("charts of the past", () => {
 });
 
 describe("charts of a fan-out", () => {
-  const perBranch = ["lcrs_per_second", "latency.p99_ms", "backlog.bytes"];
+  const perDestination = ["lcrs_per_second", "latency.p99_ms", "backlog.bytes"];
   const ids = ["east", "west"];
   const fanOut = [
     ...["capture", ...ids.flatMap((id) => ["reader", "server-1"].map((own) => `${id}:${own}`))].flatMap(
@@ -82,13 +82,13 @@ describe("charts of a fan-out", () => {
         name(`components.${component}.time_percent.idle`),
       ],
     ),
-    ...ids.flatMap((id) => perBranch.map((statistic) => name(`destinations.${id}.${statistic}`))),
+    ...ids.flatMap((id) => perDestination.map((statistic) => name(`destinations.${id}.${statistic}`))),
   ];
-  const branches = ids.map((id) => ({ id, name: `${id} side` }));
-  const charts = chartsOf(fanOut, branches, "west");
+  const destinations = ids.map((id) => ({ id, name: `${id} side` }));
+  const charts = chartsOf(fanOut, destinations, "west");
   const lines = (title: string) => charts.find((one) => one.title === title)?.lines ?? [];
 
-  it("have what is shared and one branch, and all destinations beside each other", () => {
+  it("have what is shared and one destination, and all of them beside each other", () => {
     expect(lines("Rate by component").map(({ statistics }) => statistics[0])).toEqual([
       "components.capture.lcrs_per_second",
       "components.west:reader.lcrs_per_second",
@@ -122,7 +122,7 @@ describe("charts of a fan-out", () => {
           name(`components.${component}.${statistic}`),
         ),
       ),
-      ...many.flatMap(({ id }) => perBranch.map((statistic) => name(`destinations.${id}.${statistic}`))),
+      ...many.flatMap(({ id }) => perDestination.map((statistic) => name(`destinations.${id}.${statistic}`))),
     ];
     const asked = requestsOf(statisticsOf(chartsOf(wide, many, "d3")));
     expect(asked.length).toBeGreaterThan(1);

@@ -7,7 +7,7 @@ import type { Series } from "@/ui/time-chart";
 
 /** Lines of one chart: more of them cannot be told apart. */
 const LINES_MAX = 8;
-const BRANCHES_MAX = 8;
+const DESTINATIONS_MAX = 8;
 
 export interface Chart {
   title: string;
@@ -40,14 +40,14 @@ function ownId(component: string): string {
   return component.slice(component.lastIndexOf(":") + 1);
 }
 
-/** The destination whose branch it belongs to; null where all of them share it. */
-function branchOf(component: string): string | null {
+/** The destination that it belongs to; null where all of them share it. */
+function destinationOf(component: string): string | null {
   const end = component.lastIndexOf(":");
   return end < 0 ? null : component.slice(0, end);
 }
 
 /** One of a stream's destinations, as the charts name it. */
-export interface Branch {
+export interface Charted {
   id: string;
   name: string;
 }
@@ -81,15 +81,17 @@ const lcrs = (value: Maybe) => rate(value, "LCR");
 const ofHundred = (value: Maybe) => percent(value === null || value === undefined ? value : value / 100);
 
 /** Of a stream with several destinations: those of its path to `shown`, and what differs between all of them. */
-export function chartsOf(all: StatisticName[], branches: Branch[] = [], shown?: string): Chart[] {
+export function chartsOf(all: StatisticName[], destinations: Charted[] = [], shown?: string): Chart[] {
   const names =
-    branches.length > 1
-      ? all.filter(({ component }) => component === null || [null, shown].includes(branchOf(component)))
+    destinations.length > 1
+      ? all.filter(({ component }) => component === null || [null, shown].includes(destinationOf(component)))
       : all;
-  const branch = branches.length > 1 ? branches.find(({ id }) => id === shown) : undefined;
+  const destination = destinations.length > 1 ? destinations.find(({ id }) => id === shown) : undefined;
   // Of several destinations the stream's own figures are none of theirs: its rate is the source's, its latency and
   // backlog are the worst one's.
-  const own = (statistic: string) => [branch ? `destinations.${branch.id}.${statistic}` : statistic];
+  const own = (statistic: string) => [
+    destination ? `destinations.${destination.id}.${statistic}` : statistic,
+  ];
   // The coordinator counts transactions; appliers together are what is applied.
   const onTheWay = (own: string) => ["capture", "sender", "receiver", "reader"].includes(own);
   const occupied = having(names, "time_percent.idle")
@@ -107,14 +109,14 @@ export function chartsOf(all: StatisticName[], branches: Branch[] = [], shown?: 
       lines: [
         ...perComponent(names, "lcrs_per_second", onTheWay).slice(0, LINES_MAX - 1),
         {
-          label: branch ? `Applied at ${branch.name}` : "Applied",
+          label: destination ? `Applied at ${destination.name}` : "Applied",
           statistics: own("lcrs_per_second"),
           value: same,
         },
       ],
     },
     {
-      title: `Latency, source to ${branch?.name ?? "destination"}`,
+      title: `Latency, source to ${destination?.name ?? "destination"}`,
       binary: false,
       format: latencyMs,
       lines: [
@@ -129,7 +131,7 @@ export function chartsOf(all: StatisticName[], branches: Branch[] = [], shown?: 
       lines: occupied,
     },
     {
-      title: branch ? `Backlog of ${branch.name}` : "Backlog",
+      title: destination ? `Backlog of ${destination.name}` : "Backlog",
       binary: true,
       format: bytes,
       lines: [{ label: "Not yet applied", statistics: own("backlog.bytes"), value: same }],
@@ -147,17 +149,17 @@ export function chartsOf(all: StatisticName[], branches: Branch[] = [], shown?: 
       lines: perComponent(names, "gauges.spill_bytes", () => true),
     },
   ];
-  return [...charts, ...comparing(all, branches)].filter(({ lines }) => lines.length > 0);
+  return [...charts, ...comparing(all, destinations)].filter(({ lines }) => lines.length > 0);
 }
 
-function comparing(names: StatisticName[], branches: Branch[]): Chart[] {
-  if (branches.length < 2) return [];
+function comparing(names: StatisticName[], destinations: Charted[]): Chart[] {
+  if (destinations.length < 2) return [];
   const known = new Set(names.map(({ name }) => name));
   const lines = (statistic: string): Line[] =>
-    branches
+    destinations
       .map(({ id, name }) => ({ label: name, statistics: [`destinations.${id}.${statistic}`], value: same }))
       .filter(({ statistics: [name] }) => name !== undefined && known.has(name))
-      .slice(0, BRANCHES_MAX);
+      .slice(0, DESTINATIONS_MAX);
   return [
     { title: "Applied, by destination", binary: false, format: lcrs, lines: lines("lcrs_per_second") },
     {

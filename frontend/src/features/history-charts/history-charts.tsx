@@ -9,7 +9,7 @@ import { Empty } from "@/ui/faces";
 import { Panel } from "@/ui/panel";
 import { QueryFaces } from "@/ui/query-faces";
 import { TimeChart } from "@/ui/time-chart";
-import { type Branch, type Chart, chartsOf, seriesOf, statisticsOf } from "./charts";
+import { type Chart, type Charted, chartsOf, seriesOf, statisticsOf } from "./charts";
 import { EventList } from "./event-list";
 import { eventsBetween, type HistoryEvent, outageEvents } from "./events";
 import { useEvents } from "./use-events";
@@ -24,9 +24,12 @@ interface HistoryChartsProps {
 
 /** What the stream did over a range of any length: all charts together, one cursor in all of them. */
 export function HistoryCharts({ stream, ...shownOf }: HistoryChartsProps) {
-  const branches: Branch[] = stream.destinations.map(({ id, database }) => ({ id, name: database.name }));
+  const destinations: Charted[] = stream.destinations.map(({ id, database }) => ({
+    id,
+    name: database.name,
+  }));
   const [chosen, setChosen] = useState<string | null>(null);
-  const shown = branches.find(({ id }) => id === chosen)?.id ?? branches[0]?.id;
+  const shown = destinations.find(({ id }) => id === chosen)?.id ?? destinations[0]?.id;
   const names = useQuery(historyStatisticsQuery(stream.id));
   return (
     <QueryFaces query={names} inWords={problemInWords} loadingLabel="Loading what can be charted">
@@ -40,20 +43,20 @@ export function HistoryCharts({ stream, ...shownOf }: HistoryChartsProps) {
           </Panel>
         ) : (
           <Stack gap={8}>
-            {branches.length > 1 && (
+            {destinations.length > 1 && (
               <Group gap="xs">
                 <Text size="sm">Components on the path to</Text>
                 <Select
                   size="xs"
                   aria-label="Destination whose path is charted"
-                  data={branches.map(({ id, name }) => ({ value: id, label: name }))}
+                  data={destinations.map(({ id, name }) => ({ value: id, label: name }))}
                   value={shown}
                   onChange={setChosen}
                   allowDeselect={false}
                 />
               </Group>
             )}
-            <Charts stream={stream} {...shownOf} charts={chartsOf(statistics, branches, shown)} />
+            <Charts stream={stream} {...shownOf} charts={chartsOf(statistics, destinations, shown)} />
           </Stack>
         )
       }

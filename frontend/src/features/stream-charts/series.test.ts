@@ -16,8 +16,8 @@ describe("chartSeries", () => {
   it("has a line for what each of several destinations applies, at its own rate", () => {
     const of = (destination_id: string, lcrs_per_second: number) => ({ destination_id, lcrs_per_second });
     const both = { destinations: [of("east", 5), of("west", 9)] } as Partial<Sample>;
-    const branches = ["east", "west"].map((id) => ({ id, name: `${id} side` }));
-    const { rates } = chartSeries([sample(at(0), { ...both, lcrs_per_second: 9 })], 1, branches);
+    const destinations = ["east", "west"].map((id) => ({ id, name: `${id} side` }));
+    const { rates } = chartSeries([sample(at(0), { ...both, lcrs_per_second: 9 })], 1, destinations);
     expect(rates.map(({ label, values }) => [label, values[0]]).slice(1)).toEqual([
       ["Applied at east side", 5],
       ["Applied at west side", 9],

@@ -11,7 +11,7 @@ export interface ChartSeries {
 }
 
 /** One of several destinations: each applies the source's changes at its own rate. */
-export interface Branch {
+export interface Charted {
   id: string;
   name: string;
 }
@@ -19,7 +19,7 @@ export interface Branch {
 type Line = Omit<Series, "colour">;
 
 /** Lines beside the capture's: more of them cannot be told apart. */
-const BRANCHES_MAX = 7;
+const DESTINATIONS_MAX = 7;
 /** More points than pixels only cost time: a chart is about this wide. */
 const POINTS_MAX = 900;
 
@@ -46,14 +46,14 @@ function coloured(lines: Line[]): Series[] {
 }
 
 /** The window's samples as columns. A value that was unknown stays a gap. */
-export function chartSeries(samples: Sample[], minutes: number, branches: Branch[] = []): ChartSeries {
+export function chartSeries(samples: Sample[], minutes: number, destinations: Charted[] = []): ChartSeries {
   const last = samples.at(-1);
   const end = last ? Date.parse(last.at) : 0;
   const shown = thin(samples.filter((sample) => Date.parse(sample.at) >= end - minutes * 60_000));
   const column = (pick: (sample: Sample) => Maybe) => shown.map(pick);
-  const several = branches.length > 1;
+  const several = destinations.length > 1;
   const applied: Line[] = several
-    ? branches.slice(0, BRANCHES_MAX).map(({ id, name }) => ({
+    ? destinations.slice(0, DESTINATIONS_MAX).map(({ id, name }) => ({
         label: `Applied at ${name}`,
         values: column((sample) => destinationOf(sample, id)?.lcrs_per_second),
       }))
