@@ -324,7 +324,7 @@ class HttpServerTest : public testing::Test {
     json body = json::parse(answer.body, nullptr, false);
     ASSERT_TRUE(body.is_object()) << answer.body;
     EXPECT_EQ(keys_of(body), (std::set<std::string>{"/error", "/error/code", "/error/class", "/error/title",
-                                                    "/error/message", "/error/cure"}));
+                                                    "/error/message", "/error/cure", "/error/side"}));
     EXPECT_EQ(body["error"]["code"], code);
   }
 
