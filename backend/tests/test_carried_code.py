@@ -37,14 +37,13 @@ async def test_functions_that_the_definitions_call_are_named(
     )
     found = (await checks_of(operator, registered))[CHECK]
     assert found["status"] == "warning", found
-    assert "4 functions" in found["detail"] and sides.destination["user"] in found["detail"]
+    assert "4 functions and operators" in found["detail"] and sides.destination["user"] in found["detail"]
     for told in (
         "app.f(integer): public.loaded (default of n), public.loaded (generated column twice), "
         "public.loaded (index public.by_f), public.loaded (type app.bound)",
         "app.g(text): public.loaded (type app.checked)",
         "pg_catalog.pg_read_file(text): public.loaded (default of secret)",
-        "pg_catalog.query_to_xml(query text, nulls boolean, tableforest boolean, targetns text): public.loaded "
-        "(constraint reads)",
+        "pg_catalog.query_to_xml(text, boolean, boolean, text): public.loaded (constraint reads)",
     ):
         assert told in found["detail"]
 
@@ -67,3 +66,21 @@ async def test_a_powerful_role_needs_consent(
     # A table that is there has the definitions that somebody gave it there.
     sides.on_destination("CREATE TABLE orders (id bigint PRIMARY KEY, item text NOT NULL, amount numeric(12,2))")
     assert (await checks_of(operator, registered))[CHECK]["status"] == "ok"
+
+
+async def test_what_runs_is_judged_by_the_destination(
+    operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides
+) -> None:
+    """The source may say of a name what it likes."""
+    for side in (sides.on_source, sides.on_destination):
+        side("CREATE SCHEMA app", "GRANT USAGE ON SCHEMA app TO PUBLIC")
+    sides.on_destination(
+        "CREATE FUNCTION app.does_something(int, int) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
+        "CREATE OPERATOR app.=~= (LEFTARG = int, RIGHTARG = int, FUNCTION = app.does_something)",
+    )
+    sides.on_source(
+        "CREATE OPERATOR app.=~= (LEFTARG = int, RIGHTARG = int, FUNCTION = pg_catalog.int4eq)",
+        "ALTER TABLE orders ADD n int CHECK (n OPERATOR(app.=~=) n)",
+    )
+    found = (await checks_of(operator, registered))[CHECK]
+    assert found["status"] == "warning" and "app.=~=(integer, integer)" in found["detail"], found

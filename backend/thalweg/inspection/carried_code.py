@@ -12,8 +12,8 @@ from thalweg.inspection.catalogue import Table
 from thalweg.inspection.checks import Checklist, listed
 from thalweg.inspection.connection import Connection, read_all, read_one
 
-# Every function in an expression's tree, those that pg_depend does not have included: what is built in is pinned. Of
-# the built-in ones those that do something or that not everybody may call; the last list does nothing to anybody.
+# Every function and operator in an expression's tree, those that pg_depend does not have included: what is built in is
+# pinned.
 CALLED = """
 WITH RECURSIVE chosen AS (
   SELECT root AS oid, tree.relid AS relation FROM unnest(%(oids)s::oid[]) root
@@ -46,28 +46,47 @@ WITH RECURSIVE chosen AS (
     FROM types y JOIN pg_type t ON t.oid = y.type AND t.typtype = 'd'
     LEFT JOIN pg_constraint k ON k.contypid = t.oid
 ), called AS (
-  SELECT DISTINCT oid, part, found[1]::oid AS function
-    FROM expressions, regexp_matches(tree, ':(?:funcid|opfuncid) (\\d+)', 'g') found
+  SELECT DISTINCT oid, part, found[1] AS kind, found[2]::oid AS object
+    FROM expressions, regexp_matches(tree, ':(funcid|opno) (\\d+)', 'g') found
 )
-SELECT c.oid::bigint AS oid, c.part, n.nspname || '.' || p.proname || '(' || pg_get_function_identity_arguments(p.oid)
-       || ')' AS function
-  FROM called c JOIN pg_proc p ON p.oid = c.function JOIN pg_namespace n ON n.oid = p.pronamespace
- WHERE n.nspname <> 'pg_catalog' OR p.proacl IS NOT NULL OR p.proname ~ '_to_xml'
-    OR (p.provolatile = 'v' AND p.proname <> ALL (
-   ARRAY['nextval', 'currval', 'lastval', 'random', 'random_normal', 'gen_random_uuid', 'uuidv4', 'uuidv7',
-         'clock_timestamp', 'timeofday']))
- ORDER BY 3, 1, 2
+SELECT c.oid::bigint AS oid, c.part::text AS part, 'function' AS kind,
+       quote_ident(n.nspname) || '.' || quote_ident(p.proname) || '(' || coalesce((
+         SELECT string_agg(format_type(a.type, NULL), ', ' ORDER BY a.place)
+           FROM unnest(p.proargtypes::oid[]) WITH ORDINALITY a(type, place)), '') || ')' AS name
+  FROM called c JOIN pg_proc p ON p.oid = c.object JOIN pg_namespace n ON n.oid = p.pronamespace
+ WHERE c.kind = 'funcid'
+UNION
+SELECT c.oid::bigint, c.part::text, 'operator',
+       quote_ident(n.nspname) || '.' || o.oprname || '('
+       || CASE WHEN o.oprleft = 0 THEN 'NONE' ELSE format_type(o.oprleft, NULL) END || ', '
+       || CASE WHEN o.oprright = 0 THEN 'NONE' ELSE format_type(o.oprright, NULL) END || ')'
+  FROM called c JOIN pg_operator o ON o.oid = c.object JOIN pg_namespace n ON n.oid = o.oprnamespace
+ WHERE c.kind = 'opno'
+ ORDER BY 4, 1, 2
+"""
+# At the destination: those of them that are no functions of PostgreSQL's that merely compute, or that not everybody may
+# call. The last list does nothing to anybody.
+HARMFUL = """
+SELECT w.kind, w.name
+  FROM unnest(%(kinds)s::text[], %(names)s::text[]) w(kind, name)
+  LEFT JOIN pg_operator o ON o.oid = to_regoperator(CASE WHEN w.kind = 'operator' THEN w.name END)
+  LEFT JOIN pg_proc p ON p.oid = CASE WHEN w.kind = 'function' THEN to_regprocedure(w.name)::oid ELSE o.oprcode::oid END
+ WHERE CASE WHEN p.oid IS NULL THEN NOT starts_with(w.name, 'pg_catalog.')
+            ELSE p.pronamespace <> 'pg_catalog'::regnamespace OR p.proacl IS NOT NULL OR p.proname ~ '_to_xml'
+              OR (p.provolatile = 'v' AND p.proname <> ALL (
+       ARRAY['nextval', 'currval', 'lastval', 'random', 'random_normal', 'gen_random_uuid', 'uuidv4', 'uuidv7',
+             'clock_timestamp', 'timeofday'])) END
 """
 # What code that runs as the role could do beyond the tables of the stream.
 POWERS = """
-SELECT array_remove(ARRAY[
+SELECT r.rolname AS name, array_remove(ARRAY[
   CASE WHEN r.rolsuper THEN 'SUPERUSER' END, CASE WHEN r.rolbypassrls THEN 'BYPASSRLS' END,
   CASE WHEN r.rolcreaterole THEN 'CREATEROLE' END, CASE WHEN r.rolcreatedb THEN 'CREATEDB' END,
   CASE WHEN r.rolreplication THEN 'REPLICATION' END], NULL) || ARRAY(
     SELECT p.rolname::text FROM pg_roles p WHERE NOT r.rolsuper AND pg_has_role(r.oid, p.oid, 'MEMBER')
      AND p.oid <> r.oid AND (p.rolsuper OR p.rolname IN ('pg_execute_server_program', 'pg_write_server_files',
        'pg_read_server_files', 'pg_write_all_data', 'pg_read_all_data', 'pg_signal_backend', 'rds_superuser',
-       'cloudsqlsuperuser', 'azure_pg_admin')) ORDER BY 1) AS powers, r.rolname AS name
+       'cloudsqlsuperuser', 'azure_pg_admin')) ORDER BY 1) AS powers
   FROM pg_roles r WHERE r.rolname = current_user
 """
 TITLE = "Code that the source's definitions call"
@@ -77,25 +96,36 @@ TITLE = "Code that the source's definitions call"
 class Call:
     table: tuple[str, str]
     part: str
-    function: str
+    kind: str
+    """function or operator"""
+    name: str
 
 
 async def read_calls(connection: Connection, tables: list[Table]) -> list[Call]:
     """At the source."""
     names = {table.oid: table.name for table in tables}
     rows = await read_all(connection, CALLED, {"oids": list(names)})
-    return [Call(names[row["oid"]], row["part"], row["function"]) for row in rows]
+    return [Call(names[row["oid"]], row["part"], row["kind"], row["name"]) for row in rows]
 
 
-async def check_carried_code(checklist: Checklist, connection: Connection, calls: list[Call]) -> None:
-    """At a destination; `calls` are those of tables that the stream would make there."""
+async def _harmful(connection: Connection, calls: list[Call]) -> list[Call]:
+    """What bears the names at the destination runs there, whatever it is at the source."""
+    named = sorted({(call.kind, call.name) for call in calls})
+    asked = {"kinds": [kind for kind, _ in named], "names": [name for _, name in named]}
+    found = {(row["kind"], row["name"]) for row in await read_all(connection, HARMFUL, asked)}
+    return [call for call in calls if (call.kind, call.name) in found]
+
+
+async def check_carried_code(checklist: Checklist, connection: Connection, called: list[Call]) -> None:
+    """At a destination; `called` are those of tables that the stream would make there."""
     role = await read_one(connection, POWERS)
+    calls = await _harmful(connection, called)
     if not calls:
         checklist.ok("carried_code", TITLE, "They call nothing but harmless functions of PostgreSQL itself.")
         return
     by_function: dict[str, list[str]] = defaultdict(list)
     for call in calls:
-        by_function[call.function].append(f"{'.'.join(call.table)} ({call.part})")
+        by_function[call.name].append(f"{'.'.join(call.table)} ({call.part})")
     user, powers = role["name"], role["powers"]
     told = (
         f"{_many(len(by_function))} of the destination's server would be called by defaults, generated columns, checks "
@@ -117,4 +147,4 @@ async def check_carried_code(checklist: Checklist, connection: Connection, calls
 
 
 def _many(functions: int) -> str:
-    return "1 function" if functions == 1 else f"{functions} functions"
+    return "1 function or operator" if functions == 1 else f"{functions} functions and operators"
