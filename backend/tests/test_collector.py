@@ -119,7 +119,7 @@ async def test_aborted_stream_shows_its_error_and_cure_and_can_be_retried(
 
     retry = (await operator.post(f"{path}:retry")).json()["operation_id"]
     await wait_for(operator, f"/api/v1/operations/{retry}", state="succeeded")
-    assert engine.retried == [stream["id"]]
+    assert engine.retried == [f"{stream['id']}/warehouse"]
     assert (await wait_for(operator, path, status="ENABLED"))["error"] is None
 
 
