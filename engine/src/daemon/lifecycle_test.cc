@@ -27,8 +27,12 @@ TEST(Lifecycle, WhatIsBeingDroppedIsNeverApplied) {
   EXPECT_EQ(after(dropping), (std::set{disabled, initializing, aborted, dropped}));
   for (size_t i = 0; i < kStateCount; ++i) {
     const State from = static_cast<State>(i);
-    if (from != dropping) EXPECT_FALSE(may_follow(from, dropped)) << names_of(from).phase;
-    if (from != dropped) EXPECT_TRUE(from == dropping || may_follow(from, dropping)) << names_of(from).phase;
+    if (from != dropping) {
+      EXPECT_FALSE(may_follow(from, dropped)) << names_of(from).phase;
+    }
+    if (from != dropped) {
+      EXPECT_TRUE(from == dropping || may_follow(from, dropping)) << names_of(from).phase;
+    }
   }
 }
 
