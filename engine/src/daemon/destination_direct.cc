@@ -9,6 +9,8 @@ base::Result<CaptureStart> Destination::open(queue::LcrQueue& queue, const Sourc
   begin_session(slot);
   start_over_ = false;
   constraints_due_.reset();
+  // Before the wait for the engine that captures: without an identity that one never gets through.
+  if (options_.definition.receive_from) THALWEG_TRY(options_.peering->name());
   THALWEG_TRY(base::make_folders(options_.directory));
   StartedDestination started;
   if (!sends()) {

@@ -119,6 +119,8 @@ class EngineTest : public testing::Test {
   void wait_for_equality() {
     wait_until("equality", [&] { return content(*source_) == content(*destination_); });
   }
+  // At the destination: another one after a new copy.
+  std::string version_of_a_row() { return value(*destination_, "SELECT xmin FROM t WHERE id = 2"); }
   std::string slots() {
     return value(*source_,
                  "SELECT count(*) FROM pg_replication_slots WHERE slot_name = 'thalweg_" + definition_.id + "'");
@@ -438,19 +440,21 @@ TEST_F(EngineTest, ADestinationAndItsCaptureAreOneWithoutABacklog) {
 TEST_F(EngineTest, ABacklogComesWithoutACopyAndStays) {
   ASSERT_TRUE(put());
   wait_for_phase("REPLICATING");
-  run(*destination_, "DELETE FROM t WHERE id = 1");  // a copy would bring it back
+  const std::string copied = version_of_a_row();
   definition_.destinations.at(0).backlog = true;
   ASSERT_TRUE(put());
   wait_until("a backlog", [&] { return destination().backlog.state == "IN MEMORY"; });
   wait_for_phase("REPLICATING");
   run(*source_, "DELETE FROM t WHERE id = 1; INSERT INTO t VALUES (1000, 'through the backlog')");
   wait_for_equality();
+  EXPECT_EQ(version_of_a_row(), copied);
 
   definition_.destinations.at(0).backlog = false;
   for (control::DestinationDefinition& one : definition_.destinations) one.parameters = definition_.parameters;
   const auto refused = engine_->put_desired({.revision = revision_ + 1, .streams = {definition_}});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::desired_state_conflict);
+  definition_.destinations.at(0).backlog = true;
 }
 
 // A document of version 0.1.0 on the disk: what runs goes on, and takes the name that the next document gives it.
@@ -458,7 +462,7 @@ TEST_F(EngineTest, AStreamWithoutAListGoesOnUnderTheListsName) {
   ASSERT_TRUE(put());
   wait_for_phase("REPLICATING");
   engine_.reset();
-  run(*destination_, "DELETE FROM t WHERE id = 1");  // a copy would bring it back
+  const std::string copied = version_of_a_row();
   run(*source_, "DELETE FROM t WHERE id = 1; INSERT INTO t VALUES (1000, 'between the two engines')");
   auto old_form = nlohmann::json::parse(control::serialise({.revision = revision_, .streams = {definition_}}));
   nlohmann::json& stream = old_form["streams"][0];
@@ -470,6 +474,7 @@ TEST_F(EngineTest, AStreamWithoutAListGoesOnUnderTheListsName) {
   wait_for_phase("REPLICATING");
   EXPECT_EQ(destination().id, "default");
   wait_for_equality();
+  EXPECT_EQ(version_of_a_row(), copied);
   const auto since = destination().counted_since;
   ASSERT_TRUE(since);
 

@@ -285,7 +285,7 @@ def test_statistics_count_what_flowed(scene: Scene) -> None:
         if component["time_ns"]:
             assert sum(component["time_ns"].values()) > 0, component
     metrics = scene.engine.request("GET", "/metrics")
-    labels = f'stream="{scene.stream}",destination="",schema="public",table="item",operation="insert"'
+    labels = f'stream="{scene.stream}",destination="warehouse",schema="public",table="item",operation="insert"'
     assert f"thalweg_table_changes_total{{{labels}}} 100" in metrics, metrics[-2000:]
 
 
