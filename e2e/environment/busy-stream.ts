@@ -39,7 +39,9 @@ const time = { ...none, busy: 0.4, idle: 0.4, execute: 0.1, commit: 0.1 };
 const parts = [
   ...components.slice(0, 2),
   ...ends.flatMap((end) => [
-    ...components.slice(2, 4).map((one) => ({ ...one, id: one.id.replace("warehouse", end), destination_id: end })),
+    ...components
+      .slice(2, 4)
+      .map((one) => ({ ...one, id: one.id.replace("warehouse", end), destination_id: end })),
     ...Array.from({ length: APPLIERS }, (_, server) =>
       component(`${end}:server-${server + 1}`, {
         destination_id: end,

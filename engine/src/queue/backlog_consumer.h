@@ -50,8 +50,8 @@ struct BacklogStatistics {
   bool not_durable = false;            // `failure` is an fsync's: see BacklogConsumer::not_durable
 };
 
-// Thread-safe: browse, dequeue and release belong to the agent, move to the spiller, the rest to the destination, statistics
-// and logged to anybody. The agent must not wait for anything but browse while it looks at a frame.
+// Thread-safe: browse, dequeue and release belong to the agent, move to the spiller, the rest to the destination,
+// statistics and logged to anybody. The agent must not wait for anything but browse while it looks at a frame.
 class BacklogConsumer final : public FrameSource, public Spillable {
  public:
   // Takes consumer `consumer` of `queue` over, before the first enqueue. Queue, space and clock outlive it. The space
@@ -120,12 +120,12 @@ class BacklogConsumer final : public FrameSource, public Spillable {
   // The agent's.
   bool joined_ = false;
   std::span<const std::byte> run_;  // read from the log, not dequeued
-  // Writer: the agent in browse, the destination while there is no agent; both under mutex_. Readers: the agent (its own
-  // writes), is_spilling.
+  // Writer: the agent in browse, the destination while there is no agent; both under mutex_. Readers: the agent (its
+  // own writes), is_spilling.
   std::atomic<bool> on_disk_{false};
   std::atomic<bool> consumed_{
-      false};                     // an agent took something from memory. Writer: the agent. Reader: spiller, destination
-  std::atomic<uint64_t> logged_;  // Writer: under mutex_ (release). Readers: anybody (acquire)
+      false};  // an agent took something from memory. Writer: the agent. Reader: spiller, destination
+  std::atomic<uint64_t> logged_;          // Writer: under mutex_ (release). Readers: anybody (acquire)
   std::atomic<bool> not_durable_{false};  // Writer: under mutex_. Readers: anybody
 };
 

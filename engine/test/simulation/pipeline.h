@@ -16,7 +16,8 @@
 
 namespace thalweg::simulation {
 
-// The components of one engine's part of the path, wired as daemon::Sessions wires one destination without a backlog. Made anew after every failure.
+// The components of one engine's part of the path, wired as daemon::Sessions wires one destination without a backlog.
+// Made anew after every failure.
 class Pipeline {
  public:
   // `port`: where a receiving part listens.
