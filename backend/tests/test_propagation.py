@@ -306,7 +306,7 @@ async def test_trouble_names_its_engine_and_retry_goes_there(
     assert [report["status"] for report in aborted["reports"]] == ["ABORTED", "ENABLED"]
     retry = (await operator.post(f"{path}:retry")).json()["operation_id"]
     await wait_for(operator, f"/api/v1/operations/{retry}", state="succeeded")
-    assert alpha.double.retried == [stream["id"]]
+    assert alpha.double.retried == [f"{stream['id']}/warehouse"]
 
 
 async def test_a_sender_that_waits_for_the_copy_is_no_trouble(

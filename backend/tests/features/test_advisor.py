@@ -46,7 +46,7 @@ async def test_run_has_the_six_tables(operator: httpx.AsyncClient, stream: dict[
     assert answer.headers["Location"] == f"{ADVISOR}/runs/{run['id']}"
     assert (run["reason"], run["requested_by"], run["name"]) == ("on_demand", "operator", "first")
     analysis = run["analysis"]
-    ids = [f"{stream['id']}:{name}" for name in ("capture", "queue", "apply")]
+    ids = [f"{stream['id']}:{name}" for name in ("capture", "queue", "apply:warehouse")]
     assert [part["component_id"] for part in analysis["components"]] == ids
     assert [part["component_db"] for part in analysis["components"]] == ["shop", "shop", "warehouse"]
     assert [(link["position"], link["source_component_id"], link["destination_component_id"])
@@ -77,10 +77,10 @@ async def test_runs_are_listed_named_and_deleted(
     operator: httpx.AsyncClient, viewer: httpx.AsyncClient, stream: dict[str, Any]
 ) -> None:
     first = (await operator.post(f"{ADVISOR}/runs", json={})).json()
-    second = (await operator.post(f"{ADVISOR}/runs", json={"component_id": f"{stream['id']}:apply"})).json()
+    second = (await operator.post(f"{ADVISOR}/runs", json={"component_id": f"{stream['id']}:apply:warehouse"})).json()
     listed = (await viewer.get(f"{ADVISOR}/runs", params={"stream_id": stream["id"]})).json()["items"]
     assert [run["id"] for run in listed] == [second["id"], first["id"]]
-    assert listed[0]["paths"][0]["component_id"] == f"{stream['id']}:apply"
+    assert listed[0]["paths"][0]["component_id"] == f"{stream['id']}:apply:warehouse"
     assert (await viewer.post(f"{ADVISOR}/runs", json={})).status_code == 403
 
     path = f"{ADVISOR}/runs/{first['id']}"
@@ -135,7 +135,7 @@ async def test_compare_tells_every_statistic_before_and_after(
     assert (compared["before"]["id"], compared["after"]["id"]) == (first, second)
     assert compared["bottlenecks"] == [
         {
-            "path_id": stream["id"],
+            "path_id": f"{stream['id']}:warehouse",
             "path_name": "shop to warehouse → warehouse",
             "before": "APPLY SERVER: EXECUTE",
             "after": "APPLY SERVER: EXECUTE",
@@ -143,7 +143,7 @@ async def test_compare_tells_every_statistic_before_and_after(
         }
     ]
     rate = next(row for row in compared["statistics"] if row["statistic_name"] == "MESSAGE RATE")
-    assert (rate["path_id"], rate["change"], rate["change_percent"]) == (stream["id"], 0, 0)
+    assert (rate["path_id"], rate["change"], rate["change_percent"]) == (f"{stream['id']}:warehouse", 0, 0)
     assert rate["before"] == pytest.approx(1190)
     missing = await operator.get(f"{ADVISOR}/comparison", params={"before": first, "after": 10**6})
     assert missing.status_code == 404
@@ -203,7 +203,7 @@ async def test_cure_is_applied_measured_and_undone(
     assert answer.status_code == 201, answer.text
     cure = answer.json()
     assert (cure["state"], cure["parameters_before"]) == ("measuring", {"group_size": 100})
-    assert (await operator.get(path)).json()["effective_parameters"]["group_size"] == 20000
+    assert (await operator.get(path)).json()["destinations"][0]["effective_parameters"]["group_size"] == 20000
 
     async def measured() -> dict[str, Any] | None:
         shown = (await operator.get(f"{ADVISOR}/cures/{cure['id']}")).json()
@@ -217,11 +217,12 @@ async def test_cure_is_applied_measured_and_undone(
     assert reasons == {"before_cure", "after_cure"}
 
     undone = (await operator.post(f"{ADVISOR}/cures/{cure['id']}:undo")).json()
-    assert (undone["state"], (await operator.get(path)).json()["parameters"]["group_size"]) == ("undone", 100)
+    (destination,) = (await operator.get(path)).json()["destinations"]
+    assert (undone["state"], destination["effective_parameters"]["group_size"]) == ("undone", 100)
     assert (await operator.post(f"{ADVISOR}/cures/{cure['id']}:undo")).status_code == 409
     audit = (await admin.get("/api/v1/audit")).json()["items"]
     assert [entry["action"] for entry in audit[:4]] == [
-        "advisor_cures_undo", "streams_update", "advisor_cures_apply", "streams_update",
+        "advisor_cures_undo", "destinations_update", "advisor_cures_apply", "destinations_update",
     ]  # fmt: skip
     assert [listed["id"] for listed in (await operator.get(f"{ADVISOR}/cures")).json()["items"]] == [cure["id"]]
 

@@ -32,7 +32,7 @@ async def test_reports_of_a_run(
     ]
     head = lines.index("DBA_STREAMS_TP_PATH_BOTTLENECK") + 1
     bottleneck = dict(zip(lines[head].split("|"), lines[head + 1].split("|"), strict=True))
-    assert (bottleneck["PATH_ID"], bottleneck["BOTTLENECK_IDENTIFIED"]) == (stream["id"], "YES")
+    assert (bottleneck["PATH_ID"], bottleneck["BOTTLENECK_IDENTIFIED"]) == (f"{stream['id']}:warehouse", "YES")
     assert bottleneck["ADVISOR_RUN_ID"] == "2"
 
     exported = await shell("advisor", "export", "1", "--format", "csv", "--directory", str(tmp_path))

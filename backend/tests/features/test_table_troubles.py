@@ -42,7 +42,7 @@ async def test_a_stopped_table_is_never_healthy_until_it_is_copied(
     path = f"{STREAMS}/{(await created(operator, registered))['id']}"
     stream = await until(operator, path, "REPLACED")
     assert stream["health"] == {"level": "error", "reason": "It is replaced. Mend it."}
-    assert [table["state"] for table in stream["tables"]] == ["COPYING", "STOPPED"]
+    assert [table["state"] for table in stream["tables"]] == ["REPLICATING", "STOPPED"]
 
     async def alerted() -> str | None:
         items = (await operator.get("/api/v1/alerts", params={"rule": "table_trouble", "state": "firing"})).json()[

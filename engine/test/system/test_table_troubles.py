@@ -12,7 +12,7 @@ from harness.compare import differences
 from harness.engine import RefusedError
 from harness.fan_out import FanOut
 from harness.scene import Scene
-from harness.troubles import NOTICED, copy_again, resolve, table_of, wait_resumed, wait_state, wait_trouble
+from harness.troubles import NOTICED, copy_again, resolve, states_of, table_of, wait_resumed, wait_state, wait_trouble
 from harness.workload import Writers
 
 PAIR = """CREATE TABLE kept (id integer PRIMARY KEY, body text);
@@ -155,7 +155,7 @@ def test_a_rename_on_both_sides_by_hand(scene: Scene) -> None:
     scene.wait_replicating()
     scene.wait_applied()
     scene.engine.set_stream(scene.stream, tables=[{"schema": "public", "table": name} for name in ("kept", "called")])
-    wait_for(lambda: table_of(scene, "called")["state"] == "REPLICATING", 60, "the rename is followed")
+    wait_for(lambda: ("called", "REPLICATING") in states_of(scene), 60, "the rename is followed")
     scene.wait_replicating()
     scene.wait_applied()
     scene.assert_same()

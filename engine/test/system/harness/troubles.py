@@ -14,6 +14,11 @@ def table_of(scene: Scene, table: str) -> dict[str, Any]:
     return next(one for one in tables if one["table"] == table)
 
 
+def states_of(scene: Scene) -> set[tuple[str, str]]:
+    """Tables as the engine names them now, each with its state."""
+    return {(one["table"], one["state"]) for one in scene.engine.destination(scene.stream)["tables"]}
+
+
 def wait_trouble(scene: Scene, table: str, kind: str, seconds: float = NOTICED) -> dict[str, Any]:
     def found() -> dict[str, Any] | None:
         trouble = table_of(scene, table)["trouble"]
