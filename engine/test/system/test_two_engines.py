@@ -147,9 +147,9 @@ def test_another_engines_name_is_refused(pair: EnginePair) -> None:
     pair.authority.enrol(pair.sender, "charlie")
     pair.start_stream(wait=False)
     # Before the receiver listens the link is just not there.
-    pair.sender.wait_status(
-        scene.stream, lambda found: found["error"] and found["error"]["code"] in ("certificate_rejected", "link_refused"),
-        SECONDS, "the wrong name is refused")
+    told = ("certificate_rejected", "link_refused")
+    pair.sender.wait_status(scene.stream, lambda found: found["error"] and found["error"]["code"] in told, SECONDS,
+                            "the wrong name is refused")
 
 
 def test_marker_passes_two_engines(pair: EnginePair) -> None:
