@@ -11,7 +11,6 @@ for part in steps node builds suites; do
   source "$THALWEG_ROOT/scripts/lib/$part.sh"
 done
 export THALWEG_LOCK=requirements-dev.lock
-results=$THALWEG_HOME/test-results
 summary=()
 reasons=()
 total_passed=0
@@ -24,23 +23,11 @@ needs_packages() {
   echo "$groups"
 }
 
-# execute_suite NAME : leaves its status and seconds beside its log.
-execute_suite() {
-  local name=$1 started=$SECONDS status=0
-  rm -rf "${results:?}/$name"
-  mkdir -p "$results/$name"
-  (
-    set -euo pipefail
-    "suite_$name" "$results/$name"
-  ) >"$THALWEG_LOG/test-$name.log" 2>&1 </dev/null
-  status=$?
-  echo "$status $((SECONDS - started))" >"$THALWEG_LOG/test-$name.end"
-}
-
 report_suite() {
   local name=$1 log=$THALWEG_LOG/test-$1.log status found seconds passed failed skipped mark=✓
-  read -r status seconds <"$THALWEG_LOG/test-$name.end"
-  mapfile -t found < <("$THALWEG_VENV/bin/python" "$THALWEG_ROOT/scripts/test_results.py" "$results/$name" "$log")
+  # Without an end it was ended from outside.
+  read -r status seconds <"$THALWEG_LOG/test-$name.end" || { status=1 && seconds=0; }
+  mapfile -t found < <("$THALWEG_VENV/bin/python" "$THALWEG_ROOT/scripts/test_results.py" "$THALWEG_RESULTS/$name" "$log")
   read -r passed failed skipped <<<"${found[0]:-0 0 0}"
   # A suite that ended badly failed, also where no single test says so; one that ran nothing did not pass.
   if ((status != 0 && failed == 0)) || ((status == 0 && passed == 0)); then
@@ -51,25 +38,13 @@ report_suite() {
   echo "$line"
   if ((failed)); then
     echo "  ── what failed of $log"
-    "$THALWEG_VENV/bin/python" "$THALWEG_ROOT/scripts/failed_lines.py" "$results/$name" "$log" | sed 's/^/  │ /'
+    "$THALWEG_VENV/bin/python" "$THALWEG_ROOT/scripts/failed_lines.py" "$THALWEG_RESULTS/$name" "$log" | sed 's/^/  │ /'
     [[ -n ${found[1]:-} ]] || found[1]="$name ended with status $status; no test and no step says why"
     reasons+=("${found[@]:1}")
   fi
   summary+=("$line")
   total_passed=$((total_passed + passed))
   total_failed=$((total_failed + failed))
-}
-
-# The release tree first: every suite but these waits for it.
-run_beside() {
-  local suite tree
-  chrt --idle --pid 0 "$BASHPID"
-  for suite in "${beside[@]}"; do
-    execute_suite "$suite"
-  done
-  for tree in "${trees[@]}"; do
-    build_engine "$tree" || return # the suite that wants it builds again, and says why not
-  done >"$THALWEG_LOG/build-ahead.log" 2>&1
 }
 
 # Of all processors since the boot: jiffies of any work, and all.
@@ -98,6 +73,7 @@ beside=() # suites that run on what processor time is left
 trees=()
 foreground=()
 for suite in "$@"; do
+  rm -f "$THALWEG_LOG/test-$suite.end"
   case $suite in
     lint) beside+=("$suite") ;;
     sanitizers) trees=(address thread) && foreground+=("$suite") ;;
@@ -105,7 +81,7 @@ for suite in "$@"; do
   esac
 done
 ((${#foreground[@]})) || { foreground=("${beside[@]}") && beside=(); }
-run_beside & # its builds end with it: guarded above
+setsid --wait "$THALWEG_ROOT/scripts/beside.sh" "${beside[*]}" "${trees[*]}" &
 for suite in "${foreground[@]}"; do
   execute_suite "$suite"
   report_suite "$suite"
@@ -116,7 +92,7 @@ for suite in "${beside[@]}"; do
 done
 if (($# > 1)); then
   printf '\n%s\n' "suites, $((SECONDS - started)) s in all; processors $(busy_percent) % busy"
-  printf '%s\n' "the longest tests" "$("$THALWEG_VENV/bin/python" "$THALWEG_ROOT/scripts/longest_tests.py" "$results")" ""
+  printf '%s\n' "the longest tests" "$("$THALWEG_VENV/bin/python" "$THALWEG_ROOT/scripts/longest_tests.py" "$THALWEG_RESULTS")" ""
   printf '%s\n' "${summary[@]}"
 fi
 # Last, because whoever keeps only the end of a log wants this.

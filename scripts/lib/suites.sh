@@ -1,6 +1,21 @@
 # shellcheck shell=bash
 # What each suite of 'make test' runs. Each gets a directory for its JUnit files. Sourced, never run.
 
+THALWEG_RESULTS=$THALWEG_HOME/test-results
+
+# execute_suite NAME : leaves its status and seconds beside its log.
+execute_suite() {
+  local name=$1 started=$SECONDS status=0
+  rm -rf "${THALWEG_RESULTS:?}/$name"
+  mkdir -p "$THALWEG_RESULTS/$name"
+  (
+    set -euo pipefail
+    "suite_$name" "$THALWEG_RESULTS/$name"
+  ) >"$THALWEG_LOG/test-$name.log" 2>&1 </dev/null
+  status=$?
+  echo "$status $((SECONDS - started))" >"$THALWEG_LOG/test-$name.end"
+}
+
 # Databases of tests are thousands of small files for seconds each: they lie in memory where it has room for them, and may
 # hold programs.
 keep_tests_in_memory() {
