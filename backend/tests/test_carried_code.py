@@ -84,3 +84,16 @@ async def test_what_runs_is_judged_by_the_destination(
     )
     found = (await checks_of(operator, registered))[CHECK]
     assert found["status"] == "warning" and "app.=~=(integer, integer)" in found["detail"], found
+
+
+async def test_what_the_copy_has_still_to_make_is_no_error(
+    operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides
+) -> None:
+    """A function whose arguments are of a type that the destination lacks is none of PostgreSQL's."""
+    sides.on_source(
+        "CREATE SCHEMA app", "GRANT USAGE ON SCHEMA app TO PUBLIC", "CREATE TYPE app.mood AS ENUM ('calm')",
+        "CREATE FUNCTION app.weight(app.mood) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 1'",
+        "ALTER TABLE orders ADD weight int DEFAULT app.weight('calm')",
+    )  # fmt: skip
+    found = (await checks_of(operator, registered))[CHECK]
+    assert found["status"] == "warning" and "app.weight(app.mood)" in found["detail"], found

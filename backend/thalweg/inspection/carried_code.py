@@ -65,12 +65,24 @@ SELECT c.oid::bigint, c.part::text, 'operator',
  ORDER BY 4, 1, 2
 """
 # At the destination: those of them that are no functions of PostgreSQL's that merely compute, or that not everybody may
-# call. The last list does nothing to anybody.
+# call. The last list does nothing to anybody. By their text: before PostgreSQL 16 to_regprocedure fails where a type of the
+# arguments is missing, which the copy has still to make.
 HARMFUL = """
+WITH there AS (
+  SELECT 'function' AS kind, quote_ident(n.nspname) || '.' || quote_ident(p.proname) || '(' || coalesce((
+         SELECT string_agg(format_type(a.type, NULL), ', ' ORDER BY a.place)
+           FROM unnest(p.proargtypes::oid[]) WITH ORDINALITY a(type, place)), '') || ')' AS name, p.oid AS function
+    FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+  UNION ALL
+  SELECT 'operator', quote_ident(n.nspname) || '.' || o.oprname || '('
+       || CASE WHEN o.oprleft = 0 THEN 'NONE' ELSE format_type(o.oprleft, NULL) END || ', '
+       || CASE WHEN o.oprright = 0 THEN 'NONE' ELSE format_type(o.oprright, NULL) END || ')', o.oprcode::oid
+    FROM pg_operator o JOIN pg_namespace n ON n.oid = o.oprnamespace
+)
 SELECT w.kind, w.name
   FROM unnest(%(kinds)s::text[], %(names)s::text[]) w(kind, name)
-  LEFT JOIN pg_operator o ON o.oid = to_regoperator(CASE WHEN w.kind = 'operator' THEN w.name END)
-  LEFT JOIN pg_proc p ON p.oid = CASE WHEN w.kind = 'function' THEN to_regprocedure(w.name)::oid ELSE o.oprcode::oid END
+  LEFT JOIN there USING (kind, name)
+  LEFT JOIN pg_proc p ON p.oid = there.function
  WHERE CASE WHEN p.oid IS NULL THEN NOT starts_with(w.name, 'pg_catalog.')
             ELSE p.pronamespace <> 'pg_catalog'::regnamespace OR p.proacl IS NOT NULL OR p.proname ~ '_to_xml'
               OR (p.provolatile = 'v' AND p.proname <> ALL (

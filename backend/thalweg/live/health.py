@@ -92,7 +92,8 @@ def health_of(facts: Facts, at: datetime) -> Health:
     if error is not None:
         told = f"The engine tries again. {error['title']}: {error['message']}"
         return _health(HealthLevel.WARNING, told)
-    if facts.desired_status == "DISABLED":
+    # An only destination that is stopped stops its stream.
+    if "DISABLED" in (facts.desired_status, facts.observed_status):
         return _stopped(facts)
     return _worst(_troubles(facts, at)) or _running(facts)
 

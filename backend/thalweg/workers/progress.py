@@ -117,6 +117,9 @@ def _added(row: StreamRow, status: StreamStatus, concerned: Destinations) -> Ver
 
 
 def _started(row: StreamRow, status: StreamStatus, concerned: Destinations) -> Verdict:
+    # With its only destination stopped a stream rests.
+    if status.status == "DISABLED" and all(one.desired_status == "DISABLED" for one in row.destinations):
+        return OperationState.SUCCEEDED
     return _works(status.status, status.phase)
 
 

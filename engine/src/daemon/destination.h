@@ -142,6 +142,7 @@ class Destination {
   bool is_history(const spill::DurableLog& log, int timeline_if_untold) const;
   void set_strays_aside(int timeline_if_untold);
   std::optional<base::Error> unresolved_trouble() const;
+  base::Result<void> check_refusal();
   base::Result<void> open_logs(base::Lsn from);
   base::Result<void> find_logs();
   base::Result<base::Lsn> start_consumer(const StartedDestination& started, queue::FrameSource& frames);
@@ -197,6 +198,7 @@ class Destination {
   // The supervisor's, without a backlog: since open().
   base::Lsn constraints_from_;                // once applied that far, constraints can be added; zero: none are missing
   std::optional<base::Lsn> constraints_due_;  // they can
+  std::optional<std::chrono::steady_clock::time_point> refused_since_;  // by the engine that receives
 
   // Writers: the supervisor (stop_, drain_), its thread (the others). Readers: both, relaxed is enough: what
   // they announce is read under a lock.

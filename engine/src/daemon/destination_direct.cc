@@ -4,11 +4,17 @@
 // A destination without a backlog, which reads the queue: nothing of this is between a change and its apply.
 
 namespace thalweg::daemon {
+namespace {
+
+constexpr std::chrono::seconds kRefusalPatience{10};
+
+}  // namespace
 
 base::Result<CaptureStart> Destination::open(queue::LcrQueue& queue, const SourceSlot& slot) {
   begin_session(slot);
   start_over_ = false;
   constraints_due_.reset();
+  refused_since_.reset();
   // Before the wait for the engine that captures: without an identity that one never gets through.
   if (options_.definition.receive_from) THALWEG_TRY(options_.peering->name());
   THALWEG_TRY(base::make_folders(options_.directory));
@@ -26,6 +32,7 @@ base::Result<CaptureStart> Destination::open(queue::LcrQueue& queue, const Sourc
 
 base::Result<void> Destination::look() {
   if (auto failed = consumer_->failure()) return std::unexpected(*failed);
+  THALWEG_TRY(check_refusal());
   const base::Lsn applied = consumer_->applied();
   note_confirmed({consumer_->confirmed().load(std::memory_order_acquire)});
   if (auto trouble = unresolved_trouble()) {
@@ -37,6 +44,19 @@ base::Result<void> Destination::look() {
     needs_session_ = true;
   }
   return {};
+}
+
+// The other engine may wait for a table that has become fit to be published: a session's start publishes it.
+base::Result<void> Destination::check_refusal() {
+  const auto trouble = sends() ? consumer_->trouble() : std::nullopt;
+  if (!trouble || trouble->code != base::ErrorCode::link_refused) {
+    refused_since_.reset();
+    return {};
+  }
+  const auto now = std::chrono::steady_clock::now();
+  if (!refused_since_) refused_since_ = now;
+  if (now - *refused_since_ < kRefusalPatience) return {};
+  return std::unexpected(*trouble);
 }
 
 void Destination::release() {

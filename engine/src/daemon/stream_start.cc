@@ -382,6 +382,8 @@ base::Result<StartedDestination> Starter::run() {
   if (!record_) {
     THALWEG_TRY(context_.joins_capture ? attach() : create());
   } else {
+    // A table that is copied before its changes are published loses what happens to it in between.
+    if (assessment.needs_snapshot) THALWEG_TRY(await_capture());
     THALWEG_TRY(publish(false));
     if (assessment.needs_snapshot) THALWEG_TRY(resume());
   }

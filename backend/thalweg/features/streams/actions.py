@@ -149,6 +149,7 @@ def _failed(row: StreamRow) -> list[tuple[EngineRow, str | None]]:
         told = reports.get(engine.id, {}).get("observed", {})
         failed = [one["id"] for one in told.get("destinations", []) if one["status"] == "ABORTED"]
         found += [(engine, name) for name in failed]
-        if told.get("status") == "ABORTED" and not failed:
+        # Destinations with a backlog say the status of a capture that has failed, too; without one both are one thing.
+        if told.get("status") == "ABORTED" and (not failed or any(one.backlog for one in row.destinations)):
             found.append((engine, None))
     return found or [(row.capture_engine, None)]
