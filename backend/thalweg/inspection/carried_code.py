@@ -65,8 +65,8 @@ SELECT c.oid::bigint, c.part::text, 'operator',
  ORDER BY 4, 1, 2
 """
 # At the destination: those of them that are no functions of PostgreSQL's that merely compute, or that not everybody may
-# call. The last list does nothing to anybody. By their text: before PostgreSQL 16 to_regprocedure fails where a type of the
-# arguments is missing, which the copy has still to make.
+# call. The last list does nothing to anybody. By their text: before PostgreSQL 16 to_regprocedure fails where a type of
+# the arguments is missing, which the copy has still to make.
 HARMFUL = """
 WITH there AS (
   SELECT 'function' AS kind, quote_ident(n.nspname) || '.' || quote_ident(p.proname) || '(' || coalesce((

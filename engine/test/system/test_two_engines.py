@@ -116,6 +116,24 @@ def test_a_broken_link_is_said_and_mends(pair: EnginePair) -> None:
     scene.assert_same()
 
 
+def test_a_table_comes_in_while_the_capturing_engine_does_not_know_it(pair: EnginePair) -> None:
+    """The receiving engine hears of it first: what is written until the other one publishes it must not be lost."""
+    scene = pair.scene
+    scene.run_at_source("CREATE TABLE t (id bigint PRIMARY KEY);")
+    pair.start_stream()
+    scene.run_at_source("CREATE TABLE late (id bigint PRIMARY KEY); INSERT INTO late SELECT generate_series(1, 1000)")
+    both = [{"schema": "public", "table": name} for name in ("t", "late")]
+    pair.receiver.set_stream(scene.stream, tables=both)
+    error = pair.receiver.wait_phase(scene.stream, "RETRYING")["error"]
+    assert error["code"] == "link_refused", error
+    scene.at_source("INSERT INTO late SELECT generate_series(1001, 2000)", "DELETE FROM late WHERE id <= 100")
+    pair.sender.set_stream(scene.stream, tables=both)
+    scene.at_source("INSERT INTO late SELECT generate_series(2001, 3000)", "DELETE FROM late WHERE id > 2900")
+    pair.wait_replicating()
+    pair.wait_applied()
+    scene.assert_same()
+
+
 def test_without_an_identity_the_stream_says_what_to_do(scene: Scene) -> None:
     scene.run_at_source("CREATE TABLE t (id bigint PRIMARY KEY);")
     scene.engine.put_stream(scene.stream, scene.source_conninfo, scene.destination_conninfo, [("public", "t")], {},
