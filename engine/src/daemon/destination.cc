@@ -54,7 +54,10 @@ std::string Destination::file_folder(uint64_t number) const {
 // --- a session
 
 void Destination::begin_session(const SourceSlot& slot) {
-  from_ = slot.confirmed_flush;
+  {
+    std::unique_lock lock(session_lock_);  // confirmed() belongs to anybody
+    from_ = slot.confirmed_flush;
+  }
   if (source_ != slot.identity) durable_ = 0;  // a position in another history, perhaps
   source_ = slot.identity;
   history_ = slot.history;
