@@ -72,7 +72,8 @@ async def test_a_dead_destination_holds_up_nobody_and_is_dropped(
         sides.on_source(f"INSERT INTO orders VALUES ({next(numbers)}, 'to be charted', 1)")
         charted = await charts(operator, path, "lcrs_per_second", "destinations.*.lcrs_per_second",
                                "components.*.lcrs_per_second")  # fmt: skip
-        assert all(f"components.{name}:reader.lcrs_per_second" in charted for name in names)
+        if not all(f"components.{name}:reader.lcrs_per_second" in charted for name in names):
+            return False  # no second has been charted since both apply
         destinations = [charted[f"destinations.{name}.lcrs_per_second"] for name in names]
         points = zip(
             charted["lcrs_per_second"], charted["components.capture.lcrs_per_second"], *destinations, strict=True
