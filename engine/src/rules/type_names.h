@@ -7,8 +7,8 @@
 
 namespace thalweg::rules {
 
-// The internal name ("int4") of the type whose SQL name `word` spells, word by word ("double", "precision"), and how
-// many words it took. None where it is no type that a condition may use.
+// The internal name ("int4"; "char" is char(n)) of the type whose SQL name `word` spells, word by word ("double",
+// "precision"), and how many words it took. None where it is no type that a condition may use.
 std::optional<std::string_view> find_type_name(const std::function<std::string_view(size_t)>& word, size_t& words);
 
 }  // namespace thalweg::rules
