@@ -1,13 +1,20 @@
 """What the source's definitions would call at a destination, as the role that applies there, is named and asked for."""
 
+from pathlib import Path
+
 import httpx
 import pytest
 
 from tests.conftest import Sides
-from tests.test_preflight import checks_of
+from tests.features.test_streams import STREAMS, body_of
+from tests.support.engine_double import EngineDouble
+from tests.test_collector import collector, wait_for  # noqa: F401
+from tests.test_preflight import ALL, checks_of
+from thalweg.kernel.settings import PACKAGE
 
 pytestmark = pytest.mark.usefixtures("engine")
 CHECK = "destination:carried_code"
+ENGINE_SOURCE = Path(__file__).parents[2] / "engine" / "src" / "instantiation" / "called_code.inc"
 
 
 async def test_functions_that_the_definitions_call_are_named(
@@ -37,14 +44,13 @@ async def test_functions_that_the_definitions_call_are_named(
     )
     found = (await checks_of(operator, registered))[CHECK]
     assert found["status"] == "warning", found
-    assert "4 functions" in found["detail"] and sides.destination["user"] in found["detail"]
+    assert "4 functions and operators" in found["detail"] and sides.destination["user"] in found["detail"]
     for told in (
         "app.f(integer): public.loaded (default of n), public.loaded (generated column twice), "
         "public.loaded (index public.by_f), public.loaded (type app.bound)",
         "app.g(text): public.loaded (type app.checked)",
         "pg_catalog.pg_read_file(text): public.loaded (default of secret)",
-        "pg_catalog.query_to_xml(query text, nulls boolean, tableforest boolean, targetns text): public.loaded "
-        "(constraint reads)",
+        "pg_catalog.query_to_xml(text, boolean, boolean, text): public.loaded (constraint reads)",
     ):
         assert told in found["detail"]
 
@@ -67,3 +73,60 @@ async def test_a_powerful_role_needs_consent(
     # A table that is there has the definitions that somebody gave it there.
     sides.on_destination("CREATE TABLE orders (id bigint PRIMARY KEY, item text NOT NULL, amount numeric(12,2))")
     assert (await checks_of(operator, registered))[CHECK]["status"] == "ok"
+
+
+async def test_what_runs_is_judged_by_the_destination(
+    operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides
+) -> None:
+    """The source may say of a name what it likes."""
+    for side in (sides.on_source, sides.on_destination):
+        side("CREATE SCHEMA app", "GRANT USAGE ON SCHEMA app TO PUBLIC")
+    sides.on_destination(
+        "CREATE FUNCTION app.does_something(int, int) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
+        "CREATE OPERATOR app.=~= (LEFTARG = int, RIGHTARG = int, FUNCTION = app.does_something)",
+    )
+    sides.on_source(
+        "CREATE OPERATOR app.=~= (LEFTARG = int, RIGHTARG = int, FUNCTION = pg_catalog.int4eq)",
+        "ALTER TABLE orders ADD n int CHECK (n OPERATOR(app.=~=) n)",
+    )
+    found = (await checks_of(operator, registered))[CHECK]
+    assert found["status"] == "warning" and "app.=~=(integer, integer)" in found["detail"], found
+
+
+def test_the_engine_asks_the_same_questions() -> None:
+    assert (PACKAGE / "contract" / "called_code.inc").read_text() == ENGINE_SOURCE.read_text()
+
+
+@pytest.mark.usefixtures("collector")
+async def test_the_engine_is_told_what_was_accepted(
+    operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides, engine: EngineDouble
+) -> None:
+    def sent() -> dict[str, list[str]]:
+        return {table["table"]: table.get("accepted_code", []) for table in engine.desired["streams"][0]["tables"]}
+
+    sides.on_destination(f"ALTER ROLE {sides.destination['user']} CREATEDB")
+    sides.on_source(
+        "ALTER TABLE orders ADD CONSTRAINT xml CHECK (query_to_xml('SELECT 1', true, true, '') IS NOT NULL)"
+    )
+    consent = (await checks_of(operator, registered))[CHECK]["consent"]
+    answer = await operator.post(STREAMS, json={**body_of(registered), "accept": [consent]})
+    assert answer.status_code == 202, answer.text
+    path = f"{STREAMS}/{answer.json()['stream_id']}"
+    await wait_for(operator, path, phase="REPLICATING")
+    xml = "pg_catalog.query_to_xml(text, boolean, boolean, text)"
+    assert sent() == {"customers": [], "orders": [xml]}
+
+    # Of what came later, that alone is asked for; what was accepted before stays so.
+    sides.on_destination("CREATE TABLE orders (id bigint PRIMARY KEY, item text NOT NULL, amount numeric(12,2))")
+    user = sides.destination["user"]
+    sides.on_destination(f"ALTER TABLE orders OWNER TO {user}")
+    sides.on_source("ALTER TABLE orders ADD CONSTRAINT later CHECK (pg_read_file(item) IS NOT NULL) NOT VALID")
+    refused = await operator.patch(path, json={"rules": ALL}, headers={"If-Match": "*"})
+    assert refused.status_code == 409, refused.text
+    (error,) = refused.json()["errors"]
+    assert error["code"] == "carried_code"
+    taken = await operator.patch(path, json={"rules": ALL, "accept": ["carried_code"]}, headers={"If-Match": "*"})
+    assert taken.status_code == 200, taken.text
+    await wait_for(operator, path, phase="REPLICATING")
+    assert sent() == {"customers": [], "orders": ["pg_catalog.pg_read_file(text)", xml]}
+    assert (await operator.patch(path, json={"rules": ALL}, headers={"If-Match": "*"})).status_code == 200

@@ -2,7 +2,8 @@
 
 The source's owner writes the definitions: defaults, generated columns, checks, and the expressions of indexes and of
 partition keys. Functions do not come with them; those of the same name at the destination are called, with arguments
-that the source chooses, whenever rows are written.
+that the source chooses, whenever rows are written. Somebody's consent goes to the engine by the functions' names; it
+refuses to make what calls others.
 """
 
 from collections import defaultdict
@@ -11,65 +12,14 @@ from dataclasses import dataclass
 from thalweg.inspection.catalogue import Table
 from thalweg.inspection.checks import Checklist, listed
 from thalweg.inspection.connection import Connection, read_all, read_one
+from thalweg.kernel.settings import PACKAGE
 
-# Every function in an expression's tree, those that pg_depend does not have included: what is built in is pinned. Of
-# the built-in ones those that do something or that not everybody may call; the last list does nothing to anybody.
-CALLED = """
-WITH RECURSIVE chosen AS (
-  SELECT root AS oid, tree.relid AS relation FROM unnest(%(oids)s::oid[]) root
-   CROSS JOIN pg_partition_tree(root::regclass) tree
-  UNION SELECT root, root FROM unnest(%(oids)s::oid[]) root
-), types AS (
-  SELECT c.oid, a.atttypid AS type FROM chosen c
-    JOIN pg_attribute a ON a.attrelid = c.relation AND a.attnum > 0 AND NOT a.attisdropped
-  UNION
-  SELECT y.oid, next.type FROM types y JOIN pg_type t ON t.oid = y.type
-   CROSS JOIN LATERAL (
-     SELECT t.typbasetype WHERE t.typtype = 'd' UNION ALL SELECT t.typelem WHERE t.typelem <> 0
-     UNION ALL SELECT f.atttypid FROM pg_attribute f
-      WHERE f.attrelid = t.typrelid AND f.attnum > 0 AND NOT f.attisdropped
-     UNION ALL SELECT r.rngsubtype FROM pg_range r WHERE r.rngtypid = t.oid
-     UNION ALL SELECT r.rngtypid FROM pg_range r WHERE to_jsonb(r) ->> 'rngmultitypid' = t.oid::text
-   ) next(type)
-), expressions AS (
-  SELECT c.oid, CASE WHEN a.attgenerated = '' THEN 'default of ' ELSE 'generated column ' END || a.attname AS part,
-         d.adbin::text AS tree
-    FROM chosen c JOIN pg_attrdef d ON d.adrelid = c.relation
-    JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
-  UNION ALL SELECT c.oid, 'constraint ' || k.conname, k.conbin::text
-    FROM chosen c JOIN pg_constraint k ON k.conrelid = c.relation AND k.conbin IS NOT NULL
-  UNION ALL SELECT c.oid, 'index ' || i.indexrelid::regclass::text, concat(i.indexprs::text, i.indpred::text)
-    FROM chosen c JOIN pg_index i ON i.indrelid = c.relation
-  UNION ALL SELECT c.oid, 'partition key', p.partexprs::text
-    FROM chosen c JOIN pg_partitioned_table p ON p.partrelid = c.relation
-  UNION ALL SELECT y.oid, 'type ' || y.type::regtype::text, concat(k.conbin::text, t.typdefaultbin::text)
-    FROM types y JOIN pg_type t ON t.oid = y.type AND t.typtype = 'd'
-    LEFT JOIN pg_constraint k ON k.contypid = t.oid
-), called AS (
-  SELECT DISTINCT oid, part, found[1]::oid AS function
-    FROM expressions, regexp_matches(tree, ':(?:funcid|opfuncid) (\\d+)', 'g') found
-)
-SELECT c.oid::bigint AS oid, c.part, n.nspname || '.' || p.proname || '(' || pg_get_function_identity_arguments(p.oid)
-       || ')' AS function
-  FROM called c JOIN pg_proc p ON p.oid = c.function JOIN pg_namespace n ON n.oid = p.pronamespace
- WHERE n.nspname <> 'pg_catalog' OR p.proacl IS NOT NULL OR p.proname ~ '_to_xml'
-    OR (p.provolatile = 'v' AND p.proname <> ALL (
-   ARRAY['nextval', 'currval', 'lastval', 'random', 'random_normal', 'gen_random_uuid', 'uuidv4', 'uuidv7',
-         'clock_timestamp', 'timeofday']))
- ORDER BY 3, 1, 2
-"""
-# What code that runs as the role could do beyond the tables of the stream.
-POWERS = """
-SELECT array_remove(ARRAY[
-  CASE WHEN r.rolsuper THEN 'SUPERUSER' END, CASE WHEN r.rolbypassrls THEN 'BYPASSRLS' END,
-  CASE WHEN r.rolcreaterole THEN 'CREATEROLE' END, CASE WHEN r.rolcreatedb THEN 'CREATEDB' END,
-  CASE WHEN r.rolreplication THEN 'REPLICATION' END], NULL) || ARRAY(
-    SELECT p.rolname::text FROM pg_roles p WHERE NOT r.rolsuper AND pg_has_role(r.oid, p.oid, 'MEMBER')
-     AND p.oid <> r.oid AND (p.rolsuper OR p.rolname IN ('pg_execute_server_program', 'pg_write_server_files',
-       'pg_read_server_files', 'pg_write_all_data', 'pg_read_all_data', 'pg_signal_backend', 'rds_superuser',
-       'cloudsqlsuperuser', 'azure_pg_admin')) ORDER BY 1) AS powers, r.rolname AS name
-  FROM pg_roles r WHERE r.rolname = current_user
-"""
+# The engine's own questions (engine/src/instantiation/called_code.inc): it asks them again whenever it makes something.
+QUESTIONS = (PACKAGE / "contract" / "called_code.inc").read_text().removeprefix('R"sql(').rstrip().removesuffix(')sql"')
+# Every function and operator in an expression's tree, those that pg_depend does not have included: what is built in is
+# pinned. Then, at the destination, those of them that are no functions of PostgreSQL's that merely compute; and what
+# code that runs as the role could do beyond the tables of the stream.
+CALLED, HARMFUL, POWERS = QUESTIONS.replace("%", "%%").replace("$1", "%(first)s").replace("$2", "%(second)s").split(";")
 TITLE = "Code that the source's definitions call"
 
 
@@ -77,25 +27,41 @@ TITLE = "Code that the source's definitions call"
 class Call:
     table: tuple[str, str]
     part: str
-    function: str
+    kind: str
+    """function or operator"""
+    name: str
+
+    @property
+    def follows_rows(self) -> bool:
+        return self.part.startswith(("constraint ", "index "))
 
 
 async def read_calls(connection: Connection, tables: list[Table]) -> list[Call]:
     """At the source."""
     names = {table.oid: table.name for table in tables}
-    rows = await read_all(connection, CALLED, {"oids": list(names)})
-    return [Call(names[row["oid"]], row["part"], row["function"]) for row in rows]
+    rows = await read_all(connection, CALLED, {"first": list(names)})
+    return [Call(names[row["oid"]], row["part"], row["kind"], row["name"]) for row in rows]
 
 
-async def check_carried_code(checklist: Checklist, connection: Connection, calls: list[Call]) -> None:
-    """At a destination; `calls` are those of tables that the stream would make there."""
+async def _harmful(connection: Connection, calls: list[Call]) -> list[Call]:
+    """What bears the names at the destination runs there, whatever it is at the source."""
+    named = sorted({(call.kind, call.name) for call in calls})
+    asked = {"first": [kind for kind, _ in named], "second": [name for _, name in named]}
+    found = {(row["kind"], row["name"]) for row in await read_all(connection, HARMFUL, asked)}
+    return [call for call in calls if (call.kind, call.name) in found]
+
+
+async def check_carried_code(checklist: Checklist, connection: Connection, called: list[Call]) -> list[Call]:
+    """At a destination; `called` are those of tables that the stream would make there. Gives those that somebody has to
+    accept."""
     role = await read_one(connection, POWERS)
+    calls = await _harmful(connection, called)
     if not calls:
         checklist.ok("carried_code", TITLE, "They call nothing but harmless functions of PostgreSQL itself.")
-        return
+        return []
     by_function: dict[str, list[str]] = defaultdict(list)
     for call in calls:
-        by_function[call.function].append(f"{'.'.join(call.table)} ({call.part})")
+        by_function[call.name].append(f"{'.'.join(call.table)} ({call.part})")
     user, powers = role["name"], role["powers"]
     told = (
         f"{_many(len(by_function))} of the destination's server would be called by defaults, generated columns, checks "
@@ -108,13 +74,14 @@ async def check_carried_code(checklist: Checklist, connection: Connection, calls
     if not powers:
         names = "; ".join(f"{function}: {listed(places)}" for function, places in by_function.items())
         checklist.warn("carried_code", TITLE, f"{told}: {names}.", cure)
-        return
+        return []
     checklist.ask(
         "carried_code", TITLE,
         f"{told}, who has {', '.join(powers)}: who may alter the source's tables could do as much here.", cure,
         [f"{function}: {listed(places)}" for function, places in by_function.items()],
     )  # fmt: skip
+    return calls
 
 
 def _many(functions: int) -> str:
-    return "1 function" if functions == 1 else f"{functions} functions"
+    return "1 function or operator" if functions == 1 else f"{functions} functions and operators"

@@ -1,6 +1,7 @@
 """Preflight: one database by itself, or all those of a stream that is about to be made."""
 
 import asyncio
+from collections import defaultdict
 from dataclasses import dataclass, field
 
 from thalweg.inspection.carried_code import Call, check_carried_code, read_calls
@@ -22,6 +23,7 @@ from thalweg.inspection.text_encoding import TextSettings, check_text, read_text
 from thalweg.kernel.rules import TableRules
 
 TableNames = frozenset[tuple[str, str]]
+AskedCode = dict[tuple[str, str], frozenset[str]]
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class StreamPreflight:
     """Those of the tables that no check of the source refuses by name."""
     tables: list[tuple[str, str]]
     """What the rules choose: partitions go with their partitioned tables."""
+    code: AskedCode = field(default_factory=dict)
+    """What has to be accepted of the code that their definitions call, of all destinations together."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,8 @@ class DestinationTarget:
     target: Target
     initial_copy: bool
     own: TableNames = frozenset()
+    accepted: AskedCode = field(default_factory=dict)
+    """What the definitions of its own tables may call there already."""
 
 
 async def preflight_stream(
@@ -109,7 +115,11 @@ async def preflight_stream(
         checks += [check.model_copy(update={"database_id": one.database_id if several else None})
                    for check in found.checks]  # fmt: skip
     replicable = frozenset(table.name for table in seen.tables if not table.unsupported(table.name in rules.given_up))
-    return StreamPreflight(preflight_of(checks), replicable, [table.name for table in seen.tables])
+    asked: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for call in (call for found in inspected for call in found.asked):
+        asked[call.table].add(call.name)
+    code = {table: frozenset(names) for table, names in asked.items()}
+    return StreamPreflight(preflight_of(checks), replicable, [table.name for table in seen.tables], code)
 
 
 @dataclass(frozen=True)
@@ -117,6 +127,7 @@ class _Destination:
     checks: list[Check]
     place: tuple[str, str]
     """Server and database: the same for two destinations that are one."""
+    asked: list[Call] = field(default_factory=list)
 
 
 async def _look_at(one: DestinationTarget, source: Target, seen: _Source, timeout: int) -> _Destination:
@@ -167,10 +178,18 @@ async def _inspect_destination(one: DestinationTarget, source: Target, seen: _So
             check_text(checklist, seen.text, await read_text_settings(connection))
         there = {table.name for table in present}
         check_left_out(checklist, [one for one in seen.left_out if one.table not in there])
-        await check_carried_code(checklist, connection, [one for one in seen.calls if one.table not in there])
+        calls = [call for call in seen.calls if _may_come(call, one, there)]
+        asked = await check_carried_code(checklist, connection, calls)
         system = await read_system_identifier(connection)
         _check_different(checklist, source, target, seen.system_identifier, system)
-    return _Destination(checklist.checks, (system or f"{target.host}:{target.port}", target.dbname))
+    return _Destination(checklist.checks, (system or f"{target.host}:{target.port}", target.dbname), asked)
+
+
+def _may_come(call: Call, one: DestinationTarget, there: set[tuple[str, str]]) -> bool:
+    """With a table that is made, or later: constraints and indexes follow the rows of a table that the stream has."""
+    if call.table in one.own and call.name in one.accepted.get(call.table, frozenset()):
+        return False
+    return call.table not in there or (call.table in one.own and call.follows_rows)
 
 
 def _check_different(

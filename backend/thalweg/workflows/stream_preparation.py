@@ -1,5 +1,6 @@
 """Before a stream is made: which tables, and are all databases ready."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from thalweg.db.models import DatabaseRow, EngineRow, StreamRow
@@ -21,6 +22,7 @@ from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.inserts_only import ask_for_what_was_given_up
 from thalweg.inspection.matching import select_tables
 from thalweg.inspection.preflight import (
+    AskedCode,
     DestinationTarget,
     StreamPreflight,
     chosen_tables,
@@ -142,6 +144,7 @@ async def preflight(
                 target_of(one.database, context.resources),
                 _copies(definitions, one.parameters),
                 one.own,
+                accepted_code(of.tables if of is not None else ()),
             )
             for one in destinations
         ],
@@ -159,7 +162,7 @@ async def preflight(
         database_id = one.database.id if len(destinations) > 1 else None
         check = await _check_other_streams(context, one.database, result.tables, of)
         checks.append(check.model_copy(update={"database_id": database_id}))
-    return StreamPreflight(preflight_of(with_consents(checks, accept)), result.replicable, result.tables)
+    return replace(result, preflight=preflight_of(with_consents(checks, accept)))
 
 
 def desired_tables(tables: list[tuple[str, str]], rules: TableRules) -> list[Json]:
@@ -169,6 +172,22 @@ def desired_tables(tables: list[tuple[str, str]], rules: TableRules) -> list[Jso
         {"schema": schema, "table": table, **({"inserts_only": True} if (schema, table) in given_up else {})}
         for schema, table in tables
     ]
+
+
+def accepted_code(tables: Sequence[Json]) -> AskedCode:
+    return {(one["schema"], one["table"]): frozenset(one.get("accepted_code", ())) for one in tables}
+
+
+def with_accepted_code(tables: list[Json], code: AskedCode, before: Sequence[Json] = ()) -> list[Json]:
+    """With what may run at the destinations: `code`, which a preflight that is ready had accepted, beside what was
+    accepted `before` of the stream's tables."""
+    known = accepted_code(before)
+    told: list[Json] = []
+    for one in tables:
+        name = (one["schema"], one["table"])
+        accepted = code.get(name, frozenset()) | known.get(name, frozenset())
+        told.append({**one, "accepted_code": sorted(accepted)} if accepted else one)
+    return told
 
 
 def _given_up_before(of: StreamRow | None, tables: list[tuple[str, str]], rules: TableRules) -> list[Check]:

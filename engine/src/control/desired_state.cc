@@ -16,6 +16,7 @@ using nlohmann::json;
 
 constexpr size_t kStreamsMax = 1000;
 constexpr size_t kTablesMax = 100'000;
+constexpr size_t kCodeMax = 1000;  // of a table
 constexpr size_t kDestinationsMax = 64;
 constexpr size_t kDestinationIdBytesMax = 16;
 constexpr size_t kNameBytesMax = 1000;
@@ -193,7 +194,7 @@ base::Result<StreamDefinition> read_stream(const json& value, const std::string&
   stream.force = reader.boolean("force", false);
   THALWEG_TRY(read_database(reader, "source", stream.source));
   THALWEG_TRY(read_paths(reader, stream));
-  THALWEG_TRY(read_tables(reader, stream.tables, stream.inserts_only));
+  THALWEG_TRY(read_tables(reader, stream.tables, stream.inserts_only, &stream.accepted_code));
   THALWEG_TRY(read_parameters(reader, stream.parameters));
   if (const json* destinations = reader.member("destinations", false)) {
     THALWEG_TRY(read_destinations(reader, *destinations, stream));
@@ -244,6 +245,9 @@ json to_json(const StreamDefinition& stream) {
   for (const TableRef& table : stream.tables) {
     tables.push_back({{"schema", table.schema}, {"table", table.table}});
     if (stream.inserts_only.contains(table)) tables.back()["inserts_only"] = true;
+    if (const auto code = stream.accepted_code.find(table); code != stream.accepted_code.end()) {
+      tables.back()["accepted_code"] = code->second;
+    }
   }
   json out = {{"id", stream.id},
               {"name", stream.name},
@@ -283,7 +287,21 @@ base::Result<base::Networks> read_networks(ObjectReader& parent) {
   return networks;
 }
 
-base::Result<void> read_tables(ObjectReader& parent, std::vector<TableRef>& out, std::set<TableRef>& inserts_only) {
+base::Result<std::set<std::string>> read_code(ObjectReader& table) {
+  std::set<std::string> code;
+  const json* value = table.member("accepted_code", false);
+  if (!value) return code;
+  const std::string pointer = table.pointer("accepted_code");
+  const auto is_text = [](const json& one) { return one.is_string(); };
+  if (!value->is_array() || value->size() > kCodeMax || !std::ranges::all_of(*value, is_text)) {
+    return std::unexpected(invalid_at(pointer, fmt::format("must be an array of at most {} names", kCodeMax)));
+  }
+  for (const json& one : *value) code.insert(one.get<std::string>());
+  return code;
+}
+
+base::Result<void> read_tables(ObjectReader& parent, std::vector<TableRef>& out, std::set<TableRef>& inserts_only,
+                               AcceptedCode* accepted_code) {
   const json* value = parent.member("tables", true);
   if (!value) return {};
   if (!value->is_array() || value->empty() || value->size() > kTablesMax) {
@@ -296,6 +314,10 @@ base::Result<void> read_tables(ObjectReader& parent, std::vector<TableRef>& out,
     ObjectReader reader((*value)[i], pointer);
     TableRef table{reader.string("schema", 1, kIdentifierBytesMax), reader.string("table", 1, kIdentifierBytesMax)};
     if (reader.boolean("inserts_only", false)) inserts_only.insert(table);
+    if (accepted_code) {
+      THALWEG_ASSIGN(std::set<std::string> code, read_code(reader));
+      if (!code.empty()) accepted_code->emplace(table, std::move(code));
+    }
     THALWEG_TRY(reader.finish());
     if (!seen.insert(table).second) return std::unexpected(invalid_at(pointer, "names a table twice"));
     out.push_back(std::move(table));

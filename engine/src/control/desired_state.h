@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -45,6 +46,9 @@ struct ReceiveFrom {
   bool operator==(const ReceiveFrom&) const = default;
 };
 
+// What a table's definitions may call at a destination, as the role that applies: "app.f(integer)".
+using AcceptedCode = std::map<TableRef, std::set<std::string>>;
+
 // One of several destinations of a stream.
 struct DestinationDefinition {
   std::string id;    // ^[a-z0-9]{1,16}$, unique in the stream
@@ -69,6 +73,7 @@ struct StreamDefinition {
   std::vector<DestinationDefinition> destinations;  // of a fan-out; else empty
   std::vector<TableRef> tables;                     // at least one, each once
   std::set<TableRef> inserts_only;                  // of these: updates and deletes are given up
+  AcceptedCode accepted_code;                       // of these
   StreamParameters parameters;
   bool operator==(const StreamDefinition&) const = default;
 

@@ -28,7 +28,7 @@ base::Result<RehearsalRequest> parse_rehearsal(std::string_view text) {
   THALWEG_ASSIGN(base::Networks networks, read_networks(reader));
   request.source_conninfo.within = std::make_shared<const base::Networks>(std::move(networks));
   request.destination_conninfo.within = request.source_conninfo.within;
-  THALWEG_TRY(read_tables(reader, request.tables, request.inserts_only));
+  THALWEG_TRY(read_tables(reader, request.tables, request.inserts_only, nullptr));
   THALWEG_TRY(reader.finish());
   return request;
 }

@@ -32,7 +32,8 @@ bool is_same_branch(const control::DestinationDefinition& from, const control::D
 bool needs_another_pipeline(const StreamDefinition& from, const StreamDefinition& to) {
   return from.source.conninfo != to.source.conninfo || from.destination.conninfo != to.destination.conninfo ||
          from.send_to != to.send_to || from.receive_from != to.receive_from || from.tables != to.tables ||
-         from.inserts_only != to.inserts_only || control::needs_restart(from.parameters, to.parameters) ||
+         from.inserts_only != to.inserts_only || from.accepted_code != to.accepted_code ||
+         control::needs_restart(from.parameters, to.parameters) ||
          !std::ranges::equal(from.destinations, to.destinations, is_same_branch);
 }
 

@@ -173,6 +173,28 @@ base::Result<void> Instantiation::State::check_destination(const TableShape& sha
   return std::unexpected(std::move(error));
 }
 
+// Definitions can have changed since somebody looked at them: what is about to be made is judged as it is now.
+base::Result<void> Instantiation::State::check_code(const Catalogue::Tables& there) {
+  std::vector<CarriedTable> carried;
+  for (const TableShape& shape : shapes) {
+    const auto record = known.find(shape.name);
+    if (to_create.contains(shape.name)) {
+      carried.push_back({.table = shape.name, .relations = {shape.oid}});
+    } else if (record != known.end() && record->second.created && !record->second.constraints_done) {
+      carried.push_back({.table = shape.name, .relations = {shape.oid}, .carried = Carried::later});
+    } else if (record != known.end() && waits_for_copy(shape)) {
+      CarriedTable partitions{.table = shape.name, .relations = {}, .carried = Carried::partitions};
+      const std::vector<TableShape>& present = there.at(shape.name).partitions;
+      for (const TableShape& partition : shape.partitions) {
+        if (std::ranges::find(present, partition.name, &TableShape::name) != present.end()) continue;
+        partitions.relations.push_back(partition.oid);
+      }
+      carried.push_back(std::move(partitions));
+    }
+  }
+  return check_called_code(source->connection, destination->connection, carried, options.accepted_code);
+}
+
 std::vector<const TableShape*> Instantiation::State::missing_tables() const {
   std::vector<const TableShape*> missing;
   for (const TableShape& shape : shapes) {

@@ -27,6 +27,7 @@ base::Result<Assessment> Instantiation::assess(bool fresh) {
     const auto found = there.find(shape.name);
     THALWEG_TRY(s.check_destination(shape, found == there.end() ? nullptr : &found->second));
   }
+  THALWEG_TRY(s.check_code(there));
   Assessment assessment;
   for (const TableShape& shape : s.shapes) {
     auto record = s.known.find(shape.name);

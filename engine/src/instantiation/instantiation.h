@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/ids.h"
+#include "instantiation/called_code.h"
 #include "instantiation/progress.h"
 #include "instantiation/table_name.h"
 #include "pg/connection.h"
@@ -27,6 +28,7 @@ struct InstantiationOptions {
   pg::PublicationNames publications;  // empty: whether a table is published is not looked at
   std::vector<TableName> tables;
   std::set<TableName> inserts_only;  // of these: updates and deletes are given up
+  AcceptedCode accepted_code;        // that their definitions may call at the destination
   bool stops_tables = false;         // a table's trouble stops the table; else assess() fails with table_trouble
   int copy_workers = 2;
   int64_t copy_range_rows = 500'000;
