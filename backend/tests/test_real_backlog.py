@@ -148,7 +148,10 @@ async def test_each_destination_has_its_own_and_the_rate_is_the_sources(
     await same_rows(sides)
 
     async def counted_once() -> bool:
-        """The stream's rate is capture's, not the sum of what both have applied."""
+        """The stream's rate is capture's, not the sum of what both have applied.
+
+        It is written again and again: what a component made anew does before it is first read has no rate."""
+        sides.on_source("UPDATE orders SET amount = amount + 1 WHERE id < 50")
         samples = (await operator.get(f"{path}/samples", params={"seconds": 60})).json()["samples"]
         captured = {one["at"]: one["components"][0]["lcrs_per_second"] for one in samples if one["components"]}
         assert all(one["lcrs_per_second"] == captured[one["at"]] for one in samples if one["components"])
