@@ -103,8 +103,8 @@ pg::Parameter parameter(const lcr::Value& value, base::TypeId type) {
 // Owner: one thread.
 class ContentsReader {
  public:
-  ContentsReader(pg::Connection& connection, std::chrono::steady_clock::time_point deadline)
-      : connection_(connection), deadline_(deadline) {}
+  ContentsReader(pg::Connection& connection, TableNames names, std::chrono::steady_clock::time_point deadline)
+      : connection_(connection), names_(std::move(names)), deadline_(deadline) {}
 
   base::Result<std::vector<ShownChange>> read(int64_t id) {
     THALWEG_TRY(visit_parked_frames(connection_, id, [&](const FrameView& frame) { return take(frame); }));
@@ -125,7 +125,7 @@ class ContentsReader {
 
   base::Result<void> describe(const FrameView& frame) {
     Table table;
-    THALWEG_ASSIGN(table.source, described_table(frame, tables_.size() + 1));
+    THALWEG_ASSIGN(table.source, described_table(frame, tables_.size() + 1, names_));
     if (out_of_time()) {
       table.problem = kOutOfTime;
       tables_.push_back(std::move(table));
@@ -325,6 +325,7 @@ class ContentsReader {
   }
 
   pg::Connection& connection_;
+  const TableNames names_;
   const std::chrono::steady_clock::time_point deadline_;
   std::atomic<uint64_t> generations_{0};
   metadata::TableLoader loader_{generations_};
@@ -342,7 +343,8 @@ base::Result<telemetry::ParkedContents> read_in_transaction(pg::Connection& conn
                                   {stream_id, std::to_string(id)}));
   if (entry.size() == 0) return unknown_parked(id);
   telemetry::ParkedContents contents{.changes_total = static_cast<uint64_t>(entry.integer(0, 0)), .changes = {}};
-  THALWEG_ASSIGN(contents.changes, ContentsReader(connection, deadline).read(id));
+  THALWEG_ASSIGN(TableNames names, TableNames::read(connection, stream_id));
+  THALWEG_ASSIGN(contents.changes, ContentsReader(connection, std::move(names), deadline).read(id));
   return contents;
 }
 

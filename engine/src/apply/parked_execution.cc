@@ -86,6 +86,11 @@ base::Result<void> ParkedExecution::execute(ParkedEntry& entry) {
 base::Result<void> ParkedExecution::run(ParkedEntry& entry) {
   if (!entry.is_read) THALWEG_TRY(read(entry));
   for (const auto& table : entry.transaction.tables.all()) {
+    if (tables_.is_replaced(*table)) {
+      return base::fail(ErrorCode::missing_table,
+                        fmt::format("transaction {} has changes of a table that is gone: {} is another one now",
+                                    entry.id, table->quoted_name));
+    }
     if (!tables_.is_being_copied(*table)) continue;
     return base::fail(ErrorCode::database_busy,
                       fmt::format("{} is to be copied again: when it has been, transaction {} is gone from the error "

@@ -33,7 +33,7 @@ class ParkedExecution {
   ParkedExecution& operator=(const ParkedExecution&) = delete;
 
   // Before the first one. The error queue is held (error_queue.h).
-  base::Result<void> begin(std::string_view stream_id) { return tables_.read_copies(stream_id); }
+  base::Result<void> begin(std::string_view stream_id) { return tables_.read_records(stream_id); }
   // Fetches the frames of small ones of these together, and has tables looked up anew that have changed meanwhile. What
   // is not fetched so is when it is executed. The entries outlive this, or the next call.
   base::Result<void> read_ahead(std::span<ParkedEntry* const> entries);

@@ -1,5 +1,6 @@
 #include "apply/parked_frames.h"
 
+#include <algorithm>
 #include <string>
 
 #include "apply/ranges.h"
@@ -32,9 +33,41 @@ base::Result<void> visit_parked_frames(pg::Connection& connection, int64_t error
   }
 }
 
-base::Result<std::shared_ptr<metadata::SourceTable>> described_table(const lcr::FrameView& frame, uint64_t id) {
+base::Result<TableNames> TableNames::read(pg::Connection& connection, std::string_view stream_id) {
+  TableNames found;
+  THALWEG_ASSIGN(const pg::Rows exists,
+                 connection.query("SELECT pg_catalog.to_regclass('thalweg.stream_table') IS NOT NULL"));
+  if (!exists.boolean(0, 0)) return found;
+  THALWEG_ASSIGN(const pg::Rows rows,
+                 connection.query("SELECT (to_jsonb(t) -> 'identity' ->> 'relation')::bigint, schema_name, table_name "
+                                  "FROM thalweg.stream_table t WHERE stream_id = $1 AND to_jsonb(t) -> 'identity' ->> "
+                                  "'relation' <> '0'",
+                                  {stream_id}));
+  for (size_t row = 0; row < rows.size(); ++row) {
+    found.names_[{static_cast<uint32_t>(rows.integer(row, 0))}] = {std::string(rows.text(row, 1)),
+                                                                   std::string(rows.text(row, 2))};
+  }
+  return found;
+}
+
+void TableNames::apply_to(lcr::TableDescription& description) const {
+  const auto now = names_.find(description.relation);
+  if (now == names_.end()) return;
+  description.schema_name = now->second.first;
+  description.table_name = now->second.second;
+}
+
+bool TableNames::is_anothers(const lcr::TableDescription& description) const {
+  if (names_.contains(description.relation)) return false;
+  const std::pair name{description.schema_name, description.table_name};
+  return std::ranges::any_of(names_, [&](const auto& one) { return one.second == name; });
+}
+
+base::Result<std::shared_ptr<metadata::SourceTable>> described_table(const lcr::FrameView& frame, uint64_t id,
+                                                                     const TableNames& names) {
   auto source = std::make_shared<metadata::SourceTable>();
   THALWEG_ASSIGN(source->description, frame.table());
+  names.apply_to(source->description);
   source->id = id;
   source->quoted_name = pg::quote_table(source->description.schema_name, source->description.table_name);
   return source;

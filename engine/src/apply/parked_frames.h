@@ -2,8 +2,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "lcr/frame.h"
@@ -33,7 +37,23 @@ base::Result<void> visit_parked_frames(pg::Connection& connection, int64_t error
 // unknown_error_transaction.
 std::unexpected<base::Error> unknown_parked(int64_t error_id);
 
-// The table that a TABLE frame describes. `id`: see SourceTable.
-base::Result<std::shared_ptr<metadata::SourceTable>> described_table(const lcr::FrameView& frame, uint64_t id);
+// What a stream's tables are called at the destination now. A table is its relation: since a transaction was parked its
+// table may have been renamed, and the name given to another one.
+class TableNames {
+ public:
+  static base::Result<TableNames> read(pg::Connection& connection, std::string_view stream_id);
+  // Tables of unknown relation, which an older engine copied, keep the name that they have.
+  void apply_to(lcr::TableDescription& description) const;
+  // Whether the name is that of another table of the stream.
+  bool is_anothers(const lcr::TableDescription& description) const;
+  bool operator==(const TableNames&) const = default;
+
+ private:
+  std::map<base::RelationId, std::pair<std::string, std::string>> names_;  // schema and table
+};
+
+// The table that a TABLE frame describes, under its name of now. `id`: see SourceTable.
+base::Result<std::shared_ptr<metadata::SourceTable>> described_table(const lcr::FrameView& frame, uint64_t id,
+                                                                     const TableNames& names);
 
 }  // namespace thalweg::apply

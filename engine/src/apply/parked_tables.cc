@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "apply/parked_frames.h"
 #include "metadata/destination_version.h"
 
 namespace thalweg::apply {
@@ -29,6 +28,16 @@ base::Lsn lsn_of(const pg::Rows& rows, size_t row, size_t column) {
 std::string key_of(std::string_view relation) { return "relation " + std::string(relation); }
 
 }  // namespace
+
+base::Result<void> ParkedTables::read_records(std::string_view stream_id) {
+  THALWEG_ASSIGN(TableNames names, TableNames::read(connection_, stream_id));
+  if (names != names_) {
+    names_ = std::move(names);
+    described_.clear();
+    loaded_.clear();
+  }
+  return read_copies(stream_id);
+}
 
 base::Result<void> ParkedTables::read_copies(std::string_view stream_id) {
   copies_.clear();
@@ -61,7 +70,7 @@ base::Result<std::shared_ptr<const SourceTable>> ParkedTables::described(const l
     described_.clear();
     loaded_.clear();
   }
-  THALWEG_ASSIGN(const auto source, described_table(frame, ++descriptions_));
+  THALWEG_ASSIGN(const auto source, described_table(frame, ++descriptions_, names_));
   if (const Copy* const copy = copy_of(*source)) {
     source->copied_from = copy->from;
     source->copied_to = copy->to;

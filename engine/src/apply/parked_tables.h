@@ -8,6 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "apply/parked_frames.h"
 #include "apply/table_finder.h"
 #include "base/error.h"
 #include "lcr/frame.h"
@@ -25,13 +26,15 @@ class ParkedTables final : public TableFinder {
  public:
   explicit ParkedTables(pg::Connection& connection) : connection_(connection) {}
 
-  // What the stream has copied, and which tables it is about to copy. Stays as it is for as long as the error queue is
-  // held (error_queue.h).
-  base::Result<void> read_copies(std::string_view stream_id);
+  // What the stream's tables are called now, what of them it has copied, and which it is about to copy. Stays as it is
+  // for as long as the error queue is held (error_queue.h).
+  base::Result<void> read_records(std::string_view stream_id);
   // The table that a TABLE frame describes; the same object for the same description.
   base::Result<std::shared_ptr<const metadata::SourceTable>> described(const lcr::FrameView& frame);
   // Whether the table's rows are going, or its copy is not finished: what to make of its changes is not known yet.
   bool is_being_copied(const metadata::SourceTable& source) const;
+  // Whether it has gone, and another table of the stream has its name.
+  bool is_replaced(const metadata::SourceTable& source) const { return names_.is_anothers(source.description); }
   // Whether find() knows what it will say. Else load() has to look: a table that cannot be used is a failure of find(),
   // not of load().
   bool has(const metadata::SourceTable& source) const { return loaded_.contains(source.id); }
@@ -51,11 +54,13 @@ class ParkedTables final : public TableFinder {
     bool is_finished = false;
   };
 
+  base::Result<void> read_copies(std::string_view stream_id);
   const Copy* copy_of(const metadata::SourceTable& source) const;
 
   pg::Connection& connection_;
   std::atomic<uint64_t> generations_{0};  // this thread's alone; TableLoader takes it so
   metadata::TableLoader loader_{generations_};
+  TableNames names_;
   std::map<std::string, Copy> copies_;  // by key_of(): a name may be another table's by now
   std::map<std::string, std::shared_ptr<const metadata::SourceTable>> described_;  // by the frame without its position
   uint64_t descriptions_ = 0;

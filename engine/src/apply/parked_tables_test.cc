@@ -67,7 +67,7 @@ TEST(ParkedTables, KnowWhatHasBeenCopied) {
   h.run("INSERT INTO thalweg.stream_table VALUES ('teststream', 'public', 'items', '0/100', '0/200', false)");
   const auto of = [&]() {
     ParkedTables tables(h.connection());
-    EXPECT_TRUE(tables.read_copies("teststream"));
+    EXPECT_TRUE(tables.read_records("teststream"));
     const auto source = described(tables, description(1, "name"));
     return std::tuple(source->copied_from, source->copied_to, tables.is_being_copied(*source));
   };
@@ -80,6 +80,33 @@ TEST(ParkedTables, KnowWhatHasBeenCopied) {
   h.run("UPDATE thalweg.stream_table SET copy_again = true, copied_from = NULL, copied_to = NULL");
   h.run("DELETE FROM thalweg.copy_range");
   EXPECT_EQ(of(), std::tuple(base::Lsn{}, base::Lsn{}, true));
+  h.run("DROP TABLE thalweg.stream_table, thalweg.copy_range");
+}
+
+TEST(ParkedTables, HaveTheNameOfNow) {
+  ApplyHarness h;
+  h.run(
+      "CREATE TABLE thalweg.stream_table (stream_id text, schema_name text, table_name text, copied_from pg_lsn, "
+      "copied_to pg_lsn, copy_again boolean, identity jsonb)");
+  h.run("CREATE TABLE thalweg.copy_range (stream_id text, schema_name text, table_name text)");
+  ParkedTables tables(h.connection());
+  ASSERT_TRUE(tables.read_records("teststream"));
+  const auto before = described(tables, description(1, "name"));
+  EXPECT_EQ(before->quoted_name, "\"public\".\"items\"");
+  EXPECT_FALSE(tables.is_replaced(*before));
+  const std::string relation = std::to_string(before->description.relation.value);
+  h.run(
+      "INSERT INTO thalweg.stream_table VALUES ('teststream', 'public', 'items', NULL, NULL, false, "
+      "'{\"relation\": 4711}')");
+  ASSERT_TRUE(tables.read_records("teststream"));
+  EXPECT_TRUE(tables.is_replaced(*described(tables, description(1, "name"))));
+  h.run(
+      "INSERT INTO thalweg.stream_table VALUES ('teststream', 'sales', 'called', NULL, NULL, false, '{\"relation\": " +
+      relation + "}')");
+  ASSERT_TRUE(tables.read_records("teststream"));
+  const auto after = described(tables, description(1, "name"));
+  EXPECT_EQ(after->quoted_name, "\"sales\".\"called\"");
+  EXPECT_FALSE(tables.is_replaced(*after));
   h.run("DROP TABLE thalweg.stream_table, thalweg.copy_range");
 }
 

@@ -9,7 +9,7 @@ import pytest
 
 from harness.cluster import wait_for
 from harness.compare import differences
-from harness.engine import RefusedError
+from harness.engine import RefusedError, destination_path
 from harness.fan_out import FanOut
 from harness.scene import Scene
 from harness.troubles import NOTICED, copy_again, resolve, states_of, table_of, wait_resumed, wait_state, wait_trouble
@@ -139,6 +139,32 @@ def test_a_renamed_table_goes_on_and_is_followed(scene: Scene) -> None:
     scene.wait_applied()
     scene.assert_same([("public", "kept"), ("other", "called")])
     assert [table["trouble"] for table in scene.engine.destination(scene.stream)["tables"]] == [None, None]
+
+
+def test_what_is_parked_of_a_renamed_table_follows_it(scene: Scene) -> None:
+    """Also where another table takes the old name meanwhile, with a row of the same key."""
+    scene.run_at_source(PAIR)
+    scene.start_stream(disable_on_error=False)
+    scene.at_destination("DELETE FROM hit WHERE id = 7")
+    scene.at_source("UPDATE hit SET body = 'parked' WHERE id = 7")
+    scene.wait_applied()
+    errors = destination_path(scene.stream) + "/errors"
+    (parked,) = scene.engine.request("GET", errors)["errors"]
+    scene.run_at_source("ALTER TABLE hit RENAME TO called;")
+    wait_trouble(scene, "hit", "RENAMED")
+    scene.engine.set_stream(scene.stream, tables=[{"schema": "public", "table": name} for name in ("kept", "called")])
+    wait_for(lambda: ("called", "REPLICATING") in states_of(scene), 60, "the rename is followed")
+    scene.run_at_source("CREATE TABLE hit (id integer PRIMARY KEY, body text); INSERT INTO hit VALUES (7, 'another');")
+    scene.engine.set_stream(scene.stream, tables=[{"schema": "public", "table": name}
+                                                  for name in ("kept", "called", "hit")])
+    scene.wait_replicating()
+    scene.wait_applied()
+    (still,) = scene.engine.request("GET", errors)["errors"]
+    assert still["id"] == parked["id"]
+    scene.at_destination("INSERT INTO called VALUES (7, 'old')")
+    assert scene.engine.request("POST", f"{errors}/{parked['id']}/execute") == {"state": "DONE"}
+    scene.wait_applied()
+    scene.assert_same()
 
 
 def test_a_rename_on_both_sides_by_hand(scene: Scene) -> None:
