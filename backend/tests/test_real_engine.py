@@ -1,6 +1,7 @@
 """The whole path with the real engine and real databases: REST and the command line on one end, rows on the other."""
 
 import asyncio
+import json
 import subprocess
 from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
@@ -10,7 +11,7 @@ import httpx
 import psycopg
 import pytest
 from fastapi import FastAPI
-from sqlalchemy import text
+from sqlalchemy import select, text
 
 from tests.conftest import Sides, Users
 from tests.features.test_streams import STREAMS, created
@@ -19,6 +20,7 @@ from tests.support.serving import eventually
 from tests.test_collector import collector, wait_for  # noqa: F401
 from tests.test_commands import shell, with_token  # noqa: F401
 from thalweg.composition import EngineCaError, close_resources, make_resources
+from thalweg.db.models import AbandonedStreamRow
 from thalweg.engine_client.client import EngineClient, EngineFailure
 from thalweg.kernel.context import Resources
 from thalweg.kernel.settings import Settings
@@ -274,7 +276,19 @@ def left_at(sides: Sides, stream: dict[str, Any]) -> list[str]:
     return found
 
 
+async def keep_in_the_form_without_a_list(resources: Resources) -> None:
+    """As a control plane of the time before destinations were a list has kept what an engine is to forget."""
+    async with resources.sessions.begin() as session:
+        kept = (await session.scalars(select(AbandonedStreamRow))).one()
+        definition = json.loads(resources.secrets.open(kept.definition_sealed))
+        (only,) = definition.pop("destinations")
+        definition["destination"] = {"name": only["name"], "conninfo": only["conninfo"]}
+        kept.definition_sealed = resources.secrets.seal(json.dumps(definition))
+
+
+@pytest.mark.parametrize("has_old_form", [False, True])
 async def test_stream_of_a_lost_engine_is_deleted_by_force_and_stays_deleted(
+    has_old_form: bool,
     operator: httpx.AsyncClient,
     stream: dict[str, Any],
     sides: Sides,
@@ -308,6 +322,8 @@ async def test_stream_of_a_lost_engine_is_deleted_by_force_and_stays_deleted(
 
     # It comes back with the stream on its disk, and its tables are empty: a fresh copy would even succeed.
     sides.on_destination("DROP TABLE orders, customers")
+    if has_old_form:
+        await keep_in_the_form_without_a_list(resources)
     thalwegd.start()
     assert thalwegd.stream_ids() == [stream["id"]]
 

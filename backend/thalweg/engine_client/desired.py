@@ -36,10 +36,26 @@ async def desired_document(session: AsyncSession, engine_id: str, resources: Res
     # An engine that was given up and came back has them on its disk still: only DROPPED makes it forget them.
     abandoned = select(AbandonedStreamRow).where(AbandonedStreamRow.engine_id == engine_id)
     for lost in await session.scalars(abandoned.order_by(AbandonedStreamRow.id)):
-        streams[lost.id] = json.loads(secrets.open(lost.definition_sealed))
+        streams[lost.id] = _of_one_form(json.loads(secrets.open(lost.definition_sealed)))
     document = {"format": FORMAT, "revision": engine.desired_revision, "streams": list(streams.values())}
     document |= _unknown(engine, streams)
     return {**document, "database_networks": list(networks.text)} if networks.text else document
+
+
+def _of_one_form(kept: Definition) -> Definition:
+    """A definition that was kept when streams had two forms: the engine would refuse the document for its form. As it migrates what
+    it has stored itself (engine/src/control/desired_state.cc)."""
+    only = {"id": "destination", "status": "ENABLED", "force": False, "parameters": {}, "backlog": False}
+    if "destinations" in kept:
+        destinations = [{"backlog": True, **one} for one in kept["destinations"]]
+    elif "destination" in kept:
+        destinations = [only | kept["destination"]]
+    else:
+        destinations = [only | {"name": kept["send_to"]["engine"], "send_to": kept["send_to"]}]
+    definition = {name: value for name, value in kept.items() if name not in ("destination", "send_to")}
+    if "receive_from" in kept:
+        definition["receive_from"] = {"engine": kept["receive_from"]["engine"]}
+    return {**definition, "destinations": destinations}
 
 
 def _unknown(engine: EngineRow, streams: dict[str, Definition]) -> Definition:
