@@ -65,14 +65,14 @@ base::Error is_behind(pg::Connection& reader, const std::string& written) {
 
 // Decoding looks the publication up as of each change: what is decoded and copied begins after it.
 base::Result<void> await_publications(pg::Connection& reader, pg::Connection& primary,
-                                      const pg::PublicationNames& names, const std::atomic<bool>& stop) {
+                                      const pg::PublicationNames& names, const DatabaseWork& work) {
   THALWEG_ASSIGN(const std::string made, capture::publications_as_they_are(primary, names));
   THALWEG_ASSIGN(const pg::Rows written, primary.query("SELECT pg_current_wal_insert_lsn()"));
   const auto deadline = std::chrono::steady_clock::now() + kReplayPatience;
   while (true) {
     THALWEG_ASSIGN(const std::string replayed, capture::publications_as_they_are(reader, names));
     if (replayed == made) return {};
-    if (stop) return base::fail(ErrorCode::engine_stopping, "The wait for the standby was interrupted");
+    if (work.is_given_up()) return base::fail(ErrorCode::engine_stopping, "The wait for the standby was interrupted");
     if (std::chrono::steady_clock::now() >= deadline) {
       return std::unexpected(is_behind(reader, std::string{written.text(0, 0)}));
     }
@@ -84,11 +84,14 @@ bool is_at_standby(const StreamDefinition& definition) {
   return definition.source.reads_standby && definition.source.conninfo.role != ServerRole::primary;
 }
 
-base::Result<pg::Connection> open_primary_of(const StreamDefinition& definition, const std::atomic<bool>* stop) {
+base::Result<pg::Connection> open_primary_of(const StreamDefinition& definition, const DatabaseWork& work) {
   THALWEG_ASSIGN(pg::ReplicationStream reader,
                  pg::ReplicationStream::open(definition.source.conninfo, application_name(definition)));
   THALWEG_ASSIGN(const pg::SystemIdentity identity, reader.identify());
-  return capture::open_primary(primary_of(definition, stop), identity.system_identifier);
+  THALWEG_ASSIGN(pg::Connection primary,
+                 capture::open_primary(primary_of(definition, work), identity.system_identifier));
+  if (definition.force) THALWEG_TRY(primary.script("SET lock_timeout = '3s'"));
+  return primary;
 }
 
 }  // namespace
@@ -115,8 +118,6 @@ base::Result<StreamDefinition> with_server_to_read(StreamDefinition definition) 
   }
   THALWEG_ASSIGN(const bool has, has_slot(*primary, definition));
   if (has) {
-    base::log_event(base::LogLevel::info, "source_read_at_primary",
-                    {{"stream", definition.id}, {"reason", "the stream's slot is there"}});
     conninfo.role = ServerRole::primary;
     return definition;
   }
@@ -129,30 +130,30 @@ base::Result<StreamDefinition> with_server_to_read(StreamDefinition definition) 
   return definition;
 }
 
-capture::PrimaryOfStandby primary_of(const StreamDefinition& definition, const std::atomic<bool>* stop) {
+capture::PrimaryOfStandby primary_of(const StreamDefinition& definition, const DatabaseWork& work) {
   if (!definition.source.reads_standby) return {};
   return {.conninfo = definition.source.conninfo.for_role(ServerRole::primary),
           .application_name = application_name(definition),
-          .stop = stop};
+          .stop = work.stop,
+          .board = work.board};
 }
 
 base::Result<void> publish_tables(pg::Connection& reader, const StreamDefinition& definition,
-                                  const capture::StreamTables& tables, bool before_slot,
-                                  const std::atomic<bool>& stop) {
+                                  const capture::StreamTables& tables, bool before_slot, const DatabaseWork& work) {
   const pg::PublicationNames names = publications_of(definition.id);
   if (!is_at_standby(definition)) return capture::ensure_publications(reader, names, tables, before_slot);
   // A start that changes nothing needs no primary.
   THALWEG_ASSIGN(const bool is_so, capture::are_published(reader, names, tables));
   if (is_so) return {};
-  THALWEG_ASSIGN(pg::Connection primary, open_primary_of(definition, &stop));
+  THALWEG_ASSIGN(pg::Connection primary, open_primary_of(definition, work));
   THALWEG_TRY(capture::ensure_publications(primary, names, tables, before_slot));
-  return await_publications(reader, primary, names, stop);
+  return await_publications(reader, primary, names, work);
 }
 
-base::Result<void> unpublish(pg::Connection& reader, const StreamDefinition& definition) {
+base::Result<void> unpublish(pg::Connection& reader, const StreamDefinition& definition, const DatabaseWork& work) {
   const pg::PublicationNames names = publications_of(definition.id);
   if (!is_at_standby(definition)) return capture::drop_publications(reader, names);
-  THALWEG_ASSIGN(pg::Connection primary, open_primary_of(definition, nullptr));
+  THALWEG_ASSIGN(pg::Connection primary, open_primary_of(definition, work));
   return capture::drop_publications(primary, names);
 }
 

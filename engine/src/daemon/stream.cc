@@ -250,6 +250,10 @@ void Stream::be_enabled() {
 
 base::Result<void> Stream::run_sessions(const StreamDefinition& definition) {
   THALWEG_ASSIGN(const StreamDefinition at_server, with_server_to_read(definition));
+  if (at_server.source.reads_standby && at_server.source.conninfo.role == base::ServerRole::primary) {
+    base::log_event(base::LogLevel::info, "source_read_at_primary",
+                    {{"stream", definition.id}, {"reason", "the stream's slot is there"}});
+  }
   StreamDefinition in_effect = definition;
   const auto on_capture = [this] {
     clear_error();

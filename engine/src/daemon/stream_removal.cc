@@ -32,7 +32,7 @@ base::Result<void> drop_slot_and_publication(const StreamDefinition& definition,
   // The slot first: it holds WAL.
   THALWEG_TRY(capture::drop_slot(connection, slot_name(definition.id), capture::capture_application_name(definition.id),
                                  kSlotPatience));
-  return unpublish(connection, at_server);
+  return unpublish(connection, at_server, work);
 }
 
 base::Result<void> remove_at_source(const StreamDefinition& definition, const DatabaseWork& work) {

@@ -67,8 +67,8 @@ base::Result<T> on_side(std::string_view side, const control::DatabaseRef& datab
   return result;
 }
 
-// A table that came without a replica identity waits for one: published, its updates would fail at the source, and the
-// engine that applies says only later that it lacks one.
+// A table that came without a replica identity waits for one: published, its updates would fail at the source, and a
+// destination says only later that it lacks one.
 base::Result<void> leave_out_unidentified(pg::Connection& source, const StreamDefinition& definition,
                                           std::vector<capture::PublishedTable>& tables) {
   THALWEG_ASSIGN(const auto identified, capture::identified_tables(source, tables));
@@ -82,8 +82,7 @@ base::Result<void> leave_out_unidentified(pg::Connection& source, const StreamDe
 
 // Before the destinations have said which relations their tables are. What is published besides stays while a table is
 // missing: it may be that one under another name. Appliers leave out what is none of theirs.
-base::Result<void> publish_for_all(pg::Connection& source, const StreamDefinition& definition, bool before_slot,
-                                   const std::atomic<bool>& stop) {
+base::Result<capture::StreamTables> tables_for_all(pg::Connection& source, const StreamDefinition& definition) {
   std::vector<capture::PublishedTable> wanted;
   for (const control::TableRef& table : definition.tables) wanted.push_back({table.schema, table.table});
   const pg::PublicationNames publications = publications_of(definition.id);
@@ -105,10 +104,8 @@ base::Result<void> publish_for_all(pg::Connection& source, const StreamDefinitio
     THALWEG_TRY(keep(tables.changes, publications.changes));
     THALWEG_TRY(keep(tables.inserts, publications.inserts));
   }
-  if (std::ranges::all_of(definition.destinations, [](const auto& one) { return one.send_to.has_value(); })) {
-    THALWEG_TRY(leave_out_unidentified(source, definition, tables.changes));
-  }
-  return publish_tables(source, definition, tables, before_slot, stop);
+  THALWEG_TRY(leave_out_unidentified(source, definition, tables.changes));
+  return tables;
 }
 
 CaptureIdentity identity_of(const pg::SystemIdentity& identity) {
@@ -188,7 +185,7 @@ base::Result<void> Starter::publish(bool before_slot) {
     capture::StreamTables tables;
     for (const auto& table : published.changes) tables.changes.push_back({table.schema, table.name});
     for (const auto& table : published.inserts) tables.inserts.push_back({table.schema, table.name});
-    THALWEG_TRY(publish_tables(*source_, definition_, tables, before_slot, *context_.work.stop));
+    THALWEG_TRY(publish_tables(*source_, definition_, tables, before_slot, context_.work));
   }
   return instantiation_.identify();
 }
@@ -228,7 +225,7 @@ base::Result<void> Starter::create() {
   THALWEG_TRY(publish(true));
   auto slot = capture::create_slot(
       definition_.source.conninfo, slot_name(definition_.id), capture_session(definition_, context_.work),
-      source_plugin(definition_.parameters.source_plugin), primary_of(definition_, context_.work.stop));
+      source_plugin(definition_.parameters.source_plugin), primary_of(definition_, context_.work));
   if (!slot) {
     if (!context_.work.is_given_up()) undo_creation();
     return std::unexpected(slot.error());
@@ -246,9 +243,9 @@ base::Result<void> Starter::create() {
   return instantiation_.copy(slot->slot.snapshot_name, slot->slot.consistent_point);
 }
 
-// Another engine makes the slot: what commits before that would be in no copy and in no stream.
+// Who captures makes slot and publications: what commits before that would be in no copy and in no stream.
 base::Result<void> Starter::await_capture() {
-  if (!definition_.receive_from) return {};
+  if (!context_.joins_capture) return {};
   THALWEG_ASSIGN(const pg::Rows found,
                  source_->query("SELECT 1 FROM pg_catalog.pg_replication_slots WHERE slot_name = $1 AND "
                                 "confirmed_flush_lsn IS NOT NULL",
@@ -258,6 +255,11 @@ base::Result<void> Starter::await_capture() {
   THALWEG_ASSIGN(const bool changes, publishes(names.changes, wanted.changes));
   THALWEG_ASSIGN(const bool inserts, publishes(names.inserts, wanted.inserts));
   if (found.size() > 0 && changes && inserts) return {};
+  if (!definition_.receive_from) {
+    return base::fail(base::ErrorCode::table_unpublished,
+                      "A table is to be copied that the source does not publish yet; the next session of the capture "
+                      "publishes it");
+  }
   return base::fail(base::ErrorCode::link_refused,
                     fmt::format("Engine \"{}\" has not made the stream's slot at the source yet, or does not publish "
                                 "all of its tables",
@@ -322,7 +324,7 @@ base::Result<pg::CreatedSlot> Starter::make_copy_slot(std::optional<pg::Replicat
   THALWEG_TRY(same_source(identity_of(identity_), identity_of(found)));
   return capture::create_copy_slot(*session, found, definition_.source.conninfo,
                                    copy_slot_name(definition_.id, context_.destination),
-                                   primary_of(definition_, context_.work.stop));
+                                   primary_of(definition_, context_.work));
 }
 
 base::Result<void> Starter::check_record() {
@@ -463,13 +465,14 @@ base::Result<SourceSlot> prepare_source(const StreamDefinition& definition, cons
   THALWEG_ASSIGN(const pg::Rows found,
                  source.query("SELECT 1 FROM pg_catalog.pg_replication_slots WHERE slot_name = $1", {slot}));
   // The publications first: decoding looks them up as of each change.
-  THALWEG_TRY(publish_for_all(source, definition, found.size() == 0, *work.stop));
+  THALWEG_ASSIGN(const capture::StreamTables tables, tables_for_all(source, definition));
+  THALWEG_TRY(publish_tables(source, definition, tables, found.size() == 0, work));
   if (found.size() == 0) {
     // A slot that somebody dropped is not made good by another: each destination finds the gap before it applies.
     THALWEG_ASSIGN(
         const capture::NewSlot made,
         capture::create_slot(definition.source.conninfo, slot, capture_session(definition, work),
-                             source_plugin(definition.parameters.source_plugin), primary_of(definition, work.stop)));
+                             source_plugin(definition.parameters.source_plugin), primary_of(definition, work)));
     base::log_event(base::LogLevel::info, "slot_created",
                     {{"stream", definition.id}, {"consistent_point", base::to_string(made.slot.consistent_point)}});
   }
@@ -500,6 +503,13 @@ base::Result<SourceSlot> start_source(const StreamDefinition& definition, const 
   auto prepared = prepare_source(definition, work);
   if (!prepared && work.is_given_up()) log_undone(definition, work.end_given_up(definition.source.conninfo));
   return prepared;
+}
+
+base::Result<bool> publishes_all(const StreamDefinition& definition, const DatabaseWork& work) {
+  THALWEG_ASSIGN(pg::Connection source,
+                 on_side("Source", definition.source, connect(definition.source.conninfo, definition.id, work)));
+  THALWEG_ASSIGN(const capture::StreamTables tables, tables_for_all(source, definition));
+  return capture::are_published(source, publications_of(definition.id), tables);
 }
 
 base::Result<void> add_late_constraints(const Delivery& definition, const StartContext& context, base::Lsn applied) {

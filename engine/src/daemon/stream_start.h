@@ -56,6 +56,8 @@ struct SourceSlot {
 };
 // Publications and slot of a stream whose destinations join its capture, made where they are missing.
 base::Result<SourceSlot> start_source(const control::StreamDefinition& definition, const DatabaseWork& work);
+// Whether start_source would leave the publications as they are.
+base::Result<bool> publishes_all(const control::StreamDefinition& definition, const DatabaseWork& work);
 
 // Adds the constraints that had to wait, while nothing is applied.
 base::Result<void> add_late_constraints(const control::Delivery& definition, const StartContext& context,

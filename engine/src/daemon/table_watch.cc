@@ -7,6 +7,7 @@
 #include "apply/progress.h"
 #include "base/log.h"
 #include "daemon/source_objects.h"
+#include "daemon/source_servers.h"
 
 namespace thalweg::daemon {
 namespace {
@@ -201,7 +202,9 @@ base::Result<void> TableWatch::compare(const Delivery& definition, bool read_aga
   if (read_again || !records_) THALWEG_TRY(read_records(definition));
   if (!records_->empty()) {
     if (!source_) {
-      THALWEG_ASSIGN(source_, connect(definition.source.conninfo, definition.id));
+      // The server that the stream reads: after a promotion the old primary may be back as a standby.
+      THALWEG_ASSIGN(const control::StreamDefinition at_server, with_server_to_read(definition));
+      THALWEG_ASSIGN(source_, connect(at_server.source.conninfo, definition.id));
       THALWEG_TRY(source_->script("SET lock_timeout = '1s'"));
     }
     THALWEG_ASSIGN(

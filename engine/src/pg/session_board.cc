@@ -67,11 +67,23 @@ base::Result<void> SessionBoard::end_given_up(const base::Conninfo& conninfo) {
                          [&](const Session& one) { return one.conninfo.text == conninfo.text; });
   }
   for (const Session& session : left) {
-    THALWEG_TRY(terminate(session));
+    if (auto ended = terminate(session); !ended) {
+      if (ended.error().code == base::ErrorCode::database_unreachable && leads_elsewhere(session)) continue;
+      return ended;
+    }
     std::lock_guard lock(mutex_);
     std::erase_if(given_up_, [&](const Session& one) { return one.id == session.id; });
   }
   return {};
+}
+
+// Of several servers another one answers now: what the dead one did, if it comes back, it did not do there.
+bool SessionBoard::leads_elsewhere(const Session& session) {
+  SessionBoard board;
+  const auto now =
+      Connection::open(session.conninfo,
+                       {.application_name = session.application_name, .connect_timeout = kEndConnect, .board = &board});
+  return now && board.open_.front().server != session.server;
 }
 
 // The process number may be another session's by now: that one does not bear our name.

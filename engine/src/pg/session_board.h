@@ -49,7 +49,8 @@ class SessionBoard {
   static base::Result<std::vector<Blocker>> blockers(const Session& session, ConnectOptions options);
 
   // Ends what was given up at this database, and waits until the server has done with it. Fails where that cannot be
-  // made sure of; what is left then is ended by the next call.
+  // made sure of; what is left then is ended by the next call. So is what was left at one of its servers that does not
+  // answer while another one does.
   base::Result<void> end_given_up(const base::Conninfo& conninfo);
 
  private:
@@ -62,6 +63,7 @@ class SessionBoard {
   void leave(Place place, bool given_up);
 
   static base::Result<void> terminate(const Session& session);
+  static bool leads_elsewhere(const Session& session);
 
   mutable std::mutex mutex_;  // guards what follows up to the next blank line
   std::list<Session> open_;

@@ -40,8 +40,9 @@ base::Result<std::string> cluster_of(const PrimaryOfStandby& primary, pg::Connec
 }  // namespace
 
 base::Result<pg::Connection> open_primary(const PrimaryOfStandby& primary, const std::string& system_identifier) {
-  auto opened =
-      pg::Connection::open(primary.conninfo, {.application_name = primary.application_name, .abandon = primary.stop});
+  auto opened = pg::Connection::open(
+      primary.conninfo,
+      {.application_name = primary.application_name, .abandon = primary.stop, .board = primary.board});
   if (!opened) {
     opened.error().message = "The primary of the source's standby: " + opened.error().message;
     return opened;

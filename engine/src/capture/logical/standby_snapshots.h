@@ -17,6 +17,7 @@ struct PrimaryOfStandby {
   std::string application_name;  // of sessions there
   // Once it is set, what waits for the standby or the primary ends. It outlives the waiting. Null: nothing ends it.
   const std::atomic<bool>* stop = nullptr;
+  pg::SessionBoard* board = nullptr;  // it outlives the sessions; null: nobody sees them
 };
 
 // A session with the primary. Fails with source_changed where it is of another cluster than `system_identifier`.
