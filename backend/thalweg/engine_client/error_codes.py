@@ -74,6 +74,7 @@ class ErrorCode(StrEnum):
     STATE_DIRECTORY_FAILED = "state_directory_failed"
     STREAM_IN_USE = "stream_in_use"
     TABLE_TROUBLE = "table_trouble"
+    TABLE_UNPUBLISHED = "table_unpublished"
     UNAUTHORIZED = "unauthorized"
     UNKNOWN_DESTINATION = "unknown_destination"
     UNKNOWN_ERROR_TRANSACTION = "unknown_error_transaction"
@@ -135,6 +136,7 @@ SIDES = {
     ErrorCode.STATE_DIRECTORY_FAILED: ErrorSide.ENGINE,
     ErrorCode.STREAM_IN_USE: ErrorSide.DESTINATION,
     ErrorCode.TABLE_TROUBLE: ErrorSide.SOURCE,
+    ErrorCode.TABLE_UNPUBLISHED: ErrorSide.SOURCE,
     ErrorCode.UNAUTHORIZED: ErrorSide.ENGINE,
     ErrorCode.UNKNOWN_DESTINATION: ErrorSide.ENGINE,
     ErrorCode.UNKNOWN_ERROR_TRANSACTION: ErrorSide.ENGINE,

@@ -64,6 +64,7 @@ void Destination::begin_session(const SourceSlot& slot) {
   stop_ = false;
   drain_ = false;
   needs_session_ = false;
+  unpublished_ = false;
   caught_up_ = false;
   ended_ = false;
   begun_at_ = std::chrono::steady_clock::now();
@@ -221,7 +222,7 @@ void Destination::end() {
 
 void Destination::tend_backlog() {
   if (!backlog_ || needs_session_) return;
-  if (!backlog_->not_durable()) return session_due_.reset();
+  if (!backlog_->not_durable() && !unpublished_) return session_due_.reset();
   const auto now = std::chrono::steady_clock::now();
   if (!session_due_) {
     session_backoff_.worked(now - begun_at_);
@@ -276,6 +277,7 @@ void Destination::run() {
     bool again = true;
     if (is_live_.exchange(false)) again = backlog_->leave();
     if (stopping() || (ran && drain_)) return;
+    if (!ran) unpublished_ = waits_for_publication(ran.error());
     if (!ran && !heals_by_itself(ran.error()) && options_.tables != nullptr) {
       // A table's trouble shows in many ways; the next start stops the table, if that is what is wanted.
       options_.tables->look_now(kLookPatience, ran.error().table);
@@ -325,6 +327,14 @@ bool Destination::heals_by_itself(const base::Error& error) {
   const auto now = std::chrono::steady_clock::now();
   if (!in_use_since_) in_use_since_ = now;
   return now - *in_use_since_ < kInUsePatience;
+}
+
+// A table has become fit to be published since this session began, which is this engine's doing or the other's wish.
+bool Destination::waits_for_publication(const base::Error& error) const {
+  const bool may = error.code == ErrorCode::table_unpublished || (sends() && error.code == ErrorCode::link_refused);
+  if (!may) return false;
+  const auto published = options_.publishes_all({.stop = &stop_, .board = options_.board});
+  return published && !*published;  // a source that does not answer is asked again after the next try
 }
 
 void Destination::be_dropped() {

@@ -56,6 +56,8 @@ struct DestinationOptions {
   instantiation::Progress* progress = nullptr;  // may be none
   const std::atomic<bool>* stop = nullptr;      // ends open()
   std::function<void()> on_copy;                // open() begins one
+  // Whether a new session would publish nothing more. Called by its thread.
+  std::function<base::Result<bool>(const DatabaseWork&)> publishes_all = [](const auto&) { return true; };
   uint64_t backlog_segment_bytes = queue::kBacklogSegmentBytes;
 };
 
@@ -100,7 +102,7 @@ class Destination {
   void release();  // after the producer's end, which reads confirmed_lsn()
   // Something that its agent had taken is lost to it, or it has been behind the others for too long, or it starts over.
   bool needs_session() const { return needs_session_; }
-  // Has it ask for a session when its backlog can be made durable in no other way.
+  // Has it ask for a session when its backlog can be made durable, or a table of its be published, in no other way.
   void tend_backlog();
   // It is behind: from the next session on it keeps to the disk for a while. No effect where it does already.
   void keep_to_disk();
@@ -155,6 +157,7 @@ class Destination {
   void give_up_or_wait(const base::Error& error, State waiting = State::retrying);
   bool stopping() const { return stop_; }
   bool heals_by_itself(const base::Error& error);
+  bool waits_for_publication(const base::Error& error) const;
   StartContext start_context();
   std::string file_folder(uint64_t number) const;
 
@@ -206,9 +209,10 @@ class Destination {
   std::atomic<bool> start_over_{false};     // Writer: anybody; the thread clears it. Readers: both
   std::atomic<uint64_t> error_changes_{0};  // Writer: anybody. Reader: the thread
   std::atomic<bool> ended_{true}, needs_session_{false}, caught_up_{false};
-  std::atomic<bool> is_live_{false};   // the consumer reads this session's backlog
-  std::atomic<uint64_t> durable_{0};   // at the destination. Writer: the thread (release). Reader: the supervisor
-  std::atomic<uint64_t> replayed_{0};  // in the logs of earlier sessions
+  std::atomic<bool> unpublished_{false};  // a table of its waits for the next session's start
+  std::atomic<bool> is_live_{false};      // the consumer reads this session's backlog
+  std::atomic<uint64_t> durable_{0};      // at the destination. Writer: the thread (release). Reader: the supervisor
+  std::atomic<uint64_t> replayed_{0};     // in the logs of earlier sessions
 
   Backoff backoff_;
   std::chrono::milliseconds on_disk_for_{0};

@@ -35,20 +35,21 @@ Sessions::Sessions(SessionsOptions options) : options_(std::move(options)) {
   const control::StreamDefinition& stream = options_.definition;
   for (const control::DestinationDefinition& one : stream.destinations) {
     DestinationMemory* const memory = options_.memory_of ? options_.memory_of(one.id) : nullptr;
-    destinations_.push_back(std::make_unique<Destination>(
-        DestinationOptions{.id = one.id,
-                           .definition = control::delivery_to(stream, one),
-                           .backlog = one.backlog,
-                           .mode = mode_of(stream, one),
-                           .directory = one.backlog ? options_.spill_directory / one.id : options_.spill_directory,
-                           .clock = options_.clock,
-                           .peering = options_.peering,
-                           .board = options_.board,
-                           .tables = memory == nullptr ? nullptr : &memory->tables,
-                           .progress = memory == nullptr ? nullptr : &memory->progress,
-                           .stop = options_.stop,
-                           .on_copy = [this] { options_.set_state(State::instantiating); },
-                           .backlog_segment_bytes = options_.backlog_segment_bytes}));
+    destinations_.push_back(std::make_unique<Destination>(DestinationOptions{
+        .id = one.id,
+        .definition = control::delivery_to(stream, one),
+        .backlog = one.backlog,
+        .mode = mode_of(stream, one),
+        .directory = one.backlog ? options_.spill_directory / one.id : options_.spill_directory,
+        .clock = options_.clock,
+        .peering = options_.peering,
+        .board = options_.board,
+        .tables = memory == nullptr ? nullptr : &memory->tables,
+        .progress = memory == nullptr ? nullptr : &memory->progress,
+        .stop = options_.stop,
+        .on_copy = [this] { options_.set_state(State::instantiating); },
+        .publishes_all = [this](const DatabaseWork& work) { return publishes_all(options_.definition, work); },
+        .backlog_segment_bytes = options_.backlog_segment_bytes}));
     if (destinations_.back()->reads_queue()) reader_ = destinations_.back().get();
   }
 }

@@ -51,6 +51,8 @@ base::Result<StartedDestination> start_destination(const control::Delivery& defi
   return started;
 }
 
+base::Result<bool> publishes_all(const control::StreamDefinition&, const DatabaseWork&) { return true; }
+
 base::Result<void> add_late_constraints(const control::Delivery&, const StartContext&, base::Lsn) { return {}; }
 
 }  // namespace thalweg::daemon

@@ -63,6 +63,7 @@ export type EngineErrorCode =
   | "state_directory_failed"
   | "stream_in_use"
   | "table_trouble"
+  | "table_unpublished"
   | "unauthorized"
   | "unknown_destination"
   | "unknown_error_transaction"
