@@ -17,6 +17,7 @@ from harness.outage import assert_recovered, kill_postmaster, wait_retrying
 from harness.paths import EnginePair
 from harness.scene import SOURCE_ROLE
 from harness.standby import DECODES_AT_A_STANDBY_FROM, StandbyScene, programs_that_decode_at_a_standby
+from harness.troubles import wait_trouble
 from harness.workload import PgBench, make_pgbench_tables
 
 STAGES = ["CAPTURE", "ENQUEUE", "DEQUEUE", "DISPATCH", "COMMIT"]
@@ -117,6 +118,10 @@ def test_a_promotion_under_load(scene: StandbyScene, random_: random.Random) -> 
     scene.wait_replicating()
     scene.wait_applied()
     assert (scene.slots_at(standby=True), scene.slots_at(standby=False)) == (0, 1)
+    # What becomes of tables is looked at where the stream reads, too.
+    scene.servers.standby.sql("postgres", "SELECT pg_wal_replay_pause()")
+    scene.run_at_source("ALTER TABLE pgbench_tellers RENAME TO aside")
+    wait_trouble(scene, "pgbench_tellers", "RENAMED")
 
 
 def test_other_forms_of_a_stream(scene: StandbyScene, tmp_path: Path) -> None:
