@@ -1,4 +1,4 @@
-"""What an inspection of somebody's database answers: connection tests, tables, checks."""
+"""Results of inspecting a user's database: connection tests, tables, checks."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -9,7 +9,7 @@ from thalweg.kernel.models import Resource
 
 
 class RoleFacts(Resource):
-    """What the database user may do, as far as replication needs it."""
+    """The database user's privileges, as far as replication needs them."""
 
     name: str
     superuser: bool

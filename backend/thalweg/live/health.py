@@ -1,4 +1,4 @@
-"""How a stream is doing, in one level and one sentence."""
+"""A stream's health, as one level and one sentence."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,12 +18,12 @@ BACKLOG_WARNING_SECONDS = 60
 BEHIND_WARNING_SECONDS = 60
 SILENT = ("UNREACHABLE", "REFUSED")
 LEVELS = (HealthLevel.ERROR, HealthLevel.WARNING)
-"""Of troubles, the worse first."""
+"""Levels of trouble, the worse first."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a stream; `observed` is the contract's document of its status."""
+    """Known facts of a stream; `observed` is the contract's document of its status."""
 
     desired_status: str
     observed_status: str
@@ -108,7 +108,7 @@ def _worst(troubles: list[Health]) -> Health | None:
 
 
 def _troubles(facts: Facts, at: datetime) -> list[Health]:
-    """What its destinations and tables have, the more pressing first; the stream itself goes on."""
+    """Troubles of destinations and tables, the more pressing first; the stream itself continues."""
     destinations = (facts.observed or {}).get("destinations", [])
     return [
         *_full(facts, destinations), *_broken(facts, destinations, "ABORTED"), *_parking(facts, at),
@@ -167,7 +167,7 @@ def _that_park(facts: Facts) -> list[DestinationSample]:
 
 
 def _parking(facts: Facts, at: datetime) -> Iterator[Health]:
-    """What only parks is as good as stopped, however busy it looks."""
+    """A destination that only parks is as good as stopped, however busy it looks."""
     for one in _that_park(facts):
         assert one.parks_since is not None  # noqa: S101
         yield _health(
@@ -187,8 +187,8 @@ def _parked(facts: Facts) -> Iterator[Health]:
 
 
 def _table_troubles(facts: Facts) -> Iterator[Health]:
-    """Of the tables that are not at the source what they were, the worst first; the others go on. What has stopped a
-    whole destination is told as the destination's."""
+    """Troubles of tables that have changed at the source, the worst first; the other tables continue. A trouble that
+    has stopped a whole destination is reported as the destination's."""
     told: dict[str, Health] = {}
     for one in (facts.observed or {}).get("destinations", []):
         for table in one.get("tables", []):
@@ -214,7 +214,7 @@ def _stopped(facts: Facts) -> Health:
 
 
 def _held(facts: Facts) -> str:
-    """What the source keeps for a stream that does not move, as a further sentence."""
+    """A further sentence on what the source keeps for a stream that does not move."""
     backlog, slot = facts.backlog, facts.slot
     if slot is not None and slot.wal_status == "lost":
         return f" {' '.join(why_lost(slot.invalidation_reason))} Then delete the stream and create it anew."

@@ -1,4 +1,4 @@
-"""What each kind of channel needs to know. Secrets (a webhook's key, a mail password) are kept apart, sealed."""
+"""The settings of each kind of channel. Secrets (a webhook's key, a mail password) are kept apart, sealed."""
 
 from enum import StrEnum
 from typing import Annotated

@@ -119,7 +119,7 @@ def edit(
 
 
 def _test_change(api: Api, database: Json, change: Json) -> None:
-    """Nothing is changed that the database refuses: streams that run would stop at once."""
+    """Tests a change first: if the database refused it, running streams would stop at once."""
     fields = ("host", "port", "dbname", "user", "sslmode", "options", "read_from")
     kept = {field: database[field] for field in fields}
     asked = {field: value for field, value in change.items() if field != "name"}

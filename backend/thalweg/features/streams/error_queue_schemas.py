@@ -1,4 +1,4 @@
-"""What the API shows of a destination's error queue."""
+"""The API's view of a destination's error queue."""
 
 from datetime import datetime
 from enum import StrEnum

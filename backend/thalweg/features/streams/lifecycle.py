@@ -37,7 +37,7 @@ def next_status(current: DesiredStatus, action: Action) -> DesiredStatus | None:
 
 
 def allowed_actions(current: DesiredStatus, observed: str) -> list[Action]:
-    """What to offer: transitions that would change something."""
+    """The actions to offer: transitions that would change something."""
     actions = []
     for action in Action:
         target = next_status(current, action)
