@@ -43,8 +43,9 @@ class Facts:
 
 
 def engine_of_concern(row: StreamRow, engines: dict[str, EngineRow]) -> EngineRow:
-    """Of a stream's engines the one that does not answer; else the one that captures. An engine that receives concerns
-    its destination; the stream, too, where that is the only one or, in a deletion, what is left."""
+    """The engine whose silence matters: the one of the stream's engines that does not answer, else the capturing one. A
+    receiving engine concerns its destination; the stream, too, if that is its only one or, in a deletion, the last one
+    left."""
     captures, receivers = engines[row.capture_engine_id], [engines[one.engine_id] for one in row.receivers]
     wanted = [] if row.capture_is_gone else [captures]
     if row.capture_is_gone or len(row.destinations) == 1:

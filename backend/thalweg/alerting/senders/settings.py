@@ -70,7 +70,7 @@ class EmailSettings(Body):
 
 
 class LogSettings(Body):
-    """Nothing to set: notices go to the log of the process that sends them."""
+    """This channel has no settings: notices go to the log of the process that sends them."""
 
 
 SETTINGS: dict[ChannelKind, type[Body]] = {

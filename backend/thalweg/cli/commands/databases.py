@@ -39,7 +39,7 @@ def list_databases(as_json: AsJson = False) -> None:
 
 @app.command()
 def add(
-    name: Annotated[str, typer.Argument(help="What to call it.")],
+    name: Annotated[str, typer.Argument(help="Its name.")],
     uri: Annotated[str | None, typer.Option(help="postgresql://user@host:5432/database?sslmode=require")] = None,
     service: Annotated[str | None, typer.Option(help="A service of the administrator's service file.")] = None,
     host: Annotated[str | None, typer.Option(help="One host, or several: db1,db2:5433,[::1].")] = None,

@@ -117,7 +117,8 @@ def fill_from_uri(body: Any) -> Any:
 
 
 class DatabaseSettings(Body):
-    """How to connect to a database. `host`, `dbname` and `user` must be there, or come from `uri` or `service`."""
+    """The connection settings of a database. `host`, `dbname` and `user` are required, or come from `uri` or
+    `service`."""
 
     uri: Annotated[str, StringConstraints(max_length=4000)] | None = Field(
         default=None,

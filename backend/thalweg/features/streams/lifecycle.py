@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class DesiredStatus(StrEnum):
-    """What the users want; the engine is told with every desired document."""
+    """The status that users want; every desired document tells the engine."""
 
     ENABLED = "ENABLED"
     DISABLED = "DISABLED"

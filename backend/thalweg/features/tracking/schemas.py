@@ -50,7 +50,7 @@ class MarkerKind(StrEnum):
 
 class MarkerCreate(Body):
     label: Annotated[str, StringConstraints(max_length=100, pattern=NO_CONTROL_CHARACTERS)] = Field(
-        default="", description="What you call it."
+        default="", description="Your name for it."
     )
 
 
