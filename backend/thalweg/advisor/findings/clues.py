@@ -1,4 +1,4 @@
-"""The facts that findings' rules read, and the helpers that write evidence down."""
+"""The facts that findings read, and the functions that write evidence down."""
 
 from dataclasses import dataclass
 from datetime import datetime
