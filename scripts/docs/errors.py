@@ -13,8 +13,8 @@ Every error has a stable code, the same in the API, the console and the logs. Sc
 """
 
 SIDE = """The side of an error is the place of the fault: the `source`, the `destination`, the `link` between two
-engines, or the `engine` itself. If the table names none, each error has its own side: a lost connection has the side of its
-database. The side is null if the engine cannot tell.
+engines, or the `engine` itself. If the table names none, each error has its own side: a lost connection has the side
+of its database. The side is null if the engine cannot tell.
 """
 
 
