@@ -15,11 +15,11 @@ INTRODUCTION = """<!-- Written by backend/scripts/export_cli.py from the command
 
 # Command line
 
-`thalweg` does what the console does, over the same REST API. `thalweg-admin` does what must work before anybody can
-log in; it runs on the control plane's host and needs its settings.
+`thalweg` does everything that the console does, over the same REST API. `thalweg-admin` serves tasks that must work
+before any user can log in; it runs on the control plane's host and needs its settings.
 
 The control plane's address comes from `THALWEG_URL`, the API token from `THALWEG_TOKEN` or the file that
-`THALWEG_TOKEN_FILE` names; else both come from the file that `thalweg login` writes.
+`THALWEG_TOKEN_FILE` names; otherwise both come from the file that `thalweg login` writes.
 
 | exit code | meaning |
 |---|---|

@@ -18,7 +18,7 @@ class EngineCaError(RuntimeError):
 
 
 def make_resources(settings: Settings, application: str) -> Resources:
-    """Nothing connects yet. The caller closes them with `close_resources`."""
+    """Creates the resources without connecting. The caller closes them with `close_resources`."""
     engine = connect_store(settings, application)
     redis: Redis = connect_redis(settings)
     return Resources(

@@ -1,4 +1,4 @@
-"""How the API is served: by uvicorn, over HTTP or HTTPS, behind the proxies that the settings name."""
+"""Serves the API: by uvicorn, over HTTP or HTTPS, behind the proxies that the settings name."""
 
 import ssl
 from functools import partial

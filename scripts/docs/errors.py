@@ -9,12 +9,12 @@ from markdown import cell, code, head, table
 PROBLEMS = "backend/thalweg/kernel/problems.py"
 
 TEXT = """
-An error has a stable code, the same in the API, the console and the logs. Scripts may match on it.
+Every error has a stable code, the same in the API, the console and the logs. Scripts may match on it.
 """
 
-SIDE = """Its side says where the trouble is: at the `source`, at the `destination`, on the `link` between two engines,
-or in the `engine` itself. Where the table names none, the error says it: a lost connection has the side of its
-database. It is null where the engine cannot tell.
+SIDE = """The side of an error is the place of the fault: the `source`, the `destination`, the `link` between two
+engines, or the `engine` itself. If the table names none, each error has its own side: a lost connection has the side
+of its database. The side is null if the engine cannot tell.
 """
 
 

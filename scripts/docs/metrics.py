@@ -9,20 +9,20 @@ SOURCE = "engine/contract/metrics.json"
 TEXT = """
 Engines and the control plane serve metrics at `/metrics`, in Prometheus' text format. Without a token they answer 401.
 
-An engine does so on its control port, to whoever sends its control token, which is in its `--token-file`:
+An engine serves them on its control port. The token is its control token, the content of its `--token-file`:
 
 ```
 curl -H "Authorization: Bearer $(cat .thalweg/secrets/engine-token)" http://127.0.0.1:8643/metrics
 ```
 
-The control plane does so at the console's address: requests by route, and `thalweg_alerts`, the open alerts by rule,
-severity and state. It wants an API token. One with the role `metrics` can read this and nothing else:
+The control plane serves its own at the console's address: requests by route, and `thalweg_alerts`, the open alerts by
+alert rule, severity and state. The token is an API token. One with the role `metrics` can read this and nothing else:
 
 ```
 thalweg tokens add prometheus --role metrics --days 365 > thalweg-token
 ```
 
-In Prometheus' configuration, with both tokens in files that only Prometheus may read:
+Configure Prometheus as follows, with both tokens in files that only Prometheus may read:
 
 ```yaml
 scrape_configs:

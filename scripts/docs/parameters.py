@@ -8,8 +8,9 @@ from markdown import cell, code, head, table, value
 
 SOURCE = "engine/contract/parameters.json"
 TEXT = """
-Set them when a stream is created, or later on its page, with `PATCH /api/v1/streams/{id}` or in the wizard. A parameter
-that is *live* takes effect while the stream runs; any other after a stop and start.
+Set parameters when you create a stream, in the wizard or over REST, or later on its page or with
+`PATCH /api/v1/streams/{id}`. A *live* parameter takes effect while the stream runs; any other one after a stop and
+start.
 """
 COMPONENTS = {
     "CAPTURE": "Capture",

@@ -8,17 +8,18 @@ from markdown import cell, code, head, prose, table
 
 SOURCE = "backend/openapi.json"
 TEXT = """
-Everything that the console and the command line do. A running control plane shows it at `/api/docs`, with examples, and
-serves the machine-readable document at `/api/v1/openapi.json`; this page is its summary. Clients can be generated from
-the document: `make test` does so with openapi-python-client, and drives the product with what comes out.
+The console and the command line use this API for everything. A running control plane shows the reference at
+`/api/docs`, with examples, and serves the machine-readable document at `/api/v1/openapi.json`; this page is its
+summary. You can generate clients from the document: `make test` generates one with openapi-python-client and drives
+the product with it.
 
-* **Who.** Send an API token as `Authorization: Bearer TOKEN`. (The console uses a session cookie and sends its
-  `X-CSRF-Token` with each change.) Tokens are made under *Settings* or with `POST /api/v1/tokens`.
+* **Authentication.** Send an API token as `Authorization: Bearer TOKEN`. (The console uses a session cookie and sends
+  its `X-CSRF-Token` with each change.) Create tokens under *Settings* or with `POST /api/v1/tokens`.
 * **Errors** are problem details with a stable code and a cure: [errors](errors.md).
-* **Lists** come in parts: pass `next_cursor` as `cursor` until it is null.
-* **Creating** takes an `Idempotency-Key`: the same key and body give the first answer again, for a day.
-* **Changing** takes the resource's `etag` in `If-Match`, so that nobody overwrites what they have not seen.
-* **Long work** answers 202 with an operation; `GET /api/v1/operations/{id}` says how far it is.
+* **Lists** come in pages: pass `next_cursor` as `cursor` until it is null.
+* **Creating** takes an `Idempotency-Key`: for a day, the same key and body return the first answer again.
+* **Changing** takes the resource's `etag` in `If-Match`, so that nobody overwrites unseen changes.
+* **Long work** answers 202 with an operation; `GET /api/v1/operations/{id}` shows its progress.
 """
 
 

@@ -44,7 +44,7 @@ def bottleneck_of(path: Path, stages: list[Stage], thresholds: Thresholds) -> Pa
 
 
 def _verdict_of(path: Path) -> tuple[Verdict, str] | None:
-    """What keeps the path from working, or None."""
+    """The verdict of a path that does not work, or None."""
     condition = path.condition
     if condition.engine_silent is not None:
         return Verdict.ENGINE_DOWN, f"The engine {condition.engine_silent} does not answer."
@@ -89,7 +89,7 @@ def _least_idle(stages: list[Stage], thresholds: Thresholds) -> tuple[Stage, Thr
 
 
 def _pressure_before(stages: list[Stage], number: int) -> float:
-    """How much the nearest stage before it that has threads is held back, in percent."""
+    """How much the nearest preceding stage with threads is held back, in percent."""
     for stage in reversed(stages[:number]):
         if stage.mean is not None:
             return round(stage.mean.flow_control)

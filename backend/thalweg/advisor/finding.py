@@ -19,10 +19,12 @@ class Evidence(Resource):
     """One figure that the finding rests on."""
 
     statistic: str = Field(description="Its name, as in the tables, or what was read at a database.")
-    subject: str = Field(description="Whose: a thread's id in live samples, a table, a session, a setting.")
+    subject: str = Field(description="Its subject: a thread's id in live samples, a table, a session, a setting.")
     value: str | float | None
     unit: str
-    threshold: str | float | None = Field(description="What it is judged by. Null: it is a fact, not a figure.")
+    threshold: str | float | None = Field(
+        description="The threshold that it is compared with. Null: it is a fact, not a figure."
+    )
     since: datetime | None = Field(
         description="Since when it has been past its threshold, as far back as the samples of the run go."
     )
@@ -33,7 +35,7 @@ class Evidence(Resource):
 
 
 class CureKind(StrEnum):
-    """What carries it out: the control plane, an operator at a database, or nobody but a person."""
+    """The actor that carries a cure out: the control plane, an operator at a database, or a person by other means."""
 
     PARAMETER = "parameter"
     SQL = "sql"
@@ -47,7 +49,7 @@ class ParameterChange(Resource):
 
 
 class NewIndex(Resource):
-    """What an SQL cure creates, and all that its undo drops."""
+    """The index that an SQL cure creates, and that its undo drops."""
 
     schema_name: str
     table: str
@@ -56,16 +58,16 @@ class NewIndex(Resource):
 
 class Cure(Resource):
     kind: CureKind
-    text: str = Field(description="What to change, in words.")
+    text: str = Field(description="The change, in words.")
     parameters: list[ParameterChange] = Field(description="Stream parameters. Empty but for kind `parameter`.")
     sql: str | None = Field(description="Ready to run, at `database`.")
     database: str | None = Field(description="The registered database's name.")
     database_id: str | None
-    run_as: str | None = Field(default=None, description="Who may run `sql` there, in words.")
+    run_as: str | None = Field(default=None, description="The users who may run `sql` there, in words.")
     restart_needed: bool = Field(description="It takes effect after a stop and start of the stream.")
     index: NewIndex | None = Field(
         default=None,
-        description="What `sql` creates: the control plane can do that itself, and take it back. Null: a person does.",
+        description="The index that `sql` creates; the control plane can make and drop it. Null: a person runs `sql`.",
     )
     destination_id: str | None = Field(
         default=None,
@@ -93,7 +95,7 @@ class Finding(Resource):
 
 
 class Fact(Resource):
-    """What a database's own catalogue says: one line."""
+    """One line from a database's own catalogue."""
 
     database: str
     side: str
@@ -102,7 +104,7 @@ class Fact(Resource):
 
 
 class FactSheet(Resource):
-    """What was read at one database for this run. A database that does not answer is a fact itself."""
+    """Facts read at one database for this run. A database that does not answer is a fact itself."""
 
     database: str
     side: str

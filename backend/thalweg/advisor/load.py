@@ -1,4 +1,4 @@
-"""How much each thread did in a span: the mean of its samples, weighted by their intervals."""
+"""The load of each thread in a span: the mean of its samples, weighted by their intervals."""
 
 from dataclasses import dataclass, field
 
@@ -68,7 +68,7 @@ def _add_time(load: Load, time: TimePercent, seconds: float) -> None:
 
 
 def mean_of(loads: list[Load], name: str) -> float | None:
-    """Of the threads that were accounted: percentages are normalised per thread."""
+    """The mean of the accounted threads: percentages are normalised per thread."""
     known = [load.time[name] for load in loads if load.time is not None]
     return sum(known) / len(known) if known else None
 

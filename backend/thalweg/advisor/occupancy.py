@@ -1,10 +1,10 @@
-"""What a thread's activities mean on a path: waiting for input, held back by what follows, or its own doing.
+"""The meaning of a thread's activities on a path: it waits for input, is held back by the next one, or works itself.
 
-Source of the activities: engine/src/telemetry. Three of them need the neighbours to be understood. The coordinator's
-`execute` is waiting for appliers: it is held back. Capture's `network` is waiting for messages while the source's end
-is ahead; where capture is not behind, that is no more than the time between two messages. The sender accounts the
-thread that fills its window; another one writes to the network, and may be blocked there while the first has nothing to
-do. And what it waits for is the receiver, not the network, as long as the receiver is at work.
+Source of the activities: engine/src/telemetry. Three of them depend on the neighbours. The coordinator's `execute` is a
+wait for appliers: it is held back. Capture's `network` is a wait for messages while the source's end is ahead; if
+capture is not behind, that is only the time between two messages. The sender accounts the thread that fills its window;
+its other thread writes to the network and may be blocked there while the first one has nothing to do. And as long as
+the receiver works, the sender waits for the receiver and not for the network.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from thalweg.live.schemas import ComponentType
 CAPTURE_BEHIND_SECONDS = 1.0
 CAPTURE_BEHIND_BYTES = 16 << 20
 NANOSECONDS_PER_PERCENT = 1e7
-"""Of a second."""
+"""Nanoseconds in one percent of a second."""
 COORDINATOR = "APPLY COORDINATOR"
 EVENTS = {
     "busy": "CPU", "network": "NETWORK", "execute": "EXECUTE", "commit": "COMMIT", "dependency": "DEPENDENCY",
@@ -64,7 +64,7 @@ def occupancy_of(load: Load, capture_behind: bool) -> Occupancy | None:
 
 
 def sender_occupancy(sender: Load, own: Occupancy, receiver: Load | None) -> Occupancy:
-    """Of the sender as a whole, beside its receiver."""
+    """The occupancy of the sender as a whole, beside its receiver."""
     idle, held, events = own.idle, own.flow_control, dict(own.events)
     blocked = sender.rates.get("link_network_ns", 0.0) / NANOSECONDS_PER_PERCENT
     unseen = min(idle, max(0.0, blocked - events["NETWORK"]))

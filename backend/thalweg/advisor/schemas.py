@@ -1,4 +1,4 @@
-"""What the advisor finds, in the shape of Streams' tables DBA_STREAMS_TP_*. What is not known is null, never zero."""
+"""The advisor's results, in the shape of Streams' tables DBA_STREAMS_TP_*. Unknown is null, never zero."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -91,7 +91,7 @@ class PathStatistic(Resource):
 
 
 class Verdict(StrEnum):
-    """What limits a path. Only BOTTLENECK names a component."""
+    """The limit of a path. Only BOTTLENECK names a component."""
 
     BOTTLENECK = "BOTTLENECK"
     NONE = "NO BOTTLENECK"
@@ -118,8 +118,8 @@ class PathBottleneck(Resource):
     component_type: ComponentType | None
     sub_component_type: str | None
     top_thread: int | None = Field(description="The busiest thread, where there are several: TOP_SESSION_ID.")
-    action_name: str | None = Field(description="What the busiest thread is: its id in live samples.")
-    top_event: str | None = Field(description="What it spends most of its time on, when that is over the threshold.")
+    action_name: str | None = Field(description="The busiest thread: its id in live samples.")
+    top_event: str | None = Field(description="The event that takes most of its time, if that is over the threshold.")
     top_event_percent: float | None
     idle_percent: float | None
     flow_control_percent: float | None

@@ -106,7 +106,7 @@ def _part(stream: StreamInput, name: str, loads: list[Load], destination: str) -
 
 
 def _state(loads: list[Load]) -> str:
-    """Of several threads, what the first applier that is not idle does; else the coordinator's."""
+    """The state of the first applier that is not idle, else the coordinator's."""
     for load in loads:
         if load.last.server is not None and load.last.state != "IDLE":
             return load.last.state

@@ -15,7 +15,7 @@ SERVER, READER, COORDINATOR = "APPLY SERVER", "APPLY READER", "APPLY COORDINATOR
 
 
 def component_rows(stages: list[Stage], at: datetime) -> list[ComponentStatistic]:
-    """Of each component first its own rows, then those of its sub-components, then those of single threads."""
+    """Rows of each component: first its own, then those of its sub-components, then those of single threads."""
     rows: list[ComponentStatistic] = []
     by_component: dict[str, list[Stage]] = {}
     for stage in stages:

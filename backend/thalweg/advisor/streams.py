@@ -1,4 +1,4 @@
-"""What is analysed: the samples of a stream and what is known of it besides, as plain values."""
+"""The input of an analysis: the samples of a stream and other known facts, as plain values."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,7 +17,7 @@ class DatabaseFacts:
 
 @dataclass(frozen=True)
 class Condition:
-    """How the stream is, beside its samples."""
+    """The condition of the stream, beside its samples."""
 
     desired_status: str
     status: str
@@ -45,4 +45,4 @@ class StreamInput:
     """Names by id."""
     condition: Condition
     destination_conditions: dict[str, Condition] = field(default_factory=dict)
-    """Of each destination of several; those that are missing are in the stream's condition."""
+    """The condition of each of several destinations; a missing one has the stream's condition."""

@@ -32,7 +32,7 @@ class AlertSeverity(StrEnum):
 
 
 class SubjectType(StrEnum):
-    """What an alert is about."""
+    """The subject of an alert."""
 
     STREAM = "stream"
     ENGINE = "engine"

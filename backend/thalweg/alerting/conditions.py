@@ -230,7 +230,7 @@ def slot_inactive(view: View) -> Iterator[Finding]:
 
 
 def slot_idle(view: View) -> Iterator[Finding]:
-    """Of stopped streams, too: theirs are the slots that nobody reads."""
+    """Includes stopped streams: their slots are the ones without a reader."""
     rule = RuleId.SLOT_IDLE
     for stream, settings, subject in view.streams(rule):
         slot = stream.slot
@@ -282,7 +282,7 @@ def component_aborted(view: View) -> Iterator[Finding]:
 
 
 def _aborted_destinations(stream: StreamFacts, subject: Subject) -> Iterator[Finding]:
-    """Of several destinations one may stop alone."""
+    """One of several destinations may stop alone."""
     for one in stream.destinations if stream.status != "ABORTED" else ():
         own = Subject(subject.type, subject.id, subject.name, one.id)
         told = one.error or "It has stopped with an error."

@@ -1,4 +1,4 @@
-"""What the rules look at: a picture of streams, engines and credentials at one time. None is: not known now."""
+"""The facts that alert rules read: streams, engines and credentials at one time. None: unknown now."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -28,7 +28,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Spill:
-    """What one component has on the engine's disk, and how much it may have, in bytes."""
+    """Bytes of one component on the engine's disk, and their limit."""
 
     component: str
     parameter: str
@@ -61,7 +61,7 @@ class StreamFacts:
     error: str | None = None
     source_end: int | None = None
     done: int | None = None
-    """What needs no more work: applied, or confirmed where nothing of interest came after."""
+    """The position that needs no more work: applied, or confirmed if nothing of interest followed."""
     had_slot: bool = False
     """It has confirmed a position once: since then it has a slot."""
     behind_bytes: int | None = None
@@ -72,7 +72,7 @@ class StreamFacts:
     slot: Slot | None = None
     destinations: tuple[DestinationFacts, ...] = ()
     troubles: tuple[str, ...] = ()
-    """What has become of tables that miss changes while the others go on."""
+    """Changed tables that miss changes while the others continue."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class OpenAlert:
 
 
 def steps_of(alert: OpenAlert | None, finding: Finding, settings: RuleSettings, at: datetime) -> list[Step]:
-    """What to do, in order. Nothing that is not known moves an alert on."""
+    """The steps to take, in order. An unknown condition does not change an alert."""
     if finding.breached is None:
         return []
     hold = timedelta(seconds=settings.hold_seconds)

@@ -1,4 +1,4 @@
-"""What a channel tells: one alert at one moment, with everything that a reader or a program needs."""
+"""A channel's notice: one alert at one moment, with everything that a reader or a program needs."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -55,7 +55,7 @@ class Notice(Resource):
 
 @dataclass(frozen=True)
 class Delivered:
-    """How a try to deliver ended: `code` is None when it was taken; else `message` and `cure` say why not."""
+    """The result of an attempt to deliver: `code` is None on success; else `message` and `cure` give the reason."""
 
     code: str | None = None
     message: str = ""

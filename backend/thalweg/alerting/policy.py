@@ -1,4 +1,4 @@
-"""What users have set: thresholds for everything and for single streams, rules switched off, silences."""
+"""Users' settings: thresholds for everything and for single streams, alert rules switched off, silences."""
 
 from dataclasses import dataclass, field
 from datetime import datetime

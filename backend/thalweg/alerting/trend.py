@@ -1,4 +1,4 @@
-"""How fast something grows, and since when something has not moved. Owner: the evaluation; nothing is stored."""
+"""The speed of growth, and the time since something last moved. Owner: the evaluation; nothing is stored."""
 
 from collections import deque
 from collections.abc import Hashable
@@ -46,7 +46,7 @@ class Trend:
 
 
 def _low_points(points: list[Point]) -> list[tuple[int, float]]:
-    """Where it has fallen to before it rose again, and how far."""
+    """Points before each rise, and their depth."""
     lows: list[tuple[int, float]] = []
     top = points[0][1]
     for place, ((_, before), (_, value), (_, after)) in enumerate(zip(points, points[1:], points[2:], strict=False), 1):
@@ -58,7 +58,7 @@ def _low_points(points: list[Point]) -> list[tuple[int, float]]:
 
 
 def _slope(points: list[Point]) -> float:
-    """Of the least squares' line, per second; 0 of less than SPAN_MIN."""
+    """The slope of the least squares' line, per second; 0 for less than SPAN_MIN."""
     if points[-1][0] - points[0][0] < SPAN_MIN:
         return 0.0
     xs = [(at - points[0][0]).total_seconds() for at, _ in points]
@@ -70,7 +70,7 @@ def _slope(points: list[Point]) -> float:
 
 @dataclass(frozen=True)
 class Standstill:
-    """Where a position has stood since when, and where the source's end was then."""
+    """The position at a standstill, its beginning, and the source's end at that time."""
 
     since: datetime
     position: int
@@ -79,7 +79,7 @@ class Standstill:
 
 @dataclass
 class Memory:
-    """What the evaluation remembers from one time to the next. Lost with the collector: growth is observed anew."""
+    """The evaluation's memory between runs. It is lost with the collector: growth is then observed again."""
 
     trends: dict[Hashable, Trend] = field(default_factory=dict)
     standstills: dict[str, Standstill] = field(default_factory=dict)

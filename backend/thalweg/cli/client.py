@@ -24,7 +24,7 @@ class CommandError(Exception):
     details: tuple[str, ...] = ()
     exit_code: int = 1
     code: str = ""
-    """Of the API's problem."""
+    """The code of the API's problem."""
 
 
 EXIT_REFUSED = 1
@@ -151,7 +151,7 @@ class Api:
 
 
 def _trusted() -> ssl.SSLContext | bool:
-    """Whose certificates are believed: the system's authorities, or those of THALWEG_CA_FILE."""
+    """The trusted authorities: the system's, or those of THALWEG_CA_FILE."""
     file = os.environ.get("THALWEG_CA_FILE")
     if not file:
         return True

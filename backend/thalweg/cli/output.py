@@ -1,4 +1,4 @@
-"""How the command line writes: tables for people, JSON with --output json for scripts."""
+"""Output of the command line: tables for people, JSON with --output json for scripts."""
 
 import json
 import os
@@ -52,7 +52,7 @@ class Format(StrEnum):
 
 @dataclass
 class Choice:
-    """Of this process: what `--output` said. Set before the command runs."""
+    """The choice of `--output` for this process. Set before the command runs."""
 
     format: Format = Format.TABLE
 
@@ -68,7 +68,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, as --output js
 
 
 def done(told: str, document: Any) -> None:
-    """What a command has done: a line for people, or the resource that it made or changed."""
+    """Prints the result of a command: a line for people, or the resource that it created or changed."""
     if json_wanted(False):
         print_json(document)
     else:
@@ -106,7 +106,7 @@ def milliseconds(value: float | None) -> str:
 
 
 def latency_in_words(latency: dict[str, Any], at: datetime) -> str:
-    """Of an idle stream the last heartbeat's, with its age."""
+    """The latency; for an idle stream the last heartbeat's, with its age."""
     last = latency["last"]
     known, told = latency, ""
     if latency["p50_ms"] is None and last is not None:

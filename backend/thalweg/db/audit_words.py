@@ -78,7 +78,7 @@ SENTENCES = {
     "users_use_recovery_code": "Recovery code used",
 }
 OF_STREAM = {"rules": "Tables changed", "parameters": "Parameters changed", "name": "Renamed"}
-"""What a change of a stream changed."""
+"""The changed part of a stream, in words."""
 
 
 def sentence_of(action: str, before: dict[str, Any] | None, after: dict[str, Any] | None) -> str:

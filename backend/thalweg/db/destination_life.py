@@ -19,7 +19,7 @@ class Stage(StrEnum):
 
 
 class Report(StrEnum):
-    """What an engine reports that moves a destination on."""
+    """Reports of engines that move a destination to its next stage."""
 
     CAPTURE_HAS_IT = "capture has it"
     CAPTURE_DROPPED_IT = "capture dropped it"
@@ -36,8 +36,8 @@ TRANSITIONS = {
 
 
 def next_stage(stage: str, report: Report, *, received: bool) -> Stage:
-    """Where it stands after the report; the same where that is no news. `received`: another engine applies there. Of a
-    destination of the capturing engine nothing is left once that has dropped it."""
+    """The stage after the report, or the same one if the report changes nothing. `received`: another engine applies
+    there. If the capturing engine applies the destination, it is gone once that engine has dropped it."""
     now = Stage(stage)
     following = TRANSITIONS.get((now, report), now)
     return Stage.GONE if following is Stage.RELEASED and not received else following

@@ -13,7 +13,7 @@ async def lock_reading(session: AsyncSession, database_id: str) -> SourceReading
 
 
 async def forget_slot(session: AsyncSession, database_id: str, name: str) -> None:
-    """So that it is not shown until the server is read again."""
+    """Forgets the slot, so that it is not shown until the server is read again."""
     row = await lock_reading(session, database_id)
     if row is not None and row.document is not None:
         document = deepcopy(row.document)

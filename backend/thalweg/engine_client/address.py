@@ -1,4 +1,4 @@
-"""Where an engine may be asked. The control token and the databases' passwords go there."""
+"""Checks an engine's address. The control token and the databases' passwords are sent there."""
 
 import ipaddress
 

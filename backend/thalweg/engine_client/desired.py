@@ -69,7 +69,7 @@ def _unknown(engine: EngineRow, streams: dict[str, Definition]) -> Definition:
 
 
 def capturing_definition(row: StreamRow, secrets: SecretBox) -> Definition:
-    """What the engine that captures does of a stream. Holds passwords."""
+    """The capturing engine's part of a stream. Holds passwords."""
     return {
         **_common(row, secrets),
         "status": row.desired_status,
@@ -79,8 +79,8 @@ def capturing_definition(row: StreamRow, secrets: SecretBox) -> Definition:
 
 
 def receiving_definition(row: StreamRow, one: DestinationRow, secrets: SecretBox) -> Definition:
-    """What the engine of one destination does, when another one captures. Holds passwords. What is asked of the
-    destination is asked of the whole there: it has no other."""
+    """The part of a destination's engine, when another engine captures. Holds passwords. The destination's desired
+    status becomes the whole stream's there, because that engine has no other destination."""
     own = {"id": one.id, "name": one.database.name, "status": "ENABLED", "force": False, "backlog": False}
     return {
         **_common(row, secrets),

@@ -31,7 +31,7 @@ class Document(BaseModel):
 
 
 class Propagation(Document):
-    """Who the engine is to other engines. `listen` is None when it takes no propagations."""
+    """The engine's identity towards other engines. `listen` is None when it accepts no propagations."""
 
     name: str
     listen: str | None
@@ -129,7 +129,7 @@ class TableName(Document):
 
 
 class TableTrouble(Document):
-    """What has become of a table at the source. `resolutions`: remove, follow, copy, accept."""
+    """A change of a table at the source. `resolutions`: remove, follow, copy, accept."""
 
     kind: str
     reason: str
@@ -162,8 +162,8 @@ class DestinationPositions(Document):
 
 
 class DestinationBacklog(Document):
-    """What the destination has not taken from the queue. `state` is IN MEMORY, ON DISK, FULL; or NONE: it has no
-    backlog, and reads the queue directly."""
+    """Changes that the destination has not taken from the queue. `state` is IN MEMORY, ON DISK, FULL; or NONE: it has
+    no backlog and reads the queue directly."""
 
     state: str
     frames: int
@@ -184,7 +184,7 @@ class DestinationStatus(Document):
     backlog: DestinationBacklog | None
     instantiation: EngineInstantiation | None
     counted_since: datetime | None = None
-    """When its tables' counts began at 0; None while nothing is applied, and of older engines."""
+    """The time when its tables' counts began at 0; None while nothing is applied, and for older engines."""
     tables: list[StatusTable]
 
     @property
@@ -214,7 +214,7 @@ class EngineBlocker(Document):
 
 
 class EngineWait(Document):
-    """What a stream's start, or its removal, waits for at a server."""
+    """A wait of a stream's start, or of its removal, at a server."""
 
     side: Literal["source", "destination"]
     destination: str | None
@@ -247,7 +247,7 @@ class ComponentStats(Document):
     sub_component: str | None = None
     server: int | None = None
     destination: str | None = None
-    """Whose it is; None where all destinations share it."""
+    """The destination that it belongs to; None if all destinations share it."""
     state: str
     time_ns: dict[str, int] | None
     counters: dict[str, int]
@@ -302,7 +302,7 @@ class EngineStats(Document):
 
 
 class HistoryStream(StreamStats):
-    """What its status said in brief; all null when the stream had come or gone in between."""
+    """The stream's status in brief; all null when the stream had come or gone in between."""
 
     status: str | None
     phase: str | None
@@ -469,5 +469,5 @@ class ParkedContents(Document):
 
 
 def observed_document(status: StreamStatus) -> dict[str, Any]:
-    """What the store keeps of a stream's status: the contract's own shape."""
+    """The part of a stream's status that the store keeps, in the contract's own shape."""
     return status.model_dump(mode="json", by_alias=True)

@@ -1,4 +1,4 @@
-"""How a row of history holds its sample: docs/formats/history-document.md."""
+"""The format of a row of history: docs/formats/history-document.md."""
 
 import json
 import zlib
@@ -14,7 +14,7 @@ VERSION = b"\x01"
 DIGITS = 5
 """Significant ones of a fraction: more than a chart or a percentage needs."""
 MOMENTARY = {"age_seconds", "growth_bytes_per_second", "seconds_to_full", "applied", "source_read_at"}
-"""Of a backlog, what history does not keep."""
+"""Fields of a backlog that history does not keep."""
 SHARED = ("capture", "queue")
 """Components that all of a stream's destinations share, by their ids."""
 Json = dict[str, Any]
@@ -38,8 +38,8 @@ class DocumentError(ValueError):
 
 @cache
 def _typical() -> bytes:
-    """What the names and states of a sample look like: they cost a document next to nothing then. Never change the
-    file: another one is another version."""
+    """The dictionary of typical names and states, which makes them almost free. Never change the file: another one is
+    another version."""
     return Path(__file__).with_name("typical_1.json").read_bytes()
 
 

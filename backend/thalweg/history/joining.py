@@ -12,7 +12,7 @@ STALE = timedelta(seconds=10)
 """A part stands beside a later one of another engine for so long, as in live samples."""
 RATES = ("lcrs_per_second", "transactions_per_second", "bytes_per_second")
 OF_APPLY = (*RATES, "latency", "error_queue_transactions")
-"""What the engine that applies there knows of a destination; the rest knows the one that captures."""
+"""Facts of a destination that the applying engine knows; the capturing engine knows the rest."""
 
 
 def join(parts: list[Json]) -> Json:
@@ -54,7 +54,7 @@ def _longest_backlog(parts: list[Json]) -> Json:
 
 
 def _destinations(parts: list[Json]) -> list[Json]:
-    """Who captures tells of all of them, who applies at one of that one."""
+    """The capturing engine reports on all destinations, an applying one on its own."""
     found: dict[str, Json] = {}
     for part in parts:
         for one in part.get("destinations", []):

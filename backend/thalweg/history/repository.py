@@ -74,7 +74,7 @@ async def newest_rows(session: AsyncSession, stream_id: str) -> list[Stored]:
 
 
 async def newest(session: AsyncSession, engine_id: str, since: datetime) -> dict[str, datetime]:
-    """Of each stream that the engine runs: the newest sample that is stored, where it is later than `since`."""
+    """For each stream that the engine runs, the time of the newest stored sample, if it is later than `since`."""
     row = HistorySecondRow
     last = (
         select(func.max(row.at))

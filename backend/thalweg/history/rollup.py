@@ -17,7 +17,7 @@ HIGHEST = ("latency.p99_ms",)
 SUMMED = ("latency.transactions", "interval_seconds")
 BY_TRANSACTIONS = ("latency.p50_ms",)
 UNWEIGHED_SECONDS = 1.0
-"""How long a sample without an interval counts: the first after a start."""
+"""The weight in seconds of a sample without an interval, such as the first after a start."""
 
 
 class _Sum:
@@ -46,7 +46,7 @@ class _Sum:
 
 
 def roll_up(documents: list[Json], until: datetime) -> Json:
-    """Of documents in the order of time; at least one. `until` is the end of the span: the roll-up's `at`."""
+    """Rolls up at least one document, in the order of time. `until` is the end of the span: the roll-up's `at`."""
     rolled = _skeleton(documents)
     sums: dict[str, _Sum] = defaultdict(_Sum)
     for document in documents:

@@ -12,7 +12,7 @@ from thalweg.history.document import Json
 ALL = "*"
 """Stands for every item of a list: `components.*.gauges.depth`, `destinations.*.backlog.bytes`."""
 LISTS = {"components": "id", "destinations": "destination_id"}
-"""What names the items of a sample's lists."""
+"""The field that names the items of each list of a sample."""
 DESCRIBED = ("at", "status", "phase", "id", "engine_id", "destination_id", "type", "name", "sub_component", "server",
              "state", "high")  # fmt: skip
 UNITS = (

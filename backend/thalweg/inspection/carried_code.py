@@ -1,7 +1,7 @@
-"""Which functions the definitions call that the copy carries to a destination: they run there as the role that applies.
+"""Finds the functions that copied definitions call: they run at the destination as the role that applies.
 
 The source's owner writes the definitions: defaults, generated columns, checks, and the expressions of indexes and of
-partition keys. Functions do not come with them; those of the same name at the destination are called, with arguments
+partition keys. Functions are not copied; the definitions call those of the same name at the destination, with arguments
 that the source chooses, whenever rows are written.
 """
 
@@ -121,7 +121,7 @@ async def read_calls(connection: Connection, tables: list[Table]) -> list[Call]:
 
 
 async def _harmful(connection: Connection, calls: list[Call]) -> list[Call]:
-    """What bears the names at the destination runs there, whatever it is at the source."""
+    """The destination's objects of these names run there, whatever the names mean at the source."""
     named = sorted({(call.kind, call.name) for call in calls})
     asked = {"kinds": [kind for kind, _ in named], "names": [name for _, name in named]}
     found = {(row["kind"], row["name"]) for row in await read_all(connection, HARMFUL, asked)}

@@ -50,7 +50,7 @@ class Checklist:
     def ask(
         self, identifier: str, title: str, detail: str, cure: str, items: list[str], sql: str | None = None
     ) -> None:
-        """What somebody must accept before a stream is made."""
+        """Adds a check that users must accept before the stream is created."""
         self._add(identifier, title, CheckStatus.CONSENT, detail, cure, sql, items)
 
     def tables(

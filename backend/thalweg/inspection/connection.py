@@ -28,13 +28,13 @@ LOOK_SECONDS = 60.0
 
 LOOK_EVERY_SECONDS = 0.1
 RECEIVED_BYTES_MAX = 256 * 2**20
-"""Of one session: the catalogues of ten thousand tables are a tenth of it."""
+"""The limit of one session; the catalogues of ten thousand tables are a tenth of it."""
 TCP_INFO_BYTES_RECEIVED = 128
-"""Where struct tcp_info (linux/tcp.h) has tcpi_bytes_received."""
+"""The offset of tcpi_bytes_received in struct tcp_info (linux/tcp.h)."""
 
 
 def _refuse_old_paths(target: Target) -> None:
-    """Of databases that were registered when certificates were paths of files."""
+    """Refuses databases that were registered when certificates were paths of files."""
     paths = [name for name in PEM_FIELDS if name in target.options]
     if paths:
         raise ConnectionFailure(

@@ -143,7 +143,7 @@ async def _state(connection: Connection, index: IndexName) -> tuple[int, bool] |
 
 
 async def _progress(connection: Connection, by: str, wanted: int) -> IndexProgress | None:
-    """Of the build in that session (pid), or of that index (index_relid)."""
+    """Progress of the build in that session (pid), or of that index (index_relid)."""
     for row in await read_all(connection, PROGRESS):
         if row[by] == wanted:
             phase = row["phase"] or PHASES[0]

@@ -1,4 +1,5 @@
-"""What the initial copy does not carry to tables that it makes: each kind is named, so that somebody can accept it."""
+"""Lists everything that the initial copy does not carry to tables that it creates, by kind, so that users can accept
+it."""
 
 from collections import defaultdict
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Which tables the rules choose. Patterns are compiled once; `*` and `?` only, no backtracking blow-up."""
+"""Matches tables with rules. Patterns are compiled once; `*` and `?` only, without backtracking blow-up."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

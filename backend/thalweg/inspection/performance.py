@@ -1,6 +1,7 @@
-"""What a source's and a destination's own catalogues say about the performance of one stream, read while it runs.
+"""Reads what a source's and a destination's own catalogues reveal about the performance of a running stream.
 
-Everything needs no more than the stream's own user has; what may not be read, or is not in this version, is left out.
+All queries work with the privileges of the stream's own user; facts that may not be read, or are not in this version,
+are left out.
 """
 
 import asyncio
@@ -84,7 +85,7 @@ class Trigger:
 
 @dataclass(frozen=True)
 class Activity:
-    """Of one table; counts are since the statistics were reset."""
+    """The activity of one table; counts are since the statistics were reset."""
 
     seq_scan: int
     seq_tup_read: int
@@ -97,7 +98,7 @@ class Activity:
 
 @dataclass
 class Facts:
-    """Of one database for one stream. `failure` says why there are none."""
+    """Facts of one database for one stream. `failure` gives the reason if there are none."""
 
     queried_at: datetime
     failure: ConnectionFailure | None = None
@@ -118,16 +119,16 @@ class DestinationFacts(Facts):
     keyless: list[Name] = field(default_factory=list)
     """Tables without a primary key or a usable unique index."""
     indexed: set[Name] = field(default_factory=set)
-    """Of tables without a key, those with an index that is not unique: rows may well be found by it."""
+    """Tables without a key that have a non-unique index, by which rows may well be found."""
     candidates: dict[Name, list[str]] = field(default_factory=dict)
-    """Of tables without a key, columns that could be one."""
+    """For tables without a key, the columns that could be one."""
     triggers: list[Trigger] = field(default_factory=list)
     before: dict[Name, Activity] = field(default_factory=dict)
     after: dict[Name, Activity] = field(default_factory=dict)
     wal: dict[str, float] = field(default_factory=dict)
-    """What pg_stat_wal grew by while it was looked at."""
+    """Growth of pg_stat_wal during the look."""
     io: dict[str, float] = field(default_factory=dict)
-    """What pg_stat_io grew by while it was looked at: `<object> <what>`, such as `relation reads`. Empty before 16."""
+    """Growth of pg_stat_io during the look, as `<object> <operation>`, such as `relation reads`. Empty before 16."""
     round_trip_ms: float | None = None
     """From here, not from the engine: the shortest of a few. None: it was not measured."""
     data_layer_installed: bool = False
@@ -193,7 +194,7 @@ async def read_waits(target: Target, stream_id: str, timeout: int) -> Destinatio
 
 
 async def _round_trip_ms(connection: Connection) -> float:
-    """Of several, the shortest: a busy machine makes any one of them longer, none shorter."""
+    """The shortest of several: a busy machine makes some of them longer, but none shorter."""
     took = []
     for _ in range(ROUND_TRIPS):
         started = time.monotonic()

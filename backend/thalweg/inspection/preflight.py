@@ -30,7 +30,7 @@ class StreamPreflight:
     replicable: frozenset[tuple[str, str]]
     """Those of the tables that no check of the source refuses by name."""
     tables: list[tuple[str, str]]
-    """What the rules choose: partitions go with their partitioned tables."""
+    """The tables that the rules choose; partitions are included with their partitioned tables."""
 
 
 @dataclass(frozen=True)

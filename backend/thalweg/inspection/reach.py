@@ -1,4 +1,4 @@
-"""Where the host names of a database lead, which of these addresses may be used, and which answer."""
+"""Resolves a database's host names, and finds out which of the addresses are allowed and which answer."""
 
 import asyncio
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Place:
 
 
 async def _places(target: Target) -> list[Place]:
-    """Where the target's host names lead, as far as the administrator allows."""
+    """The addresses of the target's host names, as far as the administrator allows them."""
     places: list[Place] = []
     unknown: list[str] = []
     for server in target.servers:

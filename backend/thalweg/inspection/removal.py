@@ -24,8 +24,8 @@ OF_APPLY = ("error_queue_chunk", "error_queue", "apply_progress", "stream", "sch
 async def remove_stream_objects(
     stream_id: str, source: Target | None, destinations: list[Target], timeout: int
 ) -> list[str]:
-    """What is left behind, a sentence with its SQL for each database. `source` is None where slot and publication are
-    another engine's to remove. `timeout` is in seconds, to connect."""
+    """Removes the stream's objects; returns a sentence with its SQL for each database where something is left behind.
+    `source` is None if another engine removes slot and publication. `timeout` is the time to connect, in seconds."""
     left = []
     if source is not None:
         try:

@@ -19,12 +19,12 @@ FILTER_ROWS = 200
 
 @dataclass(frozen=True)
 class RowFilter:
-    """Of the stream's publication: the source's walsender evaluates it for every change of the table."""
+    """A row filter of the stream's publication: the source's walsender evaluates it for every change of the table."""
 
     table: tuple[str, str]
     expression: str
     row_us: float | None
-    """What one evaluation takes, as tried on some of the table's rows. None: it could not be tried."""
+    """Microseconds of one evaluation, tried on some of the table's rows. None: it could not be tried."""
 
 
 async def read_row_filters(connection: Connection, publication: str) -> list[RowFilter]:

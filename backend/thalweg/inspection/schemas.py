@@ -1,4 +1,4 @@
-"""What an inspection of somebody's database answers: connection tests, tables, checks."""
+"""Results of inspecting a user's database: connection tests, tables, checks."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -9,7 +9,7 @@ from thalweg.kernel.models import Resource
 
 
 class RoleFacts(Resource):
-    """What the database user may do, as far as replication needs it."""
+    """The database user's privileges, as far as replication needs them."""
 
     name: str
     superuser: bool
@@ -86,7 +86,7 @@ class SourceTable(Resource):
     inserts_only: bool = Field(description="The rules give up its updates and deletes.")
     replicable: bool
     unsupported: list[str] = Field(description="Why it cannot be replicated, in words. Empty when it can.")
-    warnings: list[str] = Field(description="What to know before replicating it.")
+    warnings: list[str] = Field(description="Warnings to read before replicating it.")
 
 
 Consents = Annotated[list[Annotated[str, StringConstraints(max_length=200)]], Field(max_length=200)]
@@ -117,13 +117,13 @@ class Check(Resource):
     title: str
     status: CheckStatus = Field(description="consent: nothing is made before somebody has accepted what it says.")
     detail: str
-    items: list[str] = Field(default_factory=list, description="What the detail is about, one by one.")
+    items: list[str] = Field(default_factory=list, description="The subjects of the detail, one by one.")
     cure: str | None
     sql: str | None = Field(description="The cure as SQL, ready to run by a user who may.")
     consent: str | None = Field(
         default=None,
-        description="What to send in `accept` to accept it: the check's id and a digest of what it says, so that "
-        "nothing else is accepted. Null where there is nothing to accept.",
+        description="Send this in `accept` to accept it: the check's id and a digest of its text, so that nothing else "
+        "is accepted. Null if there is nothing to accept.",
     )
     accepted: bool = Field(default=False, description="The request's `accept` has this consent.")
 

@@ -1,9 +1,9 @@
-"""How the control plane's own sessions behave at somebody's database, and whether they are its own at all.
+"""Settings of the control plane's own sessions at a user's database, and the detection of poolers.
 
 The settings come with the startup packet. There they win over those of the database and of the role (ALTER ROLE ...
 SET), and a connection pooler refuses or drops them. With SET they would stay behind in a pooled session, for users of
-that pool. What a pooler refuses, and what it drops without a word, tells that it is there. One that passes them on
-hands out sessions that others have begun: each of ours has a marker of its own, and stays at one server process.
+that pool. A refused or silently dropped setting reveals a pooler. A pooler that passes settings on hands out sessions
+that others have begun: each of ours has its own marker, and stays at one server process.
 """
 
 import secrets

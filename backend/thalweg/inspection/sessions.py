@@ -1,7 +1,7 @@
-"""What a stream's sessions at a database wait for: pg_stat_activity, looked at a few times in about a second.
+"""Samples the waits of a stream's sessions at a database: several reads of pg_stat_activity in about a second.
 
-A user without pg_monitor sees its own sessions' waits, and of others only that they are there: enough for ours, and
-for who blocks them. Source: monitoring-stats of PostgreSQL's documentation, pg_blocking_pids().
+A user without pg_monitor sees the waits of its own sessions, and of others only that they exist. That is enough for our
+own, and for the sessions that block them. Source: monitoring-stats of PostgreSQL's documentation, pg_blocking_pids().
 """
 
 import asyncio
@@ -50,7 +50,7 @@ class Blocker:
 
 @dataclass
 class Waits:
-    """How often working sessions were seen in which wait, over all looks. Keys are `type:event`, or CPU."""
+    """Counts of the waits in which working sessions were seen, over all looks. Keys are `type:event`, or CPU."""
 
     looks: int = 0
     sessions: int = 0
@@ -58,7 +58,7 @@ class Waits:
     events: Counter[str] = field(default_factory=Counter)
     blockers: dict[int, Blocker] = field(default_factory=dict)
     own_blockers: int = 0
-    """Of all waits for a lock, those for another session of the same stream."""
+    """The number of lock waits that wait for another session of the same stream."""
 
     def share(self, *prefixes: str) -> float:
         """Percent of the looks at working sessions that found one of these waits."""

@@ -56,7 +56,7 @@ again."""
 
 
 def why_lost(reason: str | None) -> tuple[str, str]:
-    """What happened to a slot whose wal_status is lost, and what keeps it from coming again."""
+    """The reason why a slot was lost (its wal_status is lost), and how to prevent it."""
     unknown = "The source has removed WAL that the slot needs.", "Raise max_slot_wal_keep_size at the source."
     return LOST.get(reason or "", unknown)
 
@@ -80,7 +80,7 @@ class SlotState(BaseModel):
     catalog_xmin_age: int | None = None
     invalidation_reason: str | None = None
     idle_seconds: float | None = None
-    """How long nobody has read from it, by the server's clock; before PostgreSQL 17 it is not told."""
+    """Seconds without a reader, by the server's clock; PostgreSQL before 17 does not report it."""
 
 
 class SourceState(BaseModel):

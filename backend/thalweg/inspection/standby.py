@@ -61,7 +61,7 @@ async def _look(target: Target, timeout: int) -> SeenServer:
 
 
 def failure_of_roles(servers: Servers) -> ConnectionFailure | None:
-    """Where they are not a primary and its standby."""
+    """A failure if the servers are not a primary and its standby."""
     primaries, standbys = servers.of(ServerRole.PRIMARY), servers.of(ServerRole.STANDBY)
     silent = "; ".join(f"{one.address}: {(one.message or '').rstrip('.')}" for one in servers.of(None))
     told = f" {silent}." if silent else ""

@@ -1,4 +1,4 @@
-"""How to connect to somebody's database: for the control plane's inspections and for the engine."""
+"""Connection settings of a user's database, for the control plane's inspections and for the engine."""
 
 import os
 from collections.abc import Generator

@@ -1,4 +1,4 @@
-"""What a request handler gets: the principal, the transaction and the process's resources."""
+"""The context of a request handler: the principal, the transaction and the process's resources."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

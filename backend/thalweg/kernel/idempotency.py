@@ -14,7 +14,7 @@ from thalweg.kernel.context import Context
 
 @dataclass(frozen=True)
 class Created:
-    """What a creating service hands back: the body, the status and the headers of the answer."""
+    """The result of a creating service: the body, the status and the headers of the answer."""
 
     body: BaseModel
     status: int = 201

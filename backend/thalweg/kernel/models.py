@@ -19,7 +19,7 @@ DestinationPath = Annotated[str, Path(pattern=r"^[a-z0-9]{1,16}$")]
 
 
 class Resource(BaseModel):
-    """What the API answers with. Every field is always there; null means unknown or not applicable."""
+    """The base of all answers. Every field is always present; null means unknown or not applicable."""
 
     model_config = ConfigDict(
         populate_by_name=True, from_attributes=True, json_schema_serialization_defaults_required=True
@@ -27,7 +27,7 @@ class Resource(BaseModel):
 
 
 class Body(BaseModel):
-    """What the API is sent. Unknown fields are refused, so that a typing error is not silently ignored. Numbers and
+    """The base of all requests. Unknown fields are refused, so that a typing error is not silently ignored. Numbers and
     booleans are strict: `false` is not the number 0, nor "5" the number 5, as the schema says."""
 
     model_config = ConfigDict(populate_by_name=True, extra="forbid")

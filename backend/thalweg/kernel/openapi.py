@@ -64,7 +64,7 @@ def _with_plain_names(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _add_problems(path: str, method: str, operation: dict[str, Any]) -> None:
-    """Which failures an operation may answer with follows from its shape."""
+    """Derives the possible failures of an operation from its shape."""
     statuses = {"400", "422"}
     if path not in ("/healthz", "/readyz"):
         statuses.add("503")

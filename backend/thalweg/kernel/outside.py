@@ -1,8 +1,9 @@
-"""Nobody waits for the world outside while holding a connection of the store, nor for a second one.
+"""No code waits for the world outside while it holds a connection of the store, nor for a second connection.
 
-A pool has few connections. Who holds one while a database, an engine, Redis, a receiver of notices or a password hash
-takes its time stops everybody else; who holds one and waits for another stops itself. The store tells here who holds
-what, and everything that waits for the outside asks here first. A violation fails in tests and is logged elsewhere.
+A pool has few connections. Code that holds one while a database, an engine, Redis, a receiver of notices or a password
+hash takes its time stops everybody else; code that holds one and waits for another stops itself. The store registers
+holders here, and all code that waits for the outside checks here first. A violation fails in tests and is logged
+elsewhere.
 """
 
 import asyncio

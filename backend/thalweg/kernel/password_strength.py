@@ -12,7 +12,7 @@ from thalweg.kernel.passwords import computing_threads
 from thalweg.kernel.problems import Problem
 
 SCORE_MIN = 3
-"""Of 4: beyond 10**8 guesses. Argon2id makes each of them cost."""
+"""The lowest accepted score, out of 4: beyond 10**8 guesses. Argon2id makes each of them expensive."""
 JUDGED_MAX = 72
 """Characters; zxcvbn's time grows with their square. What is guessable so far is refused, however it goes on."""
 

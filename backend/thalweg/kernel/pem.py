@@ -13,14 +13,14 @@ PEM_BYTES_MAX = 64 * 1024
 
 @dataclass(frozen=True)
 class PemFacts:
-    """What may be shown of it. Of a revocation list the subject is its issuer, the end when it wants to be renewed."""
+    """Public facts of a PEM text. For a revocation list, the subject is its issuer and the end its next update."""
 
     subject: str | None = None
     expires_at: datetime | None = None
 
 
 def facts_of_certificates(pem: str) -> PemFacts:
-    """Of the first one; a chain or several roots may follow. Raises ValueError with the cure."""
+    """Facts of the first certificate; a chain or several roots may follow. Raises ValueError with the cure."""
     first = _certificates(pem)[0]
     return PemFacts(first.subject.rfc4514_string(), first.not_valid_after_utc)
 

@@ -1,4 +1,4 @@
-"""Who makes a request, and what they may do."""
+"""Principals: the origin of a request, and its permissions."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -30,7 +30,7 @@ class UserRole(StrEnum):
 
 
 class Demand(StrEnum):
-    """Of whom a second factor is demanded."""
+    """The users who must have a second factor."""
 
     NOBODY = "nobody"
     ADMINS = "admins"
@@ -50,5 +50,5 @@ class Principal:
 
 
 def anonymous(name: str) -> Principal:
-    """Somebody who claims to be that user, for the audit log."""
+    """A principal who only claims to be that user, for the audit log."""
     return Principal("", name, Role.VIEWER, "anonymous", "")

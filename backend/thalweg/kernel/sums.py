@@ -7,6 +7,6 @@ Number = TypeVar("Number", int, float)
 
 
 def known_sum(parts: Iterable[Number | None]) -> Number | None:
-    """What is known of the sum: a lower bound while a part is unknown. None where no part is known."""
+    """The known part of the sum: a lower bound while a part is unknown. None if no part is known."""
     known = [part for part in parts if part is not None]
     return sum(known[1:], known[0]) if known else None

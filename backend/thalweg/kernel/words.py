@@ -21,7 +21,8 @@ def duration(seconds: float) -> str:
 
 
 def share_in_words(share: float) -> str:
-    """Of work that goes on: never all of it, however low its estimate was. Rounded as the console rounds."""
+    """The share of work in progress: never all of it, however low its estimate was. Rounded like the console's
+    shares."""
     percent = 100 * min(0.99, share)
     if 0 < percent < 0.1:
         return "< 0.1 %"

@@ -1,4 +1,4 @@
-"""What passes between two sockets, in order and whole, each piece as late as the lab wants it."""
+"""Passes bytes between two sockets, complete and in order, each piece with the delay that the lab wants."""
 
 import asyncio
 import contextlib
@@ -7,13 +7,13 @@ from collections import deque
 
 PIECE_BYTES = 64 * 1024
 PIECE_COST_BYTES = 256
-"""What a piece takes beside its bytes: many small ones count, too."""
+"""The cost of a piece beside its bytes, so that many small ones count, too."""
 HELD_BYTES_MAX = 1 << 20
-"""Of one direction of one connection, until its time comes. Then the reader waits, and with it whoever sends."""
+"""The limit of held bytes in one direction of one connection. At the limit the reader waits, and with it the sender."""
 
 
 class Delay:
-    """How late everything passes now. Owner: the relay's event loop."""
+    """The present delay of everything that passes. Owner: the relay's event loop."""
 
     def __init__(self) -> None:
         self._seconds = 0.0

@@ -1,4 +1,4 @@
-"""What delay the lab wants: its row at the destination itself, asked for once a second, past the relay."""
+"""Reads the delay that the lab wants from a row at the destination, once a second and not through the relay."""
 
 import asyncio
 import logging

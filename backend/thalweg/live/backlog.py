@@ -18,7 +18,7 @@ UNKNOWN_BACKLOG = Backlog(bytes=None, seconds=None)
 
 @dataclass
 class Growth:
-    """How fast quantities change, over GROWTH_WINDOW. Owner: the collector."""
+    """Growth rates over GROWTH_WINDOW. Owner: the collector."""
 
     seen: dict[Hashable, deque[tuple[datetime, float]]] = field(default_factory=dict)
 
@@ -37,8 +37,7 @@ class Growth:
 
 
 def measured(known: Backlog, reading: SourceReading | None, at: datetime) -> Backlog:
-    """What an engine knows of a backlog, corrected by what its source says: the engine may not have heard of the
-    latest, and knows no age."""
+    """The engine's figures, corrected by the source's: the engine may not know the latest WAL, and knows no age."""
     if reading is None or known.applied is None:
         return known
     applied = lsn_of(known.applied)
@@ -55,8 +54,8 @@ def measured(known: Backlog, reading: SourceReading | None, at: datetime) -> Bac
 
 
 def standing(row: StreamRow, destination_id: str, reading: SourceReading | None, at: datetime) -> Backlog:
-    """Of a destination that nobody works for now: it grows as fast as the source writes. It is as far as when it was
-    last heard of; else, and where the source keeps WAL for it, as far as the slot."""
+    """The figures of a destination for which no engine works now: it falls behind as fast as the source writes. Its
+    position is the last reported one; otherwise, and where the source keeps WAL for it, the slot's."""
     if reading is None:
         return UNKNOWN_BACKLOG
     slot = reading.slot(row.id)

@@ -20,14 +20,14 @@ EVENTS_KEY = "thalweg:events"
 EVENTS_KEPT = 5000
 HISTORY_KEY = "thalweg:history"
 HISTORY_EXPIRES_SECONDS = 30
-"""What a collector has told of its history is true for so long."""
+"""The time for which a collector's report on its history is valid."""
 SAMPLES_EXPIRE_SECONDS = 7200
 RATES_KEPT = 120
 """Points of the small charts beside streams."""
 PARSED_KEPT = 512
 
 Entries = list[tuple[bytes, dict[bytes, bytes]]]
-"""What Redis' protocol 2 answers for a stream: (id, fields) pairs."""
+"""The answer of Redis' protocol 2 for a stream: (id, fields) pairs."""
 
 
 def samples_key(stream_id: str) -> str:

@@ -1,4 +1,4 @@
-"""How a stream is doing, in one level and one sentence."""
+"""A stream's health, as one level and one sentence."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,12 +18,12 @@ BACKLOG_WARNING_SECONDS = 60
 BEHIND_WARNING_SECONDS = 60
 SILENT = ("UNREACHABLE", "REFUSED")
 LEVELS = (HealthLevel.ERROR, HealthLevel.WARNING)
-"""Of troubles, the worse first."""
+"""Levels of trouble, the worse first."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a stream; `observed` is the contract's document of its status."""
+    """Known facts of a stream; `observed` is the contract's document of its status."""
 
     desired_status: str
     observed_status: str
@@ -43,8 +43,9 @@ class Facts:
 
 
 def engine_of_concern(row: StreamRow, engines: dict[str, EngineRow]) -> EngineRow:
-    """Of a stream's engines the one that does not answer; else the one that captures. An engine that receives concerns
-    its destination; the stream, too, where that is the only one or, in a deletion, what is left."""
+    """The engine whose silence matters: the one of the stream's engines that does not answer, else the capturing one. A
+    receiving engine concerns its destination; the stream, too, if that is its only one or, in a deletion, the last one
+    left."""
     captures, receivers = engines[row.capture_engine_id], [engines[one.engine_id] for one in row.receivers]
     wanted = [] if row.capture_is_gone else [captures]
     if row.capture_is_gone or len(row.destinations) == 1:
@@ -108,7 +109,7 @@ def _worst(troubles: list[Health]) -> Health | None:
 
 
 def _troubles(facts: Facts, at: datetime) -> list[Health]:
-    """What its destinations and tables have, the more pressing first; the stream itself goes on."""
+    """Troubles of destinations and tables, the more pressing first; the stream itself continues."""
     destinations = (facts.observed or {}).get("destinations", [])
     return [
         *_full(facts, destinations), *_broken(facts, destinations, "ABORTED"), *_parking(facts, at),
@@ -167,7 +168,7 @@ def _that_park(facts: Facts) -> list[DestinationSample]:
 
 
 def _parking(facts: Facts, at: datetime) -> Iterator[Health]:
-    """What only parks is as good as stopped, however busy it looks."""
+    """A destination that only parks is as good as stopped, however busy it looks."""
     for one in _that_park(facts):
         assert one.parks_since is not None  # noqa: S101
         yield _health(
@@ -187,8 +188,8 @@ def _parked(facts: Facts) -> Iterator[Health]:
 
 
 def _table_troubles(facts: Facts) -> Iterator[Health]:
-    """Of the tables that are not at the source what they were, the worst first; the others go on. What has stopped a
-    whole destination is told as the destination's."""
+    """Troubles of tables that have changed at the source, the worst first; the other tables continue. A trouble that
+    has stopped a whole destination is reported as the destination's."""
     told: dict[str, Health] = {}
     for one in (facts.observed or {}).get("destinations", []):
         for table in one.get("tables", []):
@@ -214,7 +215,7 @@ def _stopped(facts: Facts) -> Health:
 
 
 def _held(facts: Facts) -> str:
-    """What the source keeps for a stream that does not move, as a further sentence."""
+    """A further sentence on what the source keeps for a stream that does not move."""
     backlog, slot = facts.backlog, facts.slot
     if slot is not None and slot.wal_status == "lost":
         return f" {' '.join(why_lost(slot.invalidation_reason))} Then delete the stream and create it anew."

@@ -20,7 +20,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class Live:
-    """What is known of a stream now: by its engines, and by its source."""
+    """The present knowledge of a stream: from its engines, and from its source."""
 
     stream_id: str
     sample: Sample | None

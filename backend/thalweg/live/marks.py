@@ -1,4 +1,4 @@
-"""When a source's WAL ended where: what turns a position into a time. Kept with the reading of its slots."""
+"""Marks of a source's WAL end over time, which turn a position into a time. Kept with the reading of its slots."""
 
 from bisect import bisect_right
 from datetime import datetime, timedelta
@@ -37,7 +37,7 @@ class Marks(BaseModel):
         self.points = kept
 
     def age_of(self, position: int, at: datetime) -> float | None:
-        """How long ago the source wrote what comes right after `position`. None: before the first mark."""
+        """Seconds since the source wrote what follows `position`. None: before the first mark."""
         if not self.points or position < self.points[0][1]:
             return None
         after = bisect_right(self.points, position, key=lambda point: point[1])

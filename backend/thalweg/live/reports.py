@@ -56,8 +56,8 @@ def joined(capturing: StreamStatus, sender: str, receivers: Mapping[str, Receive
 
 
 def _common(capturing: StreamStatus, destinations: list[DestinationStatus]) -> dict[str, object]:
-    """What the destinations make of the stream. With one that has no backlog it runs, fails and stops; an only
-    destination's trouble is the stream's in any case."""
+    """Fields of the stream that follow from its destinations. With a destination without a backlog, the stream runs,
+    fails and stops; the trouble of an only destination is always the stream's."""
     if len(destinations) == 1:
         (only,) = destinations
         well = capturing.status == "ENABLED" and capturing.error is None
@@ -71,7 +71,7 @@ def _common(capturing: StreamStatus, destinations: list[DestinationStatus]) -> d
 
 
 def _destination(sent: DestinationStatus, sender: str, receiver: Receiver) -> DestinationStatus:
-    """Of one that another engine applies."""
+    """Joins the reports on a destination that another engine applies."""
     applied = receiver.applied
     if applied is not None:
         positions = sent.positions
@@ -142,7 +142,7 @@ def _named(engine: str, part: Part) -> EngineError | None:
 
 
 def _positions(positions: EnginePositions | None, destinations: list[DestinationStatus]) -> EnginePositions | None:
-    """What is applied is what all of them have applied."""
+    """The applied position is the lowest of all destinations."""
     known = [
         lsn_of(one.positions.applied) for one in destinations if one.positions is not None and one.status != "DROPPED"
     ]
@@ -152,7 +152,7 @@ def _positions(positions: EnginePositions | None, destinations: list[Destination
 
 
 def left_behind(errors: list[EngineError]) -> EngineError | None:
-    """What several engines have left behind, as one."""
+    """Joins the reports of several engines on what they have left behind."""
     if not errors:
         return None
     return errors[0].model_copy(update={"message": " ".join(error.message for error in errors)})

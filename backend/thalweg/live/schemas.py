@@ -38,7 +38,7 @@ class ComponentSample(Resource):
     )
     destination_id: str | None = Field(
         default=None,
-        description="Whose it is. Null: shared by all destinations. A path is made of the shared ones and those of one "
+        description="Its destination. Null: shared by all destinations. A path has the shared ones and those of one "
         "destination.",
     )
     engine_id: str | None = Field(default=None, description="The engine that it runs in.")
@@ -75,8 +75,8 @@ class LatencySample(Resource):
 
 
 class Backlog(Resource):
-    """What the source has written and a destination has not applied: also while nothing runs. Of several destinations
-    the stream has the longest."""
+    """WAL that the source has written and a destination has not applied, even while nothing runs. Of several
+    destinations, the stream shows the largest amount."""
 
     bytes: int | None = Field(
         description="WAL between the source's end and what is applied; at several destinations, at the last of them."
@@ -106,7 +106,8 @@ class BacklogState(StrEnum):
 
 
 class SpilledBacklog(Resource):
-    """What a destination has not taken from the queue: beyond half of it, it lies on the capturing engine's disk."""
+    """Changes that a destination has not taken from the queue; beyond half of it, they are on the capturing engine's
+    disk."""
 
     state: BacklogState = Field(description="FULL: the limit is reached, and the destination holds the source back.")
     bytes: int = Field(description="On disk, compressed.")

@@ -1,4 +1,4 @@
-"""What a source said of itself when it was last asked, as the collector keeps it in the store."""
+"""The last reading of a source, as the collector keeps it in the store."""
 
 from datetime import datetime
 

@@ -36,11 +36,11 @@ class _Doomed:
 
     stream_id: str
     destination_id: str | None
-    """Of the one that the engine received for; None: it captured."""
+    """The destination that the engine received for; None: it captured."""
     engine_ids: list[str]
     definition: dict[str, Any]
     source: Target | None
-    """Where slot and publication are: they go with the capture."""
+    """The database with slot and publication, which go with the capture."""
     destinations: list[Target]
 
 
@@ -67,7 +67,7 @@ async def abandon_streams(resources: Resources, engine_id: str, silent_seconds: 
 
 
 def _parts(row: StreamRow, engine_id: str, resources: Resources) -> list[_Doomed]:
-    """What may go now: the capture engine's part first, then those of the engines that receive."""
+    """Parts that may be removed now: first the capturing engine's, then those of receiving engines."""
     deletes = row.desired_status == "DROPPED" and row.force
     secrets = resources.secrets
     parts = []

@@ -1,7 +1,7 @@
-"""What a collector has missed of an engine, from the engine itself: it keeps the statistics of its last minutes.
+"""Fetches samples that the collector has missed from the engine, which keeps the statistics of its last minutes.
 
-Asked for after every gap: a start, an outage of the engine, of the network, or of the store. Each sample is stored once
-and in its order: those between the last one that is stored and the first live one.
+The collector asks after every gap: a start, an outage of the engine, of the network, or of the store. Each sample is
+stored once and in its order: those between the last stored one and the first live one.
 """
 
 import asyncio

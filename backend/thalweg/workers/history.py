@@ -38,14 +38,15 @@ class HistoryWriter:
         self._waiting: list[tuple[str, Sample]] = []
         self._catching_up: dict[str, int] = {}
         self.failing_since: datetime | None = None
-        """Nothing could be written since then."""
+        """The beginning of an outage of the store, during which nothing could be written."""
         self._covered: dict[Tier, partitions.Covered] = {}
         self._maintain_at: datetime | None = None
         self._touched: datetime | None = None
         self._looked_back = False
 
     def offer(self, engine_id: str, samples: list[Sample], *, missed: bool = False) -> None:
-        """What one engine told; in the order of time for each stream. `missed`: of its own memory, after a gap."""
+        """Takes one engine's samples, in the order of time for each stream. `missed`: they come from its memory, after
+        a gap."""
         self._waiting += [(engine_id, sample) for sample in samples]
         if missed and samples:
             self._catching_up[engine_id] = self._catching_up.get(engine_id, 0) + len(samples)
@@ -66,7 +67,7 @@ class HistoryWriter:
                 self._give_up()
 
     async def turn(self, at: datetime) -> None:
-        """What waits is written; once a minute the rest. Public for tests."""
+        """Writes waiting samples; once a minute also does the maintenance. Public for tests."""
         if self._maintain_at is None:
             await self._maintain(at)
         await self._write(at)

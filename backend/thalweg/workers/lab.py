@@ -31,7 +31,7 @@ from thalweg.workers.survival import OUTAGES
 
 log = structlog.get_logger(__name__)
 TIME = Principal("", "time", Role.ADMIN, "system", "")
-"""Who ends what nobody has ended."""
+"""The actor that ends what no user has ended."""
 SET_RATE = """
 INSERT INTO lab.load (rate, until) VALUES (%(rate)s, now() + make_interval(secs => %(seconds)s))
     ON CONFLICT (one) DO UPDATE SET rate = excluded.rate, until = excluded.until
@@ -40,7 +40,7 @@ INSERT INTO lab.load (rate, until) VALUES (%(rate)s, now() + make_interval(secs 
 
 @dataclass
 class Seen:
-    """What the last look at an action's row and database gave, to be written down."""
+    """The result of the last look at an action's row and database, to be stored."""
 
     in_effect: bool
     gone: bool = False

@@ -1,4 +1,4 @@
-"""What an idle stream's latency was when something last crossed it."""
+"""The latency of an idle stream when something last crossed it."""
 
 from datetime import datetime, timedelta
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from thalweg.live.schemas import DestinationSample, Sample
 
 GROWN_MIN = 3
-"""So often the queue must have grown while nothing was applied: a transaction or two alone are not everything."""
+"""How often the queue must have grown while nothing was applied: a transaction or two alone are not everything."""
 FORGET_AFTER = timedelta(minutes=10)
 """Beyond any pause between two samples of a stream that runs."""
 
@@ -17,7 +17,7 @@ class _Seen:
     parked: int
     grown: int = 0
     since: datetime | None = None
-    """Of the first growth."""
+    """The time of the first growth."""
 
 
 class Parking:

@@ -45,7 +45,7 @@ async def poll(client: EngineClient) -> Poll:
 
 @dataclass
 class EngineMemory:
-    """What the collector keeps of one engine between polls. Owner: the collector's loop."""
+    """The collector's memory of one engine between polls. Owner: the collector's loop."""
 
     readings: dict[str, Reading] = field(default_factory=dict)
     process_started_at: datetime | None = None
@@ -58,10 +58,10 @@ class EngineMemory:
     missed: bool = True
     """There may be samples that history has not got: the engine is asked for them before the next one is added."""
     sampled_at: datetime | None = None
-    """When the last answer was asked for."""
+    """The time of the request for the last answer."""
 
     def cpu_percent(self, stats: EngineStats) -> float | None:
-        """Of one core, since the last poll. Call before `samples`."""
+        """Percent of one core since the last poll. Call before `samples`."""
         if self.cpu_ns is None or self.monotonic_ns is None or stats.monotonic_ns <= self.monotonic_ns:
             return None
         return round(100 * (stats.process.cpu_ns - self.cpu_ns) / (stats.monotonic_ns - self.monotonic_ns), 2)

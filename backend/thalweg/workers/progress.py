@@ -80,7 +80,7 @@ def _table_copied(operation: OperationRow, concerned: Destinations, asked_at: da
 
 
 def superseded(operation: OperationRow, status: StreamStatus) -> dict[str, Any] | None:
-    """What a copy that has succeeded has made obsolete in the error queue, for the audit log."""
+    """The transactions of the error queue that a successful copy has made obsolete, for the audit log."""
     if operation.kind != OperationKind.TABLE_COPY or operation.state != OperationState.SUCCEEDED:
         return None
     for one in status.destinations:
@@ -107,7 +107,7 @@ def _copied(one: DestinationStatus) -> bool:
 
 
 def _added(row: StreamRow, status: StreamStatus, concerned: Destinations) -> Verdict:
-    """Of a destination, or of a stream with all that it was made with."""
+    """The progress of adding a destination, or a stream with all its first destinations."""
     if "ABORTED" in (status.status, *(one.status for one in concerned)):
         return OperationState.FAILED
     if concerned and all(one.status == "ENABLED" and one.phase in REPLICATES and _copied(one) for one in concerned):

@@ -33,16 +33,16 @@ from thalweg.workers.table_rates import TableRates
 from thalweg.workers.unknown import note_unknown
 
 ENGINE = Principal("", "engine", Role.ADMIN, "system", "")
-"""Who has done what an engine does by itself, in the audit log."""
+"""The actor of an engine's own actions in the audit log."""
 
 
 @dataclass
 class Memories:
-    """What the collector remembers from poll to poll, of all engines."""
+    """The collector's memory from poll to poll, of all engines."""
 
     backlogs: Backlogs
     outages_kept: timedelta
-    """How long a past outage is remembered."""
+    """The time for which a past outage is remembered."""
     table_rates: TableRates = field(default_factory=TableRates)
     latencies: LastLatencies = field(default_factory=LastLatencies)
     parking: Parking = field(default_factory=Parking)
@@ -55,9 +55,10 @@ class Memories:
 
 @dataclass
 class Outcome:
-    """What one poll led to. `samples` are of whole streams, `parts` of what this engine runs of each.
+    """The result of one poll. `samples` are of whole streams, `parts` of what this engine runs of each.
 
-    `engine_revision` is what the engine holds, None without an answer."""
+    `engine_revision` is the revision that the engine holds, None without an answer.
+    """
 
     samples: list[Sample] = field(default_factory=list)
     parts: list[Sample] = field(default_factory=list)

@@ -17,7 +17,7 @@ Engines = dict[str, EngineRow]
 
 @dataclass(frozen=True)
 class Report:
-    """What one engine said of a stream when it was asked."""
+    """One engine's report on a stream."""
 
     status: StreamStatus
     asked_at: datetime

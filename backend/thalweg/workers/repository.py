@@ -94,7 +94,7 @@ async def source_readings(session: AsyncSession) -> list[SourceReadingRow]:
 
 
 async def keep_reading(session: AsyncSession, row: SourceReadingRow) -> None:
-    """Of a database that was deleted meanwhile nothing is kept."""
+    """Keeps a reading, unless its database was deleted meanwhile."""
     values = {"asked_at": row.asked_at, "failure": row.failure, "document": row.document}
     there = exists(select(DatabaseRow.id).where(DatabaseRow.id == row.database_id))
     if await session.scalar(select(there)):

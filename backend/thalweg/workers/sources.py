@@ -75,7 +75,7 @@ class SourceWatch:
             await self._read_certificates(engines)
 
     async def _remember(self, session: AsyncSession) -> None:
-        """What an earlier collector has read: how old a backlog is goes further back than this process."""
+        """Restores the readings of an earlier collector: the age of a backlog goes back further than this process."""
         rows = await repository.source_readings(session)
         self._seen.readings = {row.database_id: one for row in rows if (one := reading_of(row)) is not None}
 
@@ -156,7 +156,7 @@ def slot_of(reading: SourceReading, name: str) -> Slot:
 
 
 async def certificate_end(url: str, timeout: float) -> datetime:
-    """When the certificate that the server shows ends. Whether it is trusted is the engine client's question."""
+    """The expiry of the certificate that the server shows. The engine client checks whether it is trusted."""
     parts = urlsplit(url)
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE

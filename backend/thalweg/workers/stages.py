@@ -22,15 +22,16 @@ def _moved(row: StreamRow, one: DestinationRow, report: Report, engines: Engines
 
 
 async def capture_is_gone(session: AsyncSession, row: StreamRow, engines: Engines) -> None:
-    """Of a stream that is being deleted. Destinations that the capturing engine applied are gone with it, and so are
-    those that no other has been told of. All of the stream's engines must be locked."""
+    """Called when a stream is being deleted and its capture is gone. The destinations that the capturing engine applied
+    are gone with it, and so are those that no other engine has learnt of. All of the stream's engines must be
+    locked."""
     gone = [one for one in row.destinations if _moved(row, one, Report.CAPTURE_DROPPED_IT, engines)]
     row.destinations = [one for one in row.destinations if one not in gone]
     await session.flush()
 
 
 def follow(row: StreamRow, status: StreamStatus, engine_id: str, engines: Engines) -> bool:
-    """What one engine's report means for the stream's destinations. True: what the capturing engine shall do has
+    """Moves the stream's destinations on by one engine's report. True: the capturing engine's desired state has
     changed, because destinations are gone."""
     gone = [
         one for one in row.destinations if (report := _report_on(row, one, status, engine_id)) is not None

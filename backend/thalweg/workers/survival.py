@@ -1,4 +1,4 @@
-"""What a worker survives: it says so once, and tries again."""
+"""Lets a worker survive failures: it reports a failure once and tries again."""
 
 import psycopg
 from redis.exceptions import RedisError

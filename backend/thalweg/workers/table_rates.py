@@ -1,4 +1,4 @@
-"""How fast each table changes, from the totals that engines report."""
+"""The rate of changes of each table, from the totals that engines report."""
 
 from collections import deque
 from datetime import datetime, timedelta

@@ -39,8 +39,8 @@ OVER = {CureState.UNDONE: "was taken back already", CureState.FAILED: "was not c
 
 @dataclass(frozen=True)
 class Prepared:
-    """What the databases were asked for. `snapshot` is not written down yet; none is taken of what a person has done:
-    what the path was before is in the run with the finding."""
+    """Facts gathered from the databases. `snapshot` is not stored yet. There is none for work that a person has already
+    done: the run with the finding has the state before."""
 
     finding: Finding
     cure: Cure

@@ -1,4 +1,4 @@
-"""What spans the advisor and streams: applying a finding's cure, and taking it back."""
+"""Work that spans the advisor and streams: applying a finding's cure and undoing it."""
 
 from typing import Annotated
 

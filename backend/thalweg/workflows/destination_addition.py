@@ -21,7 +21,7 @@ from thalweg.workflows.stream_preparation import Planned, check_still_apart, dat
 
 ID_LENGTH_MAX = 16
 RESERVED = "default"
-"""What engines called a stream's destination when they knew no ids of destinations."""
+"""The id of a stream's only destination in engines without ids of destinations."""
 
 
 def attach(row: StreamRow, database: DatabaseRow, engine: EngineRow, parameters: Parameters) -> DestinationRow:
@@ -41,8 +41,8 @@ def attach(row: StreamRow, database: DatabaseRow, engine: EngineRow, parameters:
 
 
 def _new_id(row: StreamRow, name: str) -> str:
-    """What the contract allows of the database's name, so that people know it in metrics; another than those that the
-    engine knows still."""
+    """An id made of the database's name, as far as the contract allows, so that people recognise it in metrics;
+    different from those that the engine still knows."""
     observed = (row.observed or {}).get("destinations", [])
     taken = {RESERVED} | {one.id for one in row.destinations} | {one["id"] for one in observed}
     base = re.sub(r"[^a-z0-9]", "", name.lower())[:ID_LENGTH_MAX] or "destination"

@@ -1,4 +1,4 @@
-"""What spans databases, engines and streams: previewing, checking, creating and changing a stream."""
+"""Work that spans databases, engines and streams: previewing, checking, creating and changing a stream."""
 
 from fastapi import APIRouter, Response
 

@@ -56,12 +56,12 @@ async def check_stream(context: Context, body: StreamCreate) -> Checked:
 
 
 def pointers_of(body: StreamCreate) -> dict[str, str]:
-    """Where the request has each destination's database."""
+    """JSON pointers to each destination's database in the request."""
     return {one.database_id: f"/destinations/{at}/database_id" for at, one in enumerate(body.destinations)}
 
 
 async def create_stream(context: Context, body: StreamCreate, checked: Checked) -> Created:
-    """What has changed in the store since the checks is noticed here."""
+    """Creates the stream. Detects changes in the store since the checks."""
     if await streams.name_is_taken(context.session, body.name):
         raise name_taken("stream", body.name)
     source = await database_of(context, "/source_id", body.source_id)

@@ -1,4 +1,4 @@
-"""Where a stream runs: which engine captures, and which one applies at each destination."""
+"""Places a stream: the engine that captures, and the engine that applies at each destination."""
 
 from dataclasses import dataclass
 
@@ -38,7 +38,7 @@ async def place(context: Context, capture_engine_id: str | None, destinations: l
 
 
 async def engine_for(context: Context, engine_id: str) -> EngineRow:
-    """Of one more destination, in a request of its own."""
+    """The engine of a destination that is added by a separate request."""
     return _chosen(await repository.all_engines(context.session), "/engine_id", engine_id)
 
 

@@ -128,8 +128,8 @@ async def preflight(
     of: StreamRow | None = None,
     chosen: frozenset[tuple[str, str]] | None = None,
 ) -> StreamPreflight:
-    """What the databases say, and what other streams write to the destinations' tables. `of` is the stream that shall
-    change, None for one that shall be made; `chosen` are its tables when the rules do not change."""
+    """Reads the databases, and what other streams write to the destinations' tables. `of` is the stream to change, None
+    for a new one; `chosen` are its tables when the rules do not change."""
     definitions = definitions_of(context)
     check_parameters(definitions, parameters)
     plugin = str(parameters.get("source_plugin", definitions["source_plugin"].default))

@@ -48,7 +48,7 @@ struct CatchUpSpan {
 struct ApplyOptions {
   std::string stream_id;
   base::Conninfo destination_conninfo;
-  // Either outlives the apply: where LCRs come from, or a queue whose consumer the apply is.
+  // Set one of them, which outlives the apply: the source of LCRs, or a queue whose consumer the apply is.
   queue::FrameSource* frames = nullptr;
   queue::LcrQueue* queue = nullptr;
   size_t consumer = 0;
@@ -78,13 +78,13 @@ class Apply {
   Apply& operator=(const Apply&) = delete;
 
   // Connects, takes the stream's lock, recovers progress and starts the agents. The stream must be registered
-  // (progress.h). Fails with stream_in_use, unknown_stream, or what a connection fails with; then nothing runs.
-  // Returns the recovered low watermark: capture starts at or before it.
+  // (progress.h). Fails with stream_in_use, unknown_stream, or the error of a connection; then nothing runs. Returns
+  // the recovered low watermark: capture starts at or before it.
   base::Result<base::Lsn> start();
   // drain: apply everything that the queue holds first (the producer has stopped). Otherwise running groups end and
   // the rest is left to the next start.
   void request_stop(bool drain);
-  // Within some seconds: what still waits for the destination then is given up.
+  // Takes some seconds at most: then it abandons statements that still wait for the destination.
   void join();
 
   // Parallelism, serialization, error handling, group size and the spill's thresholds and limit change while running.
@@ -107,7 +107,7 @@ class Apply {
   // When markers were dequeued, dispatched, and had everything before them committed.
   void add_to(telemetry::MarkerTrail& trail) const;
 
-  // Somebody has executed or removed transactions of the error queue (error_queue.h), or tried to.
+  // Call it after an attempt to execute or remove transactions of the error queue (error_queue.h).
   void note_errors_changed();
 
  private:

@@ -14,8 +14,8 @@
 #include "telemetry/parked_transaction.h"
 
 // Transactions that could not be applied and were parked whole at the destination (docs/decisions/error-queue.md).
-// These functions work on thalweg.error_queue over any connection, whether the stream's apply runs or not. One that
-// runs is told afterwards (Apply::note_errors_changed): some have gone through even where the answer is a failure.
+// These functions work on thalweg.error_queue over any connection, whether the stream's apply runs or not. Notify a
+// running apply afterwards (Apply::note_errors_changed), even after a failure: some transactions may have gone through.
 
 namespace thalweg::apply {
 
@@ -24,11 +24,11 @@ struct ParkedCounts {
   uint64_t roots = 0;
 };
 
-// Of whoever follows an execution.
+// The callbacks of an observer of an execution.
 struct ExecutionWatch {
   // Called with how many have been executed, of how many: at first, and after each.
   std::function<void(uint64_t executed, uint64_t total)> progress;
-  // Once it is set, by anybody, the next one is not begun: engine_stopping. May be null.
+  // Once any thread sets it, no further transaction begins: engine_stopping. May be null.
   const std::atomic<bool>* abandon = nullptr;
 };
 
@@ -43,12 +43,12 @@ base::Result<ParkedCounts> count_parked(pg::Connection& connection, std::string_
 // Drops one for good; those that stood behind it, and behind no other, are parked_freed then. Fails with
 // unknown_error_transaction when there is none of that id.
 base::Result<void> remove_parked(pg::Connection& connection, std::string_view stream_id, int64_t id);
-// Keeps a table from being taken for another copy while transactions are executed, and those from being executed while
-// one is taken, until the session ends: nobody writes a row of the past into a table that is being copied. Waits a
-// little for a session of an engine that has died; then database_busy.
+// Until the session ends, prevents copies of tables while transactions are executed, and executions while a copy is
+// taken, so that no old row is written into a table that is being copied. Waits briefly for the session of an engine
+// that has died; then database_busy.
 base::Result<void> hold_error_queue(pg::Connection& connection, std::string_view stream_id);
-// Takes those out of the queue whose every change lies before the copy of its table: the copy has what came of them.
-// Not where one of its tables is none of the stream's any more. Returns what went, by table.
+// Removes transactions from the queue whose every change precedes the copy of its table, because the copy contains
+// their result; but keeps those with a table that is no longer the stream's. Returns the removed ones, by table.
 struct Superseded {
   std::string table;  // the one of their tables that was copied last, quoted
   base::Lsn copied_at;
@@ -56,10 +56,10 @@ struct Superseded {
 };
 base::Result<std::vector<Superseded>> discard_superseded(pg::Connection& connection, std::string_view stream_id);
 // Applies one, then every parked transaction behind it that shares a row with it, in commit order and in one
-// destination transaction each (taking the connection over for it), and takes them out of the queue in the same. Stops
-// at the first that fails again, which then shows why it did; those left that wait behind no other are parked_freed.
-// Without `id`, all of the queue: one that fails holds back those that wait behind it and no others; the failure is the
-// first one's and tells how many are left.
+// destination transaction each (which also removes it from the queue); takes the connection over for it. Stops at the
+// first that fails again, which then shows its new reason; remaining transactions that wait behind no other become
+// parked_freed. Without `id`, executes the whole queue: a failed one holds back only those that wait behind it; the
+// returned failure is the first one's and counts the rest.
 base::Result<void> execute_parked(pg::Connection connection, std::string_view stream_id, std::optional<int64_t> id,
                                   const ExecutionWatch& watch = {});
 

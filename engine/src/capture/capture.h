@@ -31,8 +31,9 @@ struct CaptureOptions {
   // Apply's recovered low watermark: every transaction with commit LSN below it is applied. Capture starts here, and
   // fails with position_gap when the slot has moved past it. Zero: start where the slot is.
   base::Lsn start;
-  // What the stream is on (apply::StreamRecord); empty or zero: not compared. Another system: source_changed. Another
-  // timeline: connection_lost, for whoever starts a capture has compared it a moment ago, and does so again.
+  // The stream's system and timeline (apply::StreamRecord); empty or zero: not compared. Another system:
+  // source_changed. Another timeline: connection_lost, because the start has compared it a moment ago and will do so
+  // again.
   std::string system_identifier;
   int timeline = 0;
   queue::LcrQueue* queue = nullptr;  // outlives the capture, which is its producer

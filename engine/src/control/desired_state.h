@@ -11,7 +11,7 @@
 #include "base/networks.h"
 #include "control/parameters.h"
 
-// What the engine shall do, as the control plane last said it (engine/contract/desired.example.json).
+// The desired state of the engine, as the control plane last sent it (engine/contract/desired.example.json).
 
 namespace thalweg::control {
 
@@ -21,8 +21,8 @@ std::string_view name_of(DesiredStatus status);
 struct DatabaseRef {
   std::string name;         // for messages
   base::Conninfo conninfo;  // holds a password: never logged, never returned
-  // Of a source whose servers are a primary and a standby: decoded and copied at the standby. The role of its conninfo
-  // is standby_first, until a start has found the server.
+  // The source's servers are a primary and a standby: decode and copy at the standby. The role of its conninfo is
+  // standby_first, until a start has found the server.
   bool reads_standby = false;
   bool operator==(const DatabaseRef&) const = default;
 };
@@ -33,7 +33,7 @@ struct TableRef {
   auto operator<=>(const TableRef&) const = default;
 };
 
-// Where another engine receives, which applies.
+// The receiving address of another engine, which applies.
 struct SendTo {
   std::string engine;  // its name
   std::string host;
@@ -57,8 +57,8 @@ struct DestinationDefinition {
   bool operator==(const DestinationDefinition&) const = default;
 };
 
-// Of the destination of a document that had no list. The next document's id takes its place (adopt_id); no document
-// but a stored one may have it.
+// The id of the destination of a document that had no list. The next document's id replaces it (adopt_id); only a
+// stored document may have it.
 inline constexpr std::string_view kMigratedId = "default";
 
 struct StreamDefinition {
@@ -92,18 +92,18 @@ struct DesiredState {
   uint64_t revision = 0;
   base::Networks database_networks = {};  // where its databases may be; their conninfos know it
   std::vector<StreamDefinition> streams;
-  // Ids of streams that the engine has and whoever wrote the document does not know (a control plane whose store came
-  // back from an older backup): as they are, or DROPPED. The engine puts its own definitions in their place.
+  // Ids of streams that the engine has and the document's writer does not know (a control plane whose store came from
+  // an older backup): as they are, or DROPPED. The engine puts its own definitions in their place.
   std::vector<std::string> kept = {};
   std::vector<std::string> dropped = {};
 };
 
 inline constexpr size_t kDesiredBytesMax = 16 * 1024 * 1024;
 
-// Fails with invalid_request; the message starts with the JSON pointer of what is wrong.
+// Fails with invalid_request; the message starts with the JSON pointer of the invalid part.
 base::Result<DesiredState> parse_desired(std::string_view json);
-// What an engine has stored, of the form of version 0.1.0 as well: such a stream had one `destination`, or `send_to`,
-// beside the list.
+// Parses a document that an engine has stored, including the form of version 0.1.0: such a stream had one
+// `destination`, or `send_to`, beside the list.
 base::Result<DesiredState> parse_stored_desired(std::string_view json);
 std::string serialise(const DesiredState& desired);
 

@@ -18,11 +18,11 @@
 #include "telemetry/sample.h"
 #include "telemetry/transaction_sample.h"
 
-// What the control API can see and do of the engine. The daemon implements it; control knows nothing below it.
+// The control API's interface to the engine. The daemon implements it; control knows nothing below it.
 
 namespace thalweg::control {
 
-// Who an engine is to other engines.
+// An engine's identity towards other engines.
 struct IdentityView {
   std::string name;
   std::string fingerprint;  // SHA-256 of the certificate, in hex
@@ -39,7 +39,7 @@ struct EngineStatus {
   std::string propagation_listen;  // HOST:PORT; empty: receives nothing
 };
 
-// An error as the API shows it: when it happened, beside what happened.
+// An error as the API shows it, with its time.
 struct ReportedError {
   base::Error error;
   base::UnixMicros at;
@@ -67,7 +67,7 @@ struct InstantiationStatus {
   std::vector<std::string> warnings;  // constraints left out, with the reason
 };
 
-// What has become of a table at the source, and what can be done about it.
+// A change of a table at the source, and its possible resolutions.
 struct TableTrouble {
   std::string_view kind;  // DROPPED, REPLACED, RENAMED, UNPUBLISHED, PARTITIONS CHANGED
   std::string reason;
@@ -83,7 +83,7 @@ struct TableStatus {
   std::optional<TableTrouble> trouble;
 };
 
-// What a destination has not taken from the queue.
+// Changes that a destination has not taken from the queue.
 struct BacklogStatus {
   std::string_view state = "NONE";   // it has none, and the rest is 0; IN MEMORY, ON DISK, FULL
   uint64_t frames = 0;               // in the queue and on disk
@@ -93,7 +93,7 @@ struct BacklogStatus {
   uint64_t limit_bytes = 0;
 };
 
-// A session at a server that holds a lock, or runs a transaction, that somebody waits for.
+// A session at a server that blocks another one by a lock or a running transaction.
 struct BlockerStatus {
   int pid = 0;  // 0: a prepared transaction
   // Empty, and none, where the stream's user may not see them.
@@ -103,7 +103,7 @@ struct BlockerStatus {
   std::optional<base::UnixMicros> since;  // of its transaction
 };
 
-// What a start, or a removal, waits for at a server.
+// A wait of a start, or of a removal, at a server.
 struct WaitStatus {
   std::string_view side;    // source, destination
   std::string destination;  // empty at the source
@@ -165,7 +165,7 @@ struct EngineStats {
   uint64_t monotonic_ns = 0;
   uint64_t resident_bytes = 0;
   uint64_t cpu_ns = 0;
-  // Of the file system that holds the state directory, and so all spills; both 0 when it cannot be asked.
+  // The file system that holds the state directory, and so all spills; both are 0 if it cannot be queried.
   uint64_t disk_total_bytes = 0;
   uint64_t disk_free_bytes = 0;
   std::vector<StreamStats> streams;
@@ -218,22 +218,22 @@ class ManagedStreams {
   // One of them, opened, in seconds: also fails with unknown_error_transaction, and with database_busy while others
   // are.
   virtual base::Result<ParkedContentsView> error_contents(const StreamTarget& target, int64_t error_id) = 0;
-  // Of all destinations. Fails with unknown_stream.
+  // Covers all destinations. Fails with unknown_stream.
   virtual base::Result<telemetry::TransactionSamples> transactions(const std::string& stream) = 0;
-  // Markers that this engine has placed, and what passed its components. Fails with unknown_stream.
+  // Markers that this engine has placed, and the passages at its components. Fails with unknown_stream.
   virtual base::Result<telemetry::MarkerTrail> markers(const std::string& stream) = 0;
   // Fails with unknown_stream and marker_refused.
   virtual base::Result<void> place_marker(const std::string& stream, const std::string& id,
                                           const std::string& label) = 0;
-  // One and those behind it; without an id, all. "DONE", or "RUNNING": it goes on, and errors() tells how far it is.
-  // Also fails with database_busy.
+  // Executes one and those behind it; without an id, all. Returns "DONE", or "RUNNING": it continues, and errors()
+  // shows its progress. Also fails with database_busy.
   virtual base::Result<std::string_view> execute_error(const StreamTarget& target, std::optional<int64_t> error_id) = 0;
   virtual base::Result<void> drop_error(const StreamTarget& target, int64_t error_id) = 0;
-  // Tries the initial copy's statements without leaving anything behind; takes seconds. Fails with database_busy when
-  // too many are under way, and with what keeps it from a database.
+  // Tries the initial copy's statements without leaving anything behind; takes seconds. Fails with database_busy if too
+  // many are running, and with the obstacle to reaching a database.
   virtual base::Result<std::vector<RehearsalFinding>> rehearse(const RehearsalRequest& request) = 0;
-  // Has a table copied again, or its partitions taken as they are now. Fail with unknown_table, resolution_refused and
-  // what keeps the table from being copied.
+  // Copies a table again, or accepts its partitions as they are now. They fail with unknown_table, resolution_refused
+  // and the obstacle to copying the table.
   virtual base::Result<void> copy_table(const StreamTarget& target, const TableRef& table) = 0;
   virtual base::Result<void> accept_table(const StreamTarget& target, const TableRef& table) = 0;
   // A certificate request, and its answer. Fail with invalid_request and identity_refused.

@@ -31,15 +31,15 @@
 // One destination of a stream: its copy, its apply or sender, its errors; with a backlog or without
 // (docs/decisions/one-form-of-stream.md, docs/decisions/fan-out.md).
 //
-// Without one it reads the queue: the supervisor opens it before the capture, which begins where it says, and its
-// failure is the session's. With one it has a thread, and what happens to it never reaches the capture or another
-// destination, except that it may ask for a new session.
+// Without a backlog it reads the queue: the supervisor opens it before the capture, which begins at the destination's
+// position, and its failure ends the session. With a backlog it has its own thread, and its failures never reach the
+// capture or another destination, except that it may ask for a new session.
 //
-// A session is one run of the capture. It begins where the source's slot is, which every destination has reached
-// durably; so each one with a backlog gets everything again that it has not. What earlier sessions left in its logs is
-// applied first, one log after the other, each by an apply of its own: transactions that come twice are recognised by
-// the destination's progress, as after any restart. A log knows the source's timeline that it comes from: after a
-// failover what the new server never had is not applied (docs/decisions/failover.md).
+// A session is one run of the capture. It begins at the source's slot position, which every destination has reached
+// durably. So each one with a backlog receives again everything that it lacks. It first applies the logs of earlier
+// sessions, one after the other, each with a separate apply: the destination's progress suppresses transactions that
+// come twice, as after any restart. A log knows the source's timeline that it comes from. After a failover, changes
+// that the new server never had are not applied (docs/decisions/failover.md).
 
 namespace thalweg::daemon {
 
@@ -61,14 +61,14 @@ struct DestinationOptions {
   uint64_t backlog_segment_bytes = queue::kBacklogSegmentBytes;
 };
 
-// Where a capture begins, and at which server.
+// The position where a capture begins, and its server.
 struct CaptureStart {
   CaptureIdentity identity;
   base::Lsn from;
 };
 
-// Thread-safe: what is marked so belongs to the stream's supervisor; where there is a backlog, a thread of its own runs
-// the destination within a session; the rest may be called by anybody.
+// Thread-safe: methods marked so belong to the stream's supervisor; with a backlog, a separate thread runs the
+// destination within a session; any thread may call the rest.
 class Destination {
  public:
   explicit Destination(DestinationOptions options);
@@ -95,7 +95,7 @@ class Destination {
   base::Result<CaptureStart> open(queue::LcrQueue& queue, const SourceSlot& slot);
 
   queue::Spillable* spillable() { return backlog_.get(); }
-  // drain: what the queue holds is worked off first; until has_ended(), or cut short by end.
+  // drain: first applies or sends the contents of the queue, until has_ended() or until end() cuts it short.
   void request_stop(bool drain);
   bool has_ended() const;
   void end();      // nothing is applied or sent any more
@@ -108,7 +108,7 @@ class Destination {
   void keep_to_disk();
 
   // --- of an open one, the supervisor's
-  // Fails with what it has failed with, or with a table's trouble.
+  // Returns its failure, or a table's trouble.
   base::Result<void> look();
   std::optional<base::Error> trouble() const { return consumer_->trouble(); }  // what it mends by itself right now
   const std::atomic<uint64_t>& confirmed_lsn() const { return consumer_->confirmed(); }
@@ -192,8 +192,8 @@ class Destination {
   std::optional<queue::QueueFrames> frames_;  // without a backlog
   std::unique_ptr<queue::BacklogConsumer> backlog_;
   std::deque<std::unique_ptr<spill::DurableLog>> old_logs_;
-  // What a server had committed that another one took the place of, and that never reached that one. Not applied; kept
-  // until the destination turns out to need nothing of it.
+  // Logs with changes that a server had committed and its replacement never received. They are not applied; they are
+  // kept until it is clear that the destination needs none of them.
   std::deque<std::unique_ptr<spill::DurableLog>> strays_;
   std::unique_ptr<QueueConsumer> consumer_;
   base::UnixMicros counted_since_{};  // its tables' counts

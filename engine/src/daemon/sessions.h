@@ -21,8 +21,8 @@
 #include "queue/lcr_queue.h"
 #include "queue/queue_spiller.h"
 
-// What of a stream runs in this engine: a capture or a receiver, one queue, its destinations (Wong et al. 2009, figure
-// 4). Runs in sessions, each from the slot's position (destination.h): the source is decoded once for all.
+// The running part of a stream in this engine: a capture or a receiver, one queue, its destinations (Wong et al. 2009,
+// figure 4). It runs in sessions, each from the slot's position (destination.h): the source is decoded once for all.
 //   combined capture and apply   capture  -> queue -> apply
 //   the engine that captures     capture  -> queue -> sender
 //   the engine that receives     receiver -> queue -> apply
@@ -30,7 +30,7 @@
 
 namespace thalweg::daemon {
 
-// What survives a session of one destination. Each guards itself.
+// State of one destination that survives a session. Each member guards itself.
 struct DestinationMemory {
   TableWatch tables;
   instantiation::Progress progress;
@@ -44,13 +44,13 @@ struct SessionsOptions {
   Peering* peering = nullptr;
   pg::SessionBoard* board = nullptr;
   const std::atomic<bool>* stop = nullptr;  // ends run()
-  // Whether what stops it is but another definition of a stream that goes on, a paused destination say: then nobody
-  // waits for the slowest, whose changes come again.
+  // Whether it stops only because the stream gets another definition and continues, for example with a paused
+  // destination. Then it does not wait for the slowest destination, whose changes come again.
   std::function<bool()> goes_on = [] { return false; };
   std::function<void(State)> set_state;
   std::function<void()> on_capture;  // a session's capture or receiver runs
   std::function<void()> on_look;     // many times a second, while it does
-  // What producer or consumer mend by themselves right now; none: all is well.
+  // Reports the trouble that producer or consumer are resolving by themselves; none: all is well.
   std::function<void(const std::optional<base::Error>&)> note_trouble = [](const auto&) {};
   std::function<DestinationMemory*(const std::string&)> memory_of{};  // it outlives the sessions. Empty: none
   uint64_t backlog_segment_bytes = queue::kBacklogSegmentBytes;
@@ -63,7 +63,7 @@ struct StreamPositions {
   base::Lsn confirmed;
 };
 
-// Thread-safe: run belongs to the stream's supervisor, the rest to anybody.
+// Thread-safe: run belongs to the stream's supervisor; any thread may call the rest.
 class Sessions {
  public:
   explicit Sessions(SessionsOptions options);
@@ -71,8 +71,8 @@ class Sessions {
   Sessions(const Sessions&) = delete;
   Sessions& operator=(const Sessions&) = delete;
 
-  // Until stopped; then what the queue holds has been worked off, or lies on disk. Fails with what the capture, the
-  // source or a destination without a backlog fails with.
+  // Runs until stopped; then the contents of the queue are applied, sent, or on disk. Returns the failure of the
+  // capture, of the source, or of a destination without a backlog.
   base::Result<void> run();
   // Live parameters of the destinations.
   void set_parameters(const control::StreamDefinition& definition);
@@ -110,7 +110,8 @@ class Sessions {
   // The producer has started: there is a capture to ask. Writer: the supervisor (release). Readers: anybody who holds
   // session_lock_ (acquire).
   std::atomic<bool> producing_{false};
-  // Of those with a backlog. Writer: the supervisor (release). Readers: the capture; the destinations (acquire).
+  // For destinations with a backlog. Writer: the supervisor (release). Readers: the capture; the destinations
+  // (acquire).
   std::atomic<uint64_t> confirmed_{0};
   std::atomic<uint64_t> source_end_{0};
 

@@ -26,11 +26,12 @@
 
 namespace thalweg::daemon {
 
-// One stream under supervision: a thread that makes actual what is desired (README.md has the lifecycle table).
+// One stream under supervision: a thread that brings it into its desired state (README.md has the lifecycle table).
 //
-// Thread-safe: desire, retry, request_stop, status and stats may be called by anybody. Three pieces of shared state:
-// `mutex_` guards what is desired and what is observed; `sessions_lock_` guards the sessions' life, shared by readers,
-// exclusive for the supervisor when it makes or unmakes them; `memories_lock_` what is kept of each destination.
+// Thread-safe: any thread may call desire, retry, request_stop, status and stats. There are three pieces of shared
+// state: `mutex_` guards the desired and the observed state; `sessions_lock_` guards the sessions' life, shared by
+// readers, exclusive for the supervisor when it creates or destroys them; `memories_lock_` guards the memories of
+// destinations.
 class Stream {
  public:
   // `peering` outlives the stream.
@@ -41,12 +42,12 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   void desire(control::StreamDefinition definition);
-  // Of a destination, or (empty) of the capture.
+  // Retries a destination, or (empty) the capture.
   base::Result<void> retry(const std::string& destination);
-  // Drains and ends the supervisor. What is desired stays desired for the next start of the engine.
+  // Drains and ends the supervisor. The desired state stays for the next start of the engine.
   void request_stop();
   bool has_ended() const { return ended_; }
-  // Removes what the state directory holds of a DROPPED stream that is desired no longer.
+  // Removes the files of a DROPPED stream that is no longer desired from the state directory.
   void forget();
 
   const std::string& id() const { return id_; }
@@ -86,7 +87,7 @@ class Stream {
   DestinationMemory& memory_of(const std::string& destination) const;
   void start_over(const std::string& destination);
   void clear_memory();
-  // Whether the supervisor should leave what it does: the engine stops, or something that needs it is desired.
+  // Whether the supervisor should interrupt its work: the engine stops, or a new desired state needs it.
   bool is_interrupted() const { return interrupt_; }
   void note_errors_changed(const std::string& destination);
   base::Result<control::Delivery> desired_of(const std::string& destination) const;
@@ -111,8 +112,8 @@ class Stream {
   std::optional<control::ReportedError> error_;
   std::optional<base::UnixMicros> retry_at_;
 
-  // Writer: whoever calls desire or request_stop sets it, the supervisor clears it. Readers: the supervisor, and what
-  // waits for a database in its name, at their next look. Relaxed is enough: the news itself is read under mutex_.
+  // Writers: callers of desire or request_stop set it, the supervisor clears it. Readers: the supervisor, and waits for
+  // a database in its name, at their next look. Relaxed is enough: the news itself is read under mutex_.
   std::atomic<bool> interrupt_{false};
   std::atomic<bool> ended_{false};  // Writer: the supervisor, last. Reader: the engine's shutdown.
 

@@ -20,20 +20,20 @@
 
 namespace thalweg::daemon {
 
-// What a destination needs to be started.
+// The context of a destination's start.
 struct StartContext {
   std::string destination;  // its id
   // Slot and publications are there already: this engine's, for all destinations, or the engine's that captures. It
   // makes a temporary slot for its copy. Else the start makes them, and takes them away when it fails too soon.
   bool joins_capture = false;
-  // What a capture that runs already reads from; the start must find the same server. Empty: none runs.
+  // The server of a running capture; the start must find the same one. Empty: no capture runs.
   CaptureIdentity session = {};
   instantiation::Progress* progress = nullptr;
-  // Its `stop` is there: it ends a long copy early with engine_stopping, and whatever waits for a database.
+  // Its `stop` ends a long copy early with engine_stopping, and every wait for a database.
   DatabaseWork work = {};
   std::function<void()> on_copy;  // it begins
-  // Whether what waits for a destination joins what it has; asked before anything is recorded of a source that has
-  // changed. `came_from`: the timeline of that progress. Empty: nothing waits anywhere but at the source.
+  // Checks that a destination's backlog joins its progress; called before anything is recorded about a changed source.
+  // `came_from`: the timeline of that progress. Empty: changes wait only at the source.
   std::function<base::Result<void>(base::Lsn low_watermark, int came_from)> check_backlog = {};
 };
 
@@ -44,9 +44,9 @@ struct StartedDestination {
   base::Lsn constraints_from;  // once apply has passed it, constraints can be added; zero: none are missing
 };
 
-// Checks both sides, instantiates what is not instantiated: the destination can be applied to once it returns. Without
-// `joins_capture` it makes publications and slot; when it fails before the stream is registered at the destination,
-// nothing of it is left on either side. Once it is stopped, it fails within seconds, whatever the databases wait for.
+// Checks both sides and instantiates the missing tables; afterwards apply can run at the destination. Without
+// `joins_capture` it creates publications and slot; if it fails before the stream is registered at the destination, it
+// leaves nothing on either side. Once stopped, it fails within seconds, whatever the databases wait for.
 base::Result<StartedDestination> start_destination(const control::Delivery& definition, const StartContext& context);
 
 struct SourceSlot {

@@ -23,8 +23,8 @@
 
 namespace thalweg::daemon {
 
-// Thread-safe. A thread of its own asks both databases; what they do not answer is asked again, and said by nobody: the
-// stream's own connections report trouble with a database.
+// Thread-safe. A separate thread queries both databases and retries failed queries without reporting them: the stream's
+// own connections report trouble with a database.
 class TableWatch {
  public:
   // `clock` outlives it.
@@ -35,13 +35,13 @@ class TableWatch {
 
   // From now on these tables; one that another engine applies, or that is dropped: none.
   void watch(const control::Delivery& definition);
-  // Somebody else has recorded something: it is read again, and looked at as soon as possible.
+  // Another thread has recorded something: reads it again, and looks as soon as possible.
   void refresh();
-  // The same, and waits for that look; for `patience` at most. `failed`: the table at which the stream has failed, so
-  // that what happened to it is not waited for any longer; may be empty.
+  // Like refresh(), and waits for that look, at most for `patience`. `failed`: the table at which the stream has
+  // failed, whose change needs no further wait; may be empty.
   void look_now(std::chrono::milliseconds patience, const std::string& failed);
 
-  // A table's trouble that loses changes and that nobody has done anything about. None while it is not known.
+  // A table's trouble that loses changes and is not resolved. None while it is unknown.
   std::optional<base::Error> unresolved() const;
   // Marks those tables that have one.
   void add_to(std::vector<control::TableStatus>& tables) const;

@@ -10,9 +10,8 @@
 #include "instantiation/table_identity.h"
 #include "pg/connection.h"
 
-// Instantiation's rows in schema `thalweg` of the destination: what has been copied, from which snapshot. A range is
-// recorded in the transaction that copies it, so after a crash the rows tell the truth
-// (docs/internals/instantiation.md).
+// Instantiation's rows in schema `thalweg` of the destination: the copied ranges and their snapshots. The transaction
+// that copies a range records it, so after a crash the rows tell the truth (docs/internals/instantiation.md).
 
 namespace thalweg::instantiation {
 
@@ -78,7 +77,7 @@ class Bookkeeping {
       : connection_(connection), stream_id_(std::move(stream_id)) {}
 
   base::Result<bool> exists();  // the tables
-  // Creates what is missing. Belongs into the caller's transaction: it may be rolled back.
+  // Creates missing tables. Call it within the caller's transaction, which may be rolled back.
   base::Result<void> create_tables();
   // Gives tables of an older engine the columns that they lack.
   base::Result<void> upgrade();
@@ -90,16 +89,16 @@ class Bookkeeping {
   base::Result<base::Lsn> youngest_snapshot();
 
   base::Result<void> add_tables(const std::vector<NewTable>& tables);
-  // Both leave a table as it is of which somebody has recorded another identity since, or that is to be copied again.
+  // Both do nothing to a table with a newer recorded identity, or one that is to be copied again.
   base::Result<void> set_identity(const TableName& table, const TableIdentity& identity);
   base::Result<void> set_trouble(const TableName& table, const TableIdentity& was, const TableTrouble& trouble,
                                  bool stopped);
   // Those that committed below are needed no longer.
   base::Result<void> forget_truncations(base::Lsn below);
-  // An operator's decision: what it is now is what it has been all along.
+  // An operator's decision: the table's present identity becomes its recorded one.
   base::Result<void> accept(const TableName& table, const TableIdentity& identity);
   base::Result<void> rename_table(const TableName& table, const TableName& to);
-  // What was copied counts no more; then, its rows being gone, what is to be copied.
+  // Marks the copied ranges as void; then, once the rows are deleted, records the ranges to copy.
   base::Result<void> ask_for_copy(const TableName& table);
   base::Result<void> begin_copy_again(const TableName& table, bool created, const TableIdentity& identity);
   base::Result<void> remove_table(const TableName& table);

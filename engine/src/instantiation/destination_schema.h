@@ -11,7 +11,7 @@
 #include "instantiation/shape.h"
 #include "pg/connection.h"
 
-// Makes at the destination what a stream's tables need. Idempotent: what is there stays as it is.
+// Creates the objects that a stream's tables need at the destination. Idempotent: existing objects stay as they are.
 
 namespace thalweg::instantiation {
 
@@ -23,8 +23,7 @@ class DestinationSchema {
   DestinationSchema(pg::Connection& connection, Catalogue& catalogue)
       : connection_(connection), catalogue_(catalogue) {}
 
-  // Those of the types that are not there. Fails for one that is there and differs, and for one that nobody but a user
-  // can make.
+  // Returns the missing ones. Fails for a type that exists and differs, and for one that only a user can create.
   base::Result<std::vector<TypeShape>> missing_types(const std::vector<TypeShape>& types);
   base::Result<Present> look(const std::vector<const TableShape*>& tables);
 
@@ -52,7 +51,8 @@ class DestinationSchema {
   Catalogue& catalogue_;
 };
 
-// What another try, or somebody's help, may cure is an error of the stream; what the destination cannot have is not.
+// Whether the destination cannot have the object at all. An error that a retry or an operator may cure is not a
+// refusal.
 bool is_refusal(const base::Error& error);
 
 }  // namespace thalweg::instantiation

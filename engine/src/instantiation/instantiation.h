@@ -54,14 +54,14 @@ struct Assessment {
   bool needs_constraints = false;  // some table waits for its indexes and constraints
 };
 
-// Owner: one thread. progress() may be read by anybody through the Progress given.
+// Owner: one thread. Any thread may read the progress through the given Progress.
 //
 // Order of calls:  assess();  [publication]  identify();  [slot and snapshot]  prepare();  copy(snapshot);
 // add_constraints(applied);  copied_tables().
 class Instantiation {
  public:
-  // `progress` and `stop` outlive it. Setting `stop` ends copy() early with engine_stopping, and has its own sessions
-  // given up, whatever they wait for.
+  // `progress` and `stop` outlive it. Setting `stop` ends copy() early with engine_stopping, and abandons its sessions,
+  // whatever they wait for.
   Instantiation(InstantiationOptions options, Progress& progress, const std::atomic<bool>& stop);
   ~Instantiation();
   Instantiation(const Instantiation&) = delete;
@@ -69,30 +69,29 @@ class Instantiation {
 
   // Opens both sides. assess() does it where it has not been done; another thread may do it before.
   base::Result<void> connect();
-  // Reads both sides, checks every table and rehearses the destination's DDL in a transaction that it rolls
-  // back: whatever can be refused is refused here, before anything exists. `fresh`: the stream has no history; what an
-  // earlier stream of the same id left in the bookkeeping does not count.
-  // Tables that are not what they were at the source (table_identity.h) are stopped, or fail it; those that bear a new
-  // name in the stream, too, get it at the destination.
+  // Reads both sides, checks every table and rehearses the destination's DDL in a transaction that it rolls back: every
+  // possible refusal happens here, before anything exists. `fresh`: the stream has no history, and bookkeeping of an
+  // earlier stream with the same id does not count. Stops tables that have changed at the source (table_identity.h), or
+  // fails because of them. Tables with a new name in the stream get it at the destination, too.
   base::Result<Assessment> assess(bool fresh);
-  // What the publications have to publish, as it is called at the source now.
+  // The tables that the publications must publish, under their present names at the source.
   PublishedTables published_tables() const;
   // Notes which relations are about to be copied: after they were published, before the snapshot.
   base::Result<void> identify();
-  // Creates what is missing at the destination and records the tables, in one transaction.
+  // Creates missing objects at the destination and records the tables, in one transaction.
   base::Result<void> prepare();
-  // Copies what has not been copied, and builds the indexes of tables that one snapshot has filled. Without
-  // initial_copy it records the snapshot's position only.
+  // Copies the remaining ranges, and builds the indexes of tables that one snapshot has filled. Without initial_copy it
+  // only records the snapshot's position.
   base::Result<void> copy(const std::string& snapshot_name, base::Lsn consistent_point);
-  // What indexes and constraints are missing of tables whose copy is consistent: those of one snapshot, and, once every
+  // Builds missing indexes and constraints of tables whose copy is consistent: those of one snapshot, and, once every
   // transaction below `applied` is applied, those of several; then foreign keys. Returns the position from which the
   // rest can be done; zero: all done.
   base::Result<base::Lsn> add_constraints(base::Lsn applied);
   base::Result<std::vector<CopiedTable>> copied_tables();
-  // After a copy, whatever others have recorded of it meanwhile: for progress() alone.
+  // Reads the state after a copy, including what others have recorded meanwhile, for progress() alone.
   base::Result<void> show_copied();
 
-  // Of what is copied of a stream's tables at the destination, the position of the youngest snapshot; zero: nothing is.
+  // The position of the youngest snapshot of a stream's copied tables at the destination; zero: nothing is copied.
   static base::Result<base::Lsn> youngest_snapshot(pg::Connection& destination, std::string_view stream_id);
   // Removes the stream's bookkeeping at the destination. The tables stay.
   static base::Result<void> forget(pg::Connection& destination, std::string_view stream_id);

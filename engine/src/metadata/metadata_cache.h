@@ -23,8 +23,8 @@
 //      ▲                                                            high watermark of that moment
 //      └── free list ◀──(low watermark above it: metadata freed)──────────┘
 //
-// What a reader may do with what it found: a reader executes a transaction that has not committed, so
-//   low watermark <= its commit LSN <= high watermark at invalidation <= the entry's high watermark,
+// Why a reader may use an entry that it found: a reader executes a transaction that has not committed, so
+//  low watermark <= its commit LSN <= high watermark at invalidation <= the entry's high watermark,
 // and the entry's metadata is not freed until the reader's transaction has committed. A transaction handed over after
 // the invalidation cannot find the entry: handing over happens after it.
 //
@@ -37,14 +37,14 @@
 
 namespace thalweg::metadata {
 
-// Thread-safe: find and note_schema_change belong to anybody who executes an uncommitted transaction, counts to
-// anybody; everything else to the writer.
+// Thread-safe: any thread that executes an uncommitted transaction may call find and note_schema_change, any thread at
+// all counts; everything else belongs to the writer.
 class MetadataCache {
  public:
   static constexpr size_t kReadersMax = 64;
 
-  // `limit_bytes`: of metadata that can be found. What waits to be purged may take as much again; beyond that nothing
-  // more is kept (insert gives it back). `slots`: of the hash table, a power of two.
+  // `limit_bytes` bounds the metadata that can be found. Metadata that waits to be purged may take as much again;
+  // beyond that, insert keeps nothing and gives the metadata back. `slots`: of the hash table, a power of two.
   explicit MetadataCache(size_t limit_bytes, size_t slots = 1024);
   ~MetadataCache();  // no reader is left
   MetadataCache(const MetadataCache&) = delete;
@@ -54,7 +54,7 @@ class MetadataCache {
   // `key`: SourceTable::id. nullptr: not there, or its destination has changed; load it from there. Valid until the
   // transaction that the caller executes has committed.
   const TableMetadata* find(uint64_t key) const;
-  // The destination's table is not what the metadata says: nobody finds it any more, the writer invalidates it.
+  // The destination's table differs from the metadata: find no longer returns it, and the writer invalidates it.
   void note_schema_change(uint64_t key);
   // What reader `number` counts (it alone), on cache lines of its own.
   struct alignas(64) ReaderCounts {

@@ -15,7 +15,7 @@
 #include "metadata/type_catalog.h"
 #include "pg/connection.h"
 
-// What apply has to know of a table: the version that a TABLE frame describes, laid over the destination's table.
+// Apply's knowledge of a table: the version that a TABLE frame describes, matched with the destination's table.
 
 namespace thalweg::metadata {
 
@@ -37,7 +37,7 @@ struct Column {
   KeyForm key_form = KeyForm::unknown;
 };
 
-// What the destination holds unique: a unique index or an exclusion constraint.
+// A uniqueness constraint of the destination: a unique index or an exclusion constraint.
 struct UniqueKey {
   uint32_t index = 0;             // pg_class.oid of the index: the seed of its hashes
   std::vector<uint16_t> columns;  // in the index's order
@@ -55,10 +55,10 @@ struct ForeignKey {
   std::vector<uint16_t> columns;
 };
 
-// Immutable. Owner: the metadata cache, or whoever loaded it for itself; see metadata_cache.h for how long it lives.
+// Immutable. Owner: the metadata cache, or the thread that loaded it for itself; metadata_cache.h has its lifetime.
 struct TableMetadata {
-  // The number of this object, which no other of this apply ever has (its address another one may have): for caches of
-  // what was made of it, such as prepared statements.
+  // The number of this object. No other object of this apply ever has it (although one may have its address). It is the
+  // key for caches of things derived from it, such as prepared statements.
   uint64_t generation = 0;
   uint64_t source_id = 0;  // SourceTable::id
   lcr::TableDescription source;
@@ -66,7 +66,7 @@ struct TableMetadata {
   int64_t destination_version = 0;  // destination_version.h; read before everything else
   std::string quoted_name;
   bool is_partitioned = false;
-  // Enabled ALWAYS or REPLICA: they fire for what apply writes and see each row of it. Internal ones count.
+  // Triggers enabled ALWAYS or REPLICA, which fire for applied changes and see each row of them. Internal ones count.
   bool has_triggers = false;
   std::vector<Column> columns;
   // How a row is found: columns of a key, empty for tables without one.
@@ -77,7 +77,7 @@ struct TableMetadata {
   std::vector<UniqueKey> unique_keys;
   std::vector<ForeignKey> foreign_keys;
   uint64_t table_hash = 0;  // stands for the whole table
-  // The same of the tables that its foreign keys point at, whatever their columns; distinct.
+  // The same for the tables that its foreign keys reference, whatever their columns; distinct.
   std::vector<uint64_t> parent_hashes;
   bool is_referenced = false;  // some foreign key points at it
   // Initial copy (apply.h, CatchUpSpan).

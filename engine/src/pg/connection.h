@@ -59,16 +59,16 @@ enum class Replication { off, database };
 struct ConnectOptions {
   std::string application_name = "thalweg";
   Replication replication = Replication::off;
-  // Only the server's own functions and operators are found without a schema: whoever may create in a schema of the
-  // path could put theirs before them. Tests that speak for a user take another one.
+  // Only the server's own functions and operators are found without a schema; otherwise a user who may create objects
+  // in a schema of the path could put theirs first. Tests that act for a user set another path.
   const char* search_path = "pg_catalog";
   std::chrono::seconds connect_timeout{10};  // for each server; a conninfo may shorten it
-  // Once it is set, by anybody, waiting for the server ends within two seconds: the connection is given up. It outlives
+  // Once any thread sets it, a wait for the server ends within two seconds: the connection is abandoned. It outlives
   // the connection. Null: waits as long as it takes.
   const std::atomic<bool>* abandon = nullptr;
-  // So long after it was opened it is given up as well; zero: never.
+  // The connection is also abandoned this long after it was opened; zero: never.
   std::chrono::milliseconds lifetime{0};
-  // Where others see what it does (session_board.h). It outlives the connection. Null: nobody sees it.
+  // The board that shows its statements to others (session_board.h). It outlives the connection. Null: no board.
   SessionBoard* board = nullptr;
   // The only one of the conninfo's servers that will do, as the board has it; empty: any.
   std::string server = {};
@@ -79,7 +79,7 @@ struct ConnectOptions {
 // xmloption to content, TCP keepalives, and no time-out.
 class Connection {
  public:
-  // Of several servers the first that can be reached and is what target_session_attrs asks for.
+  // Opens the first of several servers that can be reached and fits target_session_attrs.
   static base::Result<Connection> open(const base::Conninfo& conninfo, const ConnectOptions& options);
   Connection(Connection&&) noexcept;
   Connection& operator=(Connection&&) noexcept;
@@ -150,14 +150,13 @@ class Pipeline {
   // sync point's outcome may be missing.
   base::Result<Outcome> sync();
 
-  // The same in steps, for sync points behind one another.
-  // Marks one, and sends what the socket takes.
+  // The same in steps, for sync points in a row. Marks a sync point, and sends as much as the socket takes.
   base::Result<void> send_sync();
   // The outcome of the oldest one, or nullopt while some of its results are missing. Does not wait; notices a lost
   // connection where none is on its way, too.
   base::Result<std::optional<Outcome>> outcome();
   base::Result<Outcome> await_outcome();
-  // What to poll for before the next outcome().
+  // The descriptor to poll for before the next outcome().
   pollfd polled() const;
 
  private:

@@ -25,14 +25,14 @@ struct Blocker {
   std::optional<base::UnixMicros> since;  // when its transaction began
 };
 
-// The sessions of one piece of work, a stream's start say, seen from beside it: which statement each of them has the
-// server execute, and those that were given up in the middle of one. The server goes on with such a statement, and may
-// commit it long after: end_given_up() comes before anybody reads what it may have changed.
+// The sessions of one piece of work, such as a stream's start, observed from outside: the statement that each of them
+// executes at the server, and those that were abandoned in the middle of one. The server continues such a statement and
+// may commit it long after, so call end_given_up() before you read what it may have changed.
 //
 // Thread-safe. Outlives the connections that are opened with it.
 class SessionBoard {
  public:
-  // Of one connection, from when it is open. The fields before `sql` never change.
+  // One connection, from the time when it is open. The fields before `sql` never change.
   struct Session {
     uint64_t id = 0;
     base::Conninfo conninfo;
@@ -45,12 +45,12 @@ class SessionBoard {
 
   // Sessions whose statement has run for longer than this.
   std::vector<Session> busy(std::chrono::milliseconds longer_than) const;
-  // Who holds the locks that it waits for; none where it waits for none. `options`: of the session that asks.
+  // The holders of the locks that it waits for; none if it waits for none. `options`: of the asking session.
   static base::Result<std::vector<Blocker>> blockers(const Session& session, ConnectOptions options);
 
-  // Ends what was given up at this database, and waits until the server has done with it. Fails where that cannot be
-  // made sure of; what is left then is ended by the next call. So is what was left at one of its servers that does not
-  // answer while another one does.
+  // Terminates the abandoned sessions at this database, and waits until the server has done so. Fails if it cannot make
+  // sure of that; the next call then terminates the rest. It also leaves to the next call what was abandoned at one of
+  // several servers that does not answer while another one does.
   base::Result<void> end_given_up(const base::Conninfo& conninfo);
 
  private:

@@ -32,7 +32,7 @@ struct SenderOptions {
   LinkSecurity security = {};
   uint32_t timeline = 0;  // that the source is on, as far as the LCRs' positions mean anything; 0: not told
 
-  // Either outlives the sender: where LCRs come from, or a queue whose consumer the sender is.
+  // Set one of them, which outlives the sender: the source of LCRs, or a queue whose consumer the sender is.
   queue::FrameSource* frames = nullptr;
   queue::LcrQueue* queue = nullptr;
   size_t consumer = 0;
@@ -57,11 +57,11 @@ struct SenderOptions {
 struct SenderStatus {
   bool running = false;    // from start() until its threads have ended
   bool connected = false;  // a receiver has welcomed this sender and the connection stands
-  // Why it ended by itself: receiver_restarted (LCRs in the receiver's queue are lost: make a new queue, capture and
-  // sender; capture starts at the new sender's await_receiver()), or what a corrupt queue fails with.
+  // Why it ended by itself: receiver_restarted (LCRs in the receiver's queue are lost: create a new queue, capture and
+  // sender; capture starts at the new sender's await_receiver()), or the error of a corrupt queue.
   std::optional<base::Error> error;
-  // Why there is no connection right now; the sender goes on trying whatever its class, because the cure (a renewed
-  // certificate, an upgraded engine, a started stream) arrives without this side noticing.
+  // Why there is no connection right now. The sender keeps trying whatever the error's class, because the cure (a
+  // renewed certificate, an upgraded engine, a started stream) arrives without this side noticing.
   std::optional<base::Error> link_error;
   const char* state = "";  // INITIALIZING, CONNECTING, SENDING LCRS, ...
   base::Lsn durable;       // what capture may confirm to its source as far as this destination is concerned; 0: unknown

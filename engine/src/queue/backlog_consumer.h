@@ -22,10 +22,10 @@
 #include "spill/durable_log.h"
 #include "spill/spill_space.h"
 
-// The consumer of one destination of several (docs/decisions/fan-out.md; Wong et al. 2009, figure 4). As long as no
-// agent has taken anything from memory, what comes goes to a durable log: the destination may be away for days, and the
-// source need not keep its WAL. An agent reads that log, and, once it has read all of it, the queue's memory like any
-// other consumer; a lag is then spilled without being durable (SpillingConsumer).
+// The consumer of one of several destinations (docs/decisions/fan-out.md; Wong et al. 2009, figure 4). As long as no
+// agent has taken anything from memory, frames go to a durable log: the destination may be away for days, and the
+// source need not keep its WAL. An agent reads that log. Once it has read all of it, it reads the queue's memory like
+// any other consumer; a lag is then spilled without being durable (SpillingConsumer).
 
 namespace thalweg::queue {
 
@@ -71,10 +71,10 @@ class BacklogConsumer final : public FrameSource, public Spillable {
   bool is_spilling() const override { return on_disk_.load(std::memory_order_relaxed) || memory_.is_spilling(); }
 
   // --- the destination
-  // The agent has ended. True: the next one gets again whatever has not been confirmed. False: it was in memory and is
-  // gone; only a new start of the capture brings it back.
+  // Call it when the agent has ended. True: the next agent gets everything again that has not been confirmed. False:
+  // some of it was in memory and is gone; only a new start of the capture brings it back.
   bool leave();
-  // Transactions that commit below `durable` are durable at the destination: removes what the log has of them.
+  // Transactions that commit below `durable` are durable at the destination: removes them from the log.
   void confirm(base::Lsn durable);
   // Keeps it on disk until further notice.
   void stay_on_disk(bool stay);
@@ -83,8 +83,8 @@ class BacklogConsumer final : public FrameSource, public Spillable {
 
   // Transactions that commit below it are durable in the log, or at the destination; `from` until there are some.
   base::Lsn logged() const { return {logged_.load(std::memory_order_acquire)}; }
-  // An fsync failed: `logged` stands still, though the log goes on. Only a new start of the capture brings again what
-  // is not durable; or the agent gets through all of it, and none is needed. Anybody's.
+  // An fsync failed: `logged` no longer advances, though the log continues. Either a new start of the capture brings
+  // the lost part again, or the agent reads all of the log, and none is needed. Any thread may call this.
   bool not_durable() const { return not_durable_.load(std::memory_order_relaxed); }
   BacklogStatistics statistics() const;
 

@@ -21,7 +21,7 @@ struct LcrQueueOptions {
   size_t consumers = 1;
 };
 
-// Written by one owner each, read by anybody at any time.
+// Each is written by one owner; any thread may read them at any time.
 struct LcrQueueGauges {
   uint64_t enqueued;       // frames ever enqueued
   uint64_t enqueued_lcrs;  // those of them that are changes (lcr::is_change)
@@ -38,7 +38,8 @@ struct ConsumerLag {
   uint64_t bytes;
 };
 
-// Thread-safe: the producer's methods belong to one thread, those of consumer i to one thread; gauges() to anybody.
+// Thread-safe: the producer's methods belong to one thread, those of consumer i to one thread; any thread may call
+// gauges().
 class LcrQueue {
  public:
   explicit LcrQueue(const LcrQueueOptions& options);
@@ -65,9 +66,9 @@ class LcrQueue {
   // Sets a doorbell that is rung, instead of the queue's own, when something arrives for this consumer: for an agent
   // that waits on several sources. Before the first enqueue only.
   void set_doorbell(size_t consumer, base::Doorbell* bell);
-  // Of a queue with one consumer: flush() calls `helper`, on the producer's thread, before it rings. True: it has taken
-  // what there was, as the consumer; its agent sleeps on. Whoever sets it sees to it that they take turns. While the
-  // producer is quiet only.
+  // For a queue with one consumer: flush() calls `helper`, on the producer's thread, before it rings. True: the helper
+  // has taken everything, as the consumer; its agent sleeps on. The caller makes sure that helper and agent take turns.
+  // Call it only while the producer is quiet.
   void set_helper(std::function<bool()> helper);
 
   LcrQueueGauges gauges() const;

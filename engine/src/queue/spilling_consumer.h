@@ -32,13 +32,13 @@ struct SpillingOptions {
   // Spilling begins when the consumer is behind by more than either. 0: half of what the queue holds.
   uint64_t lag_frames_max = 0;
   uint64_t lag_bytes_max = 0;
-  // Of a consumer that is behind, but no further than twice as far as the one that is ahead of all: its lag is the
-  // source's burst, and flow control is cheaper than the disk. Off: spills on its own lag alone. A queue's only
-  // consumer always does.
+  // Spills a consumer that is behind only if its lag is more than twice that of the consumer farthest ahead; otherwise
+  // its lag is the source's burst, and flow control is cheaper than the disk. Off: spills on its own lag alone. A
+  // queue's only consumer always does.
   bool compare_with_others = true;
 };
 
-// Written by one owner each, read by anybody at any time.
+// Each is written by one owner; any thread may read them at any time.
 struct QueueSpillStatistics {
   bool spilling;                       // frames are on their way through the disk now
   uint64_t spilled_frames;             // moved to disk so far
@@ -51,12 +51,12 @@ struct QueueSpillStatistics {
   std::optional<base::Error> failure;  // why frames cannot be moved now: spill_limit_reached, disk_full, file_error
 };
 
-// Adds them to what a component shows: counters spilled_lcrs and spilled_bytes; gauges spill_frames, spill_bytes and
-// spill_age_us (engine/contract/metrics.json).
+// Adds the statistics to a component's sample: counters spilled_lcrs and spilled_bytes; gauges spill_frames,
+// spill_bytes and spill_age_us (engine/contract/metrics.json).
 void add_to(telemetry::ComponentSample& sample, const QueueSpillStatistics& statistics);
 
-// Thread-safe: browse, dequeue and set_doorbell belong to the consumer's agent, move to the spiller, statistics to
-// anybody, discard to anybody once the agent has ended.
+// Thread-safe: browse, dequeue and set_doorbell belong to the consumer's agent, move to the spiller. Any thread may
+// call statistics, and discard once the agent has ended.
 //
 // The two sides share the queue's consumer under a mutex, held for one frame by the agent and for one batch by the
 // spiller. While the agent looks at a frame in memory (between browse and dequeue) the spiller cannot move that frame
@@ -80,12 +80,12 @@ class SpillingConsumer final : public FrameSource, public Spillable {
   void set_doorbell(base::Doorbell* bell);
 
   // --- the spiller
-  // One batch: moves frames to disk when the consumer lags too far or has frames there already. Whether it moved any.
-  // When it fails, what could not be moved stays in the queue (flow control), and it is tried again next time.
+  // Moves one batch of frames to disk if the consumer lags too far or has frames there already. Returns whether it
+  // moved any. If it fails, the frames stay in the queue (flow control), and the next call tries again.
   bool move() override;
   bool is_spilling() const override { return spilling_flag_.load(std::memory_order_relaxed); }
 
-  // From now on throws away what it holds and what comes: the operator gave this consumer up. The spiller does it.
+  // From now on discards its frames and all new ones: the operator has given this consumer up. The spiller does it.
   void discard();
 
   QueueSpillStatistics statistics() const;

@@ -16,9 +16,9 @@
 #include "spill/spill_space.h"
 #include "telemetry/agent.h"
 
-// LCR frames on disk that outlive the process: the backlog of one destination of several (docs/decisions/fan-out.md).
-// A folder with segments (docs/formats/spill.md) and a file `mark` that says up to where they were synced; what a crash
-// left behind the mark does not exist.
+// LCR frames on disk that outlive the process: the backlog of one destination (docs/decisions/fan-out.md). A log is a
+// folder with segments (docs/formats/spill.md) and a file `mark` with the place up to which they were synced. After a
+// crash, bytes behind the mark do not count.
 
 namespace thalweg::spill {
 
@@ -29,8 +29,8 @@ class DurableLog {
   // `from` on will be appended whole. `space` outlives the log.
   static base::Result<std::unique_ptr<DurableLog>> create(SpillSpace& space, std::filesystem::path folder, uint64_t id,
                                                           base::Lsn from);
-  // What another process left in `folder`: for reading only. Null where it holds nothing; then it is removed.
-  // backlog_damaged where something is missing; next_run says so of what is found then.
+  // Opens the log of another process in `folder`, for reading only. Null if the folder holds nothing; then it is
+  // removed. backlog_damaged if something is missing; next_run reports damage that is found later.
   static base::Result<std::unique_ptr<DurableLog>> open(SpillSpace& space, std::filesystem::path folder);
   ~DurableLog();  // the files stay
   DurableLog(const DurableLog&) = delete;
@@ -39,15 +39,15 @@ class DurableLog {
   // Appends one whole frame; buffers up to a block. When append, end_segment or sync fail (spill_limit_reached,
   // disk_full, file_error), the log is as it was before, and they may come again; but see sync_failure.
   base::Result<void> append(std::span<const std::byte> frame);
-  // What comes next begins a segment of its own.
+  // The next append begins a new segment.
   base::Result<void> end_segment();
   // Once it returns, everything appended survives a crash. `position`: all that commits below it has been appended.
   base::Result<void> sync(base::Lsn position);
-  // An fsync failed. What the kernel gave up then is not known, and no later fsync tells: this log promises nothing
-  // more than it has, it can only be read, and what is not durable has to come again, in another log.
+  // An fsync failed. It is unknown which pages the kernel dropped, and no later fsync reports them. So this log
+  // promises nothing further and can only be read; what is not durable has to come again, in another log.
   const std::optional<base::Error>& sync_failure() const { return sync_failure_; }
 
-  // The next run of whole, checked frames that were not read yet, what is buffered included; empty when there is none.
+  // The next run of complete, checked frames not yet read, including buffered ones; empty if there is none.
   base::Result<std::span<const std::byte>> next_run();
   // The reader goes back to the first segment that is left.
   void rewind();
@@ -65,8 +65,7 @@ class DurableLog {
   // The segment that takes the next frame, and its bytes on disk.
   uint32_t segment() const { return is_open() ? next_number_ - 1 : next_number_; }
   uint64_t segment_bytes() const { return is_open() ? segments_.back().bytes : 0; }
-  // Appended and not read; changes: those of them that lcr::is_change.
-  // Anybody's.
+  // Frames appended and not read; changes: those of them that lcr::is_change. Any thread may call these.
   uint64_t frames_left() const { return frames_left_.get(); }
   uint64_t changes_left() const { return changes_left_.get(); }
   bool has_buffered() const { return !buffer_.empty(); }
@@ -110,8 +109,8 @@ class DurableLog {
   base::Lsn synced_;
   uint64_t mark_sequence_ = 0;
   base::File mark_;
-  // Whoever finds the log looks for the last segment of its mark, which may be this one's or that of a later mark whose
-  // sync failed: nothing from here on is dropped.
+  // The engine that opens the log looks for the last segment of its mark, which may be this one or that of a later mark
+  // whose sync failed: no segment from here on is dropped.
   std::optional<uint32_t> marked_last_;
   base::File file_;           // of the segment that is being written
   bool dirty_ = false;        // written and not synced

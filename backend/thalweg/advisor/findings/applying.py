@@ -22,7 +22,7 @@ GROUPS_SMALL = 1000
 ALL_AT_WORK_IDLE = 20.0
 """Percent. More appliers are of use only where those that are there have hardly any rest."""
 ROUND_TRIP_MS = 2.0
-"""Of networks with less, appliers do not feel it: several are at work, and each sends much at once."""
+"""Appliers do not notice a faster network: several work at once, and each sends much at a time."""
 ON_THE_WAY_PERCENT = 50.0
 INDEX_STEM_BYTES = 63 - len("_thalweg_key")
 
@@ -32,12 +32,13 @@ def quoted(name: tuple[str, ...]) -> str:
 
 
 def cut(name: str) -> str:
-    """So that an index's name made of it has 63 bytes at most, as identifiers may."""
+    """Shortens a name, so that an index's name made of it has at most 63 bytes, like every identifier."""
     return name.encode()[:INDEX_STEM_BYTES].decode(errors="ignore")
 
 
 def applying(clues: Clues) -> Iterator[Finding]:
-    """Of the sub-component APPLY SERVER. The first that explains its time is the cause, the others come with it."""
+    """Findings of the sub-component APPLY SERVER. The first one that explains its time is the cause; the others
+    accompany it."""
     stage = clues.limiting
     if stage is None or stage.sub_component != "APPLY SERVER" or stage.mean is None:
         return
@@ -128,7 +129,7 @@ def _on_the_way(clues: Clues, stage: Stage) -> float:
 
 
 def _network(clues: Clues, stage: Stage) -> Iterator[Finding]:
-    """Who waits for an answer that nobody is at work on waits for the network."""
+    """An applier waits for the network if no process at the destination works on its answer."""
     facts = clues.facts.destination
     trip = (facts.round_trip_ms or 0.0) if facts is not None else 0.0
     away, waits = _on_the_way(clues, stage), _own(stage, "EXECUTE") + _own(stage, "COMMIT")
@@ -285,7 +286,7 @@ def _flushes(clues: Clues, stage: Stage) -> Iterator[Finding]:
 
 
 def _io(facts: DestinationFacts, *names: str) -> list[Evidence]:
-    """What pg_stat_io has of these; from PostgreSQL 16 on."""
+    """Evidence from pg_stat_io, from PostgreSQL 16 on."""
     return [fact(f"pg_stat_io: {name}", "destination", facts.io[name]) for name in names if name in facts.io]
 
 
@@ -403,7 +404,7 @@ def _data_layer(clues: Clues, stage: Stage) -> Iterator[Finding]:
 
 
 def _parallelism(clues: Clues, stage: Stage) -> Iterator[Finding]:
-    """Nothing in the way: the appliers simply have all they can do. Where nothing comes of it, more would not help."""
+    """Nothing obstructs the appliers: they are fully busy. If their work has no result, more of them would not help."""
     assert stage.mean is not None  # noqa: S101
     if clues.view.stands_still:
         yield _standstill(clues, stage)

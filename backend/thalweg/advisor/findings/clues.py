@@ -1,4 +1,4 @@
-"""What the rules look at, and how they write down what they find."""
+"""The facts that findings read, and the functions that write evidence down."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,7 +18,7 @@ Value = bool | int | str
 
 @dataclass(frozen=True)
 class Parameter:
-    """Of the stream: what it is now, and what the engine's contract says of it."""
+    """A parameter of the stream: its present value, and its entry in the engine's contract."""
 
     value: Value
     default: Value
@@ -30,7 +30,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class StreamFacts:
-    """What is known of a stream beside its samples. None: the database was not read."""
+    """Facts of a stream beside its samples. None: the database was not read."""
 
     source_id: str
     destination_id: str
@@ -161,14 +161,14 @@ class Clues:
 def fact(
     statistic: str, subject: str, value: str | float | None, unit: str = "", threshold: float | None = None
 ) -> Evidence:
-    """What a database's catalogue says."""
+    """Evidence from a database's catalogue."""
     return Evidence(
         statistic=statistic, subject=subject, value=value, unit=unit, threshold=threshold, since=None, series=None
     )
 
 
 def action(text: str, sql: str | None = None) -> Cure:
-    """What only a person can do."""
+    """A cure that only a person can carry out."""
     return Cure(
         kind=CureKind.ACTION, text=text, parameters=[], sql=sql, database=None, database_id=None, restart_needed=False
     )

@@ -1,4 +1,4 @@
-"""What keeps a path from working at all, or says that there is nothing to do."""
+"""Findings about paths that do not work at all, or have nothing to do."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What each kind of channel needs to know. Secrets (a webhook's key, a mail password) are kept apart, sealed."""
+"""The settings of each kind of channel. Secrets (a webhook's key, a mail password) are kept apart, sealed."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -70,7 +70,7 @@ class EmailSettings(Body):
 
 
 class LogSettings(Body):
-    """Nothing to set: notices go to the log of the process that sends them."""
+    """This channel has no settings: notices go to the log of the process that sends them."""
 
 
 SETTINGS: dict[ChannelKind, type[Body]] = {

@@ -26,7 +26,7 @@ def signature(key: str, body: bytes, seconds: int) -> str:
 async def post_webhook(
     settings: WebhookSettings, key: str, notice: Notice, timeout: float, within: Networks
 ) -> Delivered:
-    """Of what the receiver answers only the status is told: the address may be somebody else's."""
+    """Reports only the status of the receiver's answer: the address may be somebody else's."""
     body = notice.model_dump_json().encode()
     headers = {
         "Content-Type": "application/json", "User-Agent": f"Thalweg/{__version__}",

@@ -47,7 +47,7 @@ def _latest(api: Api) -> int:
 def run(
     stream: Stream = None,
     window: Window = 30,
-    name: Annotated[str | None, typer.Option(help="What to call the run.")] = None,
+    name: Annotated[str | None, typer.Option(help="The name of the run.")] = None,
     note: Annotated[str | None, typer.Option(help="A note to keep with it.")] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -21,7 +21,8 @@ def list_alerts(
     limit: Annotated[int, typer.Option(help="Of the history.")] = 50,
     as_json: AsJson = False,
 ) -> None:
-    """What fires, or will: with what it means. Fails (1) when something critical fires that nobody has acknowledged."""
+    """List alerts that fire or will fire, with their meaning. Exits with 1 while an unacknowledged critical one
+    fires."""
     api = connect()
     query = {"state": "all" if history else "open", "stream_id": _stream_id(api, stream)}
     items = api.get("/alerts", limit=limit, **query)["items"] if history else list(api.items("/alerts", **query))
@@ -74,7 +75,7 @@ def _outcome(delivery: Json) -> str:
 @app.command()
 def ack(
     alert_id: Annotated[str, typer.Argument(help="The alert's id.")],
-    note: Annotated[str, typer.Option(help="What is being done about it.")] = "",
+    note: Annotated[str, typer.Option(help="A note on the work under way.")] = "",
     undo: Annotated[bool, typer.Option(help="Take it back.")] = False,
 ) -> None:
     """Say that somebody takes care of an alert."""
@@ -244,7 +245,7 @@ def test_channel(name: Channel) -> None:
 
 @channels_app.command("add-webhook")
 def add_webhook(
-    name: Annotated[str, typer.Argument(help="What to call it.")],
+    name: Annotated[str, typer.Argument(help="Its name.")],
     url: Annotated[str, typer.Argument(help="Gets each notice by POST, as JSON.")],
     secret_stdin: Annotated[bool, typer.Option(help="Read the signing key from standard input.")] = False,
     min_severity: Annotated[str, typer.Option(help="warning or critical.")] = "warning",
@@ -255,7 +256,7 @@ def add_webhook(
 
 @channels_app.command("add-email")
 def add_email(
-    name: Annotated[str, typer.Argument(help="What to call it.")],
+    name: Annotated[str, typer.Argument(help="Its name.")],
     host: Annotated[str, typer.Option(help="The mail server.")],
     sender: Annotated[str, typer.Option("--from", help="The From address.")],
     to: Annotated[list[str], typer.Option(help="A recipient; may be given several times.")],
@@ -272,7 +273,7 @@ def add_email(
 
 
 @channels_app.command("add-log")
-def add_log(name: Annotated[str, typer.Argument(help="What to call it.")] = "log") -> None:
+def add_log(name: Annotated[str, typer.Argument(help="Its name.")] = "log") -> None:
     """Write notices to the collector's log."""
     _add({"kind": "log", "name": name}, secret_stdin=False)
 

@@ -13,7 +13,7 @@ def audit(
     limit: Annotated[int, typer.Option(min=1, max=100, help="How many, the newest first.")] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """Who changed what, and when."""
+    """List changes: the user, the change and the time."""
     items = connect().get("/audit", target_id=target, limit=limit)["items"]
     if as_json:
         print_json(items)

@@ -39,7 +39,7 @@ def list_databases(as_json: AsJson = False) -> None:
 
 @app.command()
 def add(
-    name: Annotated[str, typer.Argument(help="What to call it.")],
+    name: Annotated[str, typer.Argument(help="Its name.")],
     uri: Annotated[str | None, typer.Option(help="postgresql://user@host:5432/database?sslmode=require")] = None,
     service: Annotated[str | None, typer.Option(help="A service of the administrator's service file.")] = None,
     host: Annotated[str | None, typer.Option(help="One host, or several: db1,db2:5433,[::1].")] = None,
@@ -119,7 +119,7 @@ def edit(
 
 
 def _test_change(api: Api, database: Json, change: Json) -> None:
-    """Nothing is changed that the database refuses: streams that run would stop at once."""
+    """Tests a change first: if the database refused it, running streams would stop at once."""
     fields = ("host", "port", "dbname", "user", "sslmode", "options", "read_from")
     kept = {field: database[field] for field in fields}
     asked = {field: value for field, value in change.items() if field != "name"}

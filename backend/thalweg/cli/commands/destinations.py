@@ -120,7 +120,7 @@ def errors(
     name: Name,
     destination: Annotated[str | None, typer.Option(help="Which one, when the stream has several.")] = None,
     show: Annotated[
-        int | None, typer.Option(metavar="ID", help="What this one wanted, beside what the destination has now.")
+        int | None, typer.Option(metavar="ID", help="Show this transaction's changes beside the destination's rows.")
     ] = None,
     execute: Annotated[
         int | None, typer.Option(metavar="ID", help="Apply this one again, and those that stand behind it.")

@@ -52,7 +52,7 @@ def token() -> None:
 
 @app.command()
 def enrol(
-    name: Annotated[str, typer.Argument(help="What to call it.")],
+    name: Annotated[str, typer.Argument(help="Its name.")],
     url: Annotated[str, typer.Option(help="Where its control API answers.")],
     token_file: Annotated[
         Path, typer.Option(help="File with its control token (its --token-file).", exists=True, dir_okay=False)

@@ -229,7 +229,7 @@ def preflight(
 
 @app.command()
 def create(
-    name: Annotated[str, typer.Argument(help="What to call it.")],
+    name: Annotated[str, typer.Argument(help="Its name.")],
     source: Database,
     to: To,
     include: Include,

@@ -32,9 +32,9 @@ def list_tokens(as_json: AsJson = False) -> None:
 
 @app.command()
 def add(
-    name: Annotated[str, typer.Argument(help="What it is for.")],
+    name: Annotated[str, typer.Argument(help="A name that tells its purpose.")],
     role: Annotated[
-        Role, typer.Option(help="What it may do: at most what you may do. metrics: read /metrics.")
+        Role, typer.Option(help="The token's role, at most your own. metrics: read /metrics.")
     ] = Role.VIEWER,
     days: Annotated[
         int | None, typer.Option(min=1, max=3650, help="Days until it expires: 90, or with the token that makes it.")

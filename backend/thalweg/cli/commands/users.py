@@ -42,7 +42,7 @@ def _yes(value: bool) -> str:
 @app.command()
 def add(
     name: Annotated[str, typer.Argument(help="With which they log in.")],
-    role: Annotated[UserRole, typer.Option(help="What they may do.")] = UserRole.VIEWER,
+    role: Annotated[UserRole, typer.Option(help="The user's role.")] = UserRole.VIEWER,
     password_stdin: PasswordStdin = False,
 ) -> None:
     """Add a user. The password comes from a prompt or standard input."""

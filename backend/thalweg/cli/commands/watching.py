@@ -48,7 +48,7 @@ def status(as_json: AsJson = False) -> None:
 
 
 def _amiss(overview: Json) -> list[str]:
-    """What is not well beside the streams."""
+    """Troubles beside those of streams."""
     silent = overview["engines_total"] - overview["engines_online"]
     told = [] if not silent else [f"{silent} of {overview['engines_total']} engines do not answer."]
     return told if overview["live"] else [*told, "Redis cannot be reached: rates and latencies are missing."]
@@ -77,7 +77,7 @@ def _figures(shown: Json) -> str:
 
 
 def age_of(stream: Json, at: datetime) -> str:
-    """How long ago an engine told the last of it."""
+    """The age of the engine's last report."""
     told = stream["observed_at"]
     return "never seen" if told is None else f"{ago((at - datetime.fromisoformat(told)).total_seconds())} ago"
 

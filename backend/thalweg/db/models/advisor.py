@@ -23,7 +23,7 @@ class AdvisorRunRow(Base):
     at: Mapped[datetime] = mapped_column(server_default=func.now())
     reason: Mapped[str]
     detail: Mapped[str | None]
-    """What the reason was in particular: the schedule's, the alert's or the cure's."""
+    """Details of the reason: the schedule's, the alert's or the cure's."""
     requested_by: Mapped[str]
     name: Mapped[str | None]
     note: Mapped[str | None]
@@ -54,7 +54,7 @@ class AdvisorScheduleRow(Versioned, Base):
 
 
 class AdvisorCureRow(Base):
-    """What was changed for a finding, parameters or an index, and what came of it."""
+    """A change that was made for a finding, of parameters or an index, and its result."""
 
     __tablename__ = "advisor_cures"
 
@@ -70,9 +70,9 @@ class AdvisorCureRow(Base):
     parameters_before: Mapped[dict[str, Any]]
     parameters_after: Mapped[dict[str, Any]]
     destination_id: Mapped[str | None]
-    """Whose own parameters they are. None: the stream's."""
+    """The destination whose own parameters they are. None: the stream's."""
     database_id: Mapped[str | None] = mapped_column(ForeignKey("databases.id", ondelete="SET NULL"), index=True)
-    """Where `sql` runs. None: it is a change of parameters."""
+    """The database in which `sql` runs. None: it is a change of parameters."""
     sql: Mapped[str | None]
     index_name: Mapped[dict[str, Any] | None]
     operation_id: Mapped[str | None]
@@ -86,7 +86,7 @@ class AdvisorCureRow(Base):
         BigInteger, ForeignKey("advisor_runs.id", ondelete="SET NULL"), index=True
     )
     measure_at: Mapped[datetime | None]
-    """When the second snapshot is due. None: there is none to take."""
+    """The time of the second snapshot. None: there is none to take."""
     measure_seconds: Mapped[int]
     outcome: Mapped[str | None]
     undone_at: Mapped[datetime | None]

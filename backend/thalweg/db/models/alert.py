@@ -54,7 +54,7 @@ class AlertRow(Base):
 
 
 class AlertRuleRow(Versioned, Base):
-    """What differs from the rule's defaults, everywhere (no stream) or for one stream."""
+    """Differences from the alert rule's defaults, everywhere (no stream) or for one stream."""
 
     __tablename__ = "alert_rules"
     __table_args__ = (UniqueConstraint("rule", "stream_id", postgresql_nulls_not_distinct=True),)

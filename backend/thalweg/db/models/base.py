@@ -1,4 +1,4 @@
-"""What every table has in common: text ids, times with zone, constraint names that migrations can rely on."""
+"""Common to all tables: text ids, times with zone, constraint names that migrations can rely on."""
 
 from datetime import datetime
 from typing import Any

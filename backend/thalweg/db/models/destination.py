@@ -28,12 +28,12 @@ class DestinationRow(Base):
     desired_status: Mapped[str]
     force: Mapped[bool] = mapped_column(default=False)
     changed_revision: Mapped[int] = mapped_column(BigInteger, default=0)
-    """Of an engine that receives: its desired revision that first held the destination as it is now."""
+    """For a receiving engine: its desired revision that first held the destination as it is now."""
     backlog: Mapped[bool]
-    """What it has not taken is kept on the capturing engine's disk. From a stream's second destination on each has one,
-    and keeps it. Without, the source keeps WAL for it."""
+    """Changes that it has not taken are kept on the capturing engine's disk. From a stream's second destination on,
+    each has a backlog and keeps it. Without a backlog, the source keeps WAL for it."""
     stage: Mapped[str] = mapped_column(default=Stage.NEW)
-    """Of its life (db/destination_life.py)."""
+    """The stage of its life (db/destination_life.py)."""
     ordinal: Mapped[int]
     """Orders a stream's destinations as they came."""
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())

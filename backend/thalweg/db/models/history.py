@@ -19,7 +19,7 @@ class HistoryRow:
     stream_id: Mapped[str] = mapped_column(primary_key=True)
     """No foreign key: it goes with its partition, not with its stream."""
     at: Mapped[datetime] = mapped_column(primary_key=True)
-    """When the sample was taken; of a roll-up the begin of its minute or hour."""
+    """The time of the sample; for a roll-up, the beginning of its minute or hour."""
     engine_id: Mapped[str] = mapped_column(primary_key=True)
     samples: Mapped[int]
     """Rows of the finer tier that it is made of, 1 in the finest: more of them, and it is made anew."""

@@ -22,7 +22,7 @@ class UserRow(Versioned, Base):
     """Shown to the user, and of no effect until a code confirms it."""
     second_factor_since: Mapped[datetime | None]
     second_factor_step: Mapped[int | None] = mapped_column(BigInteger)
-    """Of the last accepted code: neither it nor an earlier one is accepted again."""
+    """The step of the last accepted code: neither it nor an earlier one is accepted again."""
 
 
 class SessionRow(Identified, Base):
@@ -38,7 +38,7 @@ class SessionRow(Identified, Base):
 
 
 class HalfLoginRow(Identified, Base):
-    """Somebody has shown the password and still owes the code."""
+    """A login that has shown the password but not yet the code."""
 
     __tablename__ = "half_logins"
 

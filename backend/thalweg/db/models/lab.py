@@ -1,4 +1,4 @@
-"""What the lab does to the demo's databases."""
+"""The lab's actions on the demo's databases."""
 
 from datetime import datetime
 
@@ -17,14 +17,14 @@ class LabActionRow(Base):
 
     action: Mapped[str] = mapped_column(primary_key=True)
     rate: Mapped[int | None]
-    """Of the load, in transactions a second."""
+    """The rate of the load, in transactions a second."""
     delay_ms: Mapped[int | None]
-    """Of the slow network, each way."""
+    """The delay of the slow network, each way."""
     begun_at: Mapped[datetime]
     begun_by: Mapped[str]
     until: Mapped[datetime]
     ended: Mapped[bool]
-    """Somebody has ended it before its time."""
+    """A user has ended it before its time."""
     in_effect_at: Mapped[datetime | None]
     gone: Mapped[bool]
     """It was in effect, and was ended at the database: by the advisor's cure, say."""

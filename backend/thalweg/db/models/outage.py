@@ -9,8 +9,8 @@ from thalweg.db.models.base import Base
 
 
 class OutageRow(Base):
-    """Of a stream (`stream_id` alone), of one of its destinations (with `destination_id`), or of an engine. It goes
-    with the stream or engine."""
+    """An outage of a stream (`stream_id` alone), of one of its destinations (with `destination_id`), or of an engine.
+    It is deleted with the stream or engine."""
 
     __tablename__ = "outages"
     __table_args__ = (

@@ -1,4 +1,4 @@
-"""What is recorded beside the resources: operations, the audit log, idempotency keys."""
+"""Records beside the resources: operations, the audit log, idempotency keys."""
 
 from datetime import datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a registered database's server last said of its write-ahead log and its replication slots."""
+"""The last reading of a database server's write-ahead log and replication slots."""
 
 from datetime import datetime
 from typing import Any

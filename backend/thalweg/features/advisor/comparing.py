@@ -45,7 +45,7 @@ def _subject(row: ComponentStatistic | PathStatistic) -> dict[str, object]:
 
 
 def _name(row: ComponentStatistic | PathStatistic, paths: list[AdvisorPath]) -> str:
-    """Whose figure it is: what several destinations share is the stream's."""
+    """The owner of the figure; the stream owns what several destinations share."""
     if isinstance(row, PathStatistic):
         return next(path.path_name for path in paths if path.path_id == row.path_id)
     through = [path for path in paths if row.component_id in path.component_ids]

@@ -22,7 +22,7 @@ MEASURE_WITHIN = timedelta(hours=1)
 
 
 def index_of(row: AdvisorCureRow) -> IndexName:
-    """Of a cure that creates one."""
+    """The index of a cure that creates one."""
     named = NewIndex.model_validate(row.index_name)
     return IndexName(named.schema_name, named.table, named.name)
 

@@ -43,7 +43,8 @@ class _Reading:
 
 
 class Depth(Enum):
-    """How much of the databases is read: a look at the appliers' waits is for what is shown every few seconds."""
+    """How much of the databases is read. WAITS, a look at the appliers' waits, serves views that refresh every few
+    seconds."""
 
     NOTHING = "nothing"
     WAITS = "waits"

@@ -96,7 +96,7 @@ def _condition(row: StreamRow, engines: dict[str, EngineRow]) -> Condition:
 
 
 def _conditions(row: StreamRow) -> dict[str, Condition]:
-    """Of each destination, while the stream itself is well."""
+    """The condition of each destination, while the stream itself is well."""
     found: dict[str, Condition] = {}
     if (row.desired_status, row.observed_status) != ("ENABLED", "ENABLED"):
         return found
@@ -114,7 +114,7 @@ def _conditions(row: StreamRow) -> dict[str, Condition]:
 
 
 def _past(samples: list[Sample]) -> Condition:
-    """Of a span that is over, as its last sample tells it."""
+    """The condition in a past span, as its last sample tells it."""
     last = samples[-1]
     return Condition(
         desired_status="DISABLED" if last.status == "DISABLED" else "ENABLED", status=last.status, phase=last.phase

@@ -51,7 +51,7 @@ def series_of(views: list[PathView]) -> list[PathSeries]:
 
 
 def summary_document(analysis: Analysis, findings: list[Finding]) -> dict[str, Any]:
-    """What lists show of a run."""
+    """The summary of a run for lists."""
     severities = {finding.severity for finding in findings}
     worst = next((severity for severity in FindingSeverity if severity in severities), None)
     paths = path_lines(analysis, findings)

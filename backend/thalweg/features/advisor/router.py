@@ -202,7 +202,7 @@ def _file(content: str, media_type: str, name: str) -> Response:
 
 @router.get("/runs/{run_id}/findings", operation_id="advisor_run_findings_list")
 async def list_findings(run_id: RunId, context: Viewer) -> list[Finding]:
-    """What slows the paths, the most important first, with evidence and cures."""
+    """The findings of all paths, the most important first, with evidence and cures."""
     return (await service.get_run(context, run_id)).findings_ranked
 
 

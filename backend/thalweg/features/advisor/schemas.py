@@ -37,7 +37,7 @@ class RunReason(StrEnum):
 
 
 class RunScope(Resource):
-    """Which paths: all, those of a stream, or those through one component."""
+    """The scope: all paths, those of a stream, or those through one component."""
 
     stream_id: str | None
     component_id: str | None
@@ -124,7 +124,7 @@ class RunSummary(Resource):
 
 
 class PathSeries(Resource):
-    """What the run's charts show. The lists have one entry for each sample."""
+    """The series of the run's charts. The lists have one entry for each sample."""
 
     path_id: str
     at: list[datetime]
@@ -265,9 +265,11 @@ class AppliedCure(Resource):
     path_id: str
     parameters_before: dict[str, bool | int | str]
     parameters_after: dict[str, bool | int | str]
-    destination_id: str | None = Field(description="Whose own parameters these are. Null: the stream's.")
+    destination_id: str | None = Field(
+        description="The destination whose own parameters these are. Null: the stream's."
+    )
     by_hand: bool = Field(description="A person has carried it out, and takes it back if need be.")
-    sql: str | None = Field(description="What runs at the destination's database. Null: parameters are changed.")
+    sql: str | None = Field(description="The SQL to run at the destination's database. Null: parameters are changed.")
     undo_sql: str | None
     operation_id: str | None = Field(description="The last long work for it. Null: there is none.")
     state: CureState

@@ -29,7 +29,7 @@ INTERRUPTED = {
 
 
 def _settings_for(principal: Principal, row: AlertChannelRow) -> dict[str, Any]:
-    """Who has a webhook's address may post to it: viewers do not see it."""
+    """Hides a webhook's address from viewers, because knowing it is enough to post there."""
     hidden = row.kind == ChannelKind.WEBHOOK and not principal.role.covers(Role.OPERATOR)
     return {} if hidden else row.settings
 

@@ -53,7 +53,7 @@ async def list_alerts(
 
 @router.get("/alerts/counts", operation_id="alerts_count")
 async def count_alerts(context: Viewer) -> AlertCounts:
-    """How many there are now."""
+    """The number of alerts now."""
     return await service.count_alerts(context)
 
 
@@ -105,7 +105,7 @@ async def end_silence(silence_id: IdPath, context: Operator) -> None:
 
 @router.get("/alerts/channels", operation_id="alert_channels_list")
 async def list_channels(context: Viewer, limit: Limit = LIMIT_DEFAULT, cursor: Cursor = None) -> Page[AlertChannel]:
-    """Where notices go, each with its last delivery."""
+    """The channels of notices, each with its last delivery."""
     return await channels.list_channels(context, limit, cursor)
 
 

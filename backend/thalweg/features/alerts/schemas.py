@@ -34,9 +34,9 @@ class Alert(Resource):
     state: AlertState
     subject: AlertSubject
     stream_id: str | None
-    message: str = Field(description="What is the matter, with the numbers.")
+    message: str = Field(description="The problem, with its numbers.")
     meaning: str
-    action: str = Field(description="What to do.")
+    action: str = Field(description="The recommended action.")
     page: str = Field(description="The console's page that shows more, as a path.")
     value: float | None
     threshold: float | None
@@ -73,7 +73,7 @@ class AlertFilter(StrEnum):
 
 
 class AlertAcknowledge(Body):
-    note: Text = Field(default="", description="What is being done about it.")
+    note: Text = Field(default="", description="A note on the work under way.")
 
 
 class AlertThreshold(Resource):
@@ -93,7 +93,7 @@ class AlertRuleValues(Resource):
 
 
 class AlertRuleSettings(Body):
-    """What differs from the defaults. What is left out, or null, is as in the next wider scope."""
+    """Differences from the defaults. A field that is missing or null has the value of the next wider scope."""
 
     enabled: StrictBool | None = None
     severity: AlertSeverity | None = None

@@ -1,4 +1,4 @@
-"""What is kept sealed of a database, and to whom it may be sent."""
+"""Keeps a database's secrets sealed, and decides where they may be sent."""
 
 from typing import Any, TypeVar
 
@@ -58,7 +58,7 @@ def stored_pem(row: DatabaseRow, name: str) -> StoredPem | None:
 
 
 def with_service(context: Context, body: Settings) -> Settings:
-    """What is given beside the service goes before what it says."""
+    """Fields given beside the service take precedence over the service's."""
     if not body.service:
         return body
     given = {**body.model_dump(exclude_unset=True), "service": ""}
@@ -87,7 +87,7 @@ def check_password_stays(stored: Target, wanted: Target) -> None:
 
 
 def changes_of_place(stored: Target, wanted: Target) -> list[str]:
-    """Of what the password was given for. More TLS is none."""
+    """Changes of the place that the password was given for. A stricter TLS mode is no change."""
     changes = [name for name in ("host", "port", "dbname", "user") if getattr(stored, name) != getattr(wanted, name)]
     if TLS_MODES.index(SslMode(wanted.sslmode)) < TLS_MODES.index(SslMode(stored.sslmode)):
         changes.append("sslmode")

@@ -22,7 +22,7 @@ from thalweg.kernel.problems import Problem
 
 
 def problem_of(failure: ConnectionFailure) -> Problem:
-    """Where the answer is about the database's content, not being able to read it is a problem."""
+    """The problem of an answer about the database's content, when the database cannot be read."""
     return Problem(failure.code, failure.message, failure.cure, failure.sql)
 
 
@@ -40,7 +40,7 @@ async def test_unsaved(context: Context, body: DatabaseTestRequest) -> Connectio
 
 
 async def _target_of_test(context: Context, body: DatabaseTestRequest) -> Target:
-    """Where something is left empty, what is stored; the password only for the place that it was given for."""
+    """Fills empty fields with the stored settings; the password only for the place that it was given for."""
     body = with_service(context, body)
     pem = {name: getattr(body, name) for name in PEM_FIELDS if getattr(body, name)}
     stored = None

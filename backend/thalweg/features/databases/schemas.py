@@ -82,7 +82,7 @@ ALLOWED_OPTIONS: dict[str, re.Pattern[str]] = {
     "target_session_attrs": re.compile(r"^(any|read-write|read-only|primary|standby|prefer-standby)$"),
     "ssl_min_protocol_version": re.compile(r"^TLSv1(\.[123])?$"),
 }
-"""What may be set, and its values. The engine has the same list (engine/src/pg/connection_settings.cc)."""
+"""The allowed options and their values. The engine has the same list (engine/src/pg/connection_settings.cc)."""
 
 
 def checked_options(value: dict[str, str] | None) -> dict[str, str] | None:
@@ -110,14 +110,15 @@ def check_read_from(read_from: str, host: str, port: int, options: dict[str, str
 
 
 def fill_from_uri(body: Any) -> Any:
-    """What is given beside the URI goes before what is in it."""
+    """Fields given beside the URI take precedence over the URI's."""
     if not isinstance(body, dict) or not isinstance(body.get("uri"), str):
         return body
     return {**fields_of_uri(body["uri"]), **{name: value for name, value in body.items() if name != "uri"}}
 
 
 class DatabaseSettings(Body):
-    """How to connect to a database. `host`, `dbname` and `user` must be there, or come from `uri` or `service`."""
+    """The connection settings of a database. `host`, `dbname` and `user` are required, or come from `uri` or
+    `service`."""
 
     uri: Annotated[str, StringConstraints(max_length=4000)] | None = Field(
         default=None,

@@ -38,7 +38,7 @@ class EngineState(StrEnum):
 
 
 class Identity(Resource):
-    """Who the engine is to other engines, by a certificate of the control plane's own authority."""
+    """The engine's identity towards other engines, by a certificate of the control plane's own authority."""
 
     name: str = Field(description="In the certificate: other engines expect it.")
     fingerprint: str = Field(description="SHA-256 of the certificate, in hex.")
@@ -69,7 +69,7 @@ class Engine(Resource):
     resident_bytes: int | None
     cpu_percent: float | None = Field(description="Of one core, over the last interval.")
     desired_revision: int
-    acknowledged_revision: int | None = Field(description="What the engine has on its disk.")
+    acknowledged_revision: int | None = Field(description="The revision that the engine has on its disk.")
     identity: Identity | None = Field(description="Null: none yet, or an engine of a version without propagation.")
     propagation_address: str | None = Field(
         description="host:port where other engines reach it. Null: nobody does, so that no stream can apply here what "
@@ -109,5 +109,5 @@ class EngineEnrol(Body):
     name: Name
     url: EngineUrl
     control_token: Annotated[str, StringConstraints(min_length=16, max_length=1000, pattern=r"^[!-~]+$")] = Field(
-        description="What the engine's --token-file holds: printable ASCII without spaces."
+        description="The content of the engine's --token-file: printable ASCII without spaces."
     )

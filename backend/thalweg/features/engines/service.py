@@ -103,7 +103,8 @@ async def update_engine(context: Context, engine_id: str, body: EngineUpdate, if
 
 
 async def drop_stream(context: Context, engine_id: str, body: StreamDrop) -> Engine:
-    """Of those that the store does not know: the engine removes what they have at both databases, and forgets them."""
+    """Drops streams that the store does not know: the engine removes their objects at both databases and forgets
+    them."""
     row = await context.session.get(EngineRow, engine_id, with_for_update=True)
     if row is None:
         raise not_found("engine", engine_id)
@@ -201,7 +202,7 @@ async def register(session: AsyncSession, resources: Resources, name: str, url: 
 
 
 async def _identify(resources: Resources, row: EngineRow, authority: Authority) -> None:
-    """What fails here does not refuse the engine: the collector tries again. Without, it cannot propagate."""
+    """A failure here does not refuse the engine: the collector tries again. Without an identity it cannot propagate."""
     client = client_of(row, resources.http, resources.secrets, resources.settings.engine_timeout)
     try:
         if await give_identity(client, row.id, authority):

@@ -18,7 +18,7 @@ EVENT_ID = re.compile(r"^[0-9]{1,18}-[0-9]{1,18}$")
 
 
 async def _may_go_on(context: Context) -> bool:
-    """Whoever subscribed may have logged out since. An outage of the store ends nothing: it is asked again later."""
+    """The subscriber may have logged out since. An outage of the store ends nothing: the check is repeated later."""
     resources = context.resources
     try:
         async with resources.sessions() as session:

@@ -39,7 +39,7 @@ Statistics = Annotated[
 
 @router.get("/history", operation_id="history_get")
 async def get_history(context: Viewer) -> History:
-    """How far back history reaches at each resolution, and what it takes."""
+    """The span of history at each resolution, and its size."""
     return await service.get_history(context)
 
 

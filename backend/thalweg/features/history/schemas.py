@@ -36,7 +36,7 @@ class StreamHistory(Resource):
     stream_id: str
     since: datetime = Field(description="The begin of the first step.")
     until: datetime = Field(description="The end of the last step.")
-    resolution: Resolution = Field(description="What the points are made from.")
+    resolution: Resolution = Field(description="The resolution that the points are made from.")
     step_seconds: int
     times: list[int] = Field(description="The begin of each step, in seconds since 1970 UTC: one for each point.")
     series: list[HistorySeries]
@@ -66,7 +66,7 @@ class HistoryStatistics(Resource):
 class HistoryTier(Resource):
     resolution: Resolution
     kept_seconds: int
-    partition_seconds: int = Field(description="What is dropped at a time.")
+    partition_seconds: int = Field(description="The span that is dropped at a time.")
     oldest: datetime | None = Field(description="The begin of the oldest partition.")
     bytes: int = Field(description="On the store's disk, indexes included.")
 

@@ -27,7 +27,7 @@ def new_factor() -> str:
 
 
 def address_of(factor: str, user_name: str, console_url: str) -> str:
-    """What the QR code says. The host tells the entries of several installations apart."""
+    """The content of the QR code. The host distinguishes the entries of several installations."""
     return pyotp.TOTP(factor).provisioning_uri(
         name=f"{user_name}@{urlsplit(console_url).hostname}", issuer_name="Thalweg"
     )

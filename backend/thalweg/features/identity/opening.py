@@ -20,7 +20,7 @@ from thalweg.kernel.principal import Principal, Role
 
 @dataclass(frozen=True)
 class Caller:
-    """Where a login comes from."""
+    """The origin of a login."""
 
     address: str | None
     user_agent: str | None

@@ -1,4 +1,4 @@
-"""Who must have a second factor."""
+"""The policy that requires a second factor."""
 
 from sqlalchemy.ext.asyncio import AsyncSession
 

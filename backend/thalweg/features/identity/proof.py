@@ -35,7 +35,7 @@ async def weighed(session: AsyncSession, user_id: str, code: str) -> Shown:
 
 
 async def spend(session: AsyncSession, secrets: SecretBox, user: UserRow, shown: Shown) -> Spent | None:
-    """What it was good as, once; None when it is wrong or was used before. `user` is locked."""
+    """Spends the shown code and returns its kind; None if it is wrong or was used before. `user` is locked."""
     if user.second_factor_sealed is None:
         return None
     if shown.recovery_id is not None:

@@ -46,14 +46,14 @@ def all_users() -> Select[UserRow]:
 
 
 def _lacks_second_factor() -> ColumnElement[bool]:
-    """Of the query's user: one is demanded, and there is none."""
+    """Whether the query's user needs a second factor and has none."""
     policy = select(AccessPolicyRow.require_second_factor).scalar_subquery()
     demanded = or_(policy == Demand.EVERYBODY, and_(policy == Demand.ADMINS, UserRow.role == Role.ADMIN))
     return and_(UserRow.second_factor_sealed.is_(None), func.coalesce(demanded, False))
 
 
 async def session_by_secret(session: AsyncSession, secret_hash: str, at: datetime) -> tuple[SessionRow, bool] | None:
-    """Of an enabled user, and whether a second factor is demanded that the user lacks."""
+    """The session of an enabled user, and whether the user lacks a required second factor."""
     query = (
         select(SessionRow, _lacks_second_factor())
         .join(SessionRow.user)
@@ -75,7 +75,7 @@ async def delete_expired_sessions(session: AsyncSession, at: datetime) -> None:
 
 
 async def user_halfway(session: AsyncSession, secret_hash: str, at: datetime, *, lock: bool) -> UserRow | None:
-    """Whose login waits for a code."""
+    """The user whose login waits for a code."""
     query = (
         select(UserRow)
         .join(HalfLoginRow, HalfLoginRow.user_id == UserRow.id)
@@ -187,7 +187,7 @@ async def token_by_id(session: AsyncSession, token_id: str) -> TokenRow | None:
 
 
 async def revoke_with_descendants(session: AsyncSession, token_id: str, at: datetime) -> None:
-    """What a token has made goes with it: it may be in the same wrong hands."""
+    """Revokes a token with all tokens created by it: they may be in the same wrong hands."""
     family = select(TokenRow.id).where(TokenRow.id == token_id).cte(recursive=True)
     family = family.union(select(TokenRow.id).where(TokenRow.made_by_id == family.c.id))
     revoked = update(TokenRow).where(TokenRow.id.in_(select(family.c.id)), TokenRow.revoked_at.is_(None))

@@ -102,7 +102,7 @@ async def verify_code(
 
 @router.get("/session", operation_id="session_get")
 async def get_session(context: Confined) -> Session:
-    """Who is logged in, and the CSRF token to send with changes."""
+    """The logged-in user, and the CSRF token to send with changes."""
     return await service.current_session(context)
 
 
@@ -192,7 +192,7 @@ async def reset_second_factor(user_id: IdPath, context: Admin) -> None:
 
 @router.get("/access-policy", operation_id="access_policy_get")
 async def get_access_policy(context: Admin, response: Response) -> AccessPolicy:
-    """What is demanded of those who log in."""
+    """The requirements for users who log in."""
     found = await policy.get_policy(context)
     response.headers["ETag"] = found.etag
     return found

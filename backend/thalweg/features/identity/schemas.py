@@ -85,7 +85,7 @@ class SecondFactorDraft(Resource):
     """Shown this once. It counts when a code confirms it."""
 
     secret: str = Field(description="For authenticators that do not scan: base32; six digits, 30 seconds, SHA-1.")
-    uri: str = Field(description="What the QR code says.")
+    uri: str = Field(description="The content of the QR code.")
     qr_code: str = Field(description="The QR code: an SVG as a data: address.")
 
 
@@ -100,7 +100,7 @@ class RecoveryCodes(Resource):
 
 
 class AccessPolicy(Resource):
-    require_second_factor: Demand = Field(description="Who must have a second factor. API tokens need none.")
+    require_second_factor: Demand = Field(description="The users who must have a second factor. API tokens need none.")
     etag: str = Field(description="Send as If-Match when updating.")
 
 
@@ -123,9 +123,7 @@ class Token(Resource):
 
 class TokenCreate(Body):
     name: Name
-    role: Role = Field(
-        default=Role.VIEWER, description="What the token may do: at most what you may do. metrics: read /metrics."
-    )
+    role: Role = Field(default=Role.VIEWER, description="The token's role, at most your own. metrics: read /metrics.")
     expires_in_days: Annotated[StrictInt, Field(ge=1, le=3650)] | None = Field(
         default=90,
         description="Null: it never expires. Left out: 90 days, or as long as the token that makes it lives.",

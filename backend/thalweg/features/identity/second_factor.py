@@ -41,7 +41,7 @@ async def get_second_factor(context: Context, user_id: str) -> SecondFactor:
 
 
 async def prepare(context: Context, user_id: str, body: SecondFactorProof) -> SecondFactorDraft:
-    """Nothing counts yet: the factor that is there stays until a code confirms the new one."""
+    """Drafts a new factor. The present one stays until a code confirms the new one."""
     row = await _proven(context, user_id, body)
     factor = codes.new_factor()
     row.second_factor_draft_sealed = context.resources.secrets.seal(factor)

@@ -1,4 +1,4 @@
-"""Who a request comes from, and logging out. Logging in: see `login`."""
+"""Finds the principal of a request, and logs out. For logging in, see `login`."""
 
 import hmac
 from datetime import timedelta

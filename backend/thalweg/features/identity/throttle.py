@@ -27,7 +27,7 @@ def address_key(address: str | None) -> str:
 
 
 def network_of(address: str | None) -> str:
-    """Of IPv6 the /64: whoever has one of its addresses has all of them."""
+    """The network that is counted; for IPv6 the /64, because one host can use all of its addresses."""
     if address is None:
         return "unknown"
     try:
@@ -38,7 +38,7 @@ def network_of(address: str | None) -> str:
 
 
 def password_keys(user_id: str) -> list[str]:
-    """Of somebody who is logged in and must show the current password."""
+    """Keys of a logged-in user who must show the current password."""
     return [f"password:{user_id}"]
 
 
@@ -75,7 +75,7 @@ async def attempt_was_wrong(session: AsyncSession, settings: Settings, keys: lis
 
 
 async def attempt_was_right(session: AsyncSession, keys: list[str]) -> None:
-    """What a name or a user has failed before is forgotten; what an address has is not: it may have an account."""
+    """Forgets the failures of the name or user, but not those of the address: its owner may have an account."""
     await repository.forget_failures(session, [key for key in keys if not key.startswith(ADDRESS)])
     await repository.take_back_failure(session, [key for key in keys if key.startswith(ADDRESS)])
 

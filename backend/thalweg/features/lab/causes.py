@@ -1,6 +1,6 @@
-"""What makes the demo's stream slow: real SQL at its destination, and what takes it back.
+"""The causes that slow the demo's stream down: real SQL at its destination, and the SQL that undoes it.
 
-Every statement may be executed twice: who carries them out may be interrupted at any time, and begins again.
+Every statement may be executed twice: the collector may be interrupted at any time and begins again.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from enum import StrEnum
 SECONDS = 600
 """No action of the lab lasts longer: then it ends by itself."""
 DELAY_MS, DELAY_MS_MAX = 50, 100
-"""Of the slow network, each way. With more, looking at the destination would take longer than anybody waits for it."""
+"""The delay of the slow network, each way. With more, reading the destination would take too long."""
 MS = "{ms}"
 
 
@@ -27,7 +27,7 @@ class Cause:
     title: str
     told: str
     tables: tuple[str, ...]
-    """Of the stream, in the schema public: without them there is nothing to slow down."""
+    """Tables of the stream in the schema public, without which there is nothing to slow down."""
     begin: tuple[str, ...]
     end: tuple[str, ...]
     there: str
@@ -37,7 +37,7 @@ class Cause:
     in_session: bool = False
     """It lasts as long as the session that has executed `begin`: `end` is what happens to that session."""
     delay_ms: int | None = None
-    """Where `begin` has a delay, and nobody says which."""
+    """The delay if `begin` has one and the request does not give it."""
 
     def beginning(self, delay_ms: int | None) -> tuple[str, ...]:
         """With the delay that is wanted."""

@@ -12,7 +12,7 @@ router = APIRouter(route_class=TransactionalRoute, tags=["lab"])
 
 @router.get("/lab", operation_id="lab_get")
 async def get_lab(context: Viewer) -> Lab:
-    """What the lab may do to the demo, and what it does now. Without a demo `available` is false."""
+    """The lab's possible actions on the demo, and its present ones. Without a demo, `available` is false."""
     return await service.get_lab(context)
 
 

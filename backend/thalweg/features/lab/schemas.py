@@ -31,15 +31,15 @@ class LabAction(Resource):
 
 
 class LabLoad(LabAction):
-    rate: int = Field(description="What is wanted, in transactions a second. The machine may manage fewer.")
-    usual_rate: int = Field(description="What it goes back to.")
+    rate: int = Field(description="The wanted rate, in transactions a second. The machine may manage fewer.")
+    usual_rate: int = Field(description="The usual rate, restored at the end.")
     rate_max: int
 
 
 class LabDelay(Resource):
     """In milliseconds, each way: a round trip takes twice as long."""
 
-    ms: int = Field(description="What is wanted, or was last; else the usual one.")
+    ms: int = Field(description="The wanted delay, or the last one; else the usual one.")
     usual_ms: int
     ms_max: int
 
@@ -47,9 +47,9 @@ class LabDelay(Resource):
 class LabCause(LabAction):
     name: CauseName
     title: str
-    told: str = Field(description="What it does, in a sentence.")
-    sql: str = Field(description="What is executed at the destination to begin it.")
-    end_sql: str = Field(description="What is executed there to end it.")
+    told: str = Field(description="Its effect, in a sentence.")
+    sql: str = Field(description="The SQL that begins it at the destination.")
+    end_sql: str = Field(description="The SQL that ends it there.")
     refused: str | None = Field(description="Why it cannot be begun now. Null where it can.")
     delay: LabDelay | None = Field(description="How late the slow network is. Null for the other causes.")
 

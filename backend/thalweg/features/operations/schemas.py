@@ -36,7 +36,9 @@ class Operation(Resource):
     state: OperationState
     progress: Progress
     error: OperationError | None
-    waiting_for: str | None = Field(description="What it waits for, in words. Null: nothing, or it has finished.")
+    waiting_for: str | None = Field(
+        description="The thing that it waits for, in words. Null: nothing, or it has finished."
+    )
     requested_by: str
     created_at: datetime
     started_at: datetime | None = Field(description="When the engine was told.")

@@ -1,4 +1,4 @@
-"""What an operation waits for, in words for people."""
+"""Describes in words what an operation waits for."""
 
 from datetime import UTC, datetime
 

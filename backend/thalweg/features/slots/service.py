@@ -1,4 +1,4 @@
-"""Whose each slot of a server is, and what becomes of it; the end of those that nobody owns."""
+"""Finds the owner of each slot of a server and its fate, and drops orphans."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -32,7 +32,7 @@ from thalweg.live.sources import SLOT_PREFIX, SourceReading, reading_of
 
 @dataclass(frozen=True)
 class Owners:
-    """Whoever may own a slot."""
+    """Possible owners of slots."""
 
     streams: dict[str, str]
     """Names by id."""
@@ -63,7 +63,7 @@ async def list_slots(context: Context) -> SlotServers:
 def _server(
     address: str, databases: list[DatabaseRow], rows: list[SourceReadingRow], owners: Owners, at: datetime
 ) -> SlotServer:
-    """Of several databases' readings the latest."""
+    """Uses the latest of several databases' readings."""
     asked = max(rows, key=lambda row: row.asked_at, default=None)
     known = [reading for row in rows if (reading := reading_of(row)) is not None]
     reading = max(known, key=lambda one: one.read_at, default=None)

@@ -62,7 +62,7 @@ def _accepted(operation: OperationRow, row: StreamRow, response: Response) -> Op
 async def _same_at_work(
     context: Context, row: StreamRow, action: Action, target: DesiredStatus, force: bool
 ) -> OperationRow | None:
-    """Who asks for the same again is told of the same work, not of new work that would supersede it."""
+    """A repeated request returns the running work instead of new work that would supersede it."""
     if row.desired_status != target or (force and not row.force) or action is Action.RETRY:
         return None
     unfinished = await unfinished_operations(context.session, [row.id])
@@ -112,8 +112,8 @@ async def _supersede(context: Context, row: StreamRow, action: Action) -> None:
 
 
 async def _tell_engines(context: Context, stream_id: str, action: Action) -> datetime | None:
-    """When they were told to try again; None where nothing is to be tried. Straight to the engine, since it is an event
-    and not a state that could be desired, and before anything is locked."""
+    """The time of the retry request; None if there is nothing to retry. The request goes straight to the engine,
+    because it is an event and not a state that could be desired, and before anything is locked."""
     row = await existing_stream(context, stream_id)
     restarts = action is Action.START and row.observed_status == "ABORTED" and row.desired_status == "ENABLED"
     if action is not Action.RETRY and not restarts:
@@ -141,7 +141,7 @@ def _retried(context: Context, row: StreamRow, told_at: datetime) -> OperationRo
 
 
 def _failed(row: StreamRow) -> list[tuple[EngineRow, str | None]]:
-    """What has ended with an error, by engine; only that can be tried again. None: the capture, or a receiver."""
+    """The failed parts of a stream, by engine; only those can be retried. None: the capture, or a receiver."""
     reports = row.reports or {row.capture_engine_id: {"observed": row.observed or {}}}
     engines = [row.capture_engine, *(one.engine for one in row.receivers)]
     found: list[tuple[EngineRow, str | None]] = []

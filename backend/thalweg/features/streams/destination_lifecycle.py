@@ -1,4 +1,5 @@
-"""What may be asked of a destination when, and why not. What becomes of it then is in db/destination_life.py."""
+"""The requests that a destination accepts in each state, and the reasons of refusals. Its further life:
+db/destination_life.py."""
 
 from enum import StrEnum
 
@@ -40,7 +41,8 @@ def refusal(row: StreamRow, one: DestinationRow, action: DestinationAction) -> t
 
 
 def allowed_actions(row: StreamRow, one: DestinationRow, *, troubled: bool) -> list[str]:
-    """What to offer: what would change something. `troubled`: it has an error, so that trying again makes sense."""
+    """The actions to offer: those that would change something. `troubled`: it has an error, so that retrying makes
+    sense."""
     pointless = {
         DestinationAction.START: one.desired_status == DesiredStatus.ENABLED,
         DestinationAction.STOP: one.desired_status == DesiredStatus.DISABLED,

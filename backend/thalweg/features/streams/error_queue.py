@@ -99,7 +99,7 @@ async def execute_all(context: Context, stream_id: str, destination_id: str) -> 
 
 
 async def discard(context: Context, stream_id: str, destination_id: str, error_id: int, reason: str) -> None:
-    """What can be shown of it stays in the audit log, with the reason."""
+    """Discards a transaction. The audit log keeps what can be shown of it, with the reason."""
     row, client = await engine_of(context, stream_id, destination_id)
     why = {"destination_id": destination_id, "reason": reason}
     async with asked(context, row, "stream_errors_delete", why):
@@ -110,7 +110,8 @@ async def discard(context: Context, stream_id: str, destination_id: str, error_i
 
 
 async def _kept(client: EngineClient, stream_id: str, destination_id: str, error_id: int) -> dict[str, Any]:
-    """Of a transaction that cannot be opened, or not in time, why: it may be discarded all the same."""
+    """The contents for the audit log; the reason instead if the transaction cannot be opened in time. It may be
+    discarded all the same."""
     try:
         contents = await client.error_contents(stream_id, destination_id, error_id)
     except EngineFailure as failure:
@@ -136,7 +137,7 @@ def bounded(contents: EngineContents) -> dict[str, Any]:
 
 @asynccontextmanager
 async def asked(context: Context, row: StreamRow, action: str, facts: dict[str, Any]) -> AsyncGenerator[None, None]:
-    """What is asked of the engine is in the audit log before; where the engine refuses, that is written, too."""
+    """Records the request in the audit log before it goes to the engine; a refusal is recorded, too."""
     await context.release()
     try:
         yield

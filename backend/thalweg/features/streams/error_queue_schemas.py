@@ -1,4 +1,4 @@
-"""What the API shows of a destination's error queue."""
+"""The API's view of a destination's error queue."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -74,9 +74,9 @@ class ParkedValue(Resource):
 class ParkedColumn(Resource):
     name: str
     identity: bool = Field(description="The row is found at the destination by it.")
-    wanted: ParkedValue = Field(description="What the change makes of it.")
-    before: ParkedValue = Field(description="What it was at the source before.")
-    now: ParkedValue = Field(description="What it is at the destination at this moment.")
+    wanted: ParkedValue = Field(description="The value after the change.")
+    before: ParkedValue = Field(description="The value at the source before the change.")
+    now: ParkedValue = Field(description="The value at the destination now.")
     wanted_differs: bool | None = Field(description="From `now`; null where one of them is not known.")
     before_differs: bool | None = Field(description="From `now`; null where one of them is not known.")
 

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class DesiredStatus(StrEnum):
-    """What the users want; the engine is told with every desired document."""
+    """The status that users want; every desired document tells the engine."""
 
     ENABLED = "ENABLED"
     DISABLED = "DISABLED"
@@ -37,7 +37,7 @@ def next_status(current: DesiredStatus, action: Action) -> DesiredStatus | None:
 
 
 def allowed_actions(current: DesiredStatus, observed: str) -> list[Action]:
-    """What to offer: transitions that would change something."""
+    """The actions to offer: transitions that would change something."""
     actions = []
     for action in Action:
         target = next_status(current, action)

@@ -34,7 +34,7 @@ def needs_restart(
 def check_destination_parameters(
     definitions: dict[str, StreamParameter], values: dict[str, ParameterValue], at: str
 ) -> None:
-    """Of one destination; `at` points to it in the request. Raises invalid_request."""
+    """Checks the parameters of one destination; `at` points to it in the request. Raises invalid_request."""
     check_parameters(definitions, values, at)
     shared = [name for name in values if name in OF_THE_STREAM]
     if shared:

@@ -31,7 +31,7 @@ router = APIRouter(route_class=TransactionalRoute, tags=["streams"])
 
 @router.get("/stream-parameters", operation_id="stream_parameters_list")
 async def list_parameters(context: Viewer) -> StreamParameterList:
-    """What may be set for a stream: types, ranges, defaults, descriptions."""
+    """The parameters of a stream: types, ranges, defaults, descriptions."""
     return service.list_parameters(context)
 
 
@@ -184,8 +184,8 @@ Reason = Annotated[
 async def get_error(
     stream_id: IdPath, destination_id: DestinationPath, error_id: ErrorId, context: Operator
 ) -> ParkedContents:
-    """What a parked transaction wanted, row by row, beside what the destination has now. Shows rows of the tables:
-    viewers may not, and the audit log keeps who has looked."""
+    """The changes of a parked transaction, row by row, beside the destination's present rows. Shows rows of the tables:
+    viewers may not see them, and the audit log records each look."""
     return await error_queue.show(context, stream_id, destination_id, error_id)
 
 

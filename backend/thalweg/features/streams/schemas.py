@@ -158,8 +158,8 @@ class StreamError(Resource):
     title: str
     message: str = Field(description="Without values of rows.")
     detail: str | None = Field(
-        description="What the engine says of the row: its key, values that do not fit. For operators, and of a stream "
-        "that is asked for by its id; null otherwise, and where `message` says it all."
+        description="The engine's words about the row: its key, values that do not fit. Only for operators, and for "
+        "a stream requested by its id; null otherwise, and if `message` says it all."
     )
     cure: str | None
     sqlstate: str | None
@@ -186,7 +186,7 @@ class TableState(StrEnum):
 
 
 class TroubleKind(StrEnum):
-    """What has become of a captured table at the source."""
+    """The changes of a captured table at the source."""
 
     DROPPED = "DROPPED"
     REPLACED = "REPLACED"
@@ -301,7 +301,7 @@ class WaitSide(StrEnum):
 
 
 class StreamWait(Resource):
-    """What a stream's start, or its removal, has waited for at a server for longer than some seconds."""
+    """A wait of a stream's start, or of its removal, at a server for longer than some seconds."""
 
     side: WaitSide
     destination_id: str | None = Field(description="Of several destinations the one that waits.")
@@ -333,7 +333,7 @@ class StreamMode(StrEnum):
 
 
 class StreamReport(Resource):
-    """What one of a stream's engines says of its share."""
+    """The report of one of a stream's engines on its share."""
 
     destination_id: str | None = Field(description="The one that it receives for. Null: it captures.")
     engine: EngineRef
@@ -371,7 +371,7 @@ class DestinationSummary(Resource):
     rows_copied: int | None = Field(description="Of the initial copy. Null when there was none.")
     rows_to_copy: int | None
     actions: list[str] = Field(
-        description="What may be done now with it alone: start, stop, retry, drop. A stream's last one stays."
+        description="Actions possible now on it alone: start, stop, retry, drop. A stream's last one stays."
     )
 
 
@@ -415,7 +415,9 @@ class StreamDestination(DestinationSummary):
     parameters: dict[str, ParameterValue] = Field(description="Those that differ from the stream's.")
     effective_parameters: dict[str, ParameterValue] = Field(description="All, with the stream's and defaults.")
     applied: str | None = Field(description="Everything that committed before it at the source is here.")
-    confirmed: str | None = Field(description="What is durable here, or in its backlog on the engine's disk.")
+    confirmed: str | None = Field(
+        description="The position that is durable here, or in its backlog on the engine's disk."
+    )
     instantiation: Instantiation | None
     counted_since: datetime | None = Field(
         description="When its tables' inserts to truncates began at 0: with every start of apply. Null: nothing is "
@@ -435,7 +437,7 @@ class Stream(StreamSummary):
     restart_needed: bool = Field(description="A parameter was changed that takes effect after a stop and start.")
     positions: Positions | None
     tables: list[StreamTable] = Field(description="Changes at all destinations, added up.")
-    actions: list[str] = Field(description="What may be done now: start, stop, retry, delete, add_destination.")
+    actions: list[str] = Field(description="Actions possible now: start, stop, retry, delete, add_destination.")
 
 
 class Overview(Resource):

@@ -35,7 +35,7 @@ def list_parameters(context: Context) -> StreamParameterList:
 
 
 def desired_facts(row: StreamRow) -> Json:
-    """What users can change, for the audit log."""
+    """The facts that users can change, for the audit log."""
     return {
         "name": row.name, "source_id": row.source_id, "capture_engine_id": row.capture_engine_id,
         "destinations": [destination_facts(one) for one in row.destinations],

@@ -1,4 +1,4 @@
-"""What an operator does about a table that is not what it was at the source."""
+"""An operator's actions on tables that have changed at the source."""
 
 from fastapi import Response
 

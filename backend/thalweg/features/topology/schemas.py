@@ -21,7 +21,7 @@ class TopologyNode(Resource):
     kind: NodeKind
     label: str
     state: str | None
-    destination_id: str | None = Field(description="Whose it is. Null: shared by all of the stream's destinations.")
+    destination_id: str | None = Field(description="Its destination. Null: shared by all of the stream's destinations.")
     stream_id: str | None
     engine_id: str | None
     engine: str | None = Field(description="Its engine's name.")

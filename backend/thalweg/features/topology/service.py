@@ -106,7 +106,7 @@ def _kind(link: _Link) -> EdgeKind:
 
 
 def _counter(link: _Link, links: list[_Link]) -> str:
-    """What leaves a queue is counted by who reads it: a sender, or the reader of an apply."""
+    """The component that counts what leaves a queue is its reader: a sender, or the reader of an apply."""
     if link.kind is not NodeKind.QUEUE:
         return link.component
     return links[links.index(link) + 1].component.replace("coordinator", "reader")

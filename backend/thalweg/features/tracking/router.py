@@ -1,4 +1,4 @@
-"""What is on its way through a stream, over HTTP."""
+"""Transactions and markers on their way through a stream, over HTTP."""
 
 from typing import Annotated
 

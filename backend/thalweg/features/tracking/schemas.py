@@ -1,5 +1,4 @@
-"""What is on its way through a stream: transactions, as V$STREAMS_TRANSACTION showed them, and markers, as message
-tracking did."""
+"""Transactions and markers on their way through a stream, like V$STREAMS_TRANSACTION and message tracking."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -51,7 +50,7 @@ class MarkerKind(StrEnum):
 
 class MarkerCreate(Body):
     label: Annotated[str, StringConstraints(max_length=100, pattern=NO_CONTROL_CHARACTERS)] = Field(
-        default="", description="What you call it."
+        default="", description="Your name for it."
     )
 
 

@@ -42,7 +42,7 @@ async def _clients(context: Context, row: StreamRow) -> list[tuple[EngineRow, En
 
 
 def _received_for(row: StreamRow, engine_id: str) -> str | None:
-    """What an engine that receives passes on is all of one destination, also in its receiver and its queue."""
+    """Everything that a receiving engine passes on belongs to one destination, including its receiver and its queue."""
     if engine_id == row.capture_engine_id:
         return None
     return next((one.id for one in row.destinations if one.engine_id == engine_id), None)

@@ -36,7 +36,7 @@ async def on_problem(request: Request, error: Exception) -> JSONResponse:
 
 
 async def on_invalid(request: Request, error: Exception) -> JSONResponse:
-    """What was sent is not repeated in the answer: it may be a secret, or large."""
+    """The answer does not repeat the input: it may be a secret, or large."""
     assert isinstance(error, RequestValidationError)  # noqa: S101
     errors = [
         FieldProblem(pointer=_pointer(item["loc"]), code=str(item["type"]), message=str(item["msg"]))

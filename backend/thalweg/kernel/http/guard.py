@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from thalweg.kernel.ids import new_id
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
-"""What a client may call its request in our log and audit; any other gets a name of ours."""
+"""Request ids that a client may choose for our log and audit; any other request gets an id of ours."""
 SECURITY_HEADERS = {
     # Styles are inline because the console's component library sets them; scripts never are.
     "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "

@@ -1,5 +1,6 @@
-"""What is no HTTP, or no whole request in time, never reaches the application: the server answers it, in the form that
-the API's answers have."""
+"""Input that is not HTTP, or not a whole request in time, never reaches the application: the server answers it, in the
+form of the API's answers.
+"""
 
 import asyncio
 from typing import Any

@@ -25,9 +25,9 @@ MIB = 1 << 20
 
 @dataclass
 class Live:
-    """What the collector's loops see, kept for the evaluation. Owner: the collector; one event loop.
+    """The evaluation's view of what the collector's loops see. Owner: the collector; one event loop.
 
-    `watching_since`: before it nobody looked, so that silence before it says nothing.
+    `watching_since`: nobody looked before it, so earlier silence means nothing.
     """
 
     watching_since: datetime
@@ -46,8 +46,8 @@ class Live:
             self._note_latency(sample)
 
     def put_missed(self, samples: list[Sample], at: datetime) -> None:
-        """What the collector came too late for, and has of the engine's own memory. After an outage most of it is of
-        a time that nobody is to be alarmed about now."""
+        """Takes samples from the engine's own memory, for which the collector came too late. After an outage, most of
+        them are too old to alarm anybody now."""
         for sample in samples:
             if at - sample.at <= SAMPLE_FRESH:
                 self._note_latency(sample)

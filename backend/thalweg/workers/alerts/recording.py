@@ -101,7 +101,7 @@ def _found(change: Change) -> Finding:
 
 
 def _refresh(row: AlertRow, change: Change, at: datetime) -> None:
-    """What the alert says stays as it was when its condition is over: that is why it fired."""
+    """The message stays as it was once the alert's condition is over: it explains why the alert fired."""
     finding = _found(change)
     if not finding.breached:
         return

@@ -18,9 +18,9 @@
 
 namespace thalweg::apply {
 
-// An agent. assign, take_finished, request_rollback, retire and revive belong to the coordinator; sample, active,
-// latency and add_tables to anybody. What it has counted outlives its retirement. Its work is done by whoever holds its
-// baton: its thread, or the thread that assigns a small group.
+// An agent. assign, take_finished, request_rollback, retire and revive belong to the coordinator; any thread may call
+// sample, active, latency and add_tables. Its counters outlive its retirement. The holder of its baton does its work:
+// its thread, or the thread that assigns a small group.
 class Applier {
  public:
   static constexpr size_t kGroupsMax = ApplierParts::kLanes;  // that it may have at a time
@@ -76,7 +76,7 @@ class Applier {
   // Writers: the coordinator before the thread starts, the applier at its end (release). Readers: anybody (acquire).
   std::atomic<bool> active_{true};
 
-  // Who has it works with the connection, and with all that follows.
+  // The holder works with the connection, and with everything below.
   base::Baton baton_;
   ApplierParts parts_;
   RoundTrips round_trips_;

@@ -16,12 +16,12 @@
 #include "base/wake.h"
 #include "telemetry/agent.h"
 
-// What the two ways to execute a group share: in one round trip (RoundTrips), and alone on the connection (SoloRun).
+// Shared by the two ways to execute a group: in one round trip (RoundTrips), and alone on the connection (SoloRun).
 
 namespace thalweg::apply {
 
-// What a group needs until its answer has come. Those of two groups on their way have nothing to do with each other:
-// either may fail, and progress is recorded in a row for each lane.
+// State of a group until its answer has come. Two groups in flight share nothing: either may fail, and each lane
+// records its progress in its own row.
 struct Lane {
   Lane(SharedState& shared, metadata::MetadataCache& cache, int applier, int number);
   CachedTables tables;
@@ -30,12 +30,12 @@ struct Lane {
   Group* group = nullptr;
 };
 
-// What the coordinator tells an applier about its group, and hears from it. Thread-safe, by members.
+// The exchange between coordinator and applier about the applier's group. Thread-safe, by members.
 struct CoordinatorSignals {
   base::Wake wake;  // rung after anything here has changed
   // Writer: the coordinator sets, the applier clears. Relaxed: it is looked at in a loop.
   std::atomic<bool> rollback_requested{false};
-  // What became of what the group was begun beside. Writer: the coordinator (release, after the commits it stands for).
+  // The fate of the groups that this one was begun beside. Writer: the coordinator (release, after their commits).
   // Reader: the applier (acquire).
   enum class Before : uint8_t { open, committed, failed };
   std::atomic<Before> before{Before::committed};
@@ -43,7 +43,7 @@ struct CoordinatorSignals {
   std::atomic<bool> waits_for_turn{false};
 };
 
-// Owner: whoever has the applier's baton, but for what is thread-safe by itself.
+// Owner: the holder of the applier's baton, except for members that are thread-safe by themselves.
 struct ApplierParts {
   static constexpr size_t kLanes = 2;
 

@@ -14,11 +14,11 @@
 #include "metadata/table_metadata.h"
 #include "pg/connection.h"
 
-// One connection to the destination with what is prepared on it, and the statements that are on their way.
+// One connection to the destination, with its prepared statements and the statements in flight.
 
 namespace thalweg::apply {
 
-// Why the statements since the last sync did not do what they should.
+// Why a statement since the last sync failed.
 struct StatementFailure {
   base::Error error;
   bool missing_row = false;        // an UPDATE or DELETE found none
@@ -29,7 +29,7 @@ struct StatementFailure {
 
 using Refusal = std::optional<StatementFailure>;
 
-// Owner: one thread at a time. Failed results mean a broken connection; what the server refuses is a StatementFailure.
+// Owner: one thread at a time. A failed result means a broken connection; a server's refusal is a StatementFailure.
 class DestinationSession {
  public:
   // Opens a connection and makes it an applier's: replica role, asynchronous commit, indexes preferred.
@@ -40,7 +40,7 @@ class DestinationSession {
   pg::Connection& connection() { return connection_; }
   bool broken() const { return connection_.broken(); }
 
-  // What a statement's result has to say.
+  // The expected result of a statement.
   struct Expectation {
     uint64_t rows = 0;  // exactly as many
     bool any = false;   // or whatever it is
@@ -64,14 +64,14 @@ class DestinationSession {
   // Waits for everything sent; the first failure, if any. Statements between two syncs without BEGIN are one
   // transaction, which the sync commits. No answer to an earlier sync may be missing.
   base::Result<Refusal> sync();
-  // The same in steps: the sync goes out, its answer comes later, each waiting for nothing but, with await_answer(),
-  // the answer. What is sent behind a sync whose answer is missing is another transaction; it must not use statements
-  // that the first one prepares (prepares()).
+  // The same in steps: the sync goes out, its answer comes later; only await_answer() waits, for the answer. Statements
+  // sent behind a sync without an answer belong to another transaction and must not use statements that the first one
+  // prepares (prepares()).
   base::Result<void> send_sync();
   base::Result<std::optional<Refusal>> answer();
   base::Result<Refusal> await_answer();
   bool prepares() const;  // what is on its way
-  // What to poll for before the next answer(); also, while none is missing, to hear of a lost connection.
+  // The descriptor to poll for before the next answer(); while no answer is missing, it reveals a lost connection.
   pollfd polled() const;
   bool unsent() const { return (polled().events & POLLOUT) != 0; }  // the socket did not take all
   // Leaves pipeline mode, for COPY. Nothing may be on its way.

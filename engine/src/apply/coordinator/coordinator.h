@@ -22,13 +22,13 @@
 #include "telemetry/snapshot.h"
 #include "telemetry/transaction_sample.h"
 
-// Carries out what the schedule decides: hands groups to appliers, and moves the low watermark.
+// Carries out the schedule's decisions: hands groups to appliers, and moves the low watermark.
 
 namespace thalweg::apply {
 
-// An agent; it owns the appliers. sample, applier_count and applier belong to anybody. Appliers that were retired
-// count, too. Its work is done by whoever holds the baton: the agent's thread, or while little comes the reader or the
-// applier that has news for it (docs/decisions/speed.md).
+// An agent; it owns the appliers. Any thread may call sample, applier_count and applier; retired appliers count, too.
+// The holder of the baton does its work: the agent's thread, or at low load the reader or the applier that has news for
+// it (docs/decisions/speed.md).
 class Coordinator {
  public:
   Coordinator(SharedState& shared, metadata::MetadataCache& cache, TransactionQueue& in, ParkedSet parked);
@@ -37,8 +37,8 @@ class Coordinator {
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
 
-  // Thread-safe: handles a new transaction or a finished group on the caller's thread, or leaves it to whoever is at
-  // the agent's work. False: wake the agent.
+  // Thread-safe: handles a new transaction or a finished group on the caller's thread, or leaves it to the thread that
+  // is at the agent's work. False: wake the agent.
   bool take_news();
   bool ended() const { return ended_.load(std::memory_order_acquire); }
   int applier_count() const { return applier_count_.load(std::memory_order_acquire); }
@@ -74,7 +74,7 @@ class Coordinator {
   SharedState& shared_;
   metadata::MetadataCache& cache_;  // its appliers'
   TransactionQueue& in_;
-  // Held by whoever does the agent's work. Everything below that is not atomic or published is guarded by it.
+  // The holder does the agent's work. Guards everything below that is not atomic or published.
   base::Baton baton_;
   Schedule schedule_;
   FlowMeter flow_;

@@ -28,7 +28,7 @@ struct ScheduleLimits {
   bool in_commit_order = false;  // commit_serialization is full
 };
 
-// What the schedule needs to know of the world at one instant.
+// The schedule's view of the world at one instant.
 struct Moment {
   ScheduleClock::time_point now;
   base::UnixMicros unix_now;  // beside the commit times of the source: how late a group is
@@ -36,7 +36,7 @@ struct Moment {
   bool more_comes = true;     // the reader has not ended
 };
 
-// What one applier has.
+// The groups of one applier.
 struct ApplierSlot {
   Group* running = nullptr;
   Group* behind = nullptr;          // sent behind it on the same connection
@@ -51,7 +51,7 @@ struct Assignment {
   bool beside = false;  // not all that it depends on has committed
 };
 
-// A group that began beside others learns what became of them.
+// The fate of the groups that a group began beside.
 struct Settlement {
   int applier = 0;
   bool committed = false;  // false: roll back
@@ -82,22 +82,22 @@ class Schedule {
   Schedule(base::Lsn low_watermark, ParkedSet parked, SchedulePolicy policy = {});
 
   void set_limits(const ScheduleLimits& limits);
-  // With nothing running: what is parked was changed from outside.
+  // Call it with nothing running: the parked transactions were changed from outside.
   void set_parked(ParkedSet parked) { parked_ = std::move(parked); }
 
-  // What would become of the next transaction in commit order. It must not be empty.
+  // The place of the next transaction in commit order. It must not be empty.
   Admission admission(const Transaction& next, const Moment& moment) const;
-  // Takes it as admission() has just said; not with no_room. True: it is the first one of its group that depends on
+  // Takes it as admission() has just returned; not with no_room. True: it is the first one of its group that depends on
   // another group.
   bool add(std::unique_ptr<Transaction> transaction, Admission admission, const Moment& moment);
   // A position, or a transaction of which nothing is left: only moves the low watermark.
   void cover(base::Lsn end);
 
-  // What may start now. The groups count as running; valid until the next call.
+  // The groups that may start now. They count as running; valid until the next call.
   const std::vector<Assignment>& assign(const Moment& moment);
   // A group that `applier` had has ended, as its error says.
   Completion complete(int applier, Group& group, const Moment& moment);
-  // After completions: who began beside others and knows now. Valid until the next call.
+  // After completions: the groups that began beside others whose fate is now known. Valid until the next call.
   const std::vector<Settlement>& settle();
   // After completions: forgets the groups at the window's beginning that have committed; how many transactions those
   // had. The groups are destroyed.

@@ -22,20 +22,20 @@
 #include "telemetry/snapshot.h"
 #include "telemetry/transaction_sample.h"
 
-// Browses the queue, assembles transactions, suppresses what is already at the destination.
+// Browses the queue, assembles transactions, suppresses transactions that are already at the destination.
 
 namespace thalweg::apply {
 
-// An agent. sample() belongs to anybody. Its work is done by whoever holds the baton: the agent's thread, or while
-// little comes whoever puts the frames into the queue (docs/decisions/speed.md).
+// An agent; any thread may call sample(). The holder of the baton does its work: the agent's thread, or at low load the
+// thread that puts the frames into the queue (docs/decisions/speed.md).
 class Reader {
  public:
   Reader(SharedState& shared, const ApplyOptions& options, LsnRanges applied, pg::Connection connection,
          BlockPool& pool, spill::SpillSpace& spill, metadata::MetadataCache& cache, TransactionQueue& out);
   ~Reader();  // joins; the shared state must be ending, or draining
   void join();
-  // Thread-safe: takes the frames that have come on the caller's thread, or leaves them to whoever is at the agent's
-  // work. False: wake the agent.
+  // Thread-safe: takes the new frames on the caller's thread, or leaves them to the thread that is at the agent's work.
+  // False: wake the agent.
   bool take_news();
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
@@ -60,7 +60,7 @@ class Reader {
   base::Result<void> keep_within_budget();
   base::Result<void> spill_old();
   void tend_tables();
-  // Puts the baton down while the destination answers: what comes meanwhile does not wait for that.
+  // Puts the baton down while the destination answers, so that new frames do not wait for the answer.
   base::Result<void> watch_destination();
   void show_transactions();
   bool await_spill_space();
@@ -68,7 +68,7 @@ class Reader {
 
   SharedState& shared_;
   queue::FrameSource& frames_;
-  // Held by whoever does the agent's work. Everything below that is not atomic or published is guarded by it.
+  // The holder does the agent's work. Guards everything below that is not atomic or published.
   base::Baton baton_;
   base::Doorbell frames_bell_;  // where the source is shared
   bool is_shared_ = false;      // constant once the thread runs

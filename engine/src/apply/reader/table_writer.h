@@ -16,8 +16,8 @@
 #include "pg/connection.h"
 #include "telemetry/agent.h"
 
-// The metadata cache's single writer (Wong et al. 2009, figure 11): loads, invalidates, purges; keeps what TABLE frames
-// said.
+// The metadata cache's single writer (Wong et al. 2009, figure 11): loads, invalidates, purges; keeps the contents of
+// TABLE frames.
 
 namespace thalweg::apply {
 
@@ -35,8 +35,8 @@ class TableWriter {
 
   // A TABLE frame. Fails as TableLoader::load.
   base::Result<void> describe(const lcr::FrameView& frame);
-  // A table that is stopped, or none of the stream's (another one that came to bear its name): its changes are
-  // nobody's.
+  // Whether the table is stopped, or not one of the stream's (another one that has taken over its name): its changes
+  // are left out.
   bool leaves_out(base::RelationId relation) const { return left_out_.contains(relation); }
   bool leaves_out_any() const { return !left_out_.empty(); }
   // Both are valid until the next call of any method. Fail with corrupt_frame where no TABLE frame came before, or as
@@ -54,13 +54,13 @@ class TableWriter {
   bool take_keys_changed() { return std::exchange(keys_changed_, false); }
   // A transaction goes to the appliers.
   void hand_over(base::Lsn commit_lsn);
-  // Frees what no uncommitted transaction can use. `any_open`: transactions whose commit has not come may have rows of
-  // versions that are not the latest.
+  // Frees metadata that no uncommitted transaction can use. `any_open`: transactions whose commit has not come may have
+  // rows of older versions.
   void purge(base::Lsn low_watermark, bool any_open);
-  // The tables in use, by their oids at the destination, when they are to be compared with what they are there: at most
-  // once a second and only when something was handed over. Else empty.
+  // The tables in use, by their oids at the destination, when they are due for a comparison with its catalog: at most
+  // once a second, and only if something was handed over. Else empty.
   std::vector<base::RelationId> to_watch(std::chrono::steady_clock::time_point now);
-  // Loads again those of `watched` that are not what they were.
+  // Loads again the changed ones of `watched`.
   void compare(std::span<const base::RelationId> watched, std::span<const metadata::DestinationVersion> versions);
 
  private:

@@ -10,7 +10,7 @@ export interface paths {
         };
         /**
          * Get Session
-         * @description Who is logged in, and the CSRF token to send with changes.
+         * @description The logged-in user, and the CSRF token to send with changes.
          */
         get: operations["session_get"];
         put?: never;
@@ -241,7 +241,7 @@ export interface paths {
         };
         /**
          * Get Access Policy
-         * @description What is demanded of those who log in.
+         * @description The requirements for users who log in.
          */
         get: operations["access_policy_get"];
         put?: never;
@@ -650,7 +650,7 @@ export interface paths {
         };
         /**
          * List Parameters
-         * @description What may be set for a stream: types, ranges, defaults, descriptions.
+         * @description The parameters of a stream: types, ranges, defaults, descriptions.
          */
         get: operations["stream_parameters_list"];
         put?: never;
@@ -889,8 +889,8 @@ export interface paths {
         };
         /**
          * Get Error
-         * @description What a parked transaction wanted, row by row, beside what the destination has now. Shows rows of the tables:
-         *     viewers may not, and the audit log keeps who has looked.
+         * @description The changes of a parked transaction, row by row, beside the destination's present rows. Shows rows of the tables:
+         *     viewers may not see them, and the audit log records each look.
          */
         get: operations["stream_errors_get"];
         put?: never;
@@ -1040,7 +1040,7 @@ export interface paths {
         };
         /**
          * Get History
-         * @description How far back history reaches at each resolution, and what it takes.
+         * @description The span of history at each resolution, and its size.
          */
         get: operations["history_get"];
         put?: never;
@@ -1516,7 +1516,7 @@ export interface paths {
         };
         /**
          * List Findings
-         * @description What slows the paths, the most important first, with evidence and cures.
+         * @description The findings of all paths, the most important first, with evidence and cures.
          */
         get: operations["advisor_run_findings_list"];
         put?: never;
@@ -1683,7 +1683,7 @@ export interface paths {
         };
         /**
          * Count Alerts
-         * @description How many there are now.
+         * @description The number of alerts now.
          */
         get: operations["alerts_count"];
         put?: never;
@@ -1811,7 +1811,7 @@ export interface paths {
         };
         /**
          * List Channels
-         * @description Where notices go, each with its last delivery.
+         * @description The channels of notices, each with its last delivery.
          */
         get: operations["alert_channels_list"];
         put?: never;
@@ -2016,7 +2016,7 @@ export interface paths {
         };
         /**
          * Get Lab
-         * @description What the lab may do to the demo, and what it does now. Without a demo `available` is false.
+         * @description The lab's possible actions on the demo, and its present ones. Without a demo, `available` is false.
          */
         get: operations["lab_get"];
         put?: never;
@@ -2183,7 +2183,7 @@ export interface components {
         };
         /** AccessPolicy */
         AccessPolicy: {
-            /** @description Who must have a second factor. API tokens need none. */
+            /** @description The users who must have a second factor. API tokens need none. */
             require_second_factor: components["schemas"]["Demand"];
             /**
              * Etag
@@ -2349,14 +2349,14 @@ export interface components {
             stream_id: string | null;
             /**
              * Message
-             * @description What is the matter, with the numbers.
+             * @description The problem, with its numbers.
              */
             message: string;
             /** Meaning */
             meaning: string;
             /**
              * Action
-             * @description What to do.
+             * @description The recommended action.
              */
             action: string;
             /**
@@ -2412,7 +2412,7 @@ export interface components {
         AlertAcknowledge: {
             /**
              * Note
-             * @description What is being done about it.
+             * @description A note on the work under way.
              * @default
              */
             note: string;
@@ -2579,7 +2579,7 @@ export interface components {
         };
         /**
          * AlertRuleSettings
-         * @description What differs from the defaults. What is left out, or null, is as in the next wider scope.
+         * @description Differences from the defaults. A field that is missing or null has the value of the next wider scope.
          */
         AlertRuleSettings: {
             /** Enabled */
@@ -2762,7 +2762,7 @@ export interface components {
             };
             /**
              * Destination Id
-             * @description Whose own parameters these are. Null: the stream's.
+             * @description The destination whose own parameters these are. Null: the stream's.
              */
             destination_id: string | null;
             /**
@@ -2772,7 +2772,7 @@ export interface components {
             by_hand: boolean;
             /**
              * Sql
-             * @description What runs at the destination's database. Null: parameters are changed.
+             * @description The SQL to run at the destination's database. Null: parameters are changed.
              */
             sql: string | null;
             /** Undo Sql */
@@ -2852,8 +2852,8 @@ export interface components {
         };
         /**
          * Backlog
-         * @description What the source has written and a destination has not applied: also while nothing runs. Of several destinations
-         *     the stream has the longest.
+         * @description WAL that the source has written and a destination has not applied, even while nothing runs. Of several
+         *     destinations, the stream shows the largest amount.
          */
         Backlog: {
             /**
@@ -2956,7 +2956,7 @@ export interface components {
             detail: string;
             /**
              * Items
-             * @description What the detail is about, one by one.
+             * @description The subjects of the detail, one by one.
              */
             items: string[];
             /** Cure */
@@ -2968,7 +2968,7 @@ export interface components {
             sql: string | null;
             /**
              * Consent
-             * @description What to send in `accept` to accept it: the check's id and a digest of what it says, so that nothing else is accepted. Null where there is nothing to accept.
+             * @description Send this in `accept` to accept it: the check's id and a digest of its text, so that nothing else is accepted. Null if there is nothing to accept.
              */
             consent: string | null;
             /**
@@ -3062,7 +3062,7 @@ export interface components {
             id: string;
             /**
              * Destination Id
-             * @description Whose it is. Null: shared by all destinations. A path is made of the shared ones and those of one destination.
+             * @description Its destination. Null: shared by all destinations. A path has the shared ones and those of one destination.
              */
             destination_id: string | null;
             /**
@@ -3211,7 +3211,7 @@ export interface components {
             kind: components["schemas"]["CureKind"];
             /**
              * Text
-             * @description What to change, in words.
+             * @description The change, in words.
              */
             text: string;
             /**
@@ -3233,7 +3233,7 @@ export interface components {
             database_id: string | null;
             /**
              * Run As
-             * @description Who may run `sql` there, in words.
+             * @description The users who may run `sql` there, in words.
              */
             run_as: string | null;
             /**
@@ -3241,7 +3241,7 @@ export interface components {
              * @description It takes effect after a stop and start of the stream.
              */
             restart_needed: boolean;
-            /** @description What `sql` creates: the control plane can do that itself, and take it back. Null: a person does. */
+            /** @description The index that `sql` creates; the control plane can make and drop it. Null: a person runs `sql`. */
             index: components["schemas"]["NewIndex"] | null;
             /**
              * Destination Id
@@ -3276,7 +3276,7 @@ export interface components {
         };
         /**
          * CureKind
-         * @description What carries it out: the control plane, an operator at a database, or nobody but a person.
+         * @description The actor that carries a cure out: the control plane, an operator at a database, or a person by other means.
          * @enum {string}
          */
         CureKind: "parameter" | "sql" | "action";
@@ -3586,13 +3586,13 @@ export interface components {
         DeliveryState: "pending" | "delivered" | "failed";
         /**
          * Demand
-         * @description Of whom a second factor is demanded.
+         * @description The users who must have a second factor.
          * @enum {string}
          */
         Demand: "nobody" | "admins" | "everybody";
         /**
          * DesiredStatus
-         * @description What the users want; the engine is told with every desired document.
+         * @description The status that users want; every desired document tells the engine.
          * @enum {string}
          */
         DesiredStatus: "ENABLED" | "DISABLED" | "DROPPED";
@@ -3709,7 +3709,7 @@ export interface components {
             rows_to_copy: number | null;
             /**
              * Actions
-             * @description What may be done now with it alone: start, stop, retry, drop. A stream's last one stays.
+             * @description Actions possible now on it alone: start, stop, retry, drop. A stream's last one stays.
              */
             actions: string[];
         };
@@ -3831,7 +3831,7 @@ export interface components {
             desired_revision: number;
             /**
              * Acknowledged Revision
-             * @description What the engine has on its disk.
+             * @description The revision that the engine has on its disk.
              */
             acknowledged_revision: number | null;
             /** @description Null: none yet, or an engine of a version without propagation. */
@@ -3874,7 +3874,7 @@ export interface components {
             url: string;
             /**
              * Control Token
-             * @description What the engine's --token-file holds: printable ASCII without spaces.
+             * @description The content of the engine's --token-file: printable ASCII without spaces.
              */
             control_token: string;
         };
@@ -3987,7 +3987,7 @@ export interface components {
             statistic: string;
             /**
              * Subject
-             * @description Whose: a thread's id in live samples, a table, a session, a setting.
+             * @description Its subject: a thread's id in live samples, a table, a session, a setting.
              */
             subject: string;
             /** Value */
@@ -3996,7 +3996,7 @@ export interface components {
             unit: string;
             /**
              * Threshold
-             * @description What it is judged by. Null: it is a fact, not a figure.
+             * @description The threshold that it is compared with. Null: it is a fact, not a figure.
              */
             threshold: string | number | null;
             /**
@@ -4027,7 +4027,7 @@ export interface components {
         ExecutionState: "RUNNING" | "DONE" | "FAILED";
         /**
          * Fact
-         * @description What a database's own catalogue says: one line.
+         * @description One line from a database's own catalogue.
          */
         Fact: {
             /** Database */
@@ -4045,7 +4045,7 @@ export interface components {
         };
         /**
          * FactSheet
-         * @description What was read at one database for this run. A database that does not answer is a fact itself.
+         * @description Facts read at one database for this run. A database that does not answer is a fact itself.
          */
         FactSheet: {
             /** Database */
@@ -4225,7 +4225,7 @@ export interface components {
             kept_seconds: number;
             /**
              * Partition Seconds
-             * @description What is dropped at a time.
+             * @description The span that is dropped at a time.
              */
             partition_seconds: number;
             /**
@@ -4241,7 +4241,7 @@ export interface components {
         };
         /**
          * Identity
-         * @description Who the engine is to other engines, by a certificate of the control plane's own authority.
+         * @description The engine's identity towards other engines, by a certificate of the control plane's own authority.
          */
         Identity: {
             /**
@@ -4349,17 +4349,17 @@ export interface components {
             title: string;
             /**
              * Told
-             * @description What it does, in a sentence.
+             * @description Its effect, in a sentence.
              */
             told: string;
             /**
              * Sql
-             * @description What is executed at the destination to begin it.
+             * @description The SQL that begins it at the destination.
              */
             sql: string;
             /**
              * End Sql
-             * @description What is executed there to end it.
+             * @description The SQL that ends it there.
              */
             end_sql: string;
             /**
@@ -4385,7 +4385,7 @@ export interface components {
         LabDelay: {
             /**
              * Ms
-             * @description What is wanted, or was last; else the usual one.
+             * @description The wanted delay, or the last one; else the usual one.
              */
             ms: number;
             /** Usual Ms */
@@ -4415,12 +4415,12 @@ export interface components {
             failure: string | null;
             /**
              * Rate
-             * @description What is wanted, in transactions a second. The machine may manage fewer.
+             * @description The wanted rate, in transactions a second. The machine may manage fewer.
              */
             rate: number;
             /**
              * Usual Rate
-             * @description What it goes back to.
+             * @description The usual rate, restored at the end.
              */
             usual_rate: number;
             /** Rate Max */
@@ -4552,7 +4552,7 @@ export interface components {
         };
         /**
          * LogSettings
-         * @description Nothing to set: notices go to the log of the process that sends them.
+         * @description This channel has no settings: notices go to the log of the process that sends them.
          */
         LogSettings: Record<string, never>;
         /**
@@ -4609,7 +4609,7 @@ export interface components {
         MarkerCreate: {
             /**
              * Label
-             * @description What you call it.
+             * @description Your name for it.
              * @default
              */
             label: string;
@@ -4660,7 +4660,7 @@ export interface components {
         MarkerKind: "HEARTBEAT" | "TRACKED";
         /**
          * NewIndex
-         * @description What an SQL cure creates, and all that its undo drops.
+         * @description The index that an SQL cure creates, and that its undo drops.
          */
         NewIndex: {
             /** Schema Name */
@@ -4697,7 +4697,7 @@ export interface components {
             error: components["schemas"]["OperationError"] | null;
             /**
              * Waiting For
-             * @description What it waits for, in words. Null: nothing, or it has finished.
+             * @description The thing that it waits for, in words. Null: nothing, or it has finished.
              */
             waiting_for: string | null;
             /** Requested By */
@@ -5010,11 +5010,11 @@ export interface components {
              * @description The row is found at the destination by it.
              */
             identity: boolean;
-            /** @description What the change makes of it. */
+            /** @description The value after the change. */
             wanted: components["schemas"]["ParkedValue"];
-            /** @description What it was at the source before. */
+            /** @description The value at the source before the change. */
             before: components["schemas"]["ParkedValue"];
-            /** @description What it is at the destination at this moment. */
+            /** @description The value at the destination now. */
             now: components["schemas"]["ParkedValue"];
             /**
              * Wanted Differs
@@ -5143,12 +5143,12 @@ export interface components {
             top_thread: number | null;
             /**
              * Action Name
-             * @description What the busiest thread is: its id in live samples.
+             * @description The busiest thread: its id in live samples.
              */
             action_name: string | null;
             /**
              * Top Event
-             * @description What it spends most of its time on, when that is over the threshold.
+             * @description The event that takes most of its time, if that is over the threshold.
              */
             top_event: string | null;
             /** Top Event Percent */
@@ -5171,7 +5171,7 @@ export interface components {
         };
         /**
          * PathSeries
-         * @description What the run's charts show. The lists have one entry for each sample.
+         * @description The series of the run's charts. The lists have one entry for each sample.
          */
         PathSeries: {
             /** Path Id */
@@ -5405,7 +5405,7 @@ export interface components {
         Role: "metrics" | "viewer" | "operator" | "admin";
         /**
          * RoleFacts
-         * @description What the database user may do, as far as replication needs it.
+         * @description The database user's privileges, as far as replication needs them.
          */
         RoleFacts: {
             /** Name */
@@ -5566,7 +5566,7 @@ export interface components {
         RunReason: "on_demand" | "schedule" | "alert" | "before_cure" | "after_cure";
         /**
          * RunScope
-         * @description Which paths: all, those of a stream, or those through one component.
+         * @description The scope: all paths, those of a stream, or those through one component.
          */
         RunScope: {
             /** Stream Id */
@@ -5779,7 +5779,7 @@ export interface components {
             secret: string;
             /**
              * Uri
-             * @description What the QR code says.
+             * @description The content of the QR code.
              */
             uri: string;
             /**
@@ -6175,13 +6175,14 @@ export interface components {
             unsupported: string[];
             /**
              * Warnings
-             * @description What to know before replicating it.
+             * @description Warnings to read before replicating it.
              */
             warnings: string[];
         };
         /**
          * SpilledBacklog
-         * @description What a destination has not taken from the queue: beyond half of it, it lies on the capturing engine's disk.
+         * @description Changes that a destination has not taken from the queue; beyond half of it, they are on the capturing engine's
+         *     disk.
          */
         SpilledBacklog: {
             /** @description FULL: the limit is reached, and the destination holds the source back. */
@@ -6347,7 +6348,7 @@ export interface components {
             tables: components["schemas"]["StreamTable"][];
             /**
              * Actions
-             * @description What may be done now: start, stop, retry, delete, add_destination.
+             * @description Actions possible now: start, stop, retry, delete, add_destination.
              */
             actions: string[];
         };
@@ -6439,7 +6440,7 @@ export interface components {
             rows_to_copy: number | null;
             /**
              * Actions
-             * @description What may be done now with it alone: start, stop, retry, drop. A stream's last one stays.
+             * @description Actions possible now on it alone: start, stop, retry, drop. A stream's last one stays.
              */
             actions: string[];
             /**
@@ -6463,7 +6464,7 @@ export interface components {
             applied: string | null;
             /**
              * Confirmed
-             * @description What is durable here, or in its backlog on the engine's disk.
+             * @description The position that is durable here, or in its backlog on the engine's disk.
              */
             confirmed: string | null;
             instantiation: components["schemas"]["Instantiation"] | null;
@@ -6503,7 +6504,7 @@ export interface components {
             message: string;
             /**
              * Detail
-             * @description What the engine says of the row: its key, values that do not fit. For operators, and of a stream that is asked for by its id; null otherwise, and where `message` says it all.
+             * @description The engine's words about the row: its key, values that do not fit. Only for operators, and for a stream requested by its id; null otherwise, and if `message` says it all.
              */
             detail: string | null;
             /** Cure */
@@ -6535,7 +6536,7 @@ export interface components {
              * @description The end of the last step.
              */
             until: string;
-            /** @description What the points are made from. */
+            /** @description The resolution that the points are made from. */
             resolution: components["schemas"]["Resolution"];
             /** Step Seconds */
             step_seconds: number;
@@ -6630,7 +6631,7 @@ export interface components {
         };
         /**
          * StreamReport
-         * @description What one of a stream's engines says of its share.
+         * @description The report of one of a stream's engines on its share.
          */
         StreamReport: {
             /**
@@ -6819,7 +6820,7 @@ export interface components {
         };
         /**
          * StreamWait
-         * @description What a stream's start, or its removal, has waited for at a server for longer than some seconds.
+         * @description A wait of a stream's start, or of its removal, at a server for longer than some seconds.
          */
         StreamWait: {
             side: components["schemas"]["WaitSide"];
@@ -6848,7 +6849,7 @@ export interface components {
         };
         /**
          * SubjectType
-         * @description What an alert is about.
+         * @description The subject of an alert.
          * @enum {string}
          */
         SubjectType: "stream" | "engine" | "authority" | "token" | "store";
@@ -7078,7 +7079,7 @@ export interface components {
             /** Name */
             name: string;
             /**
-             * @description What the token may do: at most what you may do. metrics: read /metrics.
+             * @description The token's role, at most your own. metrics: read /metrics.
              * @default viewer
              */
             role: components["schemas"]["Role"];
@@ -7145,7 +7146,7 @@ export interface components {
             state: string | null;
             /**
              * Destination Id
-             * @description Whose it is. Null: shared by all of the stream's destinations.
+             * @description Its destination. Null: shared by all of the stream's destinations.
              */
             destination_id: string | null;
             /** Stream Id */
@@ -7229,7 +7230,7 @@ export interface components {
         };
         /**
          * TroubleKind
-         * @description What has become of a captured table at the source.
+         * @description The changes of a captured table at the source.
          * @enum {string}
          */
         TroubleKind: "DROPPED" | "REPLACED" | "RENAMED" | "UNPUBLISHED" | "PARTITIONS CHANGED";
@@ -7314,7 +7315,7 @@ export interface components {
         };
         /**
          * Verdict
-         * @description What limits a path. Only BOTTLENECK names a component.
+         * @description The limit of a path. Only BOTTLENECK names a component.
          * @enum {string}
          */
         Verdict: "BOTTLENECK" | "NO BOTTLENECK" | "PARKING" | "SOURCE IDLE" | "SOURCE DOWN" | "DESTINATION DOWN" | "LINK DOWN" | "ENGINE DOWN" | "STOPPED" | "ABORTED" | "COPYING" | "UNKNOWN";

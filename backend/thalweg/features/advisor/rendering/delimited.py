@@ -33,7 +33,7 @@ def csv_text(run: Run, name: TableName) -> str:
 
 
 def _harmless(text: str) -> str:
-    """What begins like a formula is one to a spreadsheet: names come from users."""
+    """A spreadsheet runs text that begins like a formula, and users choose the names."""
     return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") and not _is_number(text) else text
 
 
