@@ -276,14 +276,16 @@ def left_at(sides: Sides, stream: dict[str, Any]) -> list[str]:
     return found
 
 
-async def keep_in_the_form_without_a_list(resources: Resources) -> None:
-    """As a control plane of the time before destinations were a list has kept what an engine is to forget."""
+async def keep_in_the_form_without_a_list(resources: Resources, engine: RealEngine) -> None:
+    """As control plane and engine kept a stream with one destination before destinations were a list."""
     async with resources.sessions.begin() as session:
         kept = (await session.scalars(select(AbandonedStreamRow))).one()
         definition = json.loads(resources.secrets.open(kept.definition_sealed))
         (only,) = definition.pop("destinations")
         definition["destination"] = {"name": only["name"], "conninfo": only["conninfo"]}
         kept.definition_sealed = resources.secrets.seal(json.dumps(definition))
+    stored = {"format": 1, "revision": 1, "streams": [{**definition, "status": "ENABLED", "force": False}]}
+    (engine.directory / "state" / "desired.json").write_text(json.dumps(stored))
 
 
 @pytest.mark.parametrize("has_old_form", [False, True])
@@ -323,7 +325,7 @@ async def test_stream_of_a_lost_engine_is_deleted_by_force_and_stays_deleted(
     # It comes back with the stream on its disk, and its tables are empty: a fresh copy would even succeed.
     sides.on_destination("DROP TABLE orders, customers")
     if has_old_form:
-        await keep_in_the_form_without_a_list(resources)
+        await keep_in_the_form_without_a_list(resources, thalwegd)
     thalwegd.start()
     assert thalwegd.stream_ids() == [stream["id"]]
 
