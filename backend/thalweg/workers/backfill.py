@@ -54,7 +54,7 @@ async def backfill(
         if page.engine.started_at != poll.status.engine.started_at:
             return []  # It restarts: the next poll sees another process.
         taken = [sample for sample in page.samples if sample.sampled_at < poll.stats.sampled_at]
-        parts += await asyncio.to_thread(_parts, taken, engine_id, readings, known)
+        parts += await asyncio.to_thread(parts_of, taken, engine_id, readings, known)
         more = page.more and len(taken) == len(page.samples)
         if taken:
             asked, last = page.samples[-1].sampled_at, taken[-1]
@@ -65,7 +65,7 @@ async def backfill(
     return [part_of(rows[part.stream_id], engine_id, part) for part in parts if part.stream_id in rows]
 
 
-def _parts(
+def parts_of(
     samples: Iterable[HistorySample], engine_id: str, readings: dict[str, Reading], known: dict[str, datetime]
 ) -> list[Sample]:
     """`readings` go on from page to page: the last one of each stream."""
@@ -86,6 +86,10 @@ def _parts(
 def _status(stream: HistoryStream) -> StreamStatus:
     """As far as it was kept: how far each of several destinations was is not known any more."""
     positions = stream.positions if len(stream.destinations) == 1 else None
+    has_backlog = any(part.type == "QUEUE" and part.destination is not None for part in stream.components)
+    if positions is not None and has_backlog:
+        # What the stream has confirmed may lie in the destination's backlog: that is not done there.
+        positions = positions.model_copy(update={"confirmed": positions.applied})
     share = {"status": stream.status, "phase": stream.phase, "error": None, "retry_at": None}
     destinations: list[dict[str, Any]] = [
         {**share, "id": one.id, "positions": positions and positions.model_dump(), "backlog": None,
