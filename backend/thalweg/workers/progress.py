@@ -79,23 +79,6 @@ def _table_copied(operation: OperationRow, concerned: Destinations, asked_at: da
     return OperationState.SUCCEEDED if done else None
 
 
-def superseded(operation: OperationRow, status: StreamStatus) -> dict[str, Any] | None:
-    """What a copy that has succeeded has made obsolete in the error queue, for the audit log."""
-    if operation.kind != OperationKind.TABLE_COPY or operation.state != OperationState.SUCCEEDED:
-        return None
-    for one in status.destinations:
-        if one.id != operation.destination_id or one.instantiation is None:
-            continue
-        for table in one.instantiation.tables:
-            if _is_about(operation, table) and table.errors_discarded > 0:
-                return {
-                    "destination_id": one.id, "schema": table.schema_name, "table": table.table,
-                    "transactions": table.errors_discarded, "copied_at": table.copied_at,
-                    "reason": f"copied again at {table.copied_at}",
-                }  # fmt: skip
-    return None
-
-
 def _told(error: EngineError | None) -> dict[str, Any] | None:
     if error is None:
         return None

@@ -7,14 +7,12 @@ from typing import Any
 from pydantic import BaseModel
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from thalweg.db.audit import record_as
 from thalweg.db.models import EngineRow, StreamRow
 from thalweg.db.operations import unfinished_operations
 from thalweg.db.readings import forget_slot
 from thalweg.engine_client.documents import StreamStatus, observed_document
 from thalweg.engine_client.identity import observe_identity
 from thalweg.kernel.lsn import lsn_text
-from thalweg.kernel.principal import Principal, Role
 from thalweg.live.backlog import UNKNOWN_BACKLOG
 from thalweg.live.health import Facts, engine_of_concern, health_of
 from thalweg.live.schemas import EngineEvent, Sample, StreamDeletedEvent, StreamStatusEvent
@@ -26,14 +24,12 @@ from thalweg.workers.last_latency import LastLatencies
 from thalweg.workers.outages import engine_trouble, note_engine, note_stream
 from thalweg.workers.parking import Parking
 from thalweg.workers.polling import EngineMemory, Poll
-from thalweg.workers.progress import advance, operation_event, superseded
+from thalweg.workers.progress import advance, operation_event
 from thalweg.workers.reports import REWRITE_AFTER, LastSamples, acknowledged, observe, part_of, sample_now
 from thalweg.workers.stages import capture_is_gone, follow
+from thalweg.workers.superseded import note_superseded
 from thalweg.workers.table_rates import TableRates
 from thalweg.workers.unknown import note_unknown
-
-ENGINE = Principal("", "engine", Role.ADMIN, "system", "")
-"""Who has done what an engine does by itself, in the audit log."""
 
 
 @dataclass
@@ -158,6 +154,7 @@ async def _record_streams(
         before = row.observed or {}
         changed = _observe(row, seen.status, memories.table_rates, seen.asked_at if row.receivers else at)
         gone = deletes and seen.status.status == "DROPPED"
+        await note_superseded(session, row, before, row.observed or {})
         if changed and not gone:
             await note_stream(session, row, before, row.observed or {}, at, memories.outages_kept)
         if changed and not gone:
@@ -166,9 +163,6 @@ async def _record_streams(
             asked_at = seen.newer_than(operation.destination_id)
             if advance(operation, row, seen.status, asked_at, engines[row.capture_engine_id]):
                 outcome.events.append(operation_event(operation, at))
-                if (gone_errors := superseded(operation, seen.status)) is not None:
-                    target = ("stream", row.id, row.name)
-                    record_as(session, ENGINE, "", None, "stream_errors_superseded", target, None, gone_errors)
         if gone:
             for owner in row.engine_ids:
                 engines[owner].desired_revision += 1
