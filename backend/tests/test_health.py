@@ -61,6 +61,19 @@ def test_what_has_stopped_and_what_goes_on(destinations: list[dict[str, Any]], r
     assert told(*destinations)[1] == reason
 
 
+FULL = {"title": "No space is left on the disk", "message": "write spill/1.", "side": "engine", "cure": "Free space."}
+
+
+def test_the_engines_own_trouble_is_said_to_be_the_engines_with_its_cure() -> None:
+    words = "No space is left on the disk: write spill/1. It is the engine's own trouble. Free space."
+    assert told(destination("a"), destination("b", "ENABLED", FULL))[1] == (
+        f"The engine tries Reports again, Warehouse goes on. {words}"
+    )
+    for status, reason in (("ENABLED", f"The engine tries again. {words}"), ("ABORTED", words)):
+        known = facts(observed={"error": FULL, "destinations": []}, observed_status=status, observed_at=AT)
+        assert health_of(known, AT).reason == reason
+
+
 def waiting(*blockers: dict[str, Any]) -> dict[str, Any]:
     wait = {
         "side": "source", "destination": None, "database": "orders", "statement": "CREATE_REPLICATION_SLOT x",
