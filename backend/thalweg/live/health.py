@@ -271,6 +271,8 @@ def _running(facts: Facts) -> Health:
 def _copied(observed: dict[str, Any]) -> str:
     copies = [one.get("instantiation") or {} for one in observed.get("destinations", [])]
     tables = [table for copy in copies for table in copy.get("tables", [])]
-    total = sum(max(0, table["rows_estimated"]) for table in tables)
+    estimates = [table["rows_estimated"] for table in tables]
+    # The share of a number that nobody knows is not known either.
+    total = sum(estimates) if min(estimates, default=-1) >= 0 else 0
     done = sum(table["rows_copied"] for table in tables)
     return f": {share_in_words(done / total)} of the rows" if total else ""

@@ -8,6 +8,7 @@ from thalweg.db.models import EngineRow, OperationRow, StreamRow
 from thalweg.db.operations import OperationKind, OperationState, ProgressUnit, finish
 from thalweg.engine_client.documents import CopiedTable, DestinationStatus, EngineError, StreamStatus
 from thalweg.kernel.clock import now
+from thalweg.kernel.sums import known_sum
 from thalweg.live.schemas import OperationEvent
 
 REPLICATES = ("CATCHING UP", "REPLICATING")
@@ -52,8 +53,9 @@ def _count_rows(operation: OperationRow, concerned: Destinations) -> None:
             begun = any(_copies_anew(operation, one) for one in concerned)
             tables = [table for table in tables if begun and _is_about(operation, table)]
         operation.done = sum(table.rows_copied for table in tables)
+        estimated = known_sum(table.rows_estimated if table.rows_estimated >= 0 else None for table in tables)
         # Estimates may be too low: there is never more done than in all.
-        operation.total = max(operation.done, sum(max(0, table.rows_estimated) for table in tables)) if tables else None
+        operation.total = None if estimated is None else max(operation.done, estimated)
 
 
 def _is_about(operation: OperationRow, table: CopiedTable) -> bool:
