@@ -11,6 +11,8 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from thalweg.db.models import StreamRow
+from thalweg.db.streams import former_ids
 from thalweg.engine_client.client import EngineClient, EngineFailure
 from thalweg.engine_client.documents import EngineStats, HistorySample, HistoryStream, StreamStatus
 from thalweg.history import repository as history
@@ -19,6 +21,7 @@ from thalweg.kernel.settings import Settings
 from thalweg.live.rates import Reading, sample_of
 from thalweg.live.schemas import Sample
 from thalweg.workers import repository
+from thalweg.workers.former_ids import stats_of_today
 from thalweg.workers.polling import EngineMemory, Poll
 from thalweg.workers.reports import part_of
 
@@ -37,6 +40,7 @@ async def backfill(
     kept = timedelta(seconds=settings.history_second_kept)
     known = await history.newest(session, engine_id, poll.asked_at - kept)
     known |= {stream_id: at for stream_id, at in memory.offered.items() if at > known.get(stream_id, EPOCH)}
+    ids = await former_ids(session, StreamRow.capture_engine_id == engine_id)
     await release(session)
     streams = [stream.id for stream in poll.stats.streams]
     since = min((known.get(stream_id, EPOCH) for stream_id in streams), default=EPOCH)
@@ -53,7 +57,11 @@ async def backfill(
             raise
         if page.engine.started_at != poll.status.engine.started_at:
             return []  # It restarts: the next poll sees another process.
-        taken = [sample for sample in page.samples if sample.sampled_at < poll.stats.sampled_at]
+        taken = [
+            sample.model_copy(update={"streams": stats_of_today(sample.streams, ids)})
+            for sample in page.samples
+            if sample.sampled_at < poll.stats.sampled_at
+        ]
         parts += await asyncio.to_thread(parts_of, taken, engine_id, readings, known)
         more = page.more and len(taken) == len(page.samples)
         if taken:

@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from thalweg.db.models import EngineRow, StreamRow
 from thalweg.db.operations import unfinished_operations
 from thalweg.db.readings import forget_slot
+from thalweg.db.streams import former_ids
 from thalweg.engine_client.documents import StreamStatus, observed_document
 from thalweg.engine_client.identity import observe_identity
 from thalweg.kernel.lsn import lsn_text
@@ -20,6 +21,7 @@ from thalweg.live.sources import slot_name
 from thalweg.workers import repository
 from thalweg.workers.abandoning import lay_to_rest
 from thalweg.workers.backlogs import Backlogs
+from thalweg.workers.former_ids import poll_of_today
 from thalweg.workers.last_latency import LastLatencies
 from thalweg.workers.outages import engine_trouble, note_engine, note_stream
 from thalweg.workers.parking import Parking
@@ -77,6 +79,7 @@ async def record_poll(
     engine = engines.get(engine_id)
     if engine is None:
         return None
+    poll = poll_of_today(poll, await former_ids(session, StreamRow.capture_engine_id == engine_id))
     outcome = Outcome()
     before, trouble = engine.state, engine_trouble(engine)
     if poll.status is None or poll.stats is None:
