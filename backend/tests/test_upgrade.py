@@ -199,3 +199,38 @@ async def test_a_deletion_over_two_engines_that_the_old_version_began_removes_sl
     statuses = [one["status"] for document in bravo.double.documents for one in document["streams"]]
     assert list(dict.fromkeys(statuses)) == ["DISABLED", "DROPPED"]
     assert (await operator.get(path)).status_code == 404
+
+
+async def test_what_was_given_up_before_streams_had_lists_is_told_in_todays_form(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    pair: tuple[Enrolled, Enrolled],  # noqa: F811
+    resources: Resources,
+) -> None:
+    database = {"name": "warehouse", "conninfo": "host=b"}
+    peer = {"engine": "engine-x", "host": "b", "port": 8644}
+    common = {"name": "s", "status": "DROPPED", "force": True, "source": database, "tables": [], "parameters": {}}
+    listed = {"id": "default", "name": "b", "status": "ENABLED", "force": False, "parameters": {}, "send_to": peer}
+    lost = [
+        {**common, "id": "aaaaaaaa", "destination": database},
+        {**common, "id": "bbbbbbbb", "send_to": peer},
+        {**common, "id": "cccccccc", "destination": database, "receive_from": {"engine": "e", "shared_capture": True}},
+        {**common, "id": "dddddddd", "destinations": [listed]},
+    ]
+    async with resources.sessions() as session:
+        for definition in lost:
+            sealed = resources.secrets.seal(json.dumps(definition))
+            values = {"id": definition["id"], "engine": pair[0].id, "sealed": sealed}
+            insert = "INSERT INTO abandoned_streams (id, engine_id, name, definition_sealed, revision, abandoned_at) "
+            await session.execute(text(insert + "VALUES (:id, :engine, 's', :sealed, 1, now())"), values)
+        await session.commit()
+    async with resources.sessions() as session:
+        document = await desired_document(session, pair[0].id, resources)
+    assert document is not None
+    only = {"id": "only", "status": "ENABLED", "force": False, "backlog": False}
+    assert [one["destinations"] for one in document["streams"]] == [
+        [{**only, **database}], [{**only, "name": "engine-x", "send_to": peer}], [{**only, **database}],
+        [{**listed, "id": "only", "backlog": True}],
+    ]  # fmt: skip
+    assert [set(one) & {"destination", "send_to"} for one in document["streams"]] == [set()] * 4
+    assert document["streams"][2]["receive_from"] == {"engine": "e"}
