@@ -21,9 +21,11 @@ from tests.test_history import row_of, sample_at
 from tests.test_propagation import Enrolled, over, pair  # noqa: F401
 from tests.test_units import ONLY
 from thalweg.cli.administration import migrate
+from thalweg.db.models import DatabaseRow, DestinationRow, StreamRow
 from thalweg.engine_client.desired import desired_document
 from thalweg.engine_client.documents import RESERVED_ID, EngineStats, EngineStatus
 from thalweg.history.document import decode, document_of, encode
+from thalweg.history.outages import outages_between
 from thalweg.history.series import resample, spans_of
 from thalweg.kernel.context import Resources
 from thalweg.kernel.settings import Settings
@@ -31,6 +33,7 @@ from thalweg.kernel.tasks import stop_task
 from thalweg.live.rates import Reading, sample_of
 from thalweg.workers.collector import Collector
 from thalweg.workers.former_ids import poll_of_today
+from thalweg.workers.outages import note_stream
 from thalweg.workers.polling import Poll
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -234,3 +237,18 @@ async def test_what_was_given_up_before_streams_had_lists_is_told_in_todays_form
     ]  # fmt: skip
     assert [set(one) & {"destination", "send_to"} for one in document["streams"]] == [set()] * 4
     assert document["streams"][2]["receive_from"] == {"engine": "e"}
+
+
+async def test_a_dropped_destination_that_left_something_behind_is_no_outage(resources: Resources) -> None:
+    error = {"code": "database_unreachable", "title": "The database cannot be reached", "message": "Left behind."}
+    names = ("a", "b")
+    row = StreamRow(
+        id="k3j2h1g4", name="s",
+        destinations=[DestinationRow(id=name, database=DatabaseRow(name=name)) for name in names],
+    )  # fmt: skip
+    dropped = {"id": "b", "status": "DROPPED", "error": error}
+    after = {"status": "ENABLED", "error": None, "destinations": [{"id": "a", "status": "ENABLED"}, dropped]}
+    async with resources.sessions() as session:
+        for was in ({}, after, {}):
+            await note_stream(session, row, was, after, NOON, timedelta(days=1))
+        assert await outages_between(session, row.id, [], NOON, NOON + timedelta(days=1)) == []
