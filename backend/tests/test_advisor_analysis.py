@@ -171,7 +171,7 @@ def test_thresholds_can_be_set() -> None:
         (Condition("ENABLED", "ENABLED", "RETRYING", ErrorSide.DESTINATION, "the source is gone"), "DESTINATION DOWN"),
         (Condition("ENABLED", "ENABLED", "RETRYING", ErrorSide.SOURCE, "gone"), "SOURCE DOWN"),
         (Condition("ENABLED", "ENABLED", "RETRYING", ErrorSide.LINK, "no way"), "LINK DOWN"),
-        (Condition("ENABLED", "ENABLED", "RETRYING", ErrorSide.ENGINE, "the source's disk is full"), "UNKNOWN"),
+        (Condition("ENABLED", "ENABLED", "RETRYING", ErrorSide.ENGINE, "the source's disk is full"), "ENGINE TROUBLE"),
         (Condition("ENABLED", "ENABLED", "RETRYING", None, "the source is gone"), "UNKNOWN"),
         (Condition("ENABLED", "ABORTED", "STOPPED", ErrorSide.DESTINATION, "no"), "ABORTED"),
         (Condition("DISABLED", "DISABLED", "STOPPED"), "STOPPED"),

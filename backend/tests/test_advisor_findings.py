@@ -120,6 +120,15 @@ def test_what_has_stopped_has_the_cure_of_its_error() -> None:
     assert (found.code, [cure.text for cure in found.cures]) == ("aborted", ["Copy it again."])
 
 
+def test_what_is_the_engines_own_fault_is_no_databases_and_has_the_cure_of_its_error() -> None:
+    told, cure = "write spill/1: No space left on device", "Free space on the disk that the message names."
+    full = Condition("ENABLED", "ENABLED", "RETRYING", ErrorSide.ENGINE, told, cure)
+    _, view = analysed(recorded("trigger"), full)
+    (found,) = find([view], {view.path.path.path_id: StreamFacts("source", "destination", {}, [])}, 15.0)
+    assert (found.code, [one.text for one in found.cures]) == ("engine_trouble", [cure])
+    assert told in found.explanation
+
+
 def test_more_appliers_are_never_the_cure_of_a_standstill() -> None:
     found = findings("lock_contention", samples=standing_still())
     assert [one.code for one in found if one.is_cause] == ["apply_standstill"]

@@ -222,6 +222,13 @@ async def test_a_destination_of_another_engine_is_told_and_dropped_in_order(
     await eventually(forgotten)
     statuses = [item["status"] for document in bravo.double.documents for item in document["streams"]]
     assert list(dict.fromkeys(statuses)) == ["ENABLED", "DISABLED", "DROPPED"]
+    # What alpha says now counts, not what it said while bravo received.
+    error = example("status")["streams"][1]["error"]
+    alpha.double.destinations["warehouse"] = {"status": "ABORTED", "phase": "STOPPED", "error": error}
+    await wait_for(operator, path, status="ABORTED")
+    retry = (await operator.post(f"{path}:retry")).json()["operation_id"]
+    await wait_for(operator, f"/api/v1/operations/{retry}", state="succeeded")
+    assert f"{stream['id']}/warehouse" in alpha.double.retried
     deleted = (await operator.delete(path)).json()["operation_id"]
     await wait_for(operator, f"/api/v1/operations/{deleted}", state="succeeded")
     assert (await operator.get(path)).status_code == 404

@@ -61,6 +61,32 @@ def test_what_has_stopped_and_what_goes_on(destinations: list[dict[str, Any]], r
     assert told(*destinations)[1] == reason
 
 
+FULL = {"title": "No space is left on the disk", "message": "write spill/1.", "side": "engine", "cure": "Free space."}
+
+
+def test_the_engines_own_trouble_is_said_to_be_the_engines_with_its_cure() -> None:
+    words = "No space is left on the disk: write spill/1. It is the engine's own trouble. Free space."
+    assert told(destination("a"), destination("b", "ENABLED", FULL))[1] == (
+        f"The engine tries Reports again, Warehouse goes on. {words}"
+    )
+    for status, reason in (("ENABLED", f"The engine tries again. {words}"), ("ABORTED", words)):
+        known = facts(observed={"error": FULL, "destinations": []}, observed_status=status, observed_at=AT)
+        assert health_of(known, AT).reason == reason
+
+
+def copying(*tables: tuple[int, int]) -> str:
+    """Of tables with (estimated, copied) rows."""
+    shown = [{"rows_estimated": estimated, "rows_copied": copied} for estimated, copied in tables]
+    one = {**destination("a"), "instantiation": {"tables": shown}}
+    known = facts(observed={"error": None, "destinations": [one]}, observed_phase="INSTANTIATING", observed_at=AT)
+    return health_of(known, AT).reason
+
+
+def test_no_share_is_told_of_rows_that_nobody_has_counted() -> None:
+    assert copying((100, 50), (100, 0)) == "Copying the tables: 25 % of the rows."
+    assert copying((100, 50), (-1, 1000)) == copying((-1, 0)) == "Copying the tables."
+
+
 def waiting(*blockers: dict[str, Any]) -> dict[str, Any]:
     wait = {
         "side": "source", "destination": None, "database": "orders", "statement": "CREATE_REPLICATION_SLOT x",

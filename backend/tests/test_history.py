@@ -13,7 +13,13 @@ from tests.support.engine_double import EngineDouble, example
 from tests.support.serving import eventually
 from tests.test_collector import collector  # noqa: F401
 from tests.test_units import ONLY
-from thalweg.engine_client.documents import EngineStats, EngineStatus
+from thalweg.engine_client.documents import (
+    ComponentStats,
+    EnginePositions,
+    EngineStats,
+    EngineStatus,
+    HistorySample,
+)
 from thalweg.history import partitions
 from thalweg.history.document import Json, Stored, decode, document_of, encode
 from thalweg.history.joining import join
@@ -26,6 +32,7 @@ from thalweg.kernel.settings import Settings
 from thalweg.kernel.tasks import stop_task
 from thalweg.live.rates import Reading, sample_of
 from thalweg.live.schemas import ComponentSample, Sample
+from thalweg.workers.backfill import parts_of
 from thalweg.workers.collector import Collector
 from thalweg.workers.history import HistoryWriter
 
@@ -65,7 +72,7 @@ def test_what_is_stored_is_the_sample() -> None:
 
 
 def test_history_of_a_stream_from_before_components_carried_their_only_destination_reads_like_todays() -> None:
-    sample = sample_at(NOON, 1234.5)
+    sample = sample_at(NOON + timedelta(seconds=1), 1234.5)
     document = {**document_of(sample), "high": {f"components.{ONLY}:reader.gauges.depth": 7.0, "lcrs_per_second": 2e3}}
     old = {
         **document,
@@ -78,7 +85,7 @@ def test_history_of_a_stream_from_before_components_carried_their_only_destinati
     assert decode(encode(old)) == decode(encode(document))
     (series,) = resample(spans_of([row_of(sample)]), [f"components.{ONLY}:server-1.lcrs_per_second"], NOON, 1, 1)
     old_row = Stored(sample.stream_id, "abcdefgh", sample.at, 1, encode(old))
-    assert resample(spans_of([old_row]), [series.name], NOON, 1, 1)[0].values == series.values
+    assert resample(spans_of([old_row]), [series.name], NOON, 1, 1)[0].values == series.values == [1234.5]
 
 
 def test_a_chart_has_no_hole_where_samples_are_late_and_null_where_there_are_none() -> None:
@@ -366,3 +373,16 @@ async def test_a_collector_that_was_away_asks_the_engine_for_what_it_missed(
     # Rates from one to the next, and from the last missed one to the first live one: none is unknown.
     assert [sample["lcrs_per_second"] for sample in missed] == pytest.approx([1190.0] * 18)
     assert after[len(before) + 18]["lcrs_per_second"] == pytest.approx(1190.0)
+
+
+def test_what_was_missed_of_an_only_destination_with_a_backlog_counts_what_lies_in_that_as_not_done() -> None:
+    history = HistorySample.model_validate(example("stats-history")["samples"][0])
+    positions = {"captured": "0/5000", "applied": "0/1000", "confirmed": "0/4000", "source_end": "0/5000"}
+    (stream,) = history.streams
+    stream = stream.model_copy(update={"positions": EnginePositions(**positions)})
+    queue = ComponentStats.model_validate({**example("stats.fanout")["components"][-1], "destination": ONLY})
+    backlog = stream.model_copy(update={"components": [*stream.components, queue]})
+    for told, behind in ((stream, 0x1000), (backlog, 0x4000)):
+        missed = history.model_copy(update={"streams": [told]})
+        (part,) = parts_of([missed], "abcdefgh", {}, {})
+        assert (part.backlog.bytes, part.destinations[0].backlog.bytes) == (behind, behind)

@@ -448,3 +448,5 @@ async def test_preview_says_what_the_rules_choose(
     assert preview["unmatched"] == ["public.nothing_*"]
     assert preview["replicable"] == 2
     assert preview["rows_estimated"] == 100
+    body["rules"] = {"include": [{"schema": "public", "table": "measured"}]}
+    assert (await operator.post("/api/v1/streams:preview-tables", json=body)).json()["rows_estimated"] is None

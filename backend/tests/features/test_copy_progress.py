@@ -1,11 +1,17 @@
 """How far an initial copy is: rates of what runs now, and no time that nobody knows."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from tests.support.engine_double import example
+from thalweg.db.models import EngineRow, OperationRow, StreamRow
+from thalweg.engine_client.documents import StreamStatus
 from thalweg.features.streams.presentation import instantiation_of
 from thalweg.features.streams.schemas import Instantiation
+from thalweg.kernel.clock import now
+from thalweg.workers.progress import advance
 
 HOURS_AGO = "2026-11-21T00:00:01.000000Z"
 
@@ -45,6 +51,23 @@ def test_the_rate_is_that_of_the_tables_that_are_being_copied() -> None:
 )
 def test_what_cannot_be_told_is_not(tables: list[dict[str, Any]]) -> None:
     assert progress(*tables).rows_seconds_left is None
+
+
+def test_the_rows_of_all_tables_are_those_of_the_tables_that_were_analysed() -> None:
+    analysed, never = table("a", "COPYING", 500, 1500), table("never analysed", "WAITING", 0, -1, seconds=0)
+    assert progress(analysed, never).rows_estimated == 1500
+    assert progress(never).rows_estimated is None
+
+
+@pytest.mark.parametrize(("estimates", "total"), [([1500, 700], 2200), ([1500, -1], 1500), ([-1, -1], None)])
+def test_an_operation_has_no_total_of_rows_that_nobody_has_counted(estimates: list[int], total: int | None) -> None:
+    document = example("status")["streams"][0]
+    for table, estimate in zip(document["destinations"][0]["instantiation"]["tables"], estimates, strict=True):
+        table |= {"rows_estimated": estimate, "rows_copied": 5}
+    operation = OperationRow(kind="stream.create", state="running", unit="rows", revision=1, created_at=now())
+    engine, row = EngineRow(acknowledged_revision=1), StreamRow(desired_status="ENABLED")
+    advance(operation, row, StreamStatus.model_validate(document), now() + timedelta(seconds=1), engine)
+    assert (operation.done, operation.total) == (10, total)
 
 
 def test_with_all_rows_there_indexes_and_foreign_keys_follow() -> None:

@@ -1,5 +1,6 @@
 """What has become of a stream's tables at the source: shown, never called healthy, and resolved."""
 
+import asyncio
 from typing import Any
 
 import httpx
@@ -70,6 +71,36 @@ async def test_a_stopped_table_is_never_healthy_until_it_is_copied(
     told = {"reason": "copied again at 0/5A3C1F8", "transactions": 3, "schema": "public", "table": "orders"}
     assert told.items() <= entry["after"].items()
     assert "3 parked transactions discarded: public.orders was copied again" in entry["sentence"]
+
+
+async def test_what_a_copy_has_made_obsolete_is_noted_once_however_its_operation_ended(
+    operator: httpx.AsyncClient,
+    admin: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Any,  # noqa: F811
+) -> None:
+    engine.troubles["orders"] = {"state": "STOPPED", "trouble": trouble("REPLACED", "copy")}
+    path = f"{STREAMS}/{(await created(operator, registered))['id']}"
+    at = f"{path}/destinations/{(await until(operator, path, 'REPLACED'))['destinations'][0]['id']}"
+    engine.copy_finished = False
+    asked = await operator.post(f"{at}/tables:copy", json=ORDERS)
+    assert (await operator.post(f"{path}:stop")).status_code == 202
+    await wait_for(operator, asked.headers["location"], state="failed")
+    assert (await operator.post(f"{path}:start")).status_code == 202
+
+    async def noted(counts: list[int]) -> bool:
+        entries = (await admin.get("/api/v1/audit", params={"target_id": path.rpartition("/")[2]})).json()["items"]
+        found = [one["after"]["transactions"] for one in entries if one["action"] == "stream_errors_superseded"]
+        assert len(found) <= len(counts)
+        return found == counts
+
+    engine.discarded["orders"] = 3
+    await eventually(lambda: noted([3]))
+    engine.discarded.clear()  # An engine that starts has not read it yet.
+    await asyncio.sleep(0.3)
+    engine.discarded["orders"] = 5
+    await eventually(lambda: noted([2, 3]))
 
 
 async def test_partitions_are_accepted_or_refused_by_the_engine(

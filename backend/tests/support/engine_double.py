@@ -56,6 +56,7 @@ class EngineDouble:
         self.error: dict[str, Any] | None = None
         self.copy_finished = True
         self.copied_at = example("status")["streams"][0]["destinations"][0]["instantiation"]["started_at"]
+        self.takes_documents = True
         self.drop_hangs = False
         self.waits = False
         """Whether it waits for somebody at a server, as the contract's example does."""
@@ -129,7 +130,7 @@ class EngineDouble:
 
     async def _put(self, request: Request) -> Response:
         document = await request.json()
-        if document["revision"] < self.desired["revision"]:
+        if document["revision"] < self.desired["revision"] or not self.takes_documents:
             return self._refuse(409, "desired_state_conflict", "The revision is lower than the stored one.")
         own = {stream["id"]: stream for stream in self.desired["streams"]}
         document["streams"] += [own[name] for name in document.pop("kept", []) if name in own]

@@ -17,10 +17,11 @@ from thalweg.engine_client.error_codes import ErrorSide
 from thalweg.kernel.words import grouped, parked_in_words
 from thalweg.live.schemas import ComponentType
 
-DOWN = {
+BROKEN = {
     ErrorSide.SOURCE: Verdict.SOURCE_DOWN,
     ErrorSide.DESTINATION: Verdict.DESTINATION_DOWN,
     ErrorSide.LINK: Verdict.LINK_DOWN,
+    ErrorSide.ENGINE: Verdict.ENGINE_TROUBLE,
 }
 ABOUT_EQUAL = 10.0
 NOT_IDENTIFIED = "NO BOTTLENECK IDENTIFIED"
@@ -61,8 +62,7 @@ def _verdict_of(path: Path) -> tuple[Verdict, str] | None:
 
 def _broken(condition: Condition) -> tuple[Verdict, str]:
     message = condition.error_message or "It tries again after an error."
-    verdict = Verdict.UNKNOWN if condition.error_side is None else DOWN.get(condition.error_side, Verdict.UNKNOWN)
-    return verdict, message
+    return Verdict.UNKNOWN if condition.error_side is None else BROKEN[condition.error_side], message
 
 
 def _fits(idle: float, flow_control: float, thresholds: Thresholds) -> bool:

@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from thalweg.db.destination_life import Stage
 from thalweg.db.models import AbandonedStreamRow, DatabaseRow, DestinationRow, EngineRow, StreamRow
 from thalweg.db.streams import runs_on, whole_streams
+from thalweg.engine_client.documents import RESERVED_ID
 from thalweg.engine_client.identity import identity_name
 from thalweg.inspection.target import stored_target
 from thalweg.kernel.context import Resources
@@ -36,26 +37,24 @@ async def desired_document(session: AsyncSession, engine_id: str, resources: Res
     # An engine that was given up and came back has them on its disk still: only DROPPED makes it forget them.
     abandoned = select(AbandonedStreamRow).where(AbandonedStreamRow.engine_id == engine_id)
     for lost in await session.scalars(abandoned.order_by(AbandonedStreamRow.id)):
-        streams[lost.id] = _of_one_form(json.loads(secrets.open(lost.definition_sealed)))
+        streams[lost.id] = _with_list(json.loads(secrets.open(lost.definition_sealed)))
     document = {"format": FORMAT, "revision": engine.desired_revision, "streams": list(streams.values())}
     document |= _unknown(engine, streams)
     return {**document, "database_networks": list(networks.text)} if networks.text else document
 
 
-def _of_one_form(kept: Definition) -> Definition:
-    """A definition that was kept when streams had two forms: the engine would refuse the document for its form. As it migrates what
-    it has stored itself (engine/src/control/desired_state.cc)."""
-    only = {"id": "destination", "status": "ENABLED", "force": False, "parameters": {}, "backlog": False}
-    if "destinations" in kept:
-        destinations = [{"backlog": True, **one} for one in kept["destinations"]]
-    elif "destination" in kept:
-        destinations = [only | kept["destination"]]
-    else:
-        destinations = [only | {"name": kept["send_to"]["engine"], "send_to": kept["send_to"]}]
-    definition = {name: value for name, value in kept.items() if name not in ("destination", "send_to")}
-    if "receive_from" in kept:
-        definition["receive_from"] = {"engine": kept["receive_from"]["engine"]}
-    return {**definition, "destinations": destinations}
+def _with_list(lost: Definition) -> Definition:
+    """One that was sealed before every stream had a list of destinations, as engines take it now."""
+    if "destinations" in lost:
+        named = [{**one, "id": "only" if one["id"] == RESERVED_ID else one["id"]} for one in lost["destinations"]]
+        return {**lost, "destinations": [{"backlog": True, **one} for one in named]}
+    rest = {name: value for name, value in lost.items() if name not in ("destination", "send_to")}
+    if "receive_from" in rest:
+        rest["receive_from"] = {"engine": rest["receive_from"]["engine"]}
+    only = {"id": "only", "status": "ENABLED", "force": False, "backlog": False}
+    if "send_to" in lost:
+        return {**rest, "destinations": [{**only, "name": lost["send_to"]["engine"], "send_to": lost["send_to"]}]}
+    return {**rest, "destinations": [{**only, **lost["destination"]}]}
 
 
 def _unknown(engine: EngineRow, streams: dict[str, Definition]) -> Definition:

@@ -1,7 +1,7 @@
 """The engine's control API as types: engine/contract's example files. Unknown fields of newer engines are ignored."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -9,6 +9,10 @@ from thalweg.engine_client.error_codes import SIDES, ErrorCode, ErrorSide
 from thalweg.kernel.lsn import lsn_of
 
 API_VERSION = 1
+RESERVED_ID = "default"
+"""Of the only destination of a stream that an engine knows from a document without a list (control-api.md). Engines up
+to version 0.1.0 tell of it as of the stream; it gets that id here."""
+SHARED = ("CAPTURE", "QUEUE", "PROPAGATION RECEIVER")  # types of a stream's own components
 NO_BACKLOG = "NONE"
 CHANGES = ("inserts", "updates", "deletes", "truncates")  # as a destination's tables count them
 
@@ -235,6 +239,13 @@ class StreamStatus(Document):
     destinations: list[DestinationStatus] = []
     waits: list[EngineWait] = []
 
+    @model_validator(mode="before")
+    @classmethod
+    def _list_only_destination(cls, told: Any) -> Any:
+        if not isinstance(told, dict) or "instantiation" not in told or told.get("destinations"):
+            return told
+        return {**told, "destinations": [{**told, "id": RESERVED_ID, "backlog": None}]}
+
 
 class EngineStatus(Document):
     engine: EngineProcess
@@ -283,6 +294,17 @@ class StreamStats(Document):
     tables: list[TableStats]
     error_queue_transactions: int
     destinations: list[DestinationStats] = []
+
+    @model_validator(mode="after")
+    def _list_only_destination(self) -> Self:
+        own = [part for part in self.components if part.type not in SHARED and part.destination is None]
+        if own and not self.destinations:
+            for part in own:
+                part.destination = RESERVED_ID
+            parked = self.error_queue_transactions
+            only = DestinationStats(id=RESERVED_ID, latency=self.latency, error_queue_transactions=parked)
+            self.destinations = [only]
+        return self
 
 
 class ProcessStats(Document):

@@ -2,10 +2,12 @@
 
 import json
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from thalweg.live.schemas import Sample
@@ -56,43 +58,51 @@ def encode(document: Json) -> bytes:
     return VERSION + packer.compress(text) + packer.flush()
 
 
-def decode(document: bytes) -> Json:
-    """Raises DocumentError."""
+def decode(document: bytes, ids: Mapping[str, str] = MappingProxyType({})) -> Json:
+    """`ids`: those of today by the former ones of the stream's destinations. Raises DocumentError."""
     if document[:1] != VERSION:
         raise DocumentError(f"A document of history has version {document[:1].hex() or 'none'}, not {VERSION.hex()}.")
     try:
-        return _with_owners(dict(json.loads(zlib.decompressobj(zdict=_typical()).decompress(document[1:]))))
+        text = zlib.decompressobj(zdict=_typical()).decompress(document[1:])
+        return _of_today(dict(json.loads(text)), ids)
     except (zlib.error, ValueError) as error:
         raise DocumentError(f"A document of history is damaged: {error}.") from error
 
 
-def _with_owners(document: Json) -> Json:
-    """Until the versions of December 2026, components of a stream's only destination did not carry its id."""
+def _of_today(document: Json, ids: Mapping[str, str]) -> Json:
+    """Until the versions of December 2026, components of a stream's only destination did not carry its id; a
+    destination's own may have been another one."""
     destinations = document.get("destinations", [])
-    if len(destinations) != 1:
+    owners = {one["destination_id"]: ids.get(one["destination_id"], one["destination_id"]) for one in destinations}
+    only = next(iter(owners)) if len(owners) == 1 else None
+    names = {one["id"]: _name(one, owners, only) for one in document["components"]}
+    if all(old == new for old, new in (*owners.items(), *names.items())):
         return document
-    only = destinations[0]["destination_id"]
-    names = {
-        one["id"]: f"{only}:{one['id']}"
-        for one in document["components"]
-        if one.get("destination_id") is None and one["id"] not in SHARED
+    today = {
+        **document,
+        "destinations": [{**one, "destination_id": owners[one["destination_id"]]} for one in destinations],
+        "components": [
+            {**one, "id": names[one["id"]], "destination_id": names[one["id"]].rpartition(":")[0] or None}
+            for one in document["components"]
+        ],
     }
-    if not names:
-        return document
-    components = [
-        {**one, "id": names[one["id"]], "destination_id": only} if one["id"] in names else one
-        for one in document["components"]
-    ]
-    named = {**document, "components": components}
     if "high" in document:
-        named["high"] = {_renamed(name, names): value for name, value in document["high"].items()}
-    return named
+        renamed = {"components": names, "destinations": owners}
+        today["high"] = {_renamed(name, renamed): value for name, value in document["high"].items()}
+    return today
 
 
-def _renamed(statistic: str, names: dict[str, str]) -> str:
+def _name(component: Json, owners: dict[str, str], only: str | None) -> str:
+    """Its id, with the id of the destination whose own it is."""
+    owner, _, name = component["id"].rpartition(":")
+    owner = owner or component.get("destination_id") or (None if name in SHARED else only)
+    return f"{owners.get(owner, owner)}:{name}" if owner else str(name)
+
+
+def _renamed(statistic: str, names: dict[str, dict[str, str]]) -> str:
     kind, _, rest = statistic.partition(".")
-    component, _, number = rest.partition(".")
-    return f"{kind}.{names[component]}.{number}" if kind == "components" and component in names else statistic
+    item, _, number = rest.partition(".")
+    return f"{kind}.{names[kind].get(item, item)}.{number}" if kind in names else statistic
 
 
 def _rounded(value: Any) -> Any:

@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from thalweg.db.models import StreamRow
+from thalweg.db.streams import former_ids
 from thalweg.history.document import Stored
 from thalweg.history.repository import read_joined
 from thalweg.history.series import Series, resample, spans_of
@@ -43,13 +45,20 @@ async def chart(
     points = max(1, -int((since - until) // timedelta(seconds=step)))
     until = since + timedelta(seconds=step * points)
     rows = await read_joined(session, tier, stream_id, since, until)
+    ids = await _former_ids(session, stream_id)
     await release(session)
-    series = await asyncio.to_thread(_resampled, rows, statistics, since, step, points)
+    series = await asyncio.to_thread(_resampled, rows, ids, statistics, since, step, points)
     return Chart(tier, since, until, step, points, series)
 
 
-def _resampled(rows: list[Stored], statistics: list[str], since: datetime, step: int, points: int) -> list[Series]:
-    return resample(spans_of(rows), statistics, since, step, points)
+def _resampled(
+    rows: list[Stored], ids: dict[str, str], statistics: list[str], since: datetime, step: int, points: int
+) -> list[Series]:
+    return resample(spans_of(rows, ids), statistics, since, step, points)
+
+
+async def _former_ids(session: AsyncSession, stream_id: str) -> dict[str, str]:
+    return (await former_ids(session, StreamRow.id == stream_id)).get(stream_id, {})
 
 
 async def samples_between(
@@ -60,10 +69,11 @@ async def samples_between(
     so many. A roll-up's sample holds the mean of its minute or hour; `interval_seconds` tells of how long."""
     step = choose_step(until - since, samples_max)
     rows = await read_joined(session, choose_tier(since, until, step, now, settings), stream_id, since, until)
+    ids = await _former_ids(session, stream_id)
     await release(session)
-    return await asyncio.to_thread(_samples, stream_id, rows, samples_max)
+    return await asyncio.to_thread(_samples, stream_id, rows, ids, samples_max)
 
 
-def _samples(stream_id: str, rows: list[Stored], samples_max: int) -> list[Sample]:
-    spans = spans_of(rows)[-samples_max:]
+def _samples(stream_id: str, rows: list[Stored], ids: dict[str, str], samples_max: int) -> list[Sample]:
+    spans = spans_of(rows, ids)[-samples_max:]
     return [Sample.model_validate({**span.document, "stream_id": stream_id}) for span in spans]

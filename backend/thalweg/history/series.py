@@ -1,7 +1,9 @@
 """From documents to a chart's points. Pure."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from types import MappingProxyType
 
 from thalweg.history.document import Json, Stored, decode
 from thalweg.history.joining import STALE, join, leads
@@ -40,12 +42,13 @@ class Series:
         self.highs[point] = high if highest is None else max(highest, high)
 
 
-def spans_of(rows: list[Stored]) -> list[Span]:
-    """Rows of one stream in the order of time, of any tiers: parts of several engines are joined."""
+def spans_of(rows: list[Stored], ids: Mapping[str, str] = MappingProxyType({})) -> list[Span]:
+    """Rows of one stream in the order of time, of any tiers: parts of several engines are joined. `ids` as for
+    `decode`."""
     engines = {row.engine_id for row in rows}
     if len(engines) < 2:
-        return [_span(row, decode(row.document)) for row in rows]
-    parts = [(row, decode(row.document)) for row in rows]
+        return [_span(row, decode(row.document, ids)) for row in rows]
+    parts = [(row, decode(row.document, ids)) for row in rows]
     leaders = {row.engine_id for row, part in parts if leads(part)} or engines
     leader = min(leaders)
     last: dict[str, tuple[Stored, Json]] = {}

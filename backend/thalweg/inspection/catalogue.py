@@ -25,8 +25,7 @@ SELECT n.nspname AS schema, c.relname AS "table", c.oid::bigint AS oid, c.relkin
   FROM pg_class c
   JOIN pg_namespace n ON n.oid = c.relnamespace
  CROSS JOIN LATERAL (
-       SELECT sum(greatest(leaf.reltuples, 0))::bigint AS known,
-              CASE WHEN bool_or(leaf.reltuples >= 0) THEN sum(greatest(leaf.reltuples, 0))::bigint END AS rows,
+       SELECT CASE WHEN bool_or(leaf.reltuples >= 0) THEN sum(greatest(leaf.reltuples, 0))::bigint END AS rows,
               coalesce(sum(pg_total_relation_size(leaf.oid)), 0)::bigint AS bytes
          FROM (SELECT c.oid AS relid WHERE c.relkind <> 'p'
                 UNION ALL

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from thalweg.db.models import EngineRow, StreamRow
+from thalweg.engine_client.error_codes import ErrorSide
 from thalweg.inspection.slots import SlotState, why_lost
 from thalweg.kernel.words import duration, go_on_in_words, listed, parked_in_words, share_in_words, size
 from thalweg.live.backlog import UNKNOWN_BACKLOG
@@ -84,19 +85,27 @@ def health_of(facts: Facts, at: datetime) -> Health:
         return _health(HealthLevel.UNKNOWN, f"The last observation is {age} s old: the collector may not run.")
     error = facts.observed.get("error")
     if facts.observed_status == "ABORTED":
-        told = f"{error['title']}: {error['message']}" if error else "It has stopped with an error."
-        return _health(HealthLevel.ERROR, told + _held(facts))
+        return _health(HealthLevel.ERROR, _in_words(error) + _held(facts))
     if facts.desired_status == "DROPPED":
         told = f"It is being deleted, held up by: {error['message']}" if error else "It is being deleted."
         told = " ".join([told, *waits_in_words(facts.observed, at)])
         return _health(HealthLevel.WARNING, told)
     if error is not None:
-        told = f"The engine tries again. {error['title']}: {error['message']}"
-        return _health(HealthLevel.WARNING, told)
+        return _health(HealthLevel.WARNING, f"The engine tries again. {_in_words(error)}")
     # An only destination that is stopped stops its stream.
     if "DISABLED" in (facts.desired_status, facts.observed_status):
         return _stopped(facts)
     return _worst(_troubles(facts, at)) or _running(facts)
+
+
+def _in_words(error: dict[str, Any] | None) -> str:
+    """Who reads of a stream looks at its databases first: what is the engine's own says so, with its cure."""
+    if error is None:
+        return "It has stopped with an error."
+    told = f"{error['title']}: {error['message']}"
+    if error.get("side") != ErrorSide.ENGINE:
+        return told
+    return f"{told.rstrip('.')}. It is the engine's own trouble. {error['cure']}".rstrip()
 
 
 def _worst(troubles: list[Health]) -> Health | None:
@@ -139,8 +148,7 @@ def _broken(facts: Facts, destinations: list[dict[str, Any]], state: str) -> Ite
     the same error. Others are said to go on only where one applies."""
     by_error: dict[str, list[str]] = {}
     for one in destinations:
-        error = one["error"]
-        told = f"{error['title']}: {error['message']}" if error else "It has stopped with an error."
+        told = _in_words(one["error"])
         if _state_of(one) == state and (one.get("backlog") or {}).get("state") != "FULL":
             by_error.setdefault(told, []).append(_name(facts, one["id"]))
     parking = {one.destination_id for one in _that_park(facts)}
@@ -264,6 +272,8 @@ def _running(facts: Facts) -> Health:
 def _copied(observed: dict[str, Any]) -> str:
     copies = [one.get("instantiation") or {} for one in observed.get("destinations", [])]
     tables = [table for copy in copies for table in copy.get("tables", [])]
-    total = sum(max(0, table["rows_estimated"]) for table in tables)
+    estimates = [table["rows_estimated"] for table in tables]
+    # The share of a number that nobody knows is not known either.
+    total = sum(estimates) if min(estimates, default=-1) >= 0 else 0
     done = sum(table["rows_copied"] for table in tables)
     return f": {share_in_words(done / total)} of the rows" if total else ""

@@ -11,6 +11,8 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from thalweg.db.models import StreamRow
+from thalweg.db.streams import former_ids
 from thalweg.engine_client.client import EngineClient, EngineFailure
 from thalweg.engine_client.documents import EngineStats, HistorySample, HistoryStream, StreamStatus
 from thalweg.history import repository as history
@@ -19,6 +21,7 @@ from thalweg.kernel.settings import Settings
 from thalweg.live.rates import Reading, sample_of
 from thalweg.live.schemas import Sample
 from thalweg.workers import repository
+from thalweg.workers.former_ids import stats_of_today
 from thalweg.workers.polling import EngineMemory, Poll
 from thalweg.workers.reports import part_of
 
@@ -37,6 +40,7 @@ async def backfill(
     kept = timedelta(seconds=settings.history_second_kept)
     known = await history.newest(session, engine_id, poll.asked_at - kept)
     known |= {stream_id: at for stream_id, at in memory.offered.items() if at > known.get(stream_id, EPOCH)}
+    ids = await former_ids(session, StreamRow.capture_engine_id == engine_id)
     await release(session)
     streams = [stream.id for stream in poll.stats.streams]
     since = min((known.get(stream_id, EPOCH) for stream_id in streams), default=EPOCH)
@@ -53,8 +57,12 @@ async def backfill(
             raise
         if page.engine.started_at != poll.status.engine.started_at:
             return []  # It restarts: the next poll sees another process.
-        taken = [sample for sample in page.samples if sample.sampled_at < poll.stats.sampled_at]
-        parts += await asyncio.to_thread(_parts, taken, engine_id, readings, known)
+        taken = [
+            sample.model_copy(update={"streams": stats_of_today(sample.streams, ids)})
+            for sample in page.samples
+            if sample.sampled_at < poll.stats.sampled_at
+        ]
+        parts += await asyncio.to_thread(parts_of, taken, engine_id, readings, known)
         more = page.more and len(taken) == len(page.samples)
         if taken:
             asked, last = page.samples[-1].sampled_at, taken[-1]
@@ -65,7 +73,7 @@ async def backfill(
     return [part_of(rows[part.stream_id], engine_id, part) for part in parts if part.stream_id in rows]
 
 
-def _parts(
+def parts_of(
     samples: Iterable[HistorySample], engine_id: str, readings: dict[str, Reading], known: dict[str, datetime]
 ) -> list[Sample]:
     """`readings` go on from page to page: the last one of each stream."""
@@ -86,6 +94,10 @@ def _parts(
 def _status(stream: HistoryStream) -> StreamStatus:
     """As far as it was kept: how far each of several destinations was is not known any more."""
     positions = stream.positions if len(stream.destinations) == 1 else None
+    has_backlog = any(part.type == "QUEUE" and part.destination is not None for part in stream.components)
+    if positions is not None and has_backlog:
+        # What the stream has confirmed may lie in the destination's backlog: that is not done there.
+        positions = positions.model_copy(update={"confirmed": positions.applied})
     share = {"status": stream.status, "phase": stream.phase, "error": None, "retry_at": None}
     destinations: list[dict[str, Any]] = [
         {**share, "id": one.id, "positions": positions and positions.model_dump(), "backlog": None,

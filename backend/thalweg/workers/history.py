@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
+from thalweg.db.streams import former_ids
 from thalweg.history import partitions, repository
 from thalweg.history.document import Stored, decode, document_of, encode
 from thalweg.history.rollup import roll_up
@@ -120,7 +121,8 @@ class HistoryWriter:
                 rows = await repository.unrolled(session, finer, coarser, since, until)
                 if not rows:
                     return
-                await repository.write(session, coarser, await asyncio.to_thread(_rolled, rows, coarser))
+                ids = await former_ids(session)
+                await repository.write(session, coarser, await asyncio.to_thread(_rolled, rows, ids, coarser))
                 await session.commit()
 
 
@@ -130,14 +132,15 @@ def _stored(samples: list[tuple[str, Sample]]) -> list[Stored]:
     ]
 
 
-def _rolled(rows: list[Stored], coarser: Tier) -> list[Stored]:
+def _rolled(rows: list[Stored], ids: dict[str, dict[str, str]], coarser: Tier) -> list[Stored]:
     spans: dict[tuple[str, str, datetime], list[Stored]] = {}
     for row in rows:
         spans.setdefault((row.stream_id, row.engine_id, floor(row.at, coarser.width)), []).append(row)
     return [
         Stored(
             stream_id, engine_id, at, sum(row.samples for row in group),
-            encode(roll_up([decode(row.document) for row in group], at + coarser.width)), coarser.width,
+            encode(roll_up([decode(row.document, ids.get(stream_id, {})) for row in group], at + coarser.width)),
+            coarser.width,
         )
         for (stream_id, engine_id, at), group in spans.items()
     ]  # fmt: skip

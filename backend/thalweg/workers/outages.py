@@ -30,6 +30,8 @@ def _troubles(row: StreamRow, document: dict[str, Any]) -> dict[str | None, Trou
 
 
 def _trouble(part: dict[str, Any]) -> Trouble | None:
+    if part.get("status") == "DROPPED":
+        return None  # What it may say is what was left behind: nobody works on it any more.
     error, aborted = part.get("error"), part.get("status") == "ABORTED"
     state = "ABORTED" if aborted else "RETRYING"
     if error is not None:

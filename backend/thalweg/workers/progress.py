@@ -8,6 +8,7 @@ from thalweg.db.models import EngineRow, OperationRow, StreamRow
 from thalweg.db.operations import OperationKind, OperationState, ProgressUnit, finish
 from thalweg.engine_client.documents import CopiedTable, DestinationStatus, EngineError, StreamStatus
 from thalweg.kernel.clock import now
+from thalweg.kernel.sums import known_sum
 from thalweg.live.schemas import OperationEvent
 
 REPLICATES = ("CATCHING UP", "REPLICATING")
@@ -52,8 +53,9 @@ def _count_rows(operation: OperationRow, concerned: Destinations) -> None:
             begun = any(_copies_anew(operation, one) for one in concerned)
             tables = [table for table in tables if begun and _is_about(operation, table)]
         operation.done = sum(table.rows_copied for table in tables)
+        estimated = known_sum(table.rows_estimated if table.rows_estimated >= 0 else None for table in tables)
         # Estimates may be too low: there is never more done than in all.
-        operation.total = max(operation.done, sum(max(0, table.rows_estimated) for table in tables)) if tables else None
+        operation.total = None if estimated is None else max(operation.done, estimated)
 
 
 def _is_about(operation: OperationRow, table: CopiedTable) -> bool:
@@ -77,23 +79,6 @@ def _table_copied(operation: OperationRow, concerned: Destinations, asked_at: da
         return OperationState.FAILED
     done = _copies_anew(operation, concerned[0]) and _copied(concerned[0]) and concerned[0].phase in REPLICATES
     return OperationState.SUCCEEDED if done else None
-
-
-def superseded(operation: OperationRow, status: StreamStatus) -> dict[str, Any] | None:
-    """The transactions of the error queue that a successful copy has made obsolete, for the audit log."""
-    if operation.kind != OperationKind.TABLE_COPY or operation.state != OperationState.SUCCEEDED:
-        return None
-    for one in status.destinations:
-        if one.id != operation.destination_id or one.instantiation is None:
-            continue
-        for table in one.instantiation.tables:
-            if _is_about(operation, table) and table.errors_discarded > 0:
-                return {
-                    "destination_id": one.id, "schema": table.schema_name, "table": table.table,
-                    "transactions": table.errors_discarded, "copied_at": table.copied_at,
-                    "reason": f"copied again at {table.copied_at}",
-                }  # fmt: skip
-    return None
 
 
 def _told(error: EngineError | None) -> dict[str, Any] | None:

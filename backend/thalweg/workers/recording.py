@@ -7,14 +7,13 @@ from typing import Any
 from pydantic import BaseModel
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from thalweg.db.audit import record_as
 from thalweg.db.models import EngineRow, StreamRow
 from thalweg.db.operations import unfinished_operations
 from thalweg.db.readings import forget_slot
+from thalweg.db.streams import former_ids
 from thalweg.engine_client.documents import StreamStatus, observed_document
 from thalweg.engine_client.identity import observe_identity
 from thalweg.kernel.lsn import lsn_text
-from thalweg.kernel.principal import Principal, Role
 from thalweg.live.backlog import UNKNOWN_BACKLOG
 from thalweg.live.health import Facts, engine_of_concern, health_of
 from thalweg.live.schemas import EngineEvent, Sample, StreamDeletedEvent, StreamStatusEvent
@@ -22,18 +21,17 @@ from thalweg.live.sources import slot_name
 from thalweg.workers import repository
 from thalweg.workers.abandoning import lay_to_rest
 from thalweg.workers.backlogs import Backlogs
+from thalweg.workers.former_ids import poll_of_today
 from thalweg.workers.last_latency import LastLatencies
 from thalweg.workers.outages import engine_trouble, note_engine, note_stream
 from thalweg.workers.parking import Parking
 from thalweg.workers.polling import EngineMemory, Poll
-from thalweg.workers.progress import advance, operation_event, superseded
+from thalweg.workers.progress import advance, operation_event
 from thalweg.workers.reports import REWRITE_AFTER, LastSamples, acknowledged, observe, part_of, sample_now
 from thalweg.workers.stages import capture_is_gone, follow
+from thalweg.workers.superseded import note_superseded
 from thalweg.workers.table_rates import TableRates
 from thalweg.workers.unknown import note_unknown
-
-ENGINE = Principal("", "engine", Role.ADMIN, "system", "")
-"""The actor of an engine's own actions in the audit log."""
 
 
 @dataclass
@@ -82,6 +80,7 @@ async def record_poll(
     engine = engines.get(engine_id)
     if engine is None:
         return None
+    poll = poll_of_today(poll, await former_ids(session, StreamRow.capture_engine_id == engine_id))
     outcome = Outcome()
     before, trouble = engine.state, engine_trouble(engine)
     if poll.status is None or poll.stats is None:
@@ -159,6 +158,7 @@ async def _record_streams(
         before = row.observed or {}
         changed = _observe(row, seen.status, memories.table_rates, seen.asked_at if row.receivers else at)
         gone = deletes and seen.status.status == "DROPPED"
+        await note_superseded(session, row, before, row.observed or {})
         if changed and not gone:
             await note_stream(session, row, before, row.observed or {}, at, memories.outages_kept)
         if changed and not gone:
@@ -167,9 +167,6 @@ async def _record_streams(
             asked_at = seen.newer_than(operation.destination_id)
             if advance(operation, row, seen.status, asked_at, engines[row.capture_engine_id]):
                 outcome.events.append(operation_event(operation, at))
-                if (gone_errors := superseded(operation, seen.status)) is not None:
-                    target = ("stream", row.id, row.name)
-                    record_as(session, ENGINE, "", None, "stream_errors_superseded", target, None, gone_errors)
         if gone:
             for owner in row.engine_ids:
                 engines[owner].desired_revision += 1

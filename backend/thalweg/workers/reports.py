@@ -80,6 +80,7 @@ def observe(
         return None
     elsewhere = [one for one in row.destinations if one.engine_id != row.capture_engine_id]
     if not elsewhere and not going:
+        row.reports = None  # Of the time when another engine received: one engine's word is what was observed.
         return Observation(joined(status, engines[engine_id].name, {}), asked_at)
     _keep(row, engine_id, status, asked_at, awaited=awaited)
     if going:

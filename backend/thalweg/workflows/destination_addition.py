@@ -6,6 +6,7 @@ from thalweg.db.audit import record
 from thalweg.db.destination_life import Stage
 from thalweg.db.models import DatabaseRow, DestinationRow, EngineRow, StreamRow
 from thalweg.db.operations import OperationAccepted, OperationKind, OperationState, ProgressUnit, start_operation
+from thalweg.engine_client.documents import RESERVED_ID
 from thalweg.features.streams import repository as streams
 from thalweg.features.streams.lifecycle import DesiredStatus
 from thalweg.features.streams.parameters import check_destination_parameters
@@ -20,8 +21,6 @@ from thalweg.workflows.stream_placement import check_apart, engine_for
 from thalweg.workflows.stream_preparation import Planned, check_still_apart, database_of, not_ready, preflight, twice
 
 ID_LENGTH_MAX = 16
-RESERVED = "default"
-"""The id of a stream's only destination in engines without ids of destinations."""
 
 
 def attach(row: StreamRow, database: DatabaseRow, engine: EngineRow, parameters: Parameters) -> DestinationRow:
@@ -44,7 +43,7 @@ def _new_id(row: StreamRow, name: str) -> str:
     """An id made of the database's name, as far as the contract allows, so that people recognise it in metrics;
     different from those that the engine still knows."""
     observed = (row.observed or {}).get("destinations", [])
-    taken = {RESERVED} | {one.id for one in row.destinations} | {one["id"] for one in observed}
+    taken = {RESERVED_ID} | {one.id for one in row.destinations} | {one["id"] for one in observed}
     base = re.sub(r"[^a-z0-9]", "", name.lower())[:ID_LENGTH_MAX] or "destination"
     if base not in taken:
         return base

@@ -34,6 +34,7 @@ from thalweg.kernel.context import Context
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.problems import Problem
 from thalweg.kernel.rules import TableRules
+from thalweg.kernel.sums import known_sum
 from thalweg.workflows import repository
 from thalweg.workflows.stream_placement import place
 from thalweg.workflows.stream_rehearsal import rehearse
@@ -53,7 +54,7 @@ async def preview_tables(context: Context, body: TablePreviewRequest) -> TablePr
     unmatched = select_tables(body.rules, (table.name for table in tables)).unmatched
     return TablePreview(
         tables=chosen, replicable=sum(table.replicable for table in chosen),
-        bytes=sum(table.bytes for table in chosen), rows_estimated=sum(table.rows_estimated or 0 for table in chosen),
+        bytes=sum(table.bytes for table in chosen), rows_estimated=known_sum(table.rows_estimated for table in chosen),
         unmatched=[f"{rule.schema_name}.{rule.table}" for rule in unmatched],
     )  # fmt: skip
 

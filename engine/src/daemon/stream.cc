@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "daemon/former_backlog.h"
 #include "daemon/healing.h"
 #include "daemon/source_servers.h"
 #include "daemon/stream_removal.h"
@@ -96,7 +97,8 @@ void Stream::desire(StreamDefinition definition) {
 // The destination of a document without a list gets the name that it has in the list, while it runs.
 void Stream::adopt(const std::string& id) {
   const std::string migrated(control::kMigratedId);
-  std::ranges::find(desired_.destinations, migrated, &control::DestinationDefinition::id)->id = id;
+  const auto one = std::ranges::find(desired_.destinations, migrated, &control::DestinationDefinition::id);
+  one->id = id;
   {
     std::lock_guard lock(memories_lock_);
     auto memory = memories_.extract(migrated);
@@ -105,8 +107,10 @@ void Stream::adopt(const std::string& id) {
   }
   executions_.rename(migrated, id);
   std::shared_lock lock(sessions_lock_);
-  if (Destination* const found = sessions_ ? sessions_->find(migrated) : nullptr) return found->rename(id);
-  interrupt_ = true;  // a start that is under way still has the other name
+  Destination* const found = sessions_ ? sessions_->find(migrated) : nullptr;
+  if (found != nullptr) found->rename(id);
+  // A start that is under way still has the other name; a backlog is in a folder of that name.
+  if (found == nullptr || one->backlog) interrupt_ = true;
 }
 
 // A stream that does not run has its tables watched just the same.
@@ -249,6 +253,7 @@ void Stream::be_enabled() {
 }
 
 base::Result<void> Stream::run_sessions(const StreamDefinition& definition) {
+  THALWEG_TRY(move_former_backlog(spill_directory_, definition));
   THALWEG_ASSIGN(const StreamDefinition at_server, with_server_to_read(definition));
   if (at_server.source.reads_standby && at_server.source.conninfo.role == base::ServerRole::primary) {
     base::log_event(base::LogLevel::info, "source_read_at_primary",

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from harness.engine import DESTINATION, Engine
+from harness.fan_out import FanOut
 from harness.paths import EnginePair
 from harness.scene import Scene
 from harness.workload import PgBench, make_pgbench_tables
+from test_fan_out import leave_b_behind
 
 
 def as_version_0_1_0(stream: dict[str, Any]) -> dict[str, Any]:
@@ -24,11 +26,14 @@ def as_version_0_1_0(stream: dict[str, Any]) -> dict[str, Any]:
     return old | {"destination": {"name": only["name"], "conninfo": only["conninfo"]}}
 
 
-def downgrade(engine: Engine) -> None:
-    """What lies on the disk of an engine that does not run; it was not encrypted always."""
-    streams = [as_version_0_1_0(stream) for stream in engine.streams.values()]
+def store(engine: Engine, streams: list[dict[str, Any]]) -> None:
+    """On the disk of an engine that does not run; it was not encrypted always."""
     (engine.directory / "state" / "desired.json").write_text(
         json.dumps({"format": 1, "revision": engine.revision, "streams": streams}))
+
+
+def downgrade(engine: Engine) -> None:
+    store(engine, [as_version_0_1_0(stream) for stream in engine.streams.values()])
 
 
 def rename(engine: Engine, stream: str, destination: str, **changed: Any) -> None:
@@ -104,3 +109,29 @@ def test_a_stream_over_two_engines_goes_on(scene: Scene, load: PgBench, tmp_path
         scene.assert_nothing_left()
     finally:
         pair.close()
+
+
+def test_a_list_that_had_the_reserved_id_keeps_that_destinations_backlog(scene: Scene) -> None:
+    fan = FanOut(scene)
+    try:
+        leave_b_behind(fan)
+        fan.wait_slot(fan.source_position())
+        scene.engine.kill()
+        spill = scene.engine.directory / "state" / "spill" / scene.stream
+        (spill / "b").rename(spill / "default")
+        listed = [{**one, "id": {"b": "default"}.get(one["id"], one["id"])} for one in fan.destinations()]
+        for one in listed:
+            del one["backlog"]
+        store(scene.engine, [{**scene.engine.streams[scene.stream], "destinations": listed}])
+        scene.engine.start()
+        fan.set_destinations([{**one, "id": {"b": "default2"}.get(one["id"], one["id"])} for one in fan.destinations()])
+        fan.made["default2"] = fan.made.pop("b")
+        fan.wait("default2", lambda one: one["backlog"]["state"] == "ON DISK", "has it")
+        scene.engine.kill()
+        scene.engine.start()
+        fan.mend("default2")
+        fan.wait_applied()
+        fan.assert_same()
+        assert {path.name for path in spill.iterdir()} == {"a", "default2"}
+    finally:
+        fan.close()

@@ -6,6 +6,7 @@ from psycopg import sql
 
 from thalweg.advisor.finding import Cure, Evidence, Finding, FindingSeverity, NewIndex
 from thalweg.advisor.findings.clues import OWNER, SUPERUSER, Clues, action, fact
+from thalweg.advisor.load import rate_of
 from thalweg.advisor.stages import Stage
 from thalweg.inspection.performance import Activity, DestinationFacts, Name
 from thalweg.inspection.sessions import Blocker
@@ -353,11 +354,9 @@ def _small_groups(clues: Clues, stage: Stage) -> Iterator[Finding]:
     cures = _group_cures(clues)
     if size >= GROUPS_SMALL or not cures:
         return
-    loads = stage.loads
-    lcrs = sum(load.rates.get("lcrs", 0.0) for load in loads)
-    groups = sum(load.rates.get("groups", 0.0) for load in loads)
+    lcrs, groups = rate_of(stage.loads, "lcrs"), rate_of(stage.loads, "groups")
     evidence = [fact("group_size", "stream", float(size), "LCRS", GROUPS_SMALL)]
-    if groups > 0:
+    if lcrs is not None and groups:
         evidence.append(fact("MESSAGES PER GROUP", "appliers", round(lcrs / groups, 1), "NUMBER"))
     yield clues.finding(
         "apply_small_groups", "The source's transactions are executed in small groups",

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from thalweg.advisor.finding import Cure, Finding, FindingSeverity
 from thalweg.advisor.findings.clues import Clues, action, fact
+from thalweg.advisor.load import rate_of
 from thalweg.advisor.stages import Stage
 
 TINY_LCRS = 5.0
@@ -82,9 +83,8 @@ def _reader(clues: Clues, stage: Stage) -> Iterator[Finding]:
 def _tiny(clues: Clues, stage: Stage) -> Finding:
     load = stage.loads[0]
     servers = [load for other in clues.view.stages if other.sub_component == "APPLY SERVER" for load in other.loads]
-    lcrs = sum(server.rates.get("lcrs", 0.0) for server in servers)
-    transactions = load.rates.get("transactions", 0.0)
-    per = lcrs / transactions if transactions else None
+    lcrs, transactions = rate_of(servers, "lcrs"), load.rates.get("transactions", 0.0)
+    per = lcrs / transactions if lcrs is not None and transactions else None
     cures: list[Cure] = []
     size = clues.facts.parameters.get("group_size")
     if size is not None and isinstance(size.default, int) and clues.number("group_size") < size.default:

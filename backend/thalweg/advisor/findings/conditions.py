@@ -12,6 +12,7 @@ TITLES = {
     Verdict.SOURCE_DOWN: ("source_down", "The source does not give changes"),
     Verdict.LINK_DOWN: ("link_down", "The two engines do not reach each other"),
     Verdict.ENGINE_DOWN: ("engine_down", "An engine does not answer"),
+    Verdict.ENGINE_TROUBLE: ("engine_trouble", "The engine has trouble of its own; the databases are well"),
     Verdict.ABORTED: ("aborted", "The stream has stopped with an error"),
     Verdict.PARKING: ("parking", "Nothing arrives: transactions are parked in the error queue"),
 }
@@ -20,6 +21,7 @@ CURES = {
     Verdict.SOURCE_DOWN: "Bring the source back; the stream goes on by itself, from where it was.",
     Verdict.LINK_DOWN: "Check the network between the engines, and that the receiving one runs.",
     Verdict.ENGINE_DOWN: "Start thalwegd on its host, and check that the control plane reaches its address.",
+    Verdict.ENGINE_TROUBLE: "Look at the engine's log and at its host: disk, memory, limits.",
     Verdict.ABORTED: "Remove the error's cause, then retry the stream.",
     Verdict.PARKING: "Open the error queue, remove what keeps its first transactions from being applied, then execute "
     "them again: those behind them follow.",
@@ -52,5 +54,5 @@ def conditions(clues: Clues) -> Iterator[Finding]:
 def _cure(clues: Clues, verdict: Verdict, failure: ConnectionFailure | None) -> Cure:
     if failure is not None and verdict in (Verdict.DESTINATION_DOWN, Verdict.SOURCE_DOWN):
         return action(f"{failure.cure} The stream goes on by itself, from where it was.", failure.sql)
-    told = clues.view.path.condition.error_cure if verdict is Verdict.ABORTED else None
+    told = clues.view.path.condition.error_cure if verdict in (Verdict.ABORTED, Verdict.ENGINE_TROUBLE) else None
     return action(told or CURES[verdict])

@@ -20,6 +20,8 @@ class DestinationRow(Base):
 
     stream_id: Mapped[str] = mapped_column(ForeignKey("streams.id", ondelete="CASCADE"), primary_key=True)
     id: Mapped[str] = mapped_column(primary_key=True)
+    former_id: Mapped[str | None]
+    """What history calls it in older rows, and an engine that was upgraded until it has the next document."""
     database_id: Mapped[str] = mapped_column(ForeignKey("databases.id"), index=True)
     engine_id: Mapped[str] = mapped_column(ForeignKey("engines.id"), index=True)
     """The engine that applies."""

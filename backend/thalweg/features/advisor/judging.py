@@ -58,7 +58,7 @@ def judge(before: Run, after: Run, path_id: str, code: str) -> Judgement:
         return Judgement(CureState.HELPED, words)
     if first.found and not second.found and (latency is None or latency < WORSE_LATENCY):
         return Judgement(CureState.HELPED, f"{words} The finding is gone.")
-    drained = (first.backlog or 0) > (second.backlog or 0)
+    drained = first.backlog is not None and second.backlog is not None and first.backlog > second.backlog
     if latency is not None and latency >= WORSE_LATENCY and not drained:
         return Judgement(CureState.WORSE, words)
     if rate is not None and rate <= WORSE_RATE and not drained and second.found:

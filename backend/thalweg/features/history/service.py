@@ -8,6 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import selectinload
 
 from thalweg.db.models import OutageRow, StreamRow
+from thalweg.db.streams import former_ids
 from thalweg.features.history.schemas import (
     History,
     HistorySamples,
@@ -131,7 +132,8 @@ async def list_statistics(context: Context, stream_id: str) -> HistoryStatistics
     rows = await newest_rows(context.session, stream_id)
     if not rows:
         return HistoryStatistics(stream_id=stream_id, sampled_at=None, statistics=[])
-    names = {name for row in rows for name, _ in flat(decode(row.document))} - {"interval_seconds"}
+    ids = (await former_ids(context.session, StreamRow.id == stream_id)).get(stream_id, {})
+    names = {name for row in rows for name, _ in flat(decode(row.document, ids))} - {"interval_seconds"}
     statistics = []
     for name in sorted(names):
         parts = name.split(".")

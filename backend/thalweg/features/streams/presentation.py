@@ -298,7 +298,7 @@ def instantiation_of(document: dict[str, Any] | None) -> Instantiation | None:
     return Instantiation(
         started_at=_time(document["started_at"]), finished_at=finished,
         stage=CopyStage.FINISHED if finished else CopyStage.ROWS if left else CopyStage.INDEXES,
-        rows_estimated=sum(table.rows_estimated or 0 for table in tables),
+        rows_estimated=known_sum(table.rows_estimated for table in tables),
         rows_copied=sum(table.rows_copied for table in tables),
         bytes_copied=sum(table.bytes_copied for table in tables),
         indexes_total=sum(table.indexes_total for table in tables),

@@ -111,7 +111,7 @@ class TablePreview(Resource):
     tables: list[SourceTable]
     replicable: int
     bytes: int
-    rows_estimated: int
+    rows_estimated: int | None
     unmatched: list[str] = Field(description="Include rules that match no table, as schema.table.")
 
 

@@ -6872,7 +6872,7 @@ export interface components {
             /** Bytes */
             bytes: number;
             /** Rows Estimated */
-            rows_estimated: number;
+            rows_estimated: number | null;
             /**
              * Unmatched
              * @description Include rules that match no table, as schema.table.
@@ -7318,7 +7318,7 @@ export interface components {
          * @description The limit of a path. Only BOTTLENECK names a component.
          * @enum {string}
          */
-        Verdict: "BOTTLENECK" | "NO BOTTLENECK" | "PARKING" | "SOURCE IDLE" | "SOURCE DOWN" | "DESTINATION DOWN" | "LINK DOWN" | "ENGINE DOWN" | "STOPPED" | "ABORTED" | "COPYING" | "UNKNOWN";
+        Verdict: "BOTTLENECK" | "NO BOTTLENECK" | "PARKING" | "SOURCE IDLE" | "SOURCE DOWN" | "DESTINATION DOWN" | "LINK DOWN" | "ENGINE DOWN" | "ENGINE TROUBLE" | "STOPPED" | "ABORTED" | "COPYING" | "UNKNOWN";
         /**
          * WaitSide
          * @enum {string}
