@@ -13,7 +13,6 @@ from thalweg.kernel.principal import Principal, Role
 
 ENGINE = Principal("", "engine", Role.ADMIN, "system", "")
 """Who has done what an engine does by itself, in the audit log."""
-ACTION = "stream_errors_superseded"
 OF_A_COPY = ("destination_id", "schema", "table", "copied_at")
 
 
@@ -24,7 +23,7 @@ async def note_superseded(session: AsyncSession, row: StreamRow, before: dict[st
     if not news:
         return
     noted: Counter[tuple[Any, ...]] = Counter()
-    query = select(AuditRow.after).where(AuditRow.target_id == row.id, AuditRow.action == ACTION)
+    query = select(AuditRow.after).where(AuditRow.target_id == row.id, AuditRow.action == "stream_errors_superseded")
     for entry in await session.scalars(query):
         if entry is not None:
             noted[tuple(entry[name] for name in OF_A_COPY)] += entry["transactions"]
@@ -32,7 +31,8 @@ async def note_superseded(session: AsyncSession, row: StreamRow, before: dict[st
         if count > noted[copy]:
             facts = dict(zip(OF_A_COPY, copy, strict=True))
             facts |= {"transactions": count - noted[copy], "reason": f"copied again at {facts['copied_at']}"}
-            record_as(session, ENGINE, "", None, ACTION, ("stream", row.id, row.name), None, facts)
+            target = ("stream", row.id, row.name)
+            record_as(session, ENGINE, "", None, "stream_errors_superseded", target, None, facts)
 
 
 def _discarded(document: dict[str, Any]) -> dict[tuple[Any, ...], int]:
