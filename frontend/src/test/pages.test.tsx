@@ -250,8 +250,8 @@ describe("a stream's page", () => {
     const field = within(dialog).getByRole("textbox", { name: "Include rule 1, table" });
     await userEvent.clear(field);
     await userEvent.type(field, "late");
-    expect(await within(dialog).findByText("Come in, and are copied: public.late")).toBeVisible();
-    expect(within(dialog).getByText(/^Go out/)).toHaveTextContent("public.orders");
+    expect(await within(dialog).findByText("Added, and copied: public.late")).toBeVisible();
+    expect(within(dialog).getByText(/^Removed; their rows/)).toHaveTextContent("public.orders");
     const save = within(dialog).getByRole("button", { name: "Save rules" });
     await waitFor(() => expect(save).toBeEnabled());
     await expectNoAxeViolations();

@@ -80,7 +80,7 @@ export function TimeChart(props: TimeChartProps) {
               variant="subtle"
               color="gray"
               aria-label={`${title}: ${whole ? "clip the axis" : "show the whole axis"}`}
-              title={whole ? "One spike hides the rest" : "Clipped: higher values leave the picture"}
+              title={whole ? "One spike hides the rest" : "Clipped: higher values are cut off"}
               onClick={() => setWhole((now) => !now)}
             >
               {whole ? "Clip" : "Clipped"}

@@ -29,12 +29,12 @@ export function ComparisonView({ comparison }: { comparison: Comparison }) {
               </Text>
               {!one.changed && (
                 <Text size="xs" c="dimmed">
-                  as before
+                  unchanged{" "}
                 </Text>
               )}
             </Group>
           ))}
-          {comparison.bottlenecks.length === 0 && <Text size="sm">The two runs share no path.</Text>}
+          {comparison.bottlenecks.length === 0 && <Text size="sm">The two runs have no path in common.</Text>}
         </Stack>
       </Panel>
       <Panel
@@ -70,7 +70,7 @@ export function ComparisonView({ comparison }: { comparison: Comparison }) {
 const columns: Column<ComparedStatistic & { key: string }>[] = [
   {
     key: "subject",
-    header: "Of",
+    header: "Subject",
     sortBy: (row) => subjectOf(row),
     cell: (row) => subjectOf(row),
   },

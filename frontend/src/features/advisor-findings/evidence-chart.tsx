@@ -49,8 +49,8 @@ export function EvidenceChart({ finding, evidence }: { finding: Finding; evidenc
             />
           ))}
           <Text size="xs" c="dimmed">
-            {asText(compactCount(history.step_seconds, "s"))} for each point, two minutes before and after the
-            run.
+            {asText(compactCount(history.step_seconds, "s"))} per point, from two minutes before the run to
+            two minutes after it.
           </Text>
         </Stack>
       )}

@@ -47,7 +47,7 @@ export function Schedules({ streams, mayAct }: SchedulesProps) {
                 title="No schedule yet"
                 actions={add}
               >
-                A run every five minutes is a good beginning: when something was slow last night, it is there.
+                A run every five minutes is a good start: if something was slow last night, a run shows it.
               </Empty>
             ) : (
               <DataTable

@@ -144,7 +144,7 @@ const LOCKED_MIN = 0.5;
 const waitsForLock: StateInWords = {
   label: "Waits for a lock",
   tone: "warning",
-  definition: "Its statement waits for a lock that somebody else holds at the destination.",
+  definition: "Its statement waits for a lock that another session holds at the destination.",
 };
 
 /** To the engine a statement that waits is one that runs; the analysis has looked at the destination's sessions. */

@@ -46,8 +46,8 @@ function AddForm({ stream, onDone }: { stream: Stream; onDone: () => void }) {
   return (
     <Stack gap="sm">
       <Text size="sm">
-        It gets a copy of the tables, then everything that has changed since. The other destinations go on
-        meanwhile; capture starts anew once, so that they pause for a moment.
+        Thalweg copies the tables there, then applies everything that has changed since. The other
+        destinations keep going; capture restarts once, so they pause for a moment.
       </Text>
       <Select
         data-autofocus
@@ -79,7 +79,10 @@ function AddForm({ stream, onDone }: { stream: Stream; onDone: () => void }) {
           onClick={() =>
             add.mutate(body, {
               onSuccess: () => {
-                notifications.show({ title: stream.name, message: "The new destination is being copied." });
+                notifications.show({
+                  title: stream.name,
+                  message: "The copy to the new destination has been requested.",
+                });
                 onDone();
               },
             })

@@ -197,7 +197,7 @@ function DestinationActions({ stream, destination, mayAct, onParameters }: Desti
         {destination.spilled
           ? "its backlog grows on the engine's disk."
           : "the source keeps its WAL for the stream, which stops with it."}{" "}
-        Other destinations go on.
+        The other destinations keep going.
       </ConfirmStop>
       <ConfirmByName
         opened={dropping}
@@ -208,15 +208,15 @@ function DestinationActions({ stream, destination, mayAct, onParameters }: Desti
         title="Drop destination"
         verb="Drop"
         name={name}
-        forceExplanation="Give up on the destination, or on the engine that applies there, when it cannot be reached. What is left behind is named in the operation, with the SQL that removes it."
+        forceExplanation="Drops the destination even if its database, or the engine that applies there, cannot be reached. The operation names what is left behind, with the SQL that removes it."
         call={dropCall}
         pending={drop.isPending}
         problem={drop.isError && <ProblemAlert problem={problemInWords(drop.error)} />}
         onConfirm={(force) => drop.mutate(force, { onSuccess: () => setDropping(false) })}
       >
         Its backlog ({waiting} on disk) is discarded for good, and the stream's progress at {name} is removed.
-        The tables and rows at {name} stay as they are; the other destinations go on. To replicate there
-        again, everything must be copied again.
+        The tables and rows at {name} stay as they are; the other destinations keep going. To replicate there
+        again, all tables must be copied again.
       </ConfirmByName>
     </Group>
   );

@@ -47,7 +47,7 @@ function LaneView({ lane }: { lane: Lane }) {
           </Tooltip>
         ))}
       </div>
-      <ol className={classes.hops} aria-label="Places of the path">
+      <ol className={classes.hops} aria-label="Stages of the path">
         {lane.hops.map((hop, index) => (
           <li key={hop.stage}>
             <Group gap={6} wrap="nowrap">
@@ -59,7 +59,7 @@ function LaneView({ lane }: { lane: Lane }) {
             <Group gap={8} wrap="nowrap">
               <Quantity quantity={latencyMs(hop.step_ms)} />
               <Text size="xs" c="dimmed" className="numeric">
-                {asText(latencyMs(hop.latency_ms))} in all
+                {asText(latencyMs(hop.latency_ms))} in total{" "}
               </Text>
             </Group>
           </li>
@@ -67,7 +67,7 @@ function LaneView({ lane }: { lane: Lane }) {
       </ol>
       {slowest && (
         <Text size="sm">
-          Most of the time, {asText(latencyMs(slowest.step_ms))}, went by until it was{" "}
+          Most of the time, {asText(latencyMs(slowest.step_ms))}, passed before it was{" "}
           <strong>{hopInWords(slowest.stage).toLowerCase()}</strong>.
         </Text>
       )}

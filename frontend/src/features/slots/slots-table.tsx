@@ -41,7 +41,7 @@ function columns(mayAct: boolean, onDrop: (slot: ServerSlot) => void): Column<Se
     {
       key: "reader",
       header: "Reader",
-      definition: "The server's process that sends to whoever reads from the slot now.",
+      definition: "The server process that sends changes to the slot's present reader.",
       cell: readerInWords,
     },
     {
@@ -64,7 +64,7 @@ function columns(mayAct: boolean, onDrop: (slot: ServerSlot) => void): Column<Se
       key: "xmin",
       header: "xmin age",
       definition:
-        "Transactions since the oldest whose dead rows vacuum must leave for this slot, in tables or in system catalogues.",
+        "Transactions since the oldest one whose dead rows vacuum must keep for this slot, in tables or in system catalogues.",
       align: "right",
       sortBy: oldestXmin,
       cell: (slot) => <Quantity quantity={compactCount(oldestXmin(slot))} />,

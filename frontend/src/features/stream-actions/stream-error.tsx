@@ -4,8 +4,8 @@ import { ProblemAlert } from "@/ui/problem-alert";
 
 const classes: Record<string, string> = {
   transient: "the engine tries again by itself",
-  permanent: "does not heal by itself",
-  operator_action: "needs somebody to act",
+  permanent: "does not go away by itself",
+  operator_action: "needs an operator",
   corruption: "data may be damaged",
 };
 

@@ -32,7 +32,7 @@ export function StreamOperations({ stream }: { stream: Stream }) {
             problem={{
               ...failed.error,
               title: `${title(failed, stream)} failed: ${failed.error.title}`,
-              facts: [`asked for by ${failed.requested_by} ${formatAgo(failed.created_at)}`],
+              facts: [`requested by ${failed.requested_by} ${formatAgo(failed.created_at)}`],
             }}
           />
         )}
@@ -69,7 +69,7 @@ function copyInWords({ target, progress }: Operation, stream: Stream): string | 
 function Banner({ operation, stream }: { operation: Operation; stream: Stream }) {
   const copied = copyInWords(operation, stream);
   return (
-    <output className={classes.banner} aria-label="Under way">
+    <output className={classes.banner} aria-label="In progress">
       <Group gap={8} wrap="nowrap" align="flex-start">
         <ToneIcon tone="busy" />
         <div>
@@ -79,7 +79,7 @@ function Banner({ operation, stream }: { operation: Operation; stream: Stream })
           </Text>
           {operation.waiting_for && <Text size="sm">Waits for: {operation.waiting_for}</Text>}
           <Text size="xs" c="dimmed">
-            Asked for by {operation.requested_by} {formatAgo(operation.created_at)} ·{" "}
+            Requested by {operation.requested_by} {formatAgo(operation.created_at)} ·{" "}
             <AnchorLink to="/operations" size="xs">
               all operations
             </AnchorLink>

@@ -26,8 +26,8 @@ export function RulePreview({ preview, updating }: { preview: TablePreview; upda
           tone="warning"
           problem={{
             title: "A rule matches nothing",
-            message: `No table fits ${preview.unmatched.join(", ")}.`,
-            cure: "Correct the pattern, or leave it: tables are matched now, and when the rules are saved again.",
+            message: `No table matches ${preview.unmatched.join(", ")}.`,
+            cure: "Correct the pattern, or leave it: rules are matched now and whenever they are saved.",
           }}
         />
       )}
@@ -40,7 +40,7 @@ export function RulePreview({ preview, updating }: { preview: TablePreview; upda
               message: table.unsupported.join(" "),
             })),
             cure: refused.some((table) => !table.identified)
-              ? "Cure it at the source, exclude the table, or take its inserts only."
+              ? "Cure it at the source, exclude the table, or replicate its inserts only."
               : "Cure it at the source, or exclude the table.",
           }}
         />

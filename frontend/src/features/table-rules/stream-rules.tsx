@@ -93,8 +93,8 @@ function RulesForm({ stream, onClose }: { stream: Stream; onClose: () => void })
                 onChange={(event) => setAcceptsCopy(event.currentTarget.checked)}
               />
             )}
-            <Change label="Come in, and are copied" tables={coming} />
-            <Change label="Go out, and stay at the destination as they are" tables={going} />
+            <Change label="Added, and copied" tables={coming} />
+            <Change label="Removed; their rows at the destination stay as they are" tables={going} />
           </>
         )
       )}
@@ -124,7 +124,7 @@ function RulesForm({ stream, onClose }: { stream: Stream; onClose: () => void })
               { body, etag: stream.etag },
               {
                 onSuccess: () => {
-                  notifications.show({ title: stream.name, message: "The table rules are saved." });
+                  notifications.show({ title: stream.name, message: "Table rules saved." });
                   onClose();
                 },
               },

@@ -42,7 +42,7 @@ export function RunPage() {
           </Button>
         }
       >
-        It was deleted, the retention has removed it, or the address is mistyped.
+        It was deleted or removed by retention, or the address is mistyped.
       </Empty>
     );
   }

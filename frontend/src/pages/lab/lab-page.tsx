@@ -58,7 +58,7 @@ export function LabPage() {
           known.available ? (
             <Stack gap="sm">
               {change.isError && <ProblemAlert problem={problemInWords(change.error)} />}
-              {!mayAct && <Text size="sm">An operator can change something here: your role only reads.</Text>}
+              {!mayAct && <Text size="sm">Your role can only read: an operator can make changes here.</Text>}
               <Bench lab={known} change={change} mayAct={mayAct} />
             </Stack>
           ) : (
@@ -104,7 +104,7 @@ function Bench({ lab: { stream, load, causes }, change, mayAct }: BenchProps) {
                 />
               ))}
               <Text size="xs" c="dimmed">
-                One at a time: another one that is on ends.
+                Only one can be on: switching one on ends the other.
               </Text>
             </Stack>
           </Panel>

@@ -66,7 +66,7 @@ const columns: Column<Operation>[] = [
     key: "took",
     header: "Took",
     definition:
-      "From when the engine was told until it was first seen to have done it. It is asked once a second, so that this may be up to a second too long.",
+      "From the request to the engine until the control plane first saw it done. The engine is polled once a second, so this may be up to a second too long.",
     align: "right",
     cell: (one) => <Quantity quantity={duration(took(one))} />,
   },
@@ -127,7 +127,7 @@ export function OperationsPage() {
     <>
       <PageHeader
         title="Operations"
-        description="Long work that somebody asked for, with its progress; newest first."
+        description="Long-running requests with their progress, newest first."
         actions={<RestCallButton calls={[{ method: "GET", path: "/api/v1/operations" }]} />}
       />
       <QueryFaces query={query} inWords={problemInWords} loadingLabel="Loading operations">
@@ -137,7 +137,7 @@ export function OperationsPage() {
             <Panel flush>
               {rows.length === 0 ? (
                 <Empty icon={<IconListCheck size={40} stroke={1.5} />} title="No operations yet">
-                  Creating, starting, stopping and deleting a stream each leave one here.
+                  Creating, starting, stopping and deleting a stream each add one here.
                 </Empty>
               ) : (
                 <DataTable

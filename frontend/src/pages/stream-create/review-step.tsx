@@ -47,7 +47,7 @@ export function ReviewStep(props: ReviewStepProps) {
                 maxLength={100}
               />
               <Checkbox
-                label="Start it at once"
+                label="Start it immediately"
                 checked={body.start ?? true}
                 onChange={(event) => onStart(event.currentTarget.checked)}
               />
@@ -68,8 +68,8 @@ export function ReviewStep(props: ReviewStepProps) {
               </Fact>
               {destinations.length > 1 && (
                 <Fact label="Fan-out">
-                  The source is read once for all. A destination that is away holds up neither the others nor
-                  the source: its backlog goes to the engine's disk.
+                  The source is read once for all destinations. A destination that is away holds up neither
+                  the others nor the source: its backlog is kept on the engine's disk.
                 </Fact>
               )}
               <Fact label="Tables">

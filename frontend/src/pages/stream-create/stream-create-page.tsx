@@ -33,7 +33,7 @@ export function StreamCreatePage() {
     <>
       <PageHeader
         title="Create stream"
-        description="Replicate tables from one database to another, or to several. Nothing is changed anywhere before the last step."
+        description="Replicate tables from one database to another, or to several. Nothing changes anywhere before the last step."
       />
       <QueryFaces query={databases} inWords={problemInWords}>
         {(knownDatabases) => (
@@ -160,7 +160,7 @@ function Wizard({ databases, engines, definitions }: WizardProps) {
           </Button>
           {state.sourceId && (
             <Button variant="subtle" color="gray" onClick={startAfresh}>
-              Start afresh
+              Start over
             </Button>
           )}
           {draft && (
