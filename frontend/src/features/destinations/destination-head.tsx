@@ -19,6 +19,7 @@ import { destinationState, stateInWords } from "@/lib/states";
 import { BacklogFigures } from "@/ui/backlog-figures";
 import { ConfirmByName } from "@/ui/confirm-by-name";
 import { ConfirmStop } from "@/ui/confirm-stop";
+import { EngineErrorAlert } from "@/ui/engine-error-alert";
 import { LatencyMetric } from "@/ui/latency-metric";
 import { Meter } from "@/ui/meter";
 import { ProblemAlert } from "@/ui/problem-alert";
@@ -45,7 +46,7 @@ export function DestinationHead(props: DestinationHeadProps) {
   const { destination, onErrorQueue } = props;
   const { database, engine, error, latency, backlog } = destination;
   // The table's own trouble, at the head of the page, says the same, with its cures.
-  const tellsTroubles =
+  const isTableTrouble =
     isEngineError(error, "table_trouble") && destination.tables.some(({ trouble }) => trouble !== null);
   return (
     <Stack gap={8}>
@@ -61,17 +62,7 @@ export function DestinationHead(props: DestinationHeadProps) {
         </Group>
         <DestinationActions {...props} />
       </Group>
-      {error && !tellsTroubles && (
-        <ProblemAlert
-          tone={error.class === "transient" ? "warning" : "bad"}
-          problem={{
-            title: error.title,
-            message: error.detail ?? error.message,
-            cure: error.cure,
-            code: error.code,
-          }}
-        />
-      )}
+      {error && !isTableTrouble && <EngineErrorAlert error={error} />}
       <Group gap="6px 28px" align="flex-start">
         <Metric metric="lcrRate" quantity={rate(destination.lcrs_per_second, "LCR")} />
         <LatencyMetric latency={latency} of="p99_ms" />
@@ -132,8 +123,8 @@ function DestinationActions({ stream, destination, mayAct, onParameters }: Desti
     act.mutate(action, {
       onError: (error) => {
         const { title, message, cure } = problemInWords(error);
-        const told = [message, cure].filter(Boolean).join(" ");
-        notifications.show({ title, message: told, color: "red", autoClose: false });
+        const explanation = [message, cure].filter(Boolean).join(" ");
+        notifications.show({ title, message: explanation, color: "red", autoClose: false });
       },
     });
   const offered = buttons.filter(({ action }) => destination.actions.includes(action));
