@@ -5,7 +5,7 @@ import { useState } from "react";
 import { channelsQuery, useDeleteChannel, useTestChannel } from "@/api/alerts";
 import { problemInWords } from "@/api/problem-in-words";
 import type { AlertChannel } from "@/api/types";
-import { formatAgo } from "@/lib/format";
+import { asText, formatAgo, latencyMs } from "@/lib/format";
 import { ConfirmByName } from "@/ui/confirm-by-name";
 import { type Column, DataTable } from "@/ui/data-table";
 import { Empty } from "@/ui/faces";
@@ -144,7 +144,8 @@ function TestResult({ delivery }: { delivery: NonNullable<AlertChannel["last_del
   if (delivery.error === null)
     return (
       <Text size="sm" p="sm" role="status">
-        The test reached {delivery.channel_name} in {Math.round(delivery.took_ms ?? 0)} ms.
+        The test reached {delivery.channel_name}
+        {delivery.took_ms !== null && ` in ${asText(latencyMs(delivery.took_ms))}`}.
       </Text>
     );
   return (

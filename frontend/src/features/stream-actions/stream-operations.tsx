@@ -2,7 +2,7 @@ import { Group, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { streamOperationsQuery } from "@/api/operations";
 import type { Operation, Stream } from "@/api/types";
-import { copiedInWords } from "@/lib/copied";
+import { copiedInWords, copiedOf } from "@/lib/copied";
 import { doneOf, formatAgo } from "@/lib/format";
 import { isUnfinished, operationTitle } from "@/lib/operations";
 import { AnchorLink } from "@/ui/anchor-link";
@@ -60,10 +60,7 @@ function copyInWords({ target, progress }: Operation, stream: Stream): string | 
     )
     .filter(({ schema, table }) => target.table === null || target.table === `${schema}.${table}`);
   if (tables.length === 0) return null;
-  return copiedInWords({
-    rows_copied: tables.reduce((sum, { rows_copied }) => sum + rows_copied, 0),
-    rows_estimated: tables.reduce((sum, { rows_estimated }) => sum + (rows_estimated ?? 0), 0),
-  });
+  return copiedInWords(copiedOf(tables));
 }
 
 function Banner({ operation, stream }: { operation: Operation; stream: Stream }) {

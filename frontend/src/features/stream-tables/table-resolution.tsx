@@ -50,8 +50,8 @@ function RowsThere({ destination, asked }: { destination: StreamDestination; ask
     one.schema === asked.schema && one.table === asked.table;
   const copied = destination.instantiation?.tables.find(isIt);
   const applied = destination.tables.find(isIt);
-  if (!copied || !applied) return null;
-  const rows = Math.max(0, copied.rows_copied + (applied.inserts ?? 0) - (applied.deletes ?? 0));
+  if (!copied || !applied || applied.inserts === null || applied.deletes === null) return null;
+  const rows = Math.max(0, copied.rows_copied + applied.inserts - applied.deletes);
   return (
     <Text size="sm">
       Rows in {destination.database.name} now: about <strong>{formatCount(rows)}</strong>.

@@ -1,6 +1,7 @@
 import { Group, Stack, Text } from "@mantine/core";
 import type { TablePreview } from "@/api/types";
-import { asText, bytes, rows } from "@/lib/format";
+import { asText, bytes } from "@/lib/format";
+import { estimatedRows } from "@/lib/sums";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { ToneIcon } from "@/ui/tone";
 
@@ -12,8 +13,8 @@ export function RulePreview({ preview, updating }: { preview: TablePreview; upda
       <Group gap={7} role="status">
         <ToneIcon tone={preview.replicable > 0 ? "good" : "warning"} />
         <Text size="sm" fw={600} className="numeric">
-          {preview.replicable} {preview.replicable === 1 ? "table" : "tables"} will be replicated, about{" "}
-          {asText(rows(preview.rows_estimated))}, {asText(bytes(preview.bytes))}
+          {preview.replicable} {preview.replicable === 1 ? "table" : "tables"} will be replicated,{" "}
+          {estimatedRows(preview.tables)}, {asText(bytes(preview.bytes))}
         </Text>
         {updating && (
           <Text size="xs" c="dimmed">

@@ -1,7 +1,8 @@
 import { Box, Checkbox, Grid, Group, SegmentedControl, Stack, Text, TextInput } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
 import type { Database, Engine, StreamCreate, TablePreview } from "@/api/types";
-import { asText, bytes, compactCount } from "@/lib/format";
+import { asText, bytes } from "@/lib/format";
+import { estimatedRows } from "@/lib/sums";
 import { yaml } from "@/lib/yaml";
 import { CopyBlock } from "@/ui/copy-block";
 import { Panel } from "@/ui/panel";
@@ -74,7 +75,7 @@ export function ReviewStep(props: ReviewStepProps) {
               )}
               <Fact label="Tables">
                 {preview
-                  ? `${preview.replicable} tables, about ${asText(compactCount(preview.rows_estimated, "rows"))}, ${asText(bytes(preview.bytes))}`
+                  ? `${preview.replicable} tables, ${estimatedRows(preview.tables)}, ${asText(bytes(preview.bytes))}`
                   : "–"}
               </Fact>
               <Fact label="Include">{body.rules.include.map(rule).join(", ")}</Fact>
