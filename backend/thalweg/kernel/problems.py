@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from thalweg.kernel.models import FieldProblem, ProblemDetails
+from thalweg.kernel.models import Check, FieldProblem, ProblemDetails
 
 MEDIA_TYPE = "application/problem+json"
 URN = "urn:thalweg:problem:"
@@ -70,6 +70,7 @@ class Problem(Exception):
     cure: str | None = None
     sql: str | None = None
     errors: Sequence[FieldProblem] = ()
+    checks: Sequence[Check] = ()
     headers: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -81,6 +82,7 @@ class Problem(Exception):
         return ProblemDetails(
             type=URN + self.code, title=title, status=status, detail=self.detail, instance=instance,
             code=self.code, cure=self.cure, sql=self.sql, errors=list(self.errors),
+            checks=list(self.checks),
         )  # fmt: skip
 
 

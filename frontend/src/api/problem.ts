@@ -29,6 +29,7 @@ export function problemFromResponse(status: number, body: unknown, path: string)
     cure: "Reload the page. If it happens again, check the control plane's log.",
     sql: null,
     errors: [],
+    checks: [],
   };
 }
 
@@ -43,6 +44,7 @@ export function unreachableProblem(path: string): Problem {
     cure: "Check that the control plane is running (`make status`) and that the network is up, then try again.",
     sql: null,
     errors: [],
+    checks: [],
   };
 }
 
@@ -58,5 +60,6 @@ export function asProblem(error: unknown): Problem {
     cure: "Reload the page.",
     sql: null,
     errors: [],
+    checks: [],
   };
 }

@@ -5315,6 +5315,11 @@ export interface components {
              * @default []
              */
             errors: components["schemas"]["FieldProblem"][];
+            /**
+             * Checks
+             * @description Of preflight_failed: the checks in the way, as a preflight answers them, with their consents.
+             */
+            checks: components["schemas"]["Check"][];
         };
         /** Progress */
         Progress: {
