@@ -92,7 +92,7 @@ def _tiny(clues: Clues, stage: Stage) -> Finding:
     appliers = clues.number("parallelism")
     if appliers > 2:
         cures.append(clues.parameters("Fewer appliers mean fewer groups to hand over.", parallelism=appliers // 2))
-    cures.append(action("Give the engine's host more processor time: look at what else runs there."))
+    cures.append(action("Give the engine's host more processor time: check what else runs there."))
     cures.append(action("Split the stream's tables over two streams, or commit more changes at a time at the source."))
     tiny = per is not None and per <= TINY_LCRS
     return clues.finding(
