@@ -54,7 +54,7 @@ describe("the login's second step", () => {
     const requests = stubApi({
       ...routes,
       "GET /api/v1/session": problem(401, "authentication_required", "You are not logged in"),
-      "POST /api/v1/session": problem(401, "second_factor_required", "A code of the second factor is wanted"),
+      "POST /api/v1/session": problem(401, "second_factor_required", "A code of the second factor is needed"),
       ...more,
     });
     renderAt("/settings");
@@ -89,10 +89,10 @@ describe("the login's second step", () => {
 
   it("leads back to the password when the login took too long", async () => {
     const { code } = await toTheCode({
-      "POST /api/v1/session:verify-code": problem(401, "login_expired", "The login has to begin again"),
+      "POST /api/v1/session:verify-code": problem(401, "login_expired", "The login has to start again"),
     });
     await userEvent.type(code, "000000{Enter}");
-    expect(await screen.findByRole("alert")).toHaveTextContent("The login has to begin again");
+    expect(await screen.findByRole("alert")).toHaveTextContent("The login has to start again");
     await userEvent.type(code, "1");
     expect(await button("Verify")).toBeDisabled();
     await userEvent.click(await button("Back to the password"));
