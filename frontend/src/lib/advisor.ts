@@ -101,10 +101,10 @@ export function bottleneckInWords(path: NamedBottleneck): string {
 }
 
 /** What a comparison says of a path: "APPLY SERVER: LOCK" or a verdict. */
-export function limitInWords(told: string): string {
-  const [stage = "", event] = told.split(": ");
+export function limitInWords(limit: string): string {
+  const [stage = "", event] = limit.split(": ");
   const known = subComponents[stage] ?? types[stage];
-  if (!known) return verdicts[told]?.[0] ?? told;
+  if (!known) return verdicts[limit]?.[0] ?? limit;
   return event ? `${known}, on ${eventInWords(event)}` : known;
 }
 

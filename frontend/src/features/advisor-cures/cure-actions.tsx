@@ -27,7 +27,7 @@ interface CureActionsProps {
 /** Apply a change of parameters or create an index; for what a person does at a database, check afterwards whether it helped. */
 export function CureActions({ runId, finding, cure, index, applied, mayAct }: CureActionsProps) {
   const [open, setOpen] = useState(false);
-  const latest = applied.find((one) => sameChange(one, cure));
+  const latest = applied.find((appliedCure) => sameChange(appliedCure, cure));
   if (latest?.by_hand || (cure.kind !== "parameter" && !cure.index)) {
     return <ByHand runId={runId} finding={finding} index={index} latest={latest} mayAct={mayAct} />;
   }

@@ -31,7 +31,7 @@ export function RunsTable({ runs, chosen, onChoose }: RunsTableProps) {
 
 /** The third choice takes the place of the first. */
 function toggled(chosen: number[], id: number): number[] {
-  return chosen.includes(id) ? chosen.filter((one) => one !== id) : [...chosen, id].slice(-2);
+  return chosen.includes(id) ? chosen.filter((chosenId) => chosenId !== id) : [...chosen, id].slice(-2);
 }
 
 function columns(chosen: number[], onChoose: (chosen: number[]) => void): Column<RunSummary>[] {

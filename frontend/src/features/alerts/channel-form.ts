@@ -107,7 +107,7 @@ export function channelFaults(form: ChannelForm): ChannelFaults {
     if (!(Number(form.port) >= 1 && Number(form.port) <= 65535))
       faults.port = "Enter a number from 1 to 65535.";
     if (!address.test(form.sender.trim())) faults.sender = "Enter a mail address.";
-    if (form.recipients.length === 0 || !form.recipients.every((one) => address.test(one.trim())))
+    if (form.recipients.length === 0 || !form.recipients.every((recipient) => address.test(recipient.trim())))
       faults.recipients = "Enter at least one mail address.";
   }
   return faults;

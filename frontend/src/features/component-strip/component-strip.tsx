@@ -51,23 +51,27 @@ export function ComponentStrip({ sample, stream, destinationHead, marksOf, below
         </StripMarksContext>
         {below?.(null)}
       </section>
-      {stream.destinations.map((one) => {
-        const parts = arrange(ofDestination(sample.components, one.id));
-        const received = one.engine.id !== stream.capture_engine.id;
+      {stream.destinations.map((destination) => {
+        const parts = arrange(ofDestination(sample.components, destination.id));
+        const received = destination.engine.id !== stream.capture_engine.id;
         return (
-          <section key={one.id} className={classes.engine} aria-label={`Destination ${one.database.name}`}>
-            {destinationHead?.(one)}
-            <StripMarksContext value={marksOf?.(one.id) ?? noMarks}>
+          <section
+            key={destination.id}
+            className={classes.engine}
+            aria-label={`Destination ${destination.database.name}`}
+          >
+            {destinationHead?.(destination)}
+            <StripMarksContext value={marksOf?.(destination.id) ?? noMarks}>
               <ol
                 className={classes.strip}
                 data-cards={received ? 6 : 3}
-                aria-label={`Components of ${one.database.name}`}
+                aria-label={`Components of ${destination.database.name}`}
               >
                 {received && <ReceivingCards parts={parts} />}
-                <ApplyCards parts={parts} of={one.database.name} />
+                <ApplyCards parts={parts} of={destination.database.name} />
               </ol>
             </StripMarksContext>
-            {below?.(one.id)}
+            {below?.(destination.id)}
           </section>
         );
       })}

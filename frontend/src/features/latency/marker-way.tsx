@@ -24,7 +24,7 @@ export function MarkerWay({ marker }: { marker: Marker }) {
 
 function LaneView({ lane }: { lane: Lane }) {
   const slowest = slowestOf(lane.hops);
-  const told = lane.hops
+  const stages = lane.hops
     .map((hop) => `${hopInWords(hop.stage)} ${asText(latencyMs(hop.step_ms))}`)
     .join(", ");
   return (
@@ -34,7 +34,7 @@ function LaneView({ lane }: { lane: Lane }) {
           {lane.destination}
         </Text>
       )}
-      <div className={classes.way} role="img" aria-label={`The way: ${told}`}>
+      <div className={classes.way} role="img" aria-label={`The way: ${stages}`}>
         {lane.hops.map((hop, index) => (
           <Tooltip key={hop.stage} label={`${hopInWords(hop.stage)} after ${asText(latencyMs(hop.step_ms))}`}>
             <span

@@ -37,7 +37,7 @@ export function bySide(checks: Check[]): SideChecks[] {
     groups.set(key, { ...known, group: [...known.group, check] });
   }
   return [...groups.values()]
-    .map((one) => ({ ...one, group: one.group.sort((a, b) => rank[a.status] - rank[b.status]) }))
+    .map((side) => ({ ...side, group: side.group.sort((a, b) => rank[a.status] - rank[b.status]) }))
     .sort((a, b) => Number(a.side === "destination") - Number(b.side === "destination"));
 }
 

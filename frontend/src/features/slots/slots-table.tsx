@@ -89,7 +89,7 @@ function columns(mayAct: boolean, onDrop: (slot: ServerSlot) => void): Column<Se
 
 /** A card for each slot, those that keep most WAL first: what a phone has room for. */
 function SlotCards({ label, slots, mayAct, onDrop }: SlotsTableProps) {
-  const sorted = [...slots].sort((one, other) => other.retained_bytes - one.retained_bytes);
+  const sorted = [...slots].sort((a, b) => b.retained_bytes - a.retained_bytes);
   return (
     <Stack component="ul" gap={0} m={0} p={0} aria-label={label} style={{ listStyle: "none" }}>
       {sorted.map((slot) => (

@@ -46,8 +46,8 @@ interface ConfirmResolutionProps {
 
 /** How many rows go, as far as it is known: those of the copy, and what was applied since. */
 function RowsThere({ destination, asked }: { destination: StreamDestination; asked: TableResolution }) {
-  const isIt = (one: { schema: string; table: string }) =>
-    one.schema === asked.schema && one.table === asked.table;
+  const isIt = (table: { schema: string; table: string }) =>
+    table.schema === asked.schema && table.table === asked.table;
   const copied = destination.instantiation?.tables.find(isIt);
   const applied = destination.tables.find(isIt);
   if (!copied || !applied || applied.inserts === null || applied.deletes === null) return null;

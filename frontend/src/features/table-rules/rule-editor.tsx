@@ -40,7 +40,7 @@ interface RuleListProps {
 
 function RuleList({ title, description, rules, onChange }: RuleListProps) {
   const replace = (index: number, rule: TableRule) =>
-    onChange(rules.map((one, at) => (at === index ? rule : one)));
+    onChange(rules.map((kept, at) => (at === index ? rule : kept)));
   return (
     <Box component="section" aria-label={`${title} rules`}>
       <Title order={3}>{title}</Title>

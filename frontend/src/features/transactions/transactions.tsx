@@ -24,9 +24,9 @@ export function Transactions({ now }: { now: StreamTransactions }) {
           aria-label="Transactions to show"
           value={kind}
           onChange={(value) => setKind(value as Kind)}
-          data={kinds.map((one) => ({
-            value: one.kind,
-            label: `${one.label} (${ofKind(now.transactions, one.kind).length})`,
+          data={kinds.map(({ kind, label }) => ({
+            value: kind,
+            label: `${label} (${ofKind(now.transactions, kind).length})`,
           }))}
         />
         <Text size="xs" c="dimmed">
@@ -109,8 +109,8 @@ function columns(several: boolean): Column<Transaction>[] {
       key: "size",
       header: "Size",
       align: "right",
-      sortBy: (one) => one.bytes,
-      cell: (one) => <Quantity quantity={bytes(one.bytes)} />,
+      sortBy: (transaction) => transaction.bytes,
+      cell: (transaction) => <Quantity quantity={bytes(transaction.bytes)} />,
     },
     {
       key: "spilled",

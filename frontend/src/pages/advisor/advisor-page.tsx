@@ -91,7 +91,7 @@ function Runs({ streams }: { streams: { id: string; name: string }[] }) {
   const navigate = route.useNavigate();
   const { stream, reason } = route.useSearch();
   const [chosen, setChosen] = useState<number[]>([]);
-  const filter: RunFilter = { stream_id: stream, reason: REASONS.find((one) => one === reason) };
+  const filter: RunFilter = { stream_id: stream, reason: REASONS.find((known) => known === reason) };
   const query = useInfiniteQuery(runsQuery(filter));
   const filtered = Boolean(stream || reason);
   const [before, after] = [...chosen].sort((a, b) => a - b);
@@ -115,7 +115,7 @@ function Runs({ streams }: { streams: { id: string; name: string }[] }) {
             aria-label="Runs with the reason"
             placeholder="All reasons"
             clearable
-            data={REASONS.map((one) => ({ value: one, label: reasonInWords(one) }))}
+            data={REASONS.map((known) => ({ value: known, label: reasonInWords(known) }))}
             value={reason ?? null}
             onChange={(next) =>
               navigate({ search: (now) => ({ ...now, reason: next ?? undefined }), replace: true })

@@ -23,7 +23,9 @@ export function LabPage() {
   const lab = useQuery(labQuery);
   const change = useLabChange();
   const mayAct = covers(useQuery(sessionQuery).data?.user.role, "operator");
-  const busy = [lab.data?.load, ...(lab.data?.causes ?? [])].some((one) => one && one.state !== "off");
+  const busy = [lab.data?.load, ...(lab.data?.causes ?? [])].some(
+    (action) => action && action.state !== "off",
+  );
   return (
     <>
       <PageHeader

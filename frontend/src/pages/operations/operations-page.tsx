@@ -54,13 +54,13 @@ const columns: Column<Operation>[] = [
     key: "by",
     header: "Requested by",
     sortBy: (operation) => operation.requested_by,
-    cell: (one) => one.requested_by,
+    cell: (operation) => operation.requested_by,
   },
   {
     key: "at",
     header: "Requested",
-    sortBy: (one) => one.created_at,
-    cell: (one) => formatTime(one.created_at),
+    sortBy: (operation) => operation.created_at,
+    cell: (operation) => formatTime(operation.created_at),
   },
   {
     key: "took",
@@ -68,7 +68,7 @@ const columns: Column<Operation>[] = [
     definition:
       "From the request to the engine until the control plane first saw it done. The engine is polled once a second, so this may be up to a second too long.",
     align: "right",
-    cell: (one) => <Quantity quantity={duration(took(one))} />,
+    cell: (operation) => <Quantity quantity={duration(took(operation))} />,
   },
 ];
 

@@ -64,7 +64,7 @@ export function ReviewStep(props: ReviewStepProps) {
                     `, applied by ${applies.name}, which is reached at ${applies.propagation_address}`}
                 </Fact>
               ))}
-              <Fact label={destinations.some((one) => one.engine) ? "Captures" : "Engine"}>
+              <Fact label={destinations.some(({ engine: applies }) => applies) ? "Captures" : "Engine"}>
                 {engine?.name ?? "the only one"}
               </Fact>
               {destinations.length > 1 && (

@@ -124,11 +124,11 @@ function Wizard({ databases, engines, definitions }: WizardProps) {
         size="sm"
         iconSize={28}
       >
-        {steps.map((one, index) => (
+        {steps.map((name, index) => (
           <Stepper.Step
-            key={one}
-            label={stepLabels[one].label}
-            description={stepLabels[one].description}
+            key={name}
+            label={stepLabels[name].label}
+            description={stepLabels[name].description}
             allowStepSelect={index < active}
             aria-current={index === active ? "step" : undefined}
           />

@@ -25,7 +25,7 @@ export function StreamLatency({ stream, mayAct }: { stream: Stream; mayAct: bool
       <QueryFaces query={query} inWords={problemInWords} loadingLabel="Loading markers">
         {(markers) => {
           const shown =
-            markers.find((one) => markerKey(one) === chosen) ?? lastHeartbeat(markers) ?? markers[0];
+            markers.find((marker) => markerKey(marker) === chosen) ?? lastHeartbeat(markers) ?? markers[0];
           if (!shown)
             return (
               <Panel>

@@ -135,7 +135,7 @@ function useLivePaths(streamId: string, seconds: number) {
     return <StageDetail stage={stage} thresholds={thresholds} onClose={() => setOpened(null)} />;
   };
   const verdict = (destinationId: string) => {
-    const path = paths.find((one) => one.destinationId === destinationId);
+    const path = paths.find((analysed) => analysed.destinationId === destinationId);
     return path && <Verdict path={path} />;
   };
   const problem = query.isError
