@@ -26,7 +26,7 @@ it("says which part is of which version, and what to do", async () => {
   expect(note).toHaveTextContent(`Console: ${consoleVersion}`);
   expect(note).toHaveTextContent("Control plane: 99.0.0");
   expect(await screen.findByText("Engine engine-1: 98.0.0")).toBeVisible();
-  expect(note).toHaveTextContent("Reload this page.");
-  expect(note).toHaveTextContent("Run make up on the host of engine engine-1");
+  expect(note).toHaveTextContent("Reload this page");
+  expect(note).toHaveTextContent("Upgrade engine engine-1");
   await expectNoAxeViolations();
 });

@@ -23,13 +23,18 @@ describe("versionMismatch", () => {
       { name: "Control plane", version: "1.2.0" },
       { name: "Engine near", version: "1.2.0" },
     ]);
-    expect(mismatch?.cures).toEqual([expect.stringMatching(/^Reload this page\./)]);
+    expect(mismatch?.cures).toEqual(["Reload this page to get the new console."]);
   });
 
   it("names the engines that were left behind", () => {
     const far = { ...near, name: "far", version: "1.1.0" };
     expect(versionMismatch("1.2.0", "1.2.0", [near, far])?.cures).toEqual([
-      "Run make up on the host of engine far, or restart it with this version's program.",
+      expect.stringMatching(/^Upgrade engine far: run make up/),
     ]);
+  });
+
+  it("asks for a new control plane where an engine is newer, as during an upgrade", () => {
+    const mismatch = versionMismatch("1.9.0", "1.9.0", [{ ...near, version: "1.10.0" }]);
+    expect(mismatch?.cures).toEqual(["Upgrade the control plane: run make up on its host."]);
   });
 });

@@ -22,22 +22,27 @@ export function versionMismatch(
 ): VersionMismatch | null {
   if (controlPlane === undefined) return null;
   const running = engines.flatMap(({ name, version, state }) =>
-    version !== null && state !== "UNREACHABLE" ? [{ name: `Engine ${name}`, version }] : [],
+    version !== null && state !== "UNREACHABLE" ? [{ engine: name, version }] : [],
   );
-  const stale = running.filter(({ version }) => version !== controlPlane);
+  const older = running.filter(({ version }) => isNewer(controlPlane, version));
+  const behind = [consoleVersion, ...running.map(({ version }) => version)].some((version) =>
+    isNewer(version, controlPlane),
+  );
   const cures = [
-    consoleVersion !== controlPlane &&
-      "Reload this page. If the console's version stays, run make up on the control plane's host.",
-    stale.length > 0 &&
-      `Run make up on the host of ${stale.map(({ name }) => name.replace("Engine", "engine")).join(", ")}, or restart it with this version's program.`,
+    isNewer(controlPlane, consoleVersion) && "Reload this page to get the new console.",
+    behind && "Upgrade the control plane: run make up on its host.",
+    older.length > 0 &&
+      `Upgrade ${older.map(({ engine }) => `engine ${engine}`).join(", ")}: run make up on the control plane's host, or install the new program on the engine's own host and restart it.`,
   ].filter((cure): cure is string => cure !== false);
   if (cures.length === 0) return null;
   return {
     parts: [
       { name: "Console", version: consoleVersion },
       { name: "Control plane", version: controlPlane },
-      ...running,
+      ...running.map(({ engine, version }) => ({ name: `Engine ${engine}`, version })),
     ],
     cures,
   };
 }
+
+const isNewer = (version: string, than: string) => version.localeCompare(than, "en", { numeric: true }) > 0;
