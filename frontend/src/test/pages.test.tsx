@@ -215,7 +215,7 @@ describe("a stream's page", () => {
     renderAt("/streams/stream01");
     await userEvent.click(await screen.findByRole("button", { name: "Delete" }));
     const dialog = await screen.findByRole("dialog", { name: "Delete stream" });
-    expect(within(dialog).getByRole("alert")).toHaveTextContent("The engine engine-1 does not answer");
+    expect(within(dialog).getByRole("alert")).toHaveTextContent("Engine engine-1 does not answer");
     expect(within(dialog).getByRole("checkbox", { name: "Force" })).not.toBeChecked();
     await expectNoAxeViolations();
   });

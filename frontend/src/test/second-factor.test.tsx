@@ -145,7 +145,7 @@ describe("the account's page", () => {
       ),
     });
     renderAt("/settings");
-    expect(await screen.findByText(/1 recovery code is left\. Make new ones/)).toBeVisible();
+    expect(await screen.findByText(/1 recovery code is left\. Create new ones/)).toBeVisible();
     await userEvent.click(await button("Switch off"));
     const dialog = within(await screen.findByRole("dialog"));
     await userEvent.type(dialog.getByLabelText("Current password"), "mine");

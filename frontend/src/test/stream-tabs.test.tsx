@@ -149,7 +149,7 @@ describe("the tab Latency", () => {
     expect(await screen.findByRole("heading", { name: /^Heartbeat/ })).toBeVisible();
     const way = screen.getByRole("list", { name: "Stages of the path" });
     expect(within(way).getAllByRole("listitem")).toHaveLength(2);
-    expect(screen.getByText(/Most of the time, 4/)).toHaveTextContent("until it was committed");
+    expect(screen.getByText(/Most of the time, 4/)).toHaveTextContent("passed before it was committed");
     await expectNoAxeViolations();
 
     await userEvent.type(screen.getByLabelText("Label of the marker"), "before the release");

@@ -31,7 +31,7 @@ export function ComparisonView({ comparison }: { comparison: Comparison }) {
               </Text>
               {!bottleneck.changed && (
                 <Text size="xs" c="dimmed">
-                  unchanged{" "}
+                  unchanged
                 </Text>
               )}
             </Group>

@@ -93,8 +93,7 @@ export function AlertCard({ alert, mayAct, onSilence }: AlertCardProps) {
               loading={takeBack.isPending}
               onClick={() => takeBack.mutate({ id: alert.id, note: "", undo: true })}
             >
-              {" "}
-              Withdraw{" "}
+              Withdraw
             </Button>
           )}
           {mayAct && (

@@ -120,8 +120,7 @@ function Renewal({ userId, onDone }: { userId: string; onDone: () => void }) {
         error={renew.error}
         onCancel={onDone}
       >
-        {" "}
-        Create new codes{" "}
+        Create new codes
       </ProofForm>
     </Stack>
   );

@@ -59,7 +59,7 @@ function LaneView({ lane }: { lane: Lane }) {
             <Group gap={8} wrap="nowrap">
               <Quantity quantity={latencyMs(hop.step_ms)} />
               <Text size="xs" c="dimmed" className="numeric">
-                {asText(latencyMs(hop.latency_ms))} in total{" "}
+                {asText(latencyMs(hop.latency_ms))} in total
               </Text>
             </Group>
           </li>

@@ -34,7 +34,7 @@ describe("TableTroubles", () => {
     expect(screen.getByText(/its changes are left out/)).toBeVisible();
     await userEvent.click(screen.getByRole("button", { name: "Copy again" }));
     const dialog = await screen.findByRole("dialog", { name: "Copy again: public.orders" });
-    expect(dialog).toHaveTextContent("All its rows in warehouse are deleted");
+    expect(dialog).toHaveTextContent("Deletes all its rows in warehouse");
     expect(dialog).toHaveTextContent("error queue that changed only copied tables are discarded");
     await expectNoAxeViolations();
   });
