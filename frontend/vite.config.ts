@@ -10,7 +10,9 @@ export default defineConfig({
   plugins: [react(), compressedAssets()],
   resolve: { alias: { "@": fileURLToPath(new URL("./src", import.meta.url)) } },
   server: {
-    proxy: { "/api": { target: api, changeOrigin: true }, "/help": { target: api, changeOrigin: true } },
+    proxy: Object.fromEntries(
+      ["/api", "/help", "/healthz"].map((path) => [path, { target: api, changeOrigin: true }]),
+    ),
   },
   build: {
     outDir: "dist",

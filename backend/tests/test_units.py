@@ -195,7 +195,7 @@ def sample_with(**changes: Any) -> Sample:
         (
             {"desired_status": "DISABLED", "observed_status": "DISABLED", "slot": TAKEN},
             "error",
-            "nobody read from it for longer than idle_replication_slot_timeout",
+            "it was not read for longer than idle_replication_slot_timeout",
         ),
         (
             {"desired_status": "DISABLED", "observed_status": "DISABLED", "backlog": BEHIND, "slot": KEEPS},

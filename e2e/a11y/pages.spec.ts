@@ -71,7 +71,7 @@ for (const scheme of ["light", "dark"] as const) {
         await check(page, entry);
       }
       await shell.open("Alerts");
-      for (const tab of ["History", "Rules", "Channels", "Silences"]) {
+      for (const tab of ["History", "Alert rules", "Channels", "Silences"]) {
         await page.getByRole("tab", { name: tab }).click();
         await expect(page.getByText(/^Loading/)).toHaveCount(0);
         await check(page, `Alerts, ${tab}`);

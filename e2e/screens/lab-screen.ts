@@ -28,7 +28,7 @@ export class LabScreen {
   /** The path's figure, such as "Transactions". */
   figure(label: string): Locator {
     return this.page
-      .getByRole("region", { name: "What the advisor says" })
+      .getByRole("region", { name: "The advisor's verdict" })
       .getByText(label, { exact: true })
       .locator("..");
   }

@@ -380,7 +380,7 @@ def test_disk_of_which_the_engine_takes_no_more_is_full() -> None:
     changes = clock.at(30, engines=full)
     assert clock.firing() == {RuleId.SPILL_DISK}
     assert changes[0].finding is not None
-    assert changes[0].finding.message.endswith("It spills nothing any more: 256.0 MiB stay free for others.")
+    assert changes[0].finding.message.endswith("The engine no longer spills: 256.0 MiB stay free for others.")
 
 
 def test_one_destination_of_several_that_stops() -> None:

@@ -66,7 +66,9 @@ async def test_a_running_stream_needs_its_second_publication(
         asked = await operator.patch(path, json={"rules": ALL}, headers=headers)
         (error,) = asked.json()["errors"]
         assert (asked.status_code, error["code"]) == (409, "updates_again") and "copy" in error["message"]
-        given = await operator.patch(path, json={"rules": ALL, "accept": ["updates_again"]}, headers=headers)
+        (check,) = asked.json()["checks"]
+        assert (check["id"], check["status"], check["items"]) == ("updates_again", "consent", ["public.notes"])
+        given = await operator.patch(path, json={"rules": ALL, "accept": [check["consent"]]}, headers=headers)
         assert given.status_code == 200, given.text
         assert of_tables(given.json()) == {"customers": False, "notes": False, "orders": False}
     finally:

@@ -128,7 +128,7 @@ async def test_a_rename_is_followed_in_rules_and_tables(
     path = f"{STREAMS}/{(await created(operator, registered, rules=NAMED))['id']}"
     assert (await until(operator, path, "RENAMED"))["health"]["level"] == "warning"
     refused = await operator.post(f"{path}/tables:remove", json=ORDERS)
-    assert (refused.status_code, "can be resolved so" in refused.json()["detail"]) == (409, True)
+    assert (refused.status_code, "can be resolved this way" in refused.json()["detail"]) == (409, True)
     followed = (await operator.post(f"{path}/tables:follow", json=ORDERS)).json()
     assert followed["rules"]["include"] == [{"schema": "public", "table": "customers"}, called]
     assert [table["table"] for table in followed["tables"]] == ["customers", "purchases"]

@@ -87,32 +87,31 @@ RULES: dict[RuleId, Rule] = {
     for rule in (
         Rule(
             RuleId.NO_PROGRESS, "No progress while WAL grows",
-            "The source writes WAL, and the stream has not got any further: its destination falls behind.",
-            "Look at the component that does not move on the stream's page: a lock at the destination, a destination "
-            "or an engine that is away, or a transaction that waits. The source keeps its WAL meanwhile.",
+            "The source writes WAL, but the stream makes no progress: its destination is falling behind.",
+            "On the stream's page, find the component that does not move. The cause may be a lock at the destination, "
+            "a destination or an engine that is away, or a waiting transaction. The source keeps its WAL meanwhile.",
             SubjectType.STREAM, AlertSeverity.CRITICAL, 60, 10,
             (Threshold("wal_bytes", "WAL written meanwhile, at least", "bytes", MIB, 1, 1 << 50),),
         ),
         Rule(
             RuleId.LATENCY, "Latency above its threshold",
-            "Changes reach the destination later than they should: the slowest hundredth of the transactions needs "
-            "longer than the threshold.",
-            "See on the stream's page which component is busy all the time: that is the bottleneck.",
+            "Changes reach the destination late: the slowest 1 % of the transactions take longer than the threshold.",
+            "On the stream's page, find the component that is busy all the time: it is the bottleneck.",
             SubjectType.STREAM, AlertSeverity.WARNING, 60, 60,
             (Threshold("latency_seconds", "Latency p99, above", "seconds", 30, 0.001, 86400),),
         ),
         Rule(
             RuleId.SPILL_DISK, "The disk for spilled changes fills up",
-            "The disk on which the engine keeps what does not fit into memory is nearly full. It leaves 256 MiB to "
-            "others; when no more is free, it holds its sources back.",
+            "The disk where the engine keeps changes that do not fit into memory is nearly full. The engine leaves "
+            "256 MiB free for others; once only that is left, it holds its sources back.",
             "Free space on the engine's disk, or speed up the destination whose backlog grows.",
             SubjectType.ENGINE, AlertSeverity.CRITICAL, 30, 60,
             (Threshold("free_percent", "Free space, below", "percent", 10, 0, 100), TIME_TO_FULL),
         ),
         Rule(
             RuleId.SPILL_LIMIT, "The stream's spill nears its limit",
-            "The changes that the stream has on the engine's disk come near the limit that its parameters set. At the "
-            "limit the stream holds its source back.",
+            "The stream's changes on the engine's disk are close to the limit that its parameters set. At the limit "
+            "the stream holds its source back.",
             "Raise queue_spill_limit_mb or spill_limit_mb if the disk has room, or speed up the destination.",
             SubjectType.STREAM, AlertSeverity.WARNING, 30, 60,
             (Threshold("used_percent", "Used of the limit, above", "percent", 80, 0, 100), TIME_TO_FULL),
@@ -122,54 +121,54 @@ RULES: dict[RuleId, Rule] = {
             RuleId.WAL_RETENTION, "The source keeps much WAL",
             "The stream's replication slot holds back WAL at the source. It fills the source's disk, or the source "
             "drops the slot when max_slot_wal_keep_size is reached: then the stream needs a new copy.",
-            "Let the stream catch up: start it, remove what holds it up, or delete it if it is not needed any more.",
+            "Let the stream catch up: start it, remove what holds it up, or delete it if it is no longer needed.",
             SubjectType.STREAM, AlertSeverity.CRITICAL, 30, 60,
             (Threshold("retained_bytes", "WAL kept, above", "bytes", 10 * GIB, 1, 1 << 60), TIME_TO_FULL),
         ),
         Rule(
             RuleId.SLOT_INACTIVE, "The slot is not in use",
-            "The stream is switched on, but nobody reads from its replication slot: no changes are captured and the "
+            "The stream is switched on, but its replication slot has no reader: no changes are captured and the "
             "source keeps all its WAL.",
             "Check that the engine runs and reaches the source; the stream's page says why it is not connected.",
             SubjectType.STREAM, AlertSeverity.WARNING, 60, 10,
         ),
         Rule(
             RuleId.SLOT_IDLE, "The slot will be given up as idle",
-            "Nobody reads from the stream's replication slot, and the source gives up slots that nobody has read from "
-            "for idle_replication_slot_timeout: then the stream needs a new copy.",
-            "Start the stream, or mend what keeps it from reading; or set idle_replication_slot_timeout at the source "
-            "to 0 and reload it. Delete the stream if it is not needed any more.",
+            "The stream's replication slot has no reader. The source gives up slots that have not been read for "
+            "idle_replication_slot_timeout; the stream then needs a new copy.",
+            "Start the stream, or remove what keeps it from reading; or set idle_replication_slot_timeout to 0 at the "
+            "source and reload its configuration. Delete the stream if it is no longer needed.",
             SubjectType.STREAM, AlertSeverity.CRITICAL, 30, 10,
             (Threshold("seconds_left", "Time left, below", "seconds", 3600, 0, 30 * 86400),),
         ),
         Rule(
             RuleId.SLOT_LOST, "The slot is lost",
             "The stream's replication slot is gone, or the source has given it up: it removed WAL that the slot still "
-            "needed, or nobody read from it for idle_replication_slot_timeout. The changes since cannot be captured "
-            "any more.",
-            "Delete the stream and create it again: it needs a new initial copy. Before that, do at the source what "
-            "the alert's message says, so that it does not come again.",
+            "needed, or the slot was not read for idle_replication_slot_timeout. The changes since then can no longer "
+            "be captured.",
+            "Delete the stream and create it again: it needs a new initial copy. First do at the source what the "
+            "alert's message says, so that it does not happen again.",
             SubjectType.STREAM, AlertSeverity.CRITICAL, 0, 5,
         ),
         Rule(
             RuleId.COMPONENT_ABORTED, "A component has stopped with an error",
-            "What has stopped, a stream or one of its destinations, does not go on until somebody acts: the error does "
-            "not heal by itself.",
-            "Do what the error says, on the stream's page. What has become of a table has its cure there as a button; "
-            "after anything else press Retry.",
+            "The stream, or one of its destinations, stays stopped until its error is cured: the error does not go "
+            "away by itself.",
+            "Follow the error's cure on the stream's page. For a changed table the cure is a button there; after any "
+            "other cure press Retry.",
             SubjectType.STREAM, AlertSeverity.CRITICAL, 0, 5,
         ),
         Rule(
             RuleId.TABLE_TROUBLE, "A table is not what it was at the source",
-            "It was dropped, replaced, taken out of the publication, or its partitions changed in ways that no WAL "
-            "tells: the destination's table misses changes. The stream's other tables go on.",
+            "It was dropped, replaced or taken out of the publication, or its partitions changed in ways that WAL "
+            "does not show, so the destination's table misses changes. The stream's other tables keep replicating.",
             "Open the stream's tables: the table's alert has the cure as a button.",
             SubjectType.STREAM, AlertSeverity.CRITICAL, 0, 5, tab="tables",
         ),
         Rule(
             RuleId.ERROR_QUEUE, "The error queue is not empty",
             "Transactions could not be applied and are parked at the destination, whole; those that depend on them "
-            "wait behind them. The destination differs from the source by them.",
+            "wait behind them. The destination lacks their changes.",
             "Open the error queue, remove the cause (often a row that is in the way), then execute them again or "
             "discard them.",
             SubjectType.STREAM, AlertSeverity.WARNING, 0, 5,
@@ -178,17 +177,17 @@ RULES: dict[RuleId, Rule] = {
         ),
         Rule(
             RuleId.ENGINE_SILENT, "An engine does not answer",
-            "The control plane cannot see the engine. Its streams may go on running: only their picture is missing. Or "
-            "the engine is down, and none of them runs.",
-            "Look whether thalwegd runs on its host, what its log says, and whether the network lets the control plane "
+            "The control plane cannot see the engine. Either its streams still run and only their figures are "
+            "missing, or the engine is down and none of them runs.",
+            "Check that thalwegd runs on its host, what its log says, and that the network lets the control plane "
             "through.",
             SubjectType.ENGINE, AlertSeverity.CRITICAL, 0, 5,
             (Threshold("silent_seconds", "Without an answer for, above", "seconds", 30, 0, 86400),),
         ),
         Rule(
             RuleId.CERTIFICATE_EXPIRING, "A certificate expires",
-            "Engines trust each other, and the control plane them, by certificates. With an expired one they refuse to "
-            "connect. Engines' identities are renewed by themselves at a third of their life: one that was not shows "
+            "Engines and the control plane trust one another by certificates, and refuse to connect with expired "
+            "ones. Engines' identities are renewed automatically at a third of their life: one that was not shows "
             "that the renewal fails.",
             "For an engine's identity: see the engine's message on the engines page. For a certificate of your own: "
             "give thalwegd a new one with --tls-cert and --tls-key.",
@@ -197,16 +196,16 @@ RULES: dict[RuleId, Rule] = {
         ),
         Rule(
             RuleId.TOKEN_EXPIRING, "An API token expires",
-            "Whatever uses the token is locked out when it has expired.",
+            "Clients that use the token are locked out once it has expired.",
             "Create a new token in the settings, give it to its user, then revoke the old one.",
             SubjectType.TOKEN, AlertSeverity.WARNING, 0, 0,
             (Threshold("days", "Expires within", "days", 7, 0, 365),),
         ),
         Rule(
             RuleId.HISTORY_UNWRITTEN, "History cannot be written",
-            "The control plane's store takes no samples: its disk is full, or it refuses for another reason. Streams "
-            "go on. Engines keep their last minutes themselves, and history gets these once the store takes them; "
-            "older ones are lost.",
+            "The control plane's store accepts no samples: its disk is full, or it refuses them for another reason. "
+            "Streams keep replicating. Engines keep their last minutes themselves, and history receives those once "
+            "the store accepts samples again; older ones are lost.",
             "Free space on the store's disk; its log, and the collector's, name the reason.",
             SubjectType.STORE, AlertSeverity.CRITICAL, 0, 5,
             (Threshold("failing_seconds", "Without a write for, above", "seconds", 15, 0, 86400),),

@@ -144,7 +144,7 @@ def spill_disk(view: View) -> Iterator[Finding]:
         )
         full = f" At the present growth no more can be spilled in {duration(left)}." if left is not None else ""
         if room <= 0:
-            full = f" It spills nothing any more: {size(SPILL_LEAVES_BYTES)} stay free for others."
+            full = f" The engine no longer spills: {size(SPILL_LEAVES_BYTES)} stay free for others."
         yield Finding(
             rule, subject, breached,
             f"The disk of {engine.name} has {size(disk.free_bytes)} free of {size(disk.total_bytes)} ({free:.0f} %)."
@@ -304,7 +304,7 @@ def table_trouble(view: View) -> Iterator[Finding]:
         tables = "A table" if count == 1 else f"{count} tables"
         told = " ".join(stream.troubles[:3])
         yield Finding(
-            rule, subject, count > 0, f"{tables} of {stream.name} cannot go on without somebody. {told}",
+            rule, subject, count > 0, f"{tables} of {stream.name} cannot go on until they are cured. {told}",
             evidence={"troubles": list(stream.troubles)},
         )  # fmt: skip
 
@@ -371,7 +371,7 @@ def history_unwritten(view: View) -> Iterator[Finding]:
     threshold, failing = settings.thresholds["failing_seconds"], view.facts.history_failing_seconds
     yield Finding(
         rule, Subject(SubjectType.STORE, "store", "Thalweg"), failing > threshold,
-        f"The store has taken no history for {duration(failing)}.", failing, threshold, "seconds",
+        f"The store has accepted no history for {duration(failing)}.", failing, threshold, "seconds",
         {"failing_seconds": round(failing)},
     )  # fmt: skip
 

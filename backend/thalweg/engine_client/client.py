@@ -167,7 +167,7 @@ def _silence(url: str, error: Exception) -> EngineFailure:
     if isinstance(error, httpx.ReadTimeout):
         # It took the request: whoever cannot be reached does not get so far.
         reason = "it took the request and has not answered in time: it is still at work, or hangs"
-        cure = "Look again in a moment: what was asked for may be done by then. If it stays so, look at thalwegd's log."
+        cure = "Check again in a moment: the request may be done by then. If it is not, check thalwegd's log."
         return EngineFailure("engine_slow", f"{url} does not answer yet: {reason}.", cure)
     if "certificate" in lowered:
         cure = (
@@ -188,7 +188,7 @@ def _refusal(response: httpx.Response, path: str) -> EngineFailure:
             str(error["code"]), str(error["message"]), str(error.get("cure") or ""), response.status_code
         )
     except (ValueError, KeyError, TypeError):
-        cure = "Check that the engine's address is right and that nothing stands between."
+        cure = "Check that the engine's address is right and that nothing stands in between."
         if response.status_code == httpx.codes.UNAUTHORIZED:
             cure = "The engine's token has changed: delete the engine and enrol it again."
         return EngineFailure(

@@ -153,7 +153,7 @@ async def check_carried_code(checklist: Checklist, connection: Connection, calle
         return
     checklist.ask(
         "carried_code", TITLE,
-        f"{told}, who has {', '.join(powers)}: who may alter the source's tables could do as much here.", cure,
+        f"{told}, who has {', '.join(powers)}: anyone who may alter the source's tables could do the same here.", cure,
         [f"{function}: {listed(places)}" for function, places in by_function.items()],
     )  # fmt: skip
 

@@ -134,7 +134,8 @@ async def connected(
             raise ConnectionFailure(
                 "database_error",
                 f"{str(error).strip()} The control plane gives each statement {STATEMENT_TIMEOUT_SECONDS} s.",
-                "See what keeps the server: a lock (pg_locks), its load, or definitions of tables that are very large.",
+                "Find out what holds up the server: a lock (pg_locks), its load, or definitions of tables that are "
+                "very large.",
             ) from error  # fmt: skip
         except psycopg.Error as error:
             if patience.drowned:
@@ -142,13 +143,14 @@ async def connected(
                     "database_error",
                     f"The server has sent more than {RECEIVED_BYTES_MAX // 2**20} MiB: more than anything that was "
                     "asked for may be.",
-                    "See whether it is the server that you mean; else what makes its catalogues so large: a default, "
+                    "Check that it is the right server; if it is, find out what makes its catalogues so large: a "
+                    "default, "
                     "a check or a comment of hundreds of megabytes.",
                 ) from error  # fmt: skip
             if patience.over:
                 raise ConnectionFailure(
-                    "database_unreachable", f"The server took the login and has not answered within {limit:g} s.",
-                    "See whether the server stands still: a full or hanging disk, a stopped process, a broken link.",
+                    "database_unreachable", f"The server accepted the login, but did not answer within {limit:g} s.",
+                    "Check whether the server hangs: a full or hanging disk, a stopped process, a broken link.",
                 ) from error  # fmt: skip
             raise ConnectionFailure(
                 "database_error", str(error).strip(), "Read the server's message and remove its cause."

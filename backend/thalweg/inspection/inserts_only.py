@@ -6,7 +6,7 @@ from thalweg.inspection.connection import Connection, read_all
 from thalweg.inspection.schemas import TableKind
 
 IDENTIFIER, TITLE = "inserts_only", "Tables with inserts only"
-CURE = "Nothing, if that is what you want. Else give the tables a key and take them out of inserts_only."
+CURE = "Nothing, if that is intended. Otherwise give the tables a key and take them out of inserts_only."
 
 
 def check_given_up(checklist: Checklist, tables: list[Table], given_up: frozenset[tuple[str, str]]) -> None:
@@ -18,8 +18,8 @@ def check_given_up(checklist: Checklist, tables: list[Table], given_up: frozense
     if chosen:
         names = listed([table.shown for table in chosen])
         told.append(
-            f"{names}: updates and deletes stay at the source, as you have chosen. Only inserts and truncates come, so "
-            "the destination has rows that the source has changed or deleted."
+            f"{names}: updates and deletes stay at the source, as you have chosen. Only inserts and truncates are "
+            "replicated, so the destination keeps rows that the source has changed or deleted."
         )
     if unique := [table.shown for table in chosen if _refuses_rows(table)]:
         told.append(
@@ -32,7 +32,7 @@ def check_given_up(checklist: Checklist, tables: list[Table], given_up: frozense
             "comes as one: the destination has the row twice then."
         )
     if needless := [table.shown for table in chosen if not table.unidentified]:
-        told.append(f"{listed(needless)}: something tells the rows apart; all changes could be replicated.")
+        told.append(f"{listed(needless)}: the rows can be told apart, so all changes could be replicated.")
     if others := sorted(".".join(name) for name in given_up - {table.name for table in chosen}):
         told.append(f"{listed(others)}: the rules choose no table of that name.")
     checklist.warn(IDENTIFIER, TITLE, " ".join(told), CURE)
@@ -61,6 +61,6 @@ async def check_publication(checklist: Checklist, connection: Connection, stream
     checklist.fail(
         "inserts_publication", "Publication of inserts",
         f"The stream has no publication {name}: an earlier release made it, or somebody dropped the publication. The "
-        "source cannot send what its slot is older than.",
-        "Make another stream for the tables of which only inserts are to come, or delete this one and create it again.",
+        "slot is older than a new publication would be, so the source could not send it.",
+        "Create another stream for the tables with inserts only, or delete this one and create it again.",
     )  # fmt: skip

@@ -11,8 +11,8 @@ PLUGIN = "thalweg_output"
 # From this version of its batches on it says which subtransactions committed (docs/formats/output-batch.md).
 BATCH_VERSION = "2"
 WHOLE = (
-    "The source sends large transactions after their commit only: PostgreSQL does not tell of every savepoint that is "
-    "rolled back, so what came earlier could be wrong (docs/decisions/subtransactions.md)."
+    "The source sends large transactions after their commit only: PostgreSQL does not report every savepoint that is "
+    "rolled back, so changes sent earlier could be wrong (docs/decisions/subtransactions.md)."
 )
 IDENTIFIER, TITLE = "output_plugin", "Output plugin"
 # A slot waits for transactions that were open when it was begun; by then the plugin has been loaded.

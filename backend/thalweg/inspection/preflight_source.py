@@ -69,7 +69,7 @@ def check_version(checklist: Checklist, server: dict[str, Any]) -> None:
         checklist.fail(
             "primary", "Primary server", "The server is a standby: nothing can be created on it.",
             "Register the primary server instead; or the addresses of both servers, with target_session_attrs = "
-            "read-write: then it is whichever takes changes. To read at the standby, from PostgreSQL 16 on, register "
+            "read-write, to use whichever accepts writes. To read at the standby, from PostgreSQL 16 on, register "
             "both and choose to read from the standby.",
         )  # fmt: skip
 
@@ -92,7 +92,7 @@ def _check_wal(checklist: Checklist, server: dict[str, Any]) -> None:
         else:
             checklist.fail(
                 identifier, title, f"All {most} are in use; a stream needs one.",
-                f"Raise {setting} and restart the server, or drop what nobody uses.",
+                f"Raise {setting} and restart the server, or drop unused ones.",
                 f"ALTER SYSTEM SET {setting} = {most + 10}",
             )  # fmt: skip
 
@@ -101,7 +101,7 @@ def _check_idle_slots(checklist: Checklist, server: dict[str, Any]) -> None:
     """PostgreSQL 18 can invalidate slots that nobody reads for some time."""
     title = "Life of unread slots"
     if server["idle_timeout"] in (None, "0"):
-        checklist.ok("idle_slots", title, "The server keeps a slot however long nobody reads it.")
+        checklist.ok("idle_slots", title, "The server keeps a slot however long it is not read.")
     else:
         checklist.warn(
             "idle_slots", title,
@@ -200,7 +200,7 @@ def _check_tables(
     schemas = sorted({table.name[0] for table in unreadable if not table.facts["may_use_schema"]})
     # Who is a member of the owner's role may read the table, and row-level security does not hold for the owner.
     closed = [table for table in unreadable if table not in foreign_owned]
-    needless = "" if not foreign_owned else " What makes the user a member of the owner's role does it too."
+    needless = "" if not foreign_owned else " Membership in the owner's role gives this right, too."
     checklist.tables(
         "table_select", "Right to read the tables", [table.shown for table in unreadable],
         f"{role.name} may not read them, which the initial copy needs.", "Grant USAGE and SELECT." + needless,

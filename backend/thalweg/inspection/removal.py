@@ -90,9 +90,7 @@ async def _remove_slot(stream_id: str, target: Target, timeout: int) -> None:
                 break
             except errors.ObjectInUse as error:
                 if time.monotonic() > deadline:
-                    raise ConnectionFailure(
-                        "slot_in_use", str(error).strip(), "Stop whoever reads the slot."
-                    ) from error
+                    raise ConnectionFailure("slot_in_use", str(error).strip(), "Stop the slot's reader.") from error
                 await asyncio.sleep(0.2)
 
 

@@ -5,6 +5,9 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
+from thalweg.kernel.models import Check as Check
+from thalweg.kernel.models import CheckSide as CheckSide
+from thalweg.kernel.models import CheckStatus as CheckStatus
 from thalweg.kernel.models import Resource
 
 
@@ -94,38 +97,6 @@ ACCEPT = (
     "The consents of checks that are accepted, as the preflight names them; or a check's id alone, to accept whatever "
     "that check says."
 )
-
-
-class CheckStatus(StrEnum):
-    OK = "ok"
-    WARNING = "warning"
-    CONSENT = "consent"
-    FAILED = "failed"
-
-
-class CheckSide(StrEnum):
-    SOURCE = "source"
-    DESTINATION = "destination"
-
-
-class Check(Resource):
-    id: str = Field(description="Stable: wal_level, replication_slots, table_keys, ...")
-    side: CheckSide
-    database_id: str | None = Field(
-        default=None, description="The one of several destinations that was checked. Null: the source, or the only one."
-    )
-    title: str
-    status: CheckStatus = Field(description="consent: nothing is made before somebody has accepted what it says.")
-    detail: str
-    items: list[str] = Field(default_factory=list, description="The subjects of the detail, one by one.")
-    cure: str | None
-    sql: str | None = Field(description="The cure as SQL, ready to run by a user who may.")
-    consent: str | None = Field(
-        default=None,
-        description="Send this in `accept` to accept it: the check's id and a digest of its text, so that nothing else "
-        "is accepted. Null if there is nothing to accept.",
-    )
-    accepted: bool = Field(default=False, description="The request's `accept` has this consent.")
 
 
 class Preflight(Resource):

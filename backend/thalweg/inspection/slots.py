@@ -34,7 +34,7 @@ DROP = "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHE
 
 LOST = {
     "idle_timeout": (
-        "The source has given up the slot: nobody read from it for longer than idle_replication_slot_timeout.",
+        "The source has given up the slot: it was not read for longer than idle_replication_slot_timeout.",
         "Set idle_replication_slot_timeout at the source to 0, or above the longest time that a stream may stand "
         "still.",
     ),
@@ -151,11 +151,11 @@ async def _drop_slot(target: Target, name: str, timeout: int) -> bool:
         except errors.UndefinedObject:
             return False  # Dropped between the look and the drop.
         except errors.ObjectInUse as error:
-            raise ConnectionFailure("slot_in_use", str(error).strip(), "Stop whoever reads from it first.") from error
+            raise ConnectionFailure("slot_in_use", str(error).strip(), "Stop its reader first.") from error
         except errors.InsufficientPrivilege as error:
             raise ConnectionFailure(
                 "insufficient_privilege", str(error).strip(),
-                f"Run the SQL as a user with REPLICATION: {target.user} has it not.",
+                f"Run the SQL as a user with REPLICATION: {target.user} does not have it.",
                 f"SELECT pg_drop_replication_slot('{name}')",
             ) from error  # fmt: skip
 

@@ -139,7 +139,7 @@ def require(role: Role, *, also_confined: bool = False) -> Callable[..., Corouti
     async def checked(context: Annotated[Context, Depends(current_context)]) -> Context:
         if context.principal.confined and not also_confined:
             raise Problem(
-                "second_factor_demanded", "An admin demands a second factor of you, and you have none yet.",
+                "second_factor_demanded", "An admin requires a second factor of you, and you have none yet.",
                 "Set one up in the console: it asks for that after the login. By REST: "
                 f"POST /api/v1/users/{context.principal.user_id}:prepare-second-factor, then :confirm-second-factor.",
             )  # fmt: skip

@@ -1,5 +1,6 @@
 """Base classes and constrained types that every schema of the API is made of."""
 
+from enum import StrEnum
 from typing import Annotated, Any, Generic, TypeVar
 
 from fastapi import Path
@@ -58,6 +59,38 @@ class FieldProblem(Resource):
     sql: str | None = None
 
 
+class CheckStatus(StrEnum):
+    OK = "ok"
+    WARNING = "warning"
+    CONSENT = "consent"
+    FAILED = "failed"
+
+
+class CheckSide(StrEnum):
+    SOURCE = "source"
+    DESTINATION = "destination"
+
+
+class Check(Resource):
+    id: str = Field(description="Stable: wal_level, replication_slots, table_keys, ...")
+    side: CheckSide
+    database_id: str | None = Field(
+        default=None, description="The one of several destinations that was checked. Null: the source, or the only one."
+    )
+    title: str
+    status: CheckStatus = Field(description="consent: nothing is made before somebody has accepted what it says.")
+    detail: str
+    items: list[str] = Field(default_factory=list, description="The subjects of the detail, one by one.")
+    cure: str | None
+    sql: str | None = Field(description="The cure as SQL, ready to run by a user who may.")
+    consent: str | None = Field(
+        default=None,
+        description="Send this in `accept` to accept it: the check's id and a digest of its text, so that "
+        "nothing else is accepted. Null where there is nothing to accept.",
+    )
+    accepted: bool = Field(default=False, description="The request's `accept` has this consent.")
+
+
 class ProblemDetails(Resource):
     """RFC 9457. `type` and `code` are stable; `cure` says what to do, `sql` is the cure as SQL if there is one."""
 
@@ -70,3 +103,7 @@ class ProblemDetails(Resource):
     cure: str | None = None
     sql: str | None = None
     errors: list[FieldProblem] = []
+    checks: list[Check] = Field(
+        default_factory=list,
+        description="Of preflight_failed: the checks in the way, as a preflight answers them, with their consents.",
+    )

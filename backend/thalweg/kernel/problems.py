@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from thalweg.kernel.models import FieldProblem, ProblemDetails
+from thalweg.kernel.models import Check, FieldProblem, ProblemDetails
 
 MEDIA_TYPE = "application/problem+json"
 URN = "urn:thalweg:problem:"
@@ -12,19 +12,19 @@ TITLES: dict[str, tuple[int, str]] = {
     "malformed_request": (400, "The request cannot be read"),
     "authentication_required": (401, "You are not logged in"),
     "wrong_credentials": (401, "The name or the password is wrong"),
-    "second_factor_required": (401, "A code of the second factor is wanted"),
+    "second_factor_required": (401, "A code of the second factor is needed"),
     "wrong_code": (401, "The code is wrong"),
-    "login_expired": (401, "The login has to begin again"),
+    "login_expired": (401, "The login has to start again"),
     "second_factor_demanded": (403, "A second factor has to be set up first"),
     "too_many_attempts": (429, "Too many failed logins"),
     "csrf_token_invalid": (403, "The CSRF token is missing or wrong"),
     "permission_denied": (403, "Your role does not allow this"),
-    "not_found": (404, "There is no such thing"),
-    "method_not_allowed": (405, "This address does not know this method"),
-    "conflict": (409, "This does not fit what is there"),
+    "not_found": (404, "It does not exist"),
+    "method_not_allowed": (405, "This address does not support this method"),
+    "conflict": (409, "The request conflicts with what exists"),
     "name_taken": (409, "The name is taken"),
     "database_in_use": (409, "A stream uses the database"),
-    "slot_in_use": (409, "Somebody reads from the slot"),
+    "slot_in_use": (409, "The slot is being read"),
     "slot_owned": (409, "The slot belongs to a stream"),
     "slot_not_ours": (409, "The slot is not Thalweg's"),
     "lab_unavailable": (409, "The lab cannot act here"),
@@ -46,7 +46,7 @@ TITLES: dict[str, tuple[int, str]] = {
     "store_unreachable": (503, "The control store cannot be reached"),
     "redis_unreachable": (503, "Redis cannot be reached"),
     "password_required": (422, "The password must be given again"),
-    "connection_pooler": (422, "A connection pooler stands before the database"),
+    "connection_pooler": (422, "A connection pooler stands in front of the database"),
     "connection_setting_refused": (422, "A setting of the database's connection may not be used"),
     "address_not_allowed": (422, "The database is outside the networks where databases may be"),
     "unsupported_version": (422, "The server's version is not supported"),
@@ -70,6 +70,7 @@ class Problem(Exception):
     cure: str | None = None
     sql: str | None = None
     errors: Sequence[FieldProblem] = ()
+    checks: Sequence[Check] = ()
     headers: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -81,6 +82,7 @@ class Problem(Exception):
         return ProblemDetails(
             type=URN + self.code, title=title, status=status, detail=self.detail, instance=instance,
             code=self.code, cure=self.cure, sql=self.sql, errors=list(self.errors),
+            checks=list(self.checks),
         )  # fmt: skip
 
 

@@ -50,7 +50,7 @@ def _of_a_stream(operation: OperationRow, stream: StreamRow | None, patience: ti
         return None
     for engine in [stream.capture_engine, *(one.engine for one in stream.destinations)]:
         if engine.state != "ONLINE" and (engine.last_seen_at is None or at - engine.last_seen_at >= patience):
-            return _waited(engine, "did not answer", "Start it again, or look at the page Engines.", patience)
+            return _waited(engine, "did not answer", "Start it again, or check the Engines page.", patience)
     engine = stream.capture_engine
     if engine.state == "ONLINE" and (engine.acknowledged_revision or 0) < operation.revision:
         return _waited(engine, "did not take the request", engine.message or "Look at the engine's log.", patience)
@@ -60,8 +60,8 @@ def _of_a_stream(operation: OperationRow, stream: StreamRow | None, patience: ti
 def _waited(engine: EngineRow, what: str, cure: str, patience: timedelta) -> dict[str, Any]:
     return {
         "code": ErrorCode.ENGINE_UNREACHABLE.value, "title": "The engine did not do it in time",
-        "message": f"Engine {engine.name} {what} for {patience.total_seconds():.0f} s. What was asked for stays "
-        "wanted: the engine does it when it can, and nobody waits for it any more.",
+        "message": f"Engine {engine.name} {what} for {patience.total_seconds():.0f} s. The request stands: the engine "
+        "carries it out when it can, but this operation no longer waits for it.",
         "cure": cure,
     }  # fmt: skip
 

@@ -34,7 +34,7 @@ from thalweg.kernel.idempotency import Created
 from thalweg.kernel.problems import Problem, not_found
 
 AT_WORK = (CureState.APPLYING, CureState.UNDOING)
-OVER = {CureState.UNDONE: "was taken back already", CureState.FAILED: "was not carried out"}
+OVER = {CureState.UNDONE: "was undone already", CureState.FAILED: "was not carried out"}
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ def _chosen(findings: list[Finding], body: CureApply) -> tuple[Finding, Cure]:
     cure = finding.cures[body.cure_index]
     if not body.by_hand and cure.kind is not CureKind.PARAMETER and cure.index is None:
         raise Problem(
-            "conflict", "The control plane does not carry this cure out: it is a person's decision.",
-            f"{cure.text} Then send this again with by_hand: it is judged whether it helped.", sql=cure.sql,
+            "conflict", "The control plane does not apply this cure: it is a person's decision.",
+            f"{cure.text} Then send this again with by_hand, to have it judged whether it helped.", sql=cure.sql,
         )  # fmt: skip
     if body.by_hand and cure.kind is CureKind.PARAMETER:
         raise Problem("conflict", "Parameters are changed by the control plane.", "Leave by_hand out.")
@@ -192,9 +192,7 @@ async def undo_cure(context: Context, cure_id: int) -> AppliedCure:
     if state in OVER:
         raise Problem("conflict", f"This cure {OVER[state]}.", "Take another run to see how the path is.")
     if by_hand(row):
-        raise Problem(
-            "conflict", "A person has carried it out.", "Take it back at the database, then take another run."
-        )
+        raise Problem("conflict", "A person has applied it.", "Undo it at the database, then take another run.")
     if state in AT_WORK:
         raise Problem("conflict", "Its operation still runs.", "Wait until it has ended.")
     stream = await streams.existing_stream(context, row.stream_id)

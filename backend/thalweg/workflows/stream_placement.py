@@ -67,7 +67,7 @@ def check_apart(capture: EngineRow, apply: EngineRow, pointer: str, others: list
     if apply.reached_at is None:
         raise wrong(
             pointer, "propagation_address_missing",
-            f"It is not known where {capture.name} reaches {apply.name}.",
+            f"{capture.name} does not know where to reach {apply.name}.",
             f"Start thalwegd of {apply.name} with --propagation-listen HOST:PORT, and set the engine's "
             "propagation address when others reach it under another one.",
         )  # fmt: skip

@@ -219,6 +219,7 @@ def not_ready(result: Preflight, consequence: str, pointers: dict[str, str] | No
             )
             for check in failed
         ],
+        checks=failed,
     )  # fmt: skip
 
 

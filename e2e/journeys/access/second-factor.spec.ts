@@ -30,12 +30,12 @@ test("a second factor is set up, asked for at the login, replaced by a recovery 
   await expect(dialog.getByRole("img", { name: /^QR code/ })).toBeVisible();
   const secret = await dialog.getByRole("region", { name: "Secret" }).innerText();
   const device = new Authenticator(secret.trim());
-  await dialog.getByLabel("Code of the app").fill(device.code());
+  await dialog.getByLabel("Code from the app").fill(device.code());
   await dialog.getByRole("button", { name: "Switch on" }).click();
   const shown = await dialog.getByRole("region", { name: "Recovery codes" }).innerText();
   const recoveryCodes = shown.trim().split("\n");
   expect(recoveryCodes).toHaveLength(10);
-  await dialog.getByRole("button", { name: "I have kept them" }).click();
+  await dialog.getByRole("button", { name: "I have saved them" }).click();
   await expect(panel).toContainText("10 recovery codes are left");
 
   await shell.logOut(ada.name);

@@ -31,17 +31,17 @@ test("a missing index is named, created with its SQL, found to help, and dropped
   await expect(advisor.verdict).toContainText(SLOW);
   await advisor.takeSnapshot(`without index ${RUN}`, 5);
   const finding = advisor.finding(/public\.stock has no index for its key at the destination/);
-  await expect(finding).toContainText("why the bottleneck is one");
+  await expect(finding).toContainText("causes the bottleneck");
 
   await finding.getByRole("button", { name: "Apply" }).click();
   const dialog = page.getByRole("dialog", { name: "Apply the cure" });
   await expect(dialog.getByRole("region", { name: /^SQL that runs at/ })).toHaveText(
     `CREATE UNIQUE INDEX CONCURRENTLY "${INDEX}" ON "public"."stock" ("id");`,
   );
-  await dialog.getByLabel("Judge it after").fill("5");
+  await dialog.getByLabel("Measure again after").fill("5");
   await page.screenshot({ path: test.info().outputPath("apply.png") });
   await dialog.getByRole("button", { name: "Apply", exact: true }).click();
-  const outcome = finding.getByRole("status", { name: "What came of the cure" });
+  const outcome = finding.getByRole("status", { name: "Outcome of the cure" });
   await expect(outcome).toContainText(/Applying|Measuring|It helped/);
   await page.screenshot({ path: test.info().outputPath("applying.png"), fullPage: true });
   await expect(outcome).toContainText("It helped", { timeout: 90_000 });

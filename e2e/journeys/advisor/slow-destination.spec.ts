@@ -47,8 +47,8 @@ test("a slow trigger is named as the bottleneck; its cure is applied, checked an
   const cure = await finding.getByRole("region", { name: /^SQL to run at/ }).innerText();
   expect(cure).toContain("audit_slowly");
   await atDestination(cure);
-  await finding.getByRole("button", { name: "I have done it: check" }).click();
-  const outcome = finding.getByRole("status", { name: "What came of the cure" });
+  await finding.getByRole("button", { name: "Check whether it helped" }).click();
+  const outcome = finding.getByRole("status", { name: "Outcome of the cure" });
   await expect(outcome).toContainText("It helped", { timeout: 90_000 });
   await page.screenshot({ path: test.info().outputPath("checked.png"), fullPage: true });
 
@@ -59,7 +59,7 @@ test("a slow trigger is named as the bottleneck; its cure is applied, checked an
 
   await page.goto("/advisor");
   for (const name of [before, after]) await page.getByRole("checkbox", { name: `Compare ${name}` }).check();
-  await page.getByRole("button", { name: "Compare the marked runs" }).click();
+  await page.getByRole("button", { name: "Compare the selected runs" }).click();
   await expect(page).toHaveURL(`/advisor/compare?before=${first}&after=${second}`);
   await expect(page.getByRole("region", { name: "Bottlenecks" })).toContainText(SLOW);
   const rate = page

@@ -53,7 +53,7 @@ test("a slow network is named by the advisor, with its round trip, and quick aga
   const network = lab.cause("Slow network");
   await network.getByRole("slider", { name: "Delay each way, in milliseconds" }).focus();
   await page.keyboard.press("End");
-  await expect(network).toContainText("100 ms later each way");
+  await expect(network).toContainText("100 ms delay each way");
   await network.getByRole("button", { name: "Make it slow" }).click();
   await expect(network).toContainText("On", { timeout: 30_000 });
   await expect(lab.verdict).toContainText("The network to warehouse is slow", { timeout: 60_000 });

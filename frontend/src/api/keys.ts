@@ -1,6 +1,7 @@
 // Keys of the query cache, so that everybody invalidates the same things.
 export const keys = {
   session: ["session"] as const,
+  version: ["version"] as const,
   overview: ["overview"] as const,
   rates: ["rates"] as const,
   streams: ["streams"] as const,

@@ -22,6 +22,7 @@ describe("problemInWords", () => {
           sql: "ALTER",
         },
       ],
+      checks: [],
     };
     expect(problemInWords(new ProblemError(problem, "req-1"))).toEqual({
       title: problem.title,

@@ -21,14 +21,15 @@ export function problemFromResponse(status: number, body: unknown, path: string)
   if (isProblem(body)) return body;
   return {
     type: "about:blank",
-    title: "The control plane answered in a way that this console does not understand",
+    title: "The console does not understand the control plane's answer",
     status,
     detail: `HTTP status ${status} for ${path}.`,
     instance: path,
     code: "unexpected_answer",
-    cure: "Reload the page. If it happens again, look into the control plane's log.",
+    cure: "Reload the page. If it happens again, check the control plane's log.",
     sql: null,
     errors: [],
+    checks: [],
   };
 }
 
@@ -37,12 +38,13 @@ export function unreachableProblem(path: string): Problem {
     type: "about:blank",
     title: "The control plane cannot be reached",
     status: 0,
-    detail: "The browser got no answer. Streams go on replicating; only their picture is missing.",
+    detail: "The browser got no answer. Streams keep replicating; the console just cannot show them.",
     instance: path,
     code: "control_plane_unreachable",
-    cure: "Check that the control plane runs (`make status`) and that the network is up, then try again.",
+    cure: "Check that the control plane is running (`make status`) and that the network is up, then try again.",
     sql: null,
     errors: [],
+    checks: [],
   };
 }
 
@@ -58,5 +60,6 @@ export function asProblem(error: unknown): Problem {
     cure: "Reload the page.",
     sql: null,
     errors: [],
+    checks: [],
   };
 }

@@ -8,7 +8,14 @@ import {
 import { client, idempotencyKey, unwrap } from "./client";
 import { keys } from "./keys";
 import type { Rates } from "./live-cache";
-import type { DestinationCreate, ParameterValue, StreamCreate, TableRules, TroubleResolution } from "./types";
+import type {
+  DestinationAdd,
+  DestinationCreate,
+  ParameterValue,
+  StreamCreate,
+  TableRules,
+  TroubleResolution,
+} from "./types";
 
 /**
  * When to read again, counted from the last read: each event that changes the cached data starts the timer of a fixed
@@ -332,7 +339,7 @@ export function useDropDestination(id: string, destinationId: string) {
 export function useAddDestination(id: string) {
   const changed = useStreamsChanged();
   return useMutation({
-    mutationFn: (body: DestinationCreate) =>
+    mutationFn: (body: DestinationAdd) =>
       unwrap(
         client.POST("/api/v1/streams/{stream_id}/destinations", {
           body,

@@ -32,6 +32,7 @@ export type Slot = Schemas["Slot"];
 export type Stream = Schemas["Stream"];
 export type DestinationSummary = Schemas["DestinationSummary"];
 export type StreamDestination = Schemas["StreamDestination"];
+export type DestinationAdd = Schemas["DestinationAdd"];
 export type DestinationCreate = Schemas["DestinationCreate"];
 export type DestinationSample = Schemas["DestinationSample"];
 export type StreamReport = Schemas["StreamReport"];

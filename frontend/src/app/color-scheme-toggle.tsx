@@ -3,7 +3,7 @@ import { IconDeviceDesktop, IconMoon, IconSun } from "@tabler/icons-react";
 
 const next = { auto: "light", light: "dark", dark: "auto" } as const;
 const icons = { auto: IconDeviceDesktop, light: IconSun, dark: IconMoon } as const;
-const words = { auto: "as the system", light: "light", dark: "dark" } as const;
+const words = { auto: "system", light: "light", dark: "dark" } as const;
 
 export function ColorSchemeToggle() {
   const { colorScheme, setColorScheme } = useMantineColorScheme();

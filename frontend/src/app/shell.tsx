@@ -9,6 +9,7 @@ import { sessionQuery, useLogout } from "@/api/session";
 import type { Session } from "@/api/types";
 import { AlertBell } from "@/features/alerts/alert-bell";
 import { LiveMarker } from "@/features/live-status/live-marker";
+import { VersionNote } from "@/features/version/version-note";
 import { SecondFactorPage } from "@/pages/login/second-factor-page";
 import { BrandMark } from "@/ui/brand-mark";
 import { useNarrow } from "@/ui/narrow";
@@ -81,6 +82,7 @@ function Shell({ session }: { session: Session }) {
       {!narrow && (
         <AppShell.Navbar className={classes.navbar} component="div">
           <Navigation />
+          <VersionNote />
         </AppShell.Navbar>
       )}
       <AppShell.Main className={classes.main}>
@@ -115,6 +117,7 @@ function NavigationDrawer() {
       </ActionIcon>
       <Drawer opened={opened} onClose={close} position="left" size={264} title="Thalweg" padding={0}>
         <Navigation onChosen={close} />
+        <VersionNote />
       </Drawer>
     </>
   );

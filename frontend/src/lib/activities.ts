@@ -42,7 +42,7 @@ export const activities: Activity[] = [
   {
     key: "lock",
     label: "Lock",
-    definition: "Waiting for a lock that somebody else holds at the destination.",
+    definition: "Waiting for a lock that another session holds at the destination.",
     colour: "var(--activity-lock)",
   },
   {
@@ -76,7 +76,7 @@ const advisorActivities: Activity[] = [
   {
     key: "other",
     label: "Other waits",
-    definition: "What is left beside the three biggest.",
+    definition: "All waits except the three longest.",
     colour: "var(--activity-other)",
   },
 ];

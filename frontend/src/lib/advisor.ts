@@ -101,10 +101,10 @@ export function bottleneckInWords(path: NamedBottleneck): string {
 }
 
 /** What a comparison says of a path: "APPLY SERVER: LOCK" or a verdict. */
-export function limitInWords(told: string): string {
-  const [stage = "", event] = told.split(": ");
+export function limitInWords(limit: string): string {
+  const [stage = "", event] = limit.split(": ");
   const known = subComponents[stage] ?? types[stage];
-  if (!known) return verdicts[told]?.[0] ?? told;
+  if (!known) return verdicts[limit]?.[0] ?? limit;
   return event ? `${known}, on ${eventInWords(event)}` : known;
 }
 
@@ -121,9 +121,9 @@ export function reasonInWords(reason: string): string {
 }
 
 const severities: Record<string, [string, Tone, string]> = {
-  critical: ["Critical", "bad", "Replication stands still or soon will."],
+  critical: ["Critical", "bad", "Replication has stopped, or soon will."],
   warning: ["Warning", "warning", "It slows the path down."],
-  advice: ["Advice", "busy", "It would bring more, or save resources."],
+  advice: ["Advice", "busy", "A change would raise throughput or save resources."],
   information: ["Information", "quiet", "Worth knowing; nothing to do."],
 };
 
@@ -133,15 +133,15 @@ export function severityInWords(severity: string): StateInWords {
 }
 
 const cureStates: Record<string, [string, Tone, string]> = {
-  applying: ["Applying", "busy", "It is being carried out at the database."],
-  failed: ["Failed", "bad", "It was not carried out, and nothing is left of it."],
-  undoing: ["Undoing", "busy", "It is being taken back at the database."],
-  measuring: ["Measuring", "busy", "Applied. After a while a second snapshot tells whether it helped."],
+  applying: ["Applying", "busy", "It is being applied at the database."],
+  failed: ["Failed", "bad", "It was not applied, and nothing of it remains."],
+  undoing: ["Undoing", "busy", "It is being undone at the database."],
+  measuring: ["Measuring", "busy", "Applied. A second snapshot will show whether it helped."],
   helped: ["It helped", "good", "The second snapshot is better than the first."],
-  no_difference: ["No difference", "quiet", "The second snapshot is about as the first."],
+  no_difference: ["No difference", "quiet", "The second snapshot is about the same as the first."],
   worse: ["Worse", "bad", "The second snapshot is worse than the first: undo it."],
-  not_measured: ["Not measured", "warning", "One of the two snapshots is missing or tells nothing."],
-  undone: ["Undone", "quiet", "All is as it was before."],
+  not_measured: ["Not measured", "warning", "One of the two snapshots is missing or inconclusive."],
+  undone: ["Undone", "quiet", "Everything is as it was before."],
 };
 
 /** States that end by themselves. */

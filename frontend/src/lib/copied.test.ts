@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { copiedInWords, copiedShare } from "./copied";
+import { copiedInWords, copiedOf, copiedShare } from "./copied";
 
 describe("copiedShare", () => {
   it.each([
@@ -22,5 +22,22 @@ describe("copiedInWords", () => {
     [{ rows_copied: 5, rows_estimated: null }, "5 rows"],
   ])("%o is %s", (copied, words) => {
     expect(copiedInWords(copied)).toBe(words);
+  });
+});
+
+describe("copiedOf", () => {
+  const known = { rows_copied: 40, rows_estimated: 100, state: "COPYING" };
+  const neverAnalysed = { rows_copied: 10, rows_estimated: null, state: "COPYING" };
+
+  it.each([
+    [[known, known], "80 of about 200 rows, 40\u00a0%"],
+    [[known, neverAnalysed], "50 of at least 100 rows"],
+    [[neverAnalysed], "10 rows"],
+  ])("%o is %s", (tables, words) => {
+    expect(copiedInWords(copiedOf(tables))).toBe(words);
+  });
+
+  it("has no share while an estimate is missing", () => {
+    expect(copiedShare(copiedOf([known, neverAnalysed]))).toBeNull();
   });
 });

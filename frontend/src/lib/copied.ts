@@ -1,25 +1,39 @@
 // How far a copy is, said in the same words and figures wherever it is told of.
 import { asText, formatCount, percent } from "./format";
+import { knownSum } from "./sums";
 
 export interface Copied {
   rows_copied: number;
   rows_estimated: number | null;
   state?: string;
+  /** The estimate is a lower bound. */
+  atLeast?: boolean;
+}
+
+/** What several tables come to: without the estimate of one, a lower bound and no share. */
+export function copiedOf(tables: readonly Copied[]): Copied {
+  const estimate = knownSum(tables.map(({ rows_estimated }) => rows_estimated));
+  return {
+    rows_copied: tables.reduce((sum, { rows_copied }) => sum + rows_copied, 0),
+    rows_estimated: estimate.value,
+    atLeast: estimate.atLeast,
+  };
 }
 
 /** 0..1, null while it cannot be told. Statistics may be too low: it stays below 1 until the table is done. */
-export function copiedShare({ rows_copied, rows_estimated, state }: Copied): number | null {
+export function copiedShare({ rows_copied, rows_estimated, state, atLeast }: Copied): number | null {
   if (state === "INDEXING" || state === "COPIED" || state === "REPLICATING") return 1;
   if (state === "WAITING" || state === "PENDING") return 0;
-  if (rows_estimated === null || rows_estimated <= 0) return null;
+  if (atLeast || rows_estimated === null || rows_estimated <= 0) return null;
   return Math.min(0.99, rows_copied / rows_estimated);
 }
 
 /** "12 345 of about 100 000 rows, 12 %": exact, so that no two places round differently. Never more than all. */
 export function copiedInWords(copied: Copied): string {
-  const { rows_copied, rows_estimated } = copied;
+  const { rows_copied, rows_estimated, atLeast } = copied;
   const share = copiedShare(copied);
-  if (share === null || rows_estimated === null) return `${formatCount(rows_copied)} rows`;
+  if (rows_estimated === null || (share === null && !atLeast)) return `${formatCount(rows_copied)} rows`;
   const total = Math.max(rows_copied, rows_estimated);
+  if (share === null) return `${formatCount(rows_copied)} of at least ${formatCount(total)} rows`;
   return `${formatCount(rows_copied)} of about ${formatCount(total)} rows, ${asText(percent(share))}`;
 }

@@ -9,36 +9,36 @@ export const metrics = {
   lcrRate: {
     label: "Rate",
     definition:
-      "Logical change records (row changes) applied at the destination a second, since the last sample.",
+      "Logical change records (row changes) applied at the destination per second, since the last sample.",
   },
   streamRate: {
     label: "Rate",
     definition:
-      "Logical change records (row changes) applied at the destination a second, since the last sample. Of several destinations: those captured at the source, once.",
+      "Logical change records (row changes) applied at the destination per second, since the last sample. With several destinations: those captured at the source, counted once.",
   },
   sourceRate: {
     label: "Source's rate",
     definition:
-      "Logical change records (row changes) captured at the source a second. Each destination applies the same ones, at its own rate.",
+      "Logical change records (row changes) captured at the source per second. Each destination applies the same ones, at its own rate.",
   },
   componentLcrRate: {
     label: "LCRs",
-    definition: "Logical change records that passed this component a second.",
+    definition: "Logical change records that passed this component per second.",
   },
   transactionRate: {
     label: "Transactions",
-    definition: "Source transactions that passed this component a second.",
+    definition: "Source transactions that passed this component per second.",
   },
-  byteRate: { label: "Bytes", definition: "Bytes of LCR frames that passed this component a second." },
+  byteRate: { label: "Bytes", definition: "Bytes of LCR frames that passed this component per second." },
   latencyP50: {
     label: "Latency p50",
     definition:
-      "Half of the transactions were committed at the destination within this time after their commit at the source. Of an idle stream: the last heartbeat.",
+      "Half of the transactions were committed at the destination within this time after their commit at the source. For an idle stream: the last heartbeat.",
   },
   latencyP99: {
     label: "Latency p99",
     definition:
-      "99 % of the transactions were committed at the destination within this time after their commit at the source. Of an idle stream: the last heartbeat.",
+      "99 % of the transactions were committed at the destination within this time after their commit at the source. For an idle stream: the last heartbeat.",
   },
   componentLatency: {
     label: "Latency",
@@ -47,12 +47,12 @@ export const metrics = {
   backlogBytes: {
     label: "Backlog",
     definition:
-      "WAL that the source has written and the destination has not applied, by the source's own word, of all databases and tables of its server: what of it belongs to the stream is known once it is read. Of several destinations the longest.",
+      "WAL that the source has written and the destination has not applied, as the source reports it. It covers all databases and tables of the source's server; how much of it belongs to the stream is known only once it is read. With several destinations: the largest.",
   },
   standingBytes: {
     label: "WAL written since",
     definition:
-      "WAL that the source's server has written since what is applied, of all its databases and tables: nothing reads or applies it now. The stream's own changes are only a part of it.",
+      "WAL that the source's server has written since the last applied change, for all its databases and tables. Nothing reads or applies it now, and the stream's own changes are only a part of it.",
   },
   backlogAge: {
     label: "Oldest",
@@ -64,7 +64,7 @@ export const metrics = {
   },
   backlogSeconds: {
     label: "Caught up in",
-    definition: "How long the backlog takes at the present rate; unknown while nothing is applied.",
+    definition: "Time to work off the backlog at the present rate; unknown while nothing is applied.",
   },
   backlogFull: {
     label: "Full in",
@@ -74,7 +74,7 @@ export const metrics = {
   retainedWal: {
     label: "WAL kept",
     definition:
-      "WAL that the source keeps on its disk for the stream's slot, with the time when the source said so.",
+      "WAL that the source keeps on its disk for the stream's slot, with the time when the source reported it.",
   },
   errors: {
     label: "Errors",
@@ -83,7 +83,7 @@ export const metrics = {
   spilledBacklog: {
     label: "On disk",
     definition:
-      "What this destination has not taken yet and the engine keeps on its disk, compressed, of what queue_spill_limit_mb allows.",
+      "Changes that this destination has not taken yet and that the engine keeps on its disk, compressed, of the space that queue_spill_limit_mb allows.",
   },
   spilledAge: { label: "Oldest", definition: "Age of the oldest change that waits for this destination." },
   queueDepth: {
@@ -97,13 +97,13 @@ export const metrics = {
   },
   wireRate: {
     label: "Network",
-    definition: "Bytes a second on the network between the two engines, compressed and encrypted.",
+    definition: "Bytes per second on the network between the two engines, compressed and encrypted.",
   },
   roundTrip: {
     label: "Round trip",
     definition: "From sending a batch to the other engine until its acknowledgement.",
   },
-  spillRate: { label: "Spill rate", definition: "LCRs moved to the engine's disk a second." },
+  spillRate: { label: "Spill rate", definition: "LCRs moved to the engine's disk per second." },
   spillBytes: {
     label: "Spill on disk",
     definition: "Disk space that spilled LCRs take up now, compressed.",
@@ -124,19 +124,19 @@ export const metrics = {
   },
   openTransactions: {
     label: "Open txn",
-    definition: "Source transactions of which LCRs have come but not yet the commit.",
+    definition: "Source transactions whose LCRs have arrived, but whose commit has not.",
   },
   heldBytes: { label: "Held", definition: "Memory that LCRs of transactions not yet applied take up." },
   rowsCopied: { label: "Rows", definition: "Rows copied so far, of all tables." },
   bytesCopied: { label: "Size", definition: "Bytes copied so far, as they came over the wire." },
   copyRate: {
     label: "Rate",
-    definition: "Rows copied a second, of the tables that are being copied, each since it began.",
+    definition: "Rows copied per second, over the tables that are being copied, each since its copy began.",
   },
   indexesBuilt: {
     label: "Indexes",
     definition:
-      "Keys, constraints, indexes and foreign keys that the engine has made after the rows, of those that it makes.",
+      "Keys, constraints, indexes and foreign keys that the engine has built after the rows, of all that it builds.",
   },
   timeLeft: {
     label: "Rows in",

@@ -11,14 +11,14 @@ export interface StateInWords {
 
 const states: Record<string, [Tone, string]> = {
   // components
-  INITIALIZING: ["busy", "The component opens its connections and reads where it left off."],
+  INITIALIZING: ["busy", "Opens its connections and looks up where it left off."],
   "CAPTURING CHANGES": ["good", "Changes arrive from the source and are turned into LCRs."],
   "WAITING FOR WAL": ["quiet", "Everything that the source wrote is captured; waiting for more."],
   "PAUSED FOR FLOW CONTROL": ["warning", "Held back because a component downstream is slower."],
-  "SHUTTING DOWN": ["busy", "Stopping; what is in memory is handed on first."],
-  "SHUTTING DOWN CLEANLY": ["busy", "Stopping; transactions that have begun are finished first."],
+  "SHUTTING DOWN": ["busy", "Stopping; hands on what is in memory first."],
+  "SHUTTING DOWN CLEANLY": ["busy", "Stopping; finishes transactions that have begun first."],
   ABORTING: ["bad", "Stopping because of an error."],
-  NORMAL: ["good", "The queue takes and gives LCRs freely."],
+  NORMAL: ["good", "LCRs enter and leave the queue freely."],
   "IN FLOW CONTROL: TOO MANY UNBROWSED MESSAGES": [
     "warning",
     "The queue holds as many LCRs as it may; capture waits.",
@@ -37,37 +37,40 @@ const states: Record<string, [Tone, string]> = {
   CONNECTING: ["busy", "Connects to the engine at the other end."],
   "SENDING LCRS": ["good", "Sends LCRs to the engine at the other end."],
   "RECEIVING LCRS": ["good", "Receives LCRs from the engine that captures."],
-  "WAITING FOR LCRS": ["quiet", "Everything that came is handed on; waiting for more."],
+  "WAITING FOR LCRS": ["quiet", "Everything received is handed on; waiting for more."],
   "WAITING ON EMPTY QUEUE": ["quiet", "Everything in the queue is sent; waiting for more."],
   "WAITING FOR SENDER": ["warning", "The engine that captures is not connected."],
-  "WAITING FOR NETWORK": ["warning", "The network takes less than there is to send."],
-  "WAITING FOR ACKNOWLEDGEMENT": ["warning", "As much is on its way as may be; waiting for the other end."],
+  "WAITING FOR NETWORK": ["warning", "There is more to send than the network carries."],
+  "WAITING FOR ACKNOWLEDGEMENT": ["warning", "As much is in flight as allowed; waiting for the other end."],
   // the backlog of a destination
-  "IN MEMORY": ["good", "What the destination has not taken yet lies in the queue."],
-  "ON DISK": ["warning", "The destination is away or slow: what it has not taken lies on the engine's disk."],
-  FULL: ["bad", "The backlog has reached its limit: the destination holds the source's WAL."],
+  "IN MEMORY": ["good", "Changes that the destination has not taken yet are in the queue."],
+  "ON DISK": [
+    "warning",
+    "The destination is away or slow: changes that it has not taken are on the engine's disk.",
+  ],
+  FULL: ["bad", "The backlog has reached its limit: the source now keeps WAL for this destination."],
   // transactions and markers on their way
-  OPEN: ["busy", "Its changes come; neither commit nor abort has come yet."],
-  READY: ["quiet", "Complete. It waits for a free applier, or its group still grows."],
+  OPEN: ["busy", "Its changes are arriving; neither commit nor abort has arrived yet."],
+  READY: ["quiet", "Complete. It waits for a free applier, or for its group to fill."],
   PLACED: ["busy", "Committed at the source; capture has not read it yet."],
   CAPTURED: ["busy", "On its way."],
   ARRIVED: ["good", "Everything before it is committed at every destination."],
   // status of streams and operations
   ENABLED: ["good", "Switched on."],
   DISABLED: ["quiet", "Switched off. The source keeps the WAL that is still needed."],
-  ABORTED: ["bad", "Stopped by an error that does not heal by itself."],
+  ABORTED: ["bad", "Stopped by an error that does not go away by itself."],
   DROPPED: ["quiet", "Removed, with its objects at source and destination."],
-  UNKNOWN: ["quiet", "Nothing has been heard of it yet, or its engine does not answer."],
+  UNKNOWN: ["quiet", "It has not reported yet, or its engine does not answer."],
   // engines
   ONLINE: ["good", "Answers the control plane."],
-  UNREACHABLE: ["bad", "Does not answer. Its streams may go on running; only their picture is missing."],
-  REFUSED: ["bad", "It answers, but not to our token or our version of its API."],
+  UNREACHABLE: ["bad", "Does not answer. Its streams may still be running, but their figures are missing."],
+  REFUSED: ["bad", "Answers, but refuses the control plane's token or its version of the API."],
   // of a destination
-  PARKING: ["bad", "Nothing is applied: every transaction that comes is parked in the error queue."],
+  PARKING: ["bad", "Nothing is applied: every transaction that arrives is parked in the error queue."],
   // phases of a stream
   INSTANTIATING: ["busy", "The initial copy of the tables runs."],
   "CATCHING UP": ["busy", "Changes that gathered during the copy or a stop are being applied."],
-  REPLICATING: ["good", "Changes are applied as they come."],
+  REPLICATING: ["good", "Changes are applied as they arrive."],
   RETRYING: ["warning", "A transient error; the engine tries again by itself."],
   DRAINING: ["busy", "Stopping: what is in the queue is applied first."],
   DROPPING: ["busy", "Removing the stream's objects at source and destination."],
@@ -83,7 +86,7 @@ const states: Record<string, [Tone, string]> = {
   RUNNING: ["busy", "In progress."],
   SUCCEEDED: ["good", "Done."],
   FAILED: ["bad", "Ended with an error."],
-  CANCELLED: ["quiet", "Ended before it was done."],
+  CANCELLED: ["quiet", "Ended before it was finished."],
 };
 
 /** How capture and apply of a stream stand to each other. */
@@ -103,7 +106,7 @@ export function sentenceCase(text: string): string {
 }
 
 export function stateInWords(state: string | null | undefined): StateInWords {
-  if (!state) return { label: "Unknown", tone: "quiet", definition: "Nothing has been heard of it yet." };
+  if (!state) return { label: "Unknown", tone: "quiet", definition: "It has not reported yet." };
   const entry =
     states[state] ?? states[state.toUpperCase()] ?? states[state.toUpperCase().replaceAll("_", " ")];
   if (entry) return { label: sentenceCase(state), tone: entry[0], definition: entry[1] };
@@ -145,10 +148,10 @@ export function streamState(stream: { phase: string; destinations: DestinationSt
 const healths: Record<string, [string, Tone, string]> = {
   ok: ["Healthy", "good", "Runs and keeps up."],
   healthy: ["Healthy", "good", "Runs and keeps up."],
-  warning: ["Attention", "warning", "Runs, with something to look at."],
-  degraded: ["Attention", "warning", "Runs, with something to look at."],
-  error: ["Failed", "bad", "Does not replicate until someone acts."],
-  failed: ["Failed", "bad", "Does not replicate until someone acts."],
+  warning: ["Attention", "warning", "Runs, but something needs attention."],
+  degraded: ["Attention", "warning", "Runs, but something needs attention."],
+  error: ["Failed", "bad", "Does not replicate until its error is cured."],
+  failed: ["Failed", "bad", "Does not replicate until its error is cured."],
   stopped: ["Stopped", "quiet", "Switched off on purpose."],
   unknown: ["Unknown", "quiet", "The engine has not reported."],
 };
@@ -156,7 +159,7 @@ const healths: Record<string, [string, Tone, string]> = {
 /** `status` is the engine's: what it has been asked to stop stops until the engine says that it has. */
 export function healthInWords(level: string | null | undefined, status?: string): StateInWords {
   if (level === "stopped" && status === "ENABLED")
-    return { label: "Stopping", tone: "busy", definition: "Its queue is drained, then it stops." };
+    return { label: "Stopping", tone: "busy", definition: "Applies what its queue holds, then stops." };
   const entry = healths[(level ?? "unknown").toLowerCase()];
   if (entry) return { label: entry[0], tone: entry[1], definition: entry[2] };
   return { label: sentenceCase(level ?? "unknown"), tone: "quiet", definition: "" };

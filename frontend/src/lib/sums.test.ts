@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { bytes } from "./format";
-import { knownSum, sumQuantity } from "./sums";
+import { estimatedRows, knownSum, sumQuantity } from "./sums";
 
 interface Case {
   parts: (number | null)[];
@@ -21,5 +21,17 @@ describe("known sums", () => {
     expect(sumQuantity(knownSum([1024, null]), bytes)).toEqual({ value: "≥ 1", unit: "KiB" });
     expect(sumQuantity(knownSum([1024, 0]), bytes)).toEqual({ value: "1", unit: "KiB" });
     expect(sumQuantity(knownSum([null]), bytes)).toEqual(bytes(null));
+  });
+});
+
+describe("estimated rows", () => {
+  it.each([
+    [[], "no rows"],
+    [[1], "about 1\u00a0row"],
+    [[10, 20], "about 30\u00a0rows"],
+    [[10, null], "at least 10\u00a0rows"],
+    [[null], "an unknown number of rows"],
+  ])("of tables with %o are %s", (estimates, words) => {
+    expect(estimatedRows(estimates.map((rows_estimated) => ({ rows_estimated })))).toBe(words);
   });
 });

@@ -1,4 +1,4 @@
-import type { Maybe, Quantity } from "./format";
+import { asText, type Maybe, type Quantity, rows } from "./format";
 
 /** What is known of a sum: a lower bound while a part is unknown; null where no part is known (docs/concepts.md). */
 export interface KnownSum {
@@ -16,4 +16,12 @@ export function knownSum(parts: Maybe[]): KnownSum {
 export function sumQuantity({ value, atLeast }: KnownSum, inWords: (value: Maybe) => Quantity): Quantity {
   const quantity = inWords(value);
   return atLeast ? { ...quantity, value: `≥ ${quantity.value}` } : quantity;
+}
+
+/** The rows that tables have together, as statistics say: a lower bound while one was never analysed. */
+export function estimatedRows(tables: readonly { rows_estimated: number | null }[]): string {
+  if (tables.length === 0) return "no rows";
+  const { value, atLeast } = knownSum(tables.map(({ rows_estimated }) => rows_estimated));
+  if (value === null) return "an unknown number of rows";
+  return `${atLeast ? "at least" : "about"} ${asText(rows(value))}`;
 }

@@ -14,12 +14,12 @@ interface Healthy {
 /** `paths` are those of an analysis, the most pressing first; undefined while there is none. */
 export function verdictOf({ health }: Healthy, paths: Judged[] | undefined): string {
   if (health.level !== "ok" || !paths || paths.length === 0) return health.reason;
-  const told =
+  const telling =
     paths.find(({ top_finding }) => top_finding) ?? paths.find((path) => path.bottleneck_identified);
-  const path = told ?? paths[0];
+  const path = telling ?? paths[0];
   if (!path) return health.reason;
   const sentence = withFullStop(path.top_finding ?? path.explanation);
-  return told && paths.length > 1 ? `${path.path_name}: ${sentence}` : sentence;
+  return telling && paths.length > 1 ? `${path.path_name}: ${sentence}` : sentence;
 }
 
 function withFullStop(text: string): string {

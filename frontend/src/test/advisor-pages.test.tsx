@@ -63,7 +63,7 @@ describe("the advisor's runs", () => {
       "Appliers, on locks at the destination",
     );
     await expectNoAxeViolations();
-    const compare = screen.getByRole("button", { name: "Compare the marked runs" });
+    const compare = screen.getByRole("button", { name: "Compare the selected runs" });
     expect(compare).toBeDisabled();
     await userEvent.click(screen.getByRole("checkbox", { name: "Compare Run 7" }));
     await userEvent.click(screen.getByRole("checkbox", { name: "Compare before" }));
@@ -146,7 +146,7 @@ describe("a run's page", () => {
     await userEvent.click(within(item).getByRole("button", { name: "Apply" }));
     const dialog = await screen.findByRole("dialog", { name: "Apply the cure" });
     await userEvent.click(within(dialog).getByRole("button", { name: "Apply" }));
-    expect(await within(item).findByRole("status", { name: "What came of the cure" })).toHaveTextContent(
+    expect(await within(item).findByRole("status", { name: "Outcome of the cure" })).toHaveTextContent(
       "It helped",
     );
     const post = requests.find(({ method }) => method === "POST");
@@ -174,9 +174,7 @@ describe("a run's page", () => {
     expect(requests.some(({ method }) => method === "POST")).toBe(true);
     applied[0] = { ...index, state: "helped" };
     expect(await within(item).findByRole("button", { name: "Undo" }, { timeout: 4000 })).toBeVisible();
-    expect(within(item).getByRole("status", { name: "What came of the cure" })).toHaveTextContent(
-      "It helped",
-    );
+    expect(within(item).getByRole("status", { name: "Outcome of the cure" })).toHaveTextContent("It helped");
   });
 
   it("says where and as whom to run other SQL, and whether it has helped", async () => {
@@ -198,7 +196,7 @@ describe("a run's page", () => {
         /Run it at warehouse \(.+:\d+, database .+\) as the table's owner or a superuser/,
       ),
     );
-    await userEvent.click(within(item).getByRole("button", { name: "I have done it: check" }));
+    await userEvent.click(within(item).getByRole("button", { name: "Check whether it helped" }));
     expect(await within(item).findByText(outcome)).toBeVisible();
     const post = requests.find(({ method }) => method === "POST");
     expect(await post?.json()).toMatchObject({ run_id: 7, finding_id: slowTrigger.id, by_hand: true });
@@ -233,9 +231,9 @@ describe("a run's page", () => {
     const item = await screen.findByRole("listitem", { name: missingIndex.title });
     await userEvent.click(within(item).getByRole("button", { name: "Apply" }));
     const dialog = await screen.findByRole("dialog", { name: "Apply the cure" });
-    expect(within(dialog).queryByRole("button", { name: "I have done it: check" })).toBeNull();
+    expect(within(dialog).queryByRole("button", { name: "Check whether it helped" })).toBeNull();
     await userEvent.click(within(dialog).getByRole("button", { name: "Apply" }));
-    await userEvent.click(await within(dialog).findByRole("button", { name: "I have done it: check" }));
+    await userEvent.click(await within(dialog).findByRole("button", { name: "Check whether it helped" }));
     const posts = requests.filter(({ method }) => method === "POST");
     expect(posts).toHaveLength(2);
     expect(await posts[1]?.json()).toMatchObject({ finding_id: missingIndex.id, by_hand: true });
@@ -245,7 +243,7 @@ describe("a run's page", () => {
     const quiet = advisorRun({ analysis: analysis(), findings_ranked: [], findings: 0, worst: null });
     stubApi({ ...routes, "GET /api/v1/advisor/runs/7": { body: quiet } });
     renderAt("/advisor/runs/7");
-    expect(await screen.findByText("Nothing was found that could be cured.")).toBeVisible();
+    expect(await screen.findByText("The advisor found nothing to cure.")).toBeVisible();
     expect(screen.getByRole("status", { name: "Verdict" })).toHaveTextContent("No bottleneck");
   });
 });

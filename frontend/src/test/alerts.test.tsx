@@ -120,7 +120,7 @@ const routes: Routes = {
 beforeEach(stubEvents);
 
 describe("the bell", () => {
-  it("counts what waits for somebody, as soon as an event tells", async () => {
+  it("counts alerts that need attention, as soon as an event arrives", async () => {
     let firing: Alert[] = [];
     stubApi({
       ...routes,
@@ -129,7 +129,7 @@ describe("the bell", () => {
     });
     renderAt("/alerts");
     expect(await screen.findByRole("link", { name: "Alerts: none needs attention" })).toBeVisible();
-    expect(await screen.findByText("Nothing fires")).toBeVisible();
+    expect(await screen.findByText("No alert is firing")).toBeVisible();
     firing = [alert("1")];
     act(() => EventSourceStub.latest?.emit("alert", { alert_id: "1", state: "firing" }));
     expect(await screen.findByRole("link", { name: "Alerts: 1 needs attention" })).toBeVisible();
@@ -161,7 +161,7 @@ describe("the page", () => {
     await userEvent.click(within(dialog).getByRole("button", { name: "Acknowledge" }));
     expect(await screen.findByText("Acknowledged by admin")).toBeVisible();
     expect(screen.getByRole("article")).toHaveTextContent("admin: The key is added tonight.");
-    await userEvent.click(screen.getByRole("button", { name: "Take back" }));
+    await userEvent.click(screen.getByRole("button", { name: "Withdraw" }));
     expect(await screen.findByRole("button", { name: "Acknowledge…" })).toBeVisible();
     expect(requests.filter(({ method }) => method === "POST")).toHaveLength(2);
   });
@@ -176,14 +176,14 @@ describe("the page", () => {
     renderAt("/alerts");
     expect(await screen.findByText("Transactions could not be applied.")).toBeVisible();
     expect(screen.queryByRole("button", { name: "Acknowledge…" })).toBeNull();
-    await userEvent.click(screen.getByRole("tab", { name: "Rules" }));
+    await userEvent.click(screen.getByRole("tab", { name: "Alert rules" }));
     expect(await screen.findByRole("alert")).toHaveTextContent("The control store cannot be reached");
   });
 
   it("keeps of a rule only what differs from the default", async () => {
     const requests = stubApi({ ...routes, "PUT /api/v1/alerts/rules/latency": { body: rule } });
     renderAt("/alerts?tab=rules");
-    await userEvent.click(await screen.findByRole("button", { name: /^Set Latency/ }));
+    await userEvent.click(await screen.findByRole("button", { name: /^Edit Latency/ }));
     const field = await screen.findByLabelText("Latency p99, above");
     await userEvent.clear(field);
     await userEvent.type(field, "5");

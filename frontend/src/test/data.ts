@@ -1,10 +1,12 @@
 // Resources as the API answers them, for tests.
 import type {
   Backlog,
+  Check,
   ComponentSample,
   Database,
   Engine,
   Operation,
+  Problem,
   Sample,
   Session,
   SourceTable,
@@ -329,4 +331,38 @@ export function operation(values: Partial<Operation>): Operation {
     finished_at: null,
     ...values,
   };
+}
+
+export function check(values: Partial<Check> = {}): Check {
+  return {
+    id: "left_out",
+    side: "source",
+    database_id: null,
+    title: "What the copy leaves out",
+    status: "ok",
+    detail: "The source's tables have comments.",
+    items: [],
+    cure: null,
+    sql: null,
+    consent: null,
+    accepted: false,
+    ...values,
+  };
+}
+
+/** The answer to a request that these checks stand in the way of. */
+export function refusedBy(checks: Check[]): { status: number; body: Problem } {
+  const body = {
+    type: "urn:thalweg:problem:preflight_failed",
+    title: "The databases are not ready for this stream",
+    status: 409,
+    detail: `${checks.length} checks stand in the way.`,
+    instance: "/api/v1/streams/stream01",
+    code: "preflight_failed",
+    cure: "Do what each of these checks says, then try again.",
+    sql: null,
+    errors: [],
+    checks,
+  };
+  return { status: body.status, body };
 }

@@ -181,11 +181,11 @@ it("folds those that wait, and reads the rest part by part", async () => {
   });
   renderQueue();
   expect(
-    await screen.findByText(/14.047 transactions are parked: 1 comes first, 14.046 wait behind/),
+    await screen.findByText(/14.047 transactions are parked: 1 at the head, 14.046 waiting/),
   ).toBeVisible();
-  await userEvent.click(screen.getByRole("button", { name: "Show the next ones" }));
+  await userEvent.click(screen.getByRole("button", { name: "Show more" }));
   expect(await screen.findByRole("button", { name: "Open transaction 702" })).toBeVisible();
-  await userEvent.click(screen.getByRole("switch", { name: "Show those that wait" }));
+  await userEvent.click(screen.getByRole("switch", { name: "Show waiting transactions" }));
   await waitFor(() => expect(asked).toContain("false first"));
   expect(asked.slice(0, 2)).toEqual(["true first", "true next"]);
 });

@@ -108,7 +108,7 @@ it("makes the network as slow as was chosen, also while it is", async () => {
   const slider = within(shown).getByRole("slider", { name: "Delay each way, in milliseconds" });
   fireEvent.keyDown(slider, { key: "ArrowLeft", code: "ArrowLeft" });
   await waitFor(() =>
-    expect(shown).toHaveTextContent("25 ms later each way – a round trip takes 50 ms more"),
+    expect(shown).toHaveTextContent("25 ms delay each way – a round trip takes 50 ms more"),
   );
   expect(bodies).toEqual([]);
   await userEvent.click(within(shown).getByRole("button", { name: "Make it slow" }));
@@ -158,7 +158,7 @@ it("says what was cured at the database, and why something failed or cannot begi
   const lock = await card("Lock");
   expect(within(lock).getByRole("button", { name: "Make it slow" })).toBeDisabled();
   expect(lock).toHaveTextContent("The stream does not replicate now.");
-  expect(await card("Missing index")).toHaveTextContent("must be owner. It is tried again.");
+  expect(await card("Missing index")).toHaveTextContent("must be owner. The lab tries again.");
 });
 
 it("lets a viewer look only, and asks no database for one", async () => {
@@ -166,7 +166,7 @@ it("lets a viewer look only, and asks no database for one", async () => {
   renderAt("/lab");
   const trigger = await card("Slow trigger");
   expect(within(trigger).getByRole("button", { name: "Make it slow" })).toBeDisabled();
-  expect(screen.getByText(/your role only reads/)).toBeVisible();
+  expect(screen.getByText(/Your role can only read/)).toBeVisible();
   const asked = requests.filter(({ url }) => url.includes("/advisor/analysis"));
   expect(asked.map(({ url }) => new URL(url).searchParams.get("facts"))).not.toContain("true");
 });

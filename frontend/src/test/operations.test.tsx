@@ -36,7 +36,7 @@ it("the page says what each unfinished one waits for", async () => {
 it("the stream's page has a banner for each unfinished one", async () => {
   const requests = stubApi(routes);
   renderAt("/streams/stream01?tab=transactions");
-  const banner = await screen.findByRole("status", { name: "Under way" });
+  const banner = await screen.findByRole("status", { name: "In progress" });
   expect(banner).toHaveTextContent("Stop stream");
   expect(banner).toHaveTextContent(`Waits for: ${WAITS}`);
   expect(screen.queryByText("Start stream")).toBeNull();

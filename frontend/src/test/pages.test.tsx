@@ -215,7 +215,7 @@ describe("a stream's page", () => {
     renderAt("/streams/stream01");
     await userEvent.click(await screen.findByRole("button", { name: "Delete" }));
     const dialog = await screen.findByRole("dialog", { name: "Delete stream" });
-    expect(within(dialog).getByRole("alert")).toHaveTextContent("The engine engine-1 does not answer");
+    expect(within(dialog).getByRole("alert")).toHaveTextContent("Engine engine-1 does not answer");
     expect(within(dialog).getByRole("checkbox", { name: "Force" })).not.toBeChecked();
     await expectNoAxeViolations();
   });
@@ -250,8 +250,8 @@ describe("a stream's page", () => {
     const field = within(dialog).getByRole("textbox", { name: "Include rule 1, table" });
     await userEvent.clear(field);
     await userEvent.type(field, "late");
-    expect(await within(dialog).findByText("Come in, and are copied: public.late")).toBeVisible();
-    expect(within(dialog).getByText(/^Go out/)).toHaveTextContent("public.orders");
+    expect(await within(dialog).findByText("Added, and copied: public.late")).toBeVisible();
+    expect(within(dialog).getByText(/^Removed; their rows/)).toHaveTextContent("public.orders");
     const save = within(dialog).getByRole("button", { name: "Save rules" });
     await waitFor(() => expect(save).toBeEnabled());
     await expectNoAxeViolations();

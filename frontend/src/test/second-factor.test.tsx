@@ -54,7 +54,7 @@ describe("the login's second step", () => {
     const requests = stubApi({
       ...routes,
       "GET /api/v1/session": problem(401, "authentication_required", "You are not logged in"),
-      "POST /api/v1/session": problem(401, "second_factor_required", "A code of the second factor is wanted"),
+      "POST /api/v1/session": problem(401, "second_factor_required", "A code of the second factor is needed"),
       ...more,
     });
     renderAt("/settings");
@@ -89,10 +89,10 @@ describe("the login's second step", () => {
 
   it("leads back to the password when the login took too long", async () => {
     const { code } = await toTheCode({
-      "POST /api/v1/session:verify-code": problem(401, "login_expired", "The login has to begin again"),
+      "POST /api/v1/session:verify-code": problem(401, "login_expired", "The login has to start again"),
     });
     await userEvent.type(code, "000000{Enter}");
-    expect(await screen.findByRole("alert")).toHaveTextContent("The login has to begin again");
+    expect(await screen.findByRole("alert")).toHaveTextContent("The login has to start again");
     await userEvent.type(code, "1");
     expect(await button("Verify")).toBeDisabled();
     await userEvent.click(await button("Back to the password"));
@@ -125,12 +125,12 @@ describe("the account's page", () => {
       code: null,
     });
     await expectNoAxeViolations();
-    await userEvent.type(dialog.getByLabelText("Code of the app"), "492039{Enter}");
+    await userEvent.type(dialog.getByLabelText("Code from the app"), "492039{Enter}");
     const shown = await dialog.findByRole("region", { name: "Recovery codes" });
     for (const code of codes) expect(shown).toHaveTextContent(code);
     const download = dialog.getByRole("link", { name: "Download" });
     expect(decodeURIComponent(download.getAttribute("href") ?? "")).toContain(codes.join("\n"));
-    await userEvent.click(dialog.getByRole("button", { name: "I have kept them" }));
+    await userEvent.click(dialog.getByRole("button", { name: "I have saved them" }));
     expect(await screen.findByText(/10 recovery codes are left/)).toBeVisible();
   });
 
@@ -145,7 +145,7 @@ describe("the account's page", () => {
       ),
     });
     renderAt("/settings");
-    expect(await screen.findByText(/1 recovery code is left\. Make new ones/)).toBeVisible();
+    expect(await screen.findByText(/1 recovery code is left\. Create new ones/)).toBeVisible();
     await userEvent.click(await button("Switch off"));
     const dialog = within(await screen.findByRole("dialog"));
     await userEvent.type(dialog.getByLabelText("Current password"), "mine");
@@ -163,7 +163,7 @@ describe("the account's page", () => {
     renderAt("/settings");
     expect(await button("Another device")).toBeVisible();
     expect(screen.queryByRole("button", { name: "Switch off" })).toBeNull();
-    expect(screen.getByText(/An admin demands a second factor/)).toBeVisible();
+    expect(screen.getByText(/An admin requires a second factor/)).toBeVisible();
   });
 });
 
@@ -184,14 +184,14 @@ describe("where one is demanded", () => {
     expect(screen.queryByRole("navigation")).toBeNull();
     await expectNoAxeViolations();
     await userEvent.type(screen.getByLabelText("Current password"), "mine{Enter}");
-    const code = await screen.findByLabelText("Code of the app");
+    const code = await screen.findByLabelText("Code from the app");
     expect(code).toHaveFocus();
     await userEvent.type(code, "492039{Enter}");
     // The recovery codes stay until they are kept, though everything is open by then.
     expect(await screen.findByRole("region", { name: "Recovery codes" })).toHaveTextContent("code-9");
     const asked = requests.map((request) => new URL(request.url).pathname);
     expect(asked.filter((path) => !path.startsWith(OWN))).toEqual(["/api/v1/session"]);
-    await userEvent.click(await button("I have kept them"));
+    await userEvent.click(await button("I have saved them"));
     expect(await screen.findByRole("heading", { level: 1, name: "Settings" })).toBeVisible();
   });
 
@@ -247,7 +247,7 @@ describe("an admin", () => {
     });
     renderAt("/settings?tab=users");
     // By label and text: searching this page by role takes jsdom long.
-    const choice = await screen.findByLabelText("A second factor is demanded of", { selector: "input" });
+    const choice = await screen.findByLabelText("Require a second factor of", { selector: "input" });
     await userEvent.click(choice);
     await userEvent.click(await screen.findByText("Admins"));
     await waitFor(() => expect(choice).toHaveValue("Admins"));

@@ -128,7 +128,7 @@ it("says when a slot that nobody reads is given up, and why one was", async () =
   const table = await screen.findByRole("table", { name: "Slots of db1:5432" });
   const row = (name: string) => within(table).getByText(name).closest("tr") as HTMLElement;
   expect(row("thalweg_stream01")).toHaveTextContent(
-    /Lost in 50.min unless somebody reads from it \(idle_replication_slot_timeout\)\. It does not grow\./,
+    /Lost in 50.min unless it is read from \(idle_replication_slot_timeout\)\. It does not grow\./,
   );
   expect(row("theirs")).toHaveTextContent("Lost: idle timeout");
   expect(row("theirs")).toHaveTextContent(why);

@@ -115,7 +115,7 @@ describe("the tab Transactions", () => {
 
   it("says when nothing is on its way", async () => {
     open([]);
-    expect(await screen.findByText("Nothing is on its way")).toBeVisible();
+    expect(await screen.findByText("No transactions in flight")).toBeVisible();
   });
 
   it("shows why they cannot be read, with the cure", async () => {
@@ -147,16 +147,16 @@ describe("the tab Latency", () => {
     });
     const { client } = renderAt("/streams/stream01?tab=latency");
     expect(await screen.findByRole("heading", { name: /^Heartbeat/ })).toBeVisible();
-    const way = screen.getByRole("list", { name: "Places of the path" });
+    const way = screen.getByRole("list", { name: "Stages of the path" });
     expect(within(way).getAllByRole("listitem")).toHaveLength(2);
-    expect(screen.getByText(/Most of the time, 4/)).toHaveTextContent("until it was committed");
+    expect(screen.getByText(/Most of the time, 4/)).toHaveTextContent("passed before it was committed");
     await expectNoAxeViolations();
 
     await userEvent.type(screen.getByLabelText("Label of the marker"), "before the release");
     await userEvent.click(screen.getByRole("button", { name: "Place a marker" }));
     expect(await screen.findByRole("heading", { name: /^Marker before the release/ })).toBeVisible();
     expect(
-      within(screen.getByRole("list", { name: "Places of the path" })).getAllByRole("listitem"),
+      within(screen.getByRole("list", { name: "Stages of the path" })).getAllByRole("listitem"),
     ).toHaveLength(1);
     expect(requests.some(({ method }) => method === "POST")).toBe(true);
 
@@ -168,7 +168,7 @@ describe("the tab Latency", () => {
     await act(() => client.invalidateQueries());
     await waitFor(() =>
       expect(
-        within(screen.getByRole("list", { name: "Places of the path" })).getAllByRole("listitem"),
+        within(screen.getByRole("list", { name: "Stages of the path" })).getAllByRole("listitem"),
       ).toHaveLength(2),
     );
     const table = screen.getByRole("table", { name: "Markers" });

@@ -24,3 +24,8 @@ test("what has parked transactions is not caught up", () => {
   renderUi(<BacklogFigures backlog={none} parked={862} />);
   expect(screen.getByText("Caught up in").parentElement?.parentElement).toHaveTextContent(/–/);
 });
+
+test("a backlog that is not known is not caught up", () => {
+  renderUi(<BacklogFigures backlog={{ ...none, bytes: null, seconds: null }} parked={0} />);
+  expect(screen.getByText("Caught up in").parentElement?.parentElement).toHaveTextContent(/–/);
+});

@@ -21,7 +21,8 @@ export function BacklogFigures({
   standing = false,
   size = "sm",
 }: BacklogFiguresProps) {
-  const waits = backlog.bytes !== null && backlog.bytes > 0;
+  // Unknown is not caught up.
+  const secondsLeft = backlog.bytes === 0 ? (parked ? null : 0) : backlog.seconds;
   return (
     <>
       <Metric
@@ -32,11 +33,7 @@ export function BacklogFigures({
       <Metric metric="backlogAge" size={size} quantity={duration(backlog.age_seconds)} />
       <Metric metric="backlogGrowth" size={size} quantity={growth(backlog.growth_bytes_per_second)} />
       {backlog.seconds_to_full === null ? (
-        <Metric
-          metric="backlogSeconds"
-          size={size}
-          quantity={duration(waits ? backlog.seconds : parked ? null : (backlog.seconds ?? 0))}
-        />
+        <Metric metric="backlogSeconds" size={size} quantity={duration(secondsLeft)} />
       ) : (
         <Metric metric="backlogFull" size={size} quantity={duration(backlog.seconds_to_full)} />
       )}

@@ -80,7 +80,7 @@ export function TimeChart(props: TimeChartProps) {
               variant="subtle"
               color="gray"
               aria-label={`${title}: ${whole ? "clip the axis" : "show the whole axis"}`}
-              title={whole ? "One spike hides the rest" : "Clipped: higher values leave the picture"}
+              title={whole ? "One spike hides the rest" : "Clipped: higher values are cut off"}
               onClick={() => setWhole((now) => !now)}
             >
               {whole ? "Clip" : "Clipped"}
@@ -121,14 +121,14 @@ interface LegendProps extends Pick<TimeChartProps, "series" | "format"> {
 function Legend({ series, format, lastKnown }: LegendProps) {
   return (
     <Group className={classes.legend}>
-      {series.map((one) => (
-        <Group key={one.label} gap={5} wrap="nowrap">
-          <span className={classes.swatch} style={{ background: `var(--series-${one.colour})` }} />
+      {series.map((line) => (
+        <Group key={line.label} gap={5} wrap="nowrap">
+          <span className={classes.swatch} style={{ background: `var(--series-${line.colour})` }} />
           <Text size="xs" c="dimmed">
-            {one.label}
+            {line.label}
           </Text>
           <Text size="xs" className="numeric" fw={550}>
-            {asText(format(newestOf(one.values, lastKnown)))}
+            {asText(format(newestOf(line.values, lastKnown)))}
           </Text>
         </Group>
       ))}
@@ -145,9 +145,9 @@ function ChartTable({ title, times, series, format, height }: TimeChartProps & {
         <Table.Thead>
           <Table.Tr>
             <Table.Th>Time</Table.Th>
-            {series.map((one) => (
-              <Table.Th key={one.label} ta="right">
-                {one.label}
+            {series.map((line) => (
+              <Table.Th key={line.label} ta="right">
+                {line.label}
               </Table.Th>
             ))}
           </Table.Tr>
@@ -156,9 +156,9 @@ function ChartTable({ title, times, series, format, height }: TimeChartProps & {
           {rows.map(({ time, index }) => (
             <Table.Tr key={time}>
               <Table.Td>{new Date(time).toLocaleString("sv-SE")}</Table.Td>
-              {series.map((one) => (
-                <Table.Td key={one.label} ta="right" className="numeric">
-                  {asText(format(one.values[index]))}
+              {series.map((line) => (
+                <Table.Td key={line.label} ta="right" className="numeric">
+                  {asText(format(line.values[index]))}
                 </Table.Td>
               ))}
             </Table.Tr>
@@ -188,10 +188,10 @@ function Plot(props: TimeChartProps & { height: number; clip: number | null }) {
   const over = useRef({ selected: props.selected, marks: props.marks, clip: props.clip });
   over.current = { selected: props.selected, marks: props.marks, clip: props.clip };
   const scheme = useScheme();
-  const shape = series.map((one) => `${one.label}\n${one.colour}`).join("\n\n");
+  const shape = series.map((line) => `${line.label}\n${line.colour}`).join("\n\n");
 
   const data = useMemo<uPlot.AlignedData>(
-    () => [times.map((time) => time / 1000), ...series.map((one) => gapsAsNull(one.values))],
+    () => [times.map((time) => time / 1000), ...series.map((line) => gapsAsNull(line.values))],
     [times, series],
   );
   const dataNow = useRef(data);
@@ -297,7 +297,7 @@ function Plot(props: TimeChartProps & { height: number; clip: number | null }) {
   }, [selected?.from, selected?.until, marks, clip]);
 
   const now = series
-    .map((one) => `${one.label} ${asText(format(newestOf(one.values, span !== undefined)))}`)
+    .map((line) => `${line.label} ${asText(format(newestOf(line.values, span !== undefined)))}`)
     .join(", ");
   return <div ref={host} role="img" aria-label={`${title}, now: ${now}`} style={{ height }} />;
 }

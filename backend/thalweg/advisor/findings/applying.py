@@ -103,8 +103,8 @@ def _locks(clues: Clues, stage: Stage) -> Iterator[Finding]:
         ],
         [
             clues.at_destination(
-                "End the session that holds the lock, or let it commit; then see to it that its application commits "
-                "sooner, or works on other rows than the stream does.",
+                "End the session that holds the lock, or let it commit; then make its application commit sooner, or "
+                "work on other rows than the stream does.",
                 "\n".join(f"SELECT pg_terminate_backend({blocker.pid});" for blocker in blockers),
                 "the same user as the session's, or a superuser",
             )
@@ -116,7 +116,7 @@ def _locks(clues: Clues, stage: Stage) -> Iterator[Finding]:
 def _holders_in_words(blockers: list[Blocker]) -> str:
     if len(blockers) == 1:
         return f"{blockers[0].called.capitalize()} holds a lock that the appliers need"
-    return f"{len(blockers)} sessions hold locks that the appliers need, {blockers[0].called} is one"
+    return f"{len(blockers)} sessions hold locks that the appliers need, among them {blockers[0].called}"
 
 
 def _on_the_way(clues: Clues, stage: Stage) -> float:
@@ -142,16 +142,17 @@ def _network(clues: Clues, stage: Stage) -> Iterator[Finding]:
     cures = [
         *_group_cures(clues),
         action(
-            "Shorten the way: let an engine near the destination apply, and this one send to it. Between two engines "
-            "a long way costs no round trips. Or see what makes the network slow."
+            "Shorten the path: let an engine near the destination apply, and this one send to it. Between two "
+            "engines, distance costs no round trips. Or find out what makes the network slow."
         ),
     ]
     if more > now and stage.mean is not None and stage.mean.idle <= ALL_AT_WORK_IDLE:
-        cures.append(clues.parameters("Until then, let more appliers wait side by side.", parallelism=more))
+        text = "Until then, use more appliers, so that more of them wait at the same time."
+        cures.append(clues.parameters(text, parallelism=more))
     yield clues.finding(
         "apply_network", f"The network to {database} is slow: appliers wait for its answers",
         f"A round trip takes {trip:.1f} ms. In {away:.0f} % of the time that the appliers wait for the "
-        "destination, nobody there is at work for them: what they wait for is on its way.",
+        "destination, no session there works for them: requests and answers are on the network.",
         [
             fact("ROUND TRIP", f"control plane to {database}", round(trip / 1000, 4), "SECONDS", ROUND_TRIP_MS / 1000),
             fact("ON THE WAY", "of the appliers' waits", round(away, 1), "PERCENT", ON_THE_WAY_PERCENT),
@@ -241,8 +242,8 @@ def _triggers(clues: Clues, stage: Stage) -> Iterator[Finding]:
             evidence,
             [
                 clues.at_destination(
-                    "Let the trigger fire for local changes only, as triggers do by default. What it does must then "
-                    "come from the source, or be done later in sets.",
+                    "Let the trigger fire for local changes only, as triggers do by default. Its work must then be "
+                    "replicated from the source, or be done later in sets.",
                     f"ALTER TABLE {quoted(trigger.table)} ENABLE TRIGGER {name};", OWNER,
                 )
             ],
@@ -337,7 +338,7 @@ def _commit_order(clues: Clues, stage: Stage) -> Iterator[Finding]:
         return
     yield clues.finding(
         "apply_commit_order", "Transactions wait for their turn to commit",
-        "commit_serialization is full: what has executed waits until everything before it has committed.",
+        "commit_serialization is full: an executed transaction waits until everything before it has committed.",
         [clues.share(stage, "COMMIT ORDER", "commit_order"), fact("commit_serialization", "stream", "full")],
         [
             clues.parameters(
@@ -386,14 +387,14 @@ def _data_layer(clues: Clues, stage: Stage) -> Iterator[Finding]:
     facts = clues.facts.destination
     if clues.value("data_layer") is False:
         yield clues.finding(
-            "apply_data_layer_off", "The fast way into the destination is switched off",
+            "apply_data_layer_off", "The fast write path into the destination is switched off",
             "The parameter data_layer is off: changes are written as SQL.", [fact("data_layer", "stream", "off")],
-            [clues.parameters("Write through the extension thalweg_datalayer where it is there.", data_layer=True)],
+            [clues.parameters("Write through the extension thalweg_datalayer where it is installed.", data_layer=True)],
             severity=FindingSeverity.ADVICE, is_cause=False, stage=stage,
         )  # fmt: skip
     elif facts is not None and facts.data_layer_available and not facts.data_layer_installed:
         yield clues.finding(
-            "apply_data_layer_missing", "The destination could have the extension thalweg_datalayer",
+            "apply_data_layer_missing", "The destination could use the extension thalweg_datalayer",
             "The server has it, the database does not: changes are written as SQL.",
             [fact("pg_available_extensions", clues.view.path.path.destination_db, "thalweg_datalayer")],
             [clues.at_destination("Create the extension, then restart the stream.",
@@ -414,7 +415,7 @@ def _parallelism(clues: Clues, stage: Stage) -> Iterator[Finding]:
         return
     proposed = min(maximum, 2 * now)
     yield clues.finding(
-        "apply_parallelism", "The appliers have all they can do",
+        "apply_parallelism", "The appliers are fully busy",
         f"All {now} execute at the destination most of the time, and wait for nothing else.",
         [clues.share(stage, "EXECUTE", "execute"), fact("parallelism", "stream", float(now), "APPLIERS")],
         [clues.parameters("Use more appliers, as long as the destination has processors to spare.",
@@ -425,13 +426,13 @@ def _parallelism(clues: Clues, stage: Stage) -> Iterator[Finding]:
 
 def _standstill(clues: Clues, stage: Stage) -> Finding:
     return clues.finding(
-        "apply_standstill", "The appliers are at work, and nothing comes of it",
-        "No change was applied in the whole span: each waits for a statement that has not come back.",
+        "apply_standstill", "The appliers are busy, but apply nothing",
+        "No change was applied in the whole span: each applier waits for a statement that has not returned.",
         [clues.share(stage, "EXECUTE", "execute"), fact("LCRS APPLIED", "appliers", 0.0, "PER SECOND")],
         [
             action(
-                "Take a snapshot: it looks for a while at what the appliers' sessions wait for. At the destination, "
-                "pg_stat_activity shows them, and pg_blocking_pids() who is in their way.",
+                "Take a snapshot: it watches for a while what the appliers' sessions wait for. At the destination, "
+                "pg_stat_activity shows these sessions, and pg_blocking_pids() the ones that block them.",
             )
         ],
         severity=FindingSeverity.CRITICAL, stage=stage,

@@ -69,7 +69,7 @@ def _reader(clues: Clues, stage: Stage) -> Iterator[Finding]:
     event, share = stage.mean.top
     if event == "CPU":
         yield clues.finding(
-            "apply_reader_cpu", "The reader has all it can do",
+            "apply_reader_cpu", "The reader is fully busy",
             "It assembles transactions and computes which keys each one touches: one thread's processor is the limit.",
             [
                 clues.share(stage, "CPU", "busy"),
@@ -92,12 +92,12 @@ def _tiny(clues: Clues, stage: Stage) -> Finding:
     appliers = clues.number("parallelism")
     if appliers > 2:
         cures.append(clues.parameters("Fewer appliers mean fewer groups to hand over.", parallelism=appliers // 2))
-    cures.append(action("Give the engine's host more processor time: look at what else runs there."))
+    cures.append(action("Give the engine's host more processor time: check what else runs there."))
     cures.append(action("Split the stream's tables over two streams, or commit more changes at a time at the source."))
     tiny = per is not None and per <= TINY_LCRS
     return clues.finding(
         "apply_tiny_transactions" if tiny else "apply_coordinator_cpu",
-        "Very many tiny transactions" if tiny else "The coordinator has all it can do",
+        "Very many tiny transactions" if tiny else "The coordinator is fully busy",
         "The coordinator works out the dependencies of each transaction and hands it over: "
         f"{transactions:,.0f} a second" + (f", of {per:.1f} LCRs each." if per is not None else "."),
         [

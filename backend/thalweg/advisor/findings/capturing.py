@@ -47,8 +47,8 @@ def _source(clues: Clues, stage: Stage) -> Finding:
         evidence += [_walsender("sending", sending), _walsender("on a processor", facts.waits.share(CPU))]
     if facts is not None and facts.waits.sessions and sending > 50:
         return clues.finding(
-            "capture_network", "The way from the source to the engine is slow",
-            f"The source's walsender waits in {sending:.0f} % of the looks until it may send on.", evidence,
+            "capture_network", "The network from the source to the engine is slow",
+            f"In {sending:.0f} % of the looks, the source's walsender waits until it may send more.", evidence,
             [action("Run the capturing engine beside the source and propagate from there, compressed, to the engine "
                     "that applies.")],
             stage=stage, share=share,
@@ -124,7 +124,7 @@ def _decode_cures(clues: Clues, evidence: list[Evidence]) -> list[Cure]:
 def _capture_cpu(clues: Clues, stage: Stage) -> Finding:
     load = stage.loads[0]
     return clues.finding(
-        "capture_cpu", "Capture has all it can do", "One thread turns the source's messages into LCRs.",
+        "capture_cpu", "Capture is fully busy", "One thread turns the source's messages into LCRs.",
         [clues.share(stage, "CPU", "busy"), clues.rate(load, "lcrs", "CAPTURE RATE", "MESSAGES PER SECOND")],
         [action("Split the stream's tables over two streams, each with a capture of its own.")], stage=stage,
         share=50.0,
@@ -151,14 +151,14 @@ def _network(clues: Clues, stage: Stage) -> Finding:
     if by_window and 0 < megabytes < 4096:
         cures.append(
             clues.parameters(
-                "Let more be under way: bandwidth times round trip is more than the window.",
+                "Allow more data in flight: bandwidth times round trip exceeds the window.",
                 propagation_window_mb=min(4096, 4 * megabytes),
             )
         )
     if better is not None:
-        text = "Compress what goes over the network." if better == "lz4" else "Compress it more."
+        text = "Compress the data on the network." if better == "lz4" else "Compress the data more."
         cures.append(clues.parameters(text, propagation_compression=better))
-    cures.append(action("Give the two engines more bandwidth, or leave out tables and columns that nobody needs."))
+    cures.append(action("Give the two engines more bandwidth, or leave out tables and columns that are not needed."))
     told = f"{sent / 1e6:,.2f} MB a second go over a round trip of {trip * 1000:,.1f} ms."
     return clues.finding(
         "network_window" if by_window else "network_limit",
@@ -174,10 +174,10 @@ def _propagation_cpu(clues: Clues, stage: Stage, who: str) -> Finding:
         cures.append(clues.parameters("Compress with less effort.", propagation_compression="lz4"))
     elif clues.value("propagation_compression") == "lz4" and who == "sender":
         cures.append(clues.parameters("Do not compress, where the network has room.", propagation_compression="none"))
-    cures.append(action(f"Give the {who}'s host more processor time: look at what else runs there."))
+    cures.append(action(f"Give the {who}'s host more processor time: check what else runs there."))
     cures.append(action("Split the stream's tables over two streams, each with a propagation of its own."))
     return clues.finding(
-        f"{who}_cpu", f"The {who} has all it can do", f"The thread of the propagation's {who} is busy.",
+        f"{who}_cpu", f"The {who} is fully busy", f"The thread of the propagation's {who} is busy.",
         [clues.share(stage, "CPU", "busy"), clues.rate(load, "lcrs", "MESSAGE RATE", "MESSAGES PER SECOND")],
         cures, stage=stage, share=50.0,
     )  # fmt: skip

@@ -102,7 +102,7 @@ class Clues:
         path, gain = self.view.path.path, self._gain(share)
         told = None
         if gain is not None:
-            told = f"Up to {gain:.0f} % more LCRs a second, until the next stage limits."
+            told = f"Up to {gain:.0f} % more LCRs a second, until the next stage becomes the limit."
         return Finding(
             id=":".join(part for part in (path.path_id, code, subject) if part), rank=0, path_id=path.path_id,
             stream_id=path.stream_id, component_id=stage.component.component_id if stage else None, code=code,

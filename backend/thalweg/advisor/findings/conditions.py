@@ -8,23 +8,23 @@ from thalweg.advisor.schemas import Verdict
 from thalweg.inspection.failure import ConnectionFailure
 
 TITLES = {
-    Verdict.DESTINATION_DOWN: ("destination_down", "The destination does not take changes"),
-    Verdict.SOURCE_DOWN: ("source_down", "The source does not give changes"),
-    Verdict.LINK_DOWN: ("link_down", "The two engines do not reach each other"),
+    Verdict.DESTINATION_DOWN: ("destination_down", "The destination accepts no changes"),
+    Verdict.SOURCE_DOWN: ("source_down", "The source delivers no changes"),
+    Verdict.LINK_DOWN: ("link_down", "The two engines cannot reach each other"),
     Verdict.ENGINE_DOWN: ("engine_down", "An engine does not answer"),
     Verdict.ENGINE_TROUBLE: ("engine_trouble", "The engine has trouble of its own; the databases are well"),
     Verdict.ABORTED: ("aborted", "The stream has stopped with an error"),
     Verdict.PARKING: ("parking", "Nothing arrives: transactions are parked in the error queue"),
 }
 CURES = {
-    Verdict.DESTINATION_DOWN: "Bring the destination back; the stream goes on by itself, from where it was.",
-    Verdict.SOURCE_DOWN: "Bring the source back; the stream goes on by itself, from where it was.",
+    Verdict.DESTINATION_DOWN: "Bring the destination back; the stream resumes by itself from where it stopped.",
+    Verdict.SOURCE_DOWN: "Bring the source back; the stream resumes by itself from where it stopped.",
     Verdict.LINK_DOWN: "Check the network between the engines, and that the receiving one runs.",
     Verdict.ENGINE_DOWN: "Start thalwegd on its host, and check that the control plane reaches its address.",
     Verdict.ENGINE_TROUBLE: "Look at the engine's log and at its host: disk, memory, limits.",
     Verdict.ABORTED: "Remove the error's cause, then retry the stream.",
     Verdict.PARKING: "Open the error queue, remove what keeps its first transactions from being applied, then execute "
-    "them again: those behind them follow.",
+    "them again: the ones behind them follow.",
 }
 
 
@@ -53,6 +53,6 @@ def conditions(clues: Clues) -> Iterator[Finding]:
 
 def _cure(clues: Clues, verdict: Verdict, failure: ConnectionFailure | None) -> Cure:
     if failure is not None and verdict in (Verdict.DESTINATION_DOWN, Verdict.SOURCE_DOWN):
-        return action(f"{failure.cure} The stream goes on by itself, from where it was.", failure.sql)
+        return action(f"{failure.cure} The stream resumes by itself from where it stopped.", failure.sql)
     told = clues.view.path.condition.error_cure if verdict in (Verdict.ABORTED, Verdict.ENGINE_TROUBLE) else None
     return action(told or CURES[verdict])

@@ -46,7 +46,7 @@ def _body(notice: Notice) -> str:
     if alert.fired_at is not None:
         lines.append(f"Firing since {alert.fired_at:%Y-%m-%d %H:%M:%S} UTC.")
     if alert.resolved_at is not None:
-        lines = [f"It is over since {alert.resolved_at:%Y-%m-%d %H:%M:%S} UTC. It was:", *lines]
+        lines = [f"It ended at {alert.resolved_at:%Y-%m-%d %H:%M:%S} UTC. It was:", *lines]
     return "\n".join(lines) + "\n"
 
 

@@ -45,7 +45,7 @@ class WebhookSettings(Body):
         if not host:
             raise ValueError("The address names no host.")
         if parts.username or parts.password:
-            raise ValueError("Credentials do not belong into the address: it is shown to everybody.")
+            raise ValueError("Credentials do not belong in the address, which everybody can see.")
         return value
 
 

@@ -70,7 +70,7 @@ async def _request(url: str, body: bytes, headers: dict[str, str], within: Netwo
 
 def _unreachable(error: Exception) -> Delivered:
     if isinstance(error, httpx.RemoteProtocolError):  # its message may quote what came
-        return Delivered("unreachable", "What answers there does not speak HTTP.", "Correct the address and its port.")
+        return Delivered("unreachable", "The server there does not speak HTTP.", "Correct the address and its port.")
     reason = str(error) or type(error).__name__
     lowered = reason.lower()
     if "certificate" in lowered or "ssl" in lowered:
@@ -88,7 +88,7 @@ def _refused(response: httpx.Response) -> Delivered:
     if status in (401, 403):
         cure = "The receiver does not accept the request: give both sides the same key, or correct the address."
     elif status in (404, 405, 410):
-        cure = "Correct the address: nothing takes a POST there."
+        cure = "Correct the address: nothing accepts a POST there."
     elif 300 <= status < 400:
         cure, final = "Give the address that it leads to: redirects are not followed.", True
     elif status in (408, 425, 429):

@@ -44,7 +44,7 @@ def login(
             return code
         asked = stdin.readline().strip() if stdin else typer.prompt("Code of your second factor, or a recovery code")
         if not asked:
-            raise CommandError("A code of the second factor is wanted.", "Give it by --code, or as the second line.")
+            raise CommandError("A code of the second factor is needed.", "Give it by --code, or as the second line.")
         return str(asked)
 
     token = _token_for(url, user, password, wanted_code, days)

@@ -49,7 +49,7 @@ def judge(before: Run, after: Run, path_id: str, code: str) -> Judgement:
     if first is None or second is None:
         return Judgement(CureState.NOT_MEASURED, "The path is not in both snapshots.")
     if second.verdict in STARTING or not second.rate:
-        return Judgement(CureState.MEASURING, "The path has not carried anything with the change.")
+        return Judgement(CureState.MEASURING, "The path has carried nothing since the change.")
     words = _words(first, second)
     rate, latency = _ratio(first.rate, second.rate), _ratio(first.latency, second.latency)
     if rate is not None and rate >= BETTER_RATE:

@@ -89,7 +89,7 @@ async def update_engine(context: Context, engine_id: str, body: EngineUpdate, if
     row.propagation_address = body.propagation_address
     if row.reached_at is None and engines:
         raise Problem(
-            "conflict", f"Other engines send to {row.name}, and nobody would know where it is reached.",
+            "conflict", f"Other engines send to {row.name}, and they would not know where to reach it.",
             "Give an address as host:port, or start thalwegd with --propagation-listen at an address of its own.",
         )  # fmt: skip
     if row.reached_at != reached_before:

@@ -60,8 +60,8 @@ async def verify_code(
             )  # fmt: skip
             await release(session)
             raise Problem(
-                "wrong_code", "It is none of the user's codes of this moment, or it was used before.",
-                "Each code is of use once: wait for the next one, and check the device's clock. Without the device, "
+                "wrong_code", "It is not one of the user's current codes, or it was used before.",
+                "Each code works once: wait for the next one, and check the device's clock. Without the device, "
                 "use a recovery code; an admin can reset the second factor.",
             )  # fmt: skip
         await attempt_was_right(session, keys)

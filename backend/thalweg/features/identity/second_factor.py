@@ -96,7 +96,7 @@ async def remove(context: Context, user_id: str, body: SecondFactorProof) -> Non
     _check_enabled(row)
     if await is_demanded(context.session, row):
         raise Problem(
-            "conflict", "An admin demands a second factor of you.",
+            "conflict", "An admin requires a second factor of you.",
             "For another device, prepare another one: it replaces this one.",
         )  # fmt: skip
     await _take_away(context, await _proven(context, user_id, body), "users_remove_second_factor")

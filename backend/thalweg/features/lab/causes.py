@@ -88,8 +88,8 @@ END $$;"""
 CAUSES = {
     CauseName.TRIGGER: Cause(
         "Slow trigger",
-        "A trigger at the destination takes 50 ms for each account that is changed, as one that asks another service "
-        "would.",
+        "A trigger at the destination takes 50 ms for each account that is changed, like a trigger that calls another "
+        "service.",
         ("pgbench_accounts",),
         begin=(
             END_SLEEP,
@@ -124,8 +124,7 @@ END $$;""",
     ),
     CauseName.LOCK: Cause(
         "Lock",
-        "A session at the destination locks the branches' rows and does not commit, as a report that somebody has left "
-        "open.",
+        "A session at the destination locks the branches' rows and does not commit, like a report that was left open.",
         ("pgbench_branches",),
         begin=(
             "SET application_name = 'lab: report left open';",
@@ -140,8 +139,8 @@ END $$;""",
     ),
     CauseName.NETWORK: Cause(
         "Slow network",
-        "Every packet between the engine and the destination is late, as over a long way: the demo's relay, which all "
-        "goes through, keeps it back.",
+        "Every packet between the engine and the destination arrives late, as over a long distance: the demo's relay, "
+        "which all packets pass, delays it.",
         (),
         begin=(
             # Else the row would be there, and nobody who reads it.

@@ -26,7 +26,7 @@ from thalweg.kernel.problems import Problem
 
 NO_DEMO = (
     "This installation has no demo, and the lab acts on the demo's two databases only.",
-    "On a machine to try things on, “make up” brings the demo with it.",
+    "On a trial machine, “make up” brings the demo with it.",
 )
 NO_STREAM = (
     "There is no stream from the demo's source into its destination.",

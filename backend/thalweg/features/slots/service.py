@@ -124,14 +124,14 @@ def why_no_forecast(reading: SourceReading, state: SlotState) -> str | None:
     if state.restart_lsn is None:
         return "It keeps no WAL yet."
     if reading.keeps_up(state):
-        return "Its reader keeps up: what is kept is let go from time to time."
+        return "Its reader keeps up: the WAL kept for it is released from time to time."
     if growth is None:
         return "It was not observed long enough to know whether it grows."
     if growth <= 0:
         return "It does not grow."
     return (
-        "It grows until the disk is full: max_slot_wal_keep_size sets no limit, and PostgreSQL does not tell how much "
-        "room its disk has."
+        "It grows until the disk is full: max_slot_wal_keep_size sets no limit, and PostgreSQL does not report how "
+        "much room its disk has."
     )
 
 
@@ -157,9 +157,9 @@ async def drop_slot(context: Context, database_id: str, name: str) -> None:
     if engine is not None:
         raise Problem(
             "slot_owned",
-            f"{name} belongs to the stream {stream_id_in(name)} of the engine {engine.name}: the control plane does "
-            "not know that stream, and the engine runs it all the same.",
-            "Have the engine drop the stream, on the page Engines or with: thalweg engines drop-stream "
+            f"{name} belongs to the stream {stream_id_in(name)} of the engine {engine.name}: the engine runs that "
+            "stream, but the control plane does not know it.",
+            "Have the engine drop the stream, on the Engines page or with: thalweg engines drop-stream "
             f"{engine.name} {stream_id_in(name)}. Its slot goes with it. Where the engine is gone for good, remove the "
             "engine first.",
         )  # fmt: skip

@@ -30,7 +30,7 @@ KINDS = {
     Action.DELETE: OperationKind.STREAM_DELETE,
 }
 SUPERSEDED = {
-    "code": "superseded", "title": "Something else was asked for since",
+    "code": "superseded", "title": "A later request replaced it",
     "message": "A later request for the same stream took its place.", "cure": None,
 }  # fmt: skip
 

@@ -88,7 +88,7 @@ async def _troubled(
                 return row, table.trouble
             break
     raise Problem(
-        "conflict", f"{body.schema_name}.{body.table} is no table of the stream that can be resolved so.",
+        "conflict", f"{body.schema_name}.{body.table} is not a table of the stream that can be resolved this way.",
         "Read the stream's tables again, and choose one of the trouble's resolutions.",
     )  # fmt: skip
 
@@ -109,7 +109,7 @@ async def _replace(context: Context, row: StreamRow, body: TableRef, by: Json | 
     if by is not None and any(_is(table, by) for table in row.tables):
         raise Problem(
             "conflict", f"The stream has a table {by['schema']}.{by['table']} already.",
-            "Resolve what has become of that one first.",
+            "Resolve that table's trouble first.",
         )  # fmt: skip
     own = {"schema": body.schema_name, "table": body.table}
     include = _replaced(row.rules["include"], own, by)

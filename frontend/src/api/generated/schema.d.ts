@@ -2968,7 +2968,7 @@ export interface components {
             sql: string | null;
             /**
              * Consent
-             * @description Send this in `accept` to accept it: the check's id and a digest of its text, so that nothing else is accepted. Null if there is nothing to accept.
+             * @description Send this in `accept` to accept it: the check's id and a digest of its text, so that nothing else is accepted. Null where there is nothing to accept.
              */
             consent: string | null;
             /**
@@ -5315,6 +5315,11 @@ export interface components {
              * @default []
              */
             errors: components["schemas"]["FieldProblem"][];
+            /**
+             * Checks
+             * @description Of preflight_failed: the checks in the way, as a preflight answers them, with their consents.
+             */
+            checks: components["schemas"]["Check"][];
         };
         /** Progress */
         Progress: {

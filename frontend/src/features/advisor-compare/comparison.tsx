@@ -17,24 +17,26 @@ export function ComparisonView({ comparison }: { comparison: Comparison }) {
     <Stack gap="sm">
       <Panel title="Bottlenecks">
         <Stack gap={8}>
-          {comparison.bottlenecks.map((one) => (
-            <Group key={one.path_id} gap={10}>
+          {comparison.bottlenecks.map((bottleneck) => (
+            <Group key={bottleneck.path_id} gap={10}>
               <Text size="sm" fw={600}>
-                {one.path_name}
+                {bottleneck.path_name}
               </Text>
-              <Text size="sm">{one.before === null ? "not in the run" : limitInWords(one.before)}</Text>
+              <Text size="sm">
+                {bottleneck.before === null ? "not in the run" : limitInWords(bottleneck.before)}
+              </Text>
               <IconArrowRight size={15} aria-label="then" />
-              <Text size="sm" fw={one.changed ? 600 : undefined}>
-                {one.after === null ? "not in the run" : limitInWords(one.after)}
+              <Text size="sm" fw={bottleneck.changed ? 600 : undefined}>
+                {bottleneck.after === null ? "not in the run" : limitInWords(bottleneck.after)}
               </Text>
-              {!one.changed && (
+              {!bottleneck.changed && (
                 <Text size="xs" c="dimmed">
-                  as before
+                  unchanged
                 </Text>
               )}
             </Group>
           ))}
-          {comparison.bottlenecks.length === 0 && <Text size="sm">The two runs share no path.</Text>}
+          {comparison.bottlenecks.length === 0 && <Text size="sm">The two runs have no path in common.</Text>}
         </Stack>
       </Panel>
       <Panel
@@ -70,7 +72,7 @@ export function ComparisonView({ comparison }: { comparison: Comparison }) {
 const columns: Column<ComparedStatistic & { key: string }>[] = [
   {
     key: "subject",
-    header: "Of",
+    header: "Subject",
     sortBy: (row) => subjectOf(row),
     cell: (row) => subjectOf(row),
   },

@@ -27,7 +27,7 @@ interface CureActionsProps {
 /** Apply a change of parameters or create an index; for what a person does at a database, check afterwards whether it helped. */
 export function CureActions({ runId, finding, cure, index, applied, mayAct }: CureActionsProps) {
   const [open, setOpen] = useState(false);
-  const latest = applied.find((one) => sameChange(one, cure));
+  const latest = applied.find((appliedCure) => sameChange(appliedCure, cure));
   if (latest?.by_hand || (cure.kind !== "parameter" && !cure.index)) {
     return <ByHand runId={runId} finding={finding} index={index} latest={latest} mayAct={mayAct} />;
   }
@@ -109,16 +109,14 @@ function ApplyCure({ runId, finding, cure, index, onClose }: ApplyCureProps) {
                 copyLabel="Copy SQL"
               />
               <Text size="sm">
-                It may take minutes on a large table, and waits for transactions that are open there. Nobody
-                who writes is blocked. Undo drops the index again.
+                On a large table this may take minutes, and it waits for transactions that are open there.
+                Writers are not blocked. Undo drops the index again.
               </Text>
             </>
           )}
           <NumberInput
-            label="Judge it after"
-            description={`Seconds, 5 to 3600. A snapshot is taken now and another one so long after ${
-              cure.sql ? "the index is there" : "the change"
-            }; they say whether it helped.`}
+            label="Measure again after"
+            description={`Seconds, 5 to 3600. Thalweg takes one snapshot now and another one this long after ${cure.sql ? "the index is built" : "the change"}; comparing them shows whether it helped.`}
             suffix=" s"
             min={5}
             max={3600}
@@ -135,7 +133,7 @@ function ApplyCure({ runId, finding, cure, index, onClose }: ApplyCureProps) {
               style={{ alignSelf: "flex-start" }}
               onClick={() => check.mutate({ ...body, by_hand: true }, { onSuccess: onClose })}
             >
-              I have done it: check
+              Check whether it helped
             </Button>
           )}
           {check.isError && <ProblemAlert problem={problemInWords(check.error)} />}
@@ -183,7 +181,7 @@ function ByHand({ runId, finding, index, latest, mayAct }: ByHandProps) {
           leftSection={<IconCircleCheck size={14} aria-hidden />}
           onClick={() => apply.mutate(body)}
         >
-          {latest ? "Check again" : "I have done it: check"}
+          {latest ? "Check again" : "Check whether it helped"}
         </Button>
       )}
       {apply.isError && <ProblemAlert problem={problemInWords(apply.error)} />}

@@ -16,7 +16,7 @@ export function CureOutcome({ cure, mayAct }: { cure: AppliedCure; mayAct: boole
   return (
     <Stack gap={6} align="flex-end" style={{ flex: "none", maxWidth: 380 }}>
       <Group gap={8} justify="flex-end">
-        <span role="status" aria-label="What came of the cure">
+        <span role="status" aria-label="Outcome of the cure">
           <ToneBadge state={cureStateInWords(cure.state)} />
         </span>
         {undoable(cure) && (

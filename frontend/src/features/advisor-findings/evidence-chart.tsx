@@ -35,13 +35,13 @@ export function EvidenceChart({ finding, evidence }: { finding: Finding; evidenc
               title={unit.toLowerCase()}
               times={history.times.map((time) => time * 1000)}
               series={evidence
-                .filter((one) => one.unit === unit)
+                .filter((item) => item.unit === unit)
                 .slice(0, 8)
-                .map((one, index) => ({
-                  label: `${threadInWords(one.subject)}, ${one.statistic.toLowerCase()}`,
+                .map((item, index) => ({
+                  label: `${threadInWords(item.subject)}, ${item.statistic.toLowerCase()}`,
                   colour: index + 1,
                   values:
-                    history.series.find(({ statistic }) => statistic === historyName(one.series ?? ""))
+                    history.series.find(({ statistic }) => statistic === historyName(item.series ?? ""))
                       ?.values ?? [],
                 }))}
               format={(value: Maybe) => statisticQuantity(value, unit)}
@@ -49,8 +49,8 @@ export function EvidenceChart({ finding, evidence }: { finding: Finding; evidenc
             />
           ))}
           <Text size="xs" c="dimmed">
-            {asText(compactCount(history.step_seconds, "s"))} for each point, two minutes before and after the
-            run.
+            {asText(compactCount(history.step_seconds, "s"))} per point, from two minutes before the run to
+            two minutes after it.
           </Text>
         </Stack>
       )}

@@ -69,7 +69,7 @@ function EvidenceLines({ finding }: { finding: Finding }) {
 
 const columns: Column<FindingEvidence & { key: string }>[] = [
   { key: "statistic", header: "Statistic", cell: (row) => row.statistic },
-  { key: "subject", header: "Of", cell: (row) => threadInWords(row.subject) },
+  { key: "subject", header: "Subject", cell: (row) => threadInWords(row.subject) },
   {
     key: "value",
     header: "Value",
@@ -80,7 +80,7 @@ const columns: Column<FindingEvidence & { key: string }>[] = [
     key: "threshold",
     header: "Threshold",
     align: "right",
-    definition: "What the value is judged by. Empty: it is a fact.",
+    definition: "The limit that the value is judged by. Empty: the value is a plain fact.",
     cell: (row) => (row.threshold === null ? "" : valueInWords(row.threshold, row.unit)),
   },
   {

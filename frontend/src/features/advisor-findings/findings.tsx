@@ -23,7 +23,7 @@ export function Findings({ findings, cureActions }: FindingsProps) {
     return (
       <Group gap={8} c="dimmed">
         <IconCircleCheck size={16} aria-hidden />
-        <Text size="sm">Nothing was found that could be cured.</Text>
+        <Text size="sm">The advisor found nothing to cure.</Text>
       </Group>
     );
   }
@@ -48,7 +48,7 @@ function FindingItem({ finding, cureActions }: { finding: Finding } & Pick<Findi
           <ToneBadge state={severityInWords(finding.severity)} compact />
           {finding.is_cause && (
             <Text size="xs" c="dimmed">
-              why the bottleneck is one
+              causes the bottleneck
             </Text>
           )}
         </Group>
@@ -93,7 +93,7 @@ function CureBlock({ cure, first, actions }: { cure: Cure; first: boolean; actio
           ))}
           {cure.restart_needed && (
             <Text size="xs" c="dimmed">
-              It takes effect after the stream is stopped and started.
+              Takes effect once the stream is stopped and started again.
             </Text>
           )}
         </Box>
@@ -120,8 +120,9 @@ function WhereToRun({ cure }: { cure: Cure }) {
   const at = databases.find(({ id }) => id === cure.database_id);
   return (
     <Text size="sm" mt={6}>
-      Thalweg does not run this by itself. Run it at <strong>{cure.database}</strong>
-      {at && ` (${at.host}:${at.port}, database ${at.dbname})`} as {cure.run_as}, then let it be checked.
+      Thalweg does not run this itself. Run it at <strong>{cure.database}</strong>
+      {at && ` (${at.host}:${at.port}, database ${at.dbname})`} as {cure.run_as}, then check whether it
+      helped.
     </Text>
   );
 }

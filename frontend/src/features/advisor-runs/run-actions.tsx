@@ -111,8 +111,8 @@ function EditRun({ run, onClose }: { run: AdvisorRun; onClose: () => void }) {
             onChange={(event) => setNote(event.currentTarget.value)}
           />
           <Switch
-            label="Keep it"
-            description="The retention does not remove it."
+            label="Keep this run"
+            description="Retention never removes it."
             checked={kept}
             onChange={(event) => setKept(event.currentTarget.checked)}
           />

@@ -31,7 +31,7 @@ export function RunsTable({ runs, chosen, onChoose }: RunsTableProps) {
 
 /** The third choice takes the place of the first. */
 function toggled(chosen: number[], id: number): number[] {
-  return chosen.includes(id) ? chosen.filter((one) => one !== id) : [...chosen, id].slice(-2);
+  return chosen.includes(id) ? chosen.filter((chosenId) => chosenId !== id) : [...chosen, id].slice(-2);
 }
 
 function columns(chosen: number[], onChoose: (chosen: number[]) => void): Column<RunSummary>[] {
@@ -40,7 +40,7 @@ function columns(chosen: number[], onChoose: (chosen: number[]) => void): Column
       key: "compare",
       header: "Compare",
       width: 70,
-      definition: "Mark two runs, then compare them.",
+      definition: "Select two runs to compare them.",
       cell: (run) => (
         <Checkbox
           size="xs"
@@ -74,7 +74,7 @@ function columns(chosen: number[], onChoose: (chosen: number[]) => void): Column
       key: "rate",
       header: "Rate",
       align: "right",
-      definition: "LCRs applied a second; of several paths, the sum.",
+      definition: "LCRs applied per second; for several paths, their sum.",
       sortBy: (run) => messages(run).value,
       cell: (run) => <Quantity quantity={sumQuantity(messages(run), (sum) => rate(sum, "LCR"))} />,
     },
@@ -82,7 +82,7 @@ function columns(chosen: number[], onChoose: (chosen: number[]) => void): Column
       key: "latency",
       header: "Latency p99",
       align: "right",
-      definition: "Of the slowest path.",
+      definition: "Latency of the slowest path.",
       sortBy: (run) => slowest(run.paths),
       cell: (run) => <Quantity quantity={duration(slowest(run.paths))} />,
     },

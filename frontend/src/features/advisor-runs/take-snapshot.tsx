@@ -106,14 +106,14 @@ function Options({ streams, streamId, pending, problem, onStart, onCancel }: Opt
     >
       <Stack gap="sm">
         <Text size="sm">
-          The last seconds of samples are analysed, and the databases' own catalogues are read for causes and
+          Thalweg analyses the last seconds of samples and reads the databases' catalogues for causes and
           cures.
         </Text>
         <Select
           label="Paths"
           data={[
             { value: "", label: "All paths" },
-            ...streams.map(({ id, name: label }) => ({ value: id, label: `Those of ${label}` })),
+            ...streams.map(({ id, name: label }) => ({ value: id, label: `Paths of ${label}` })),
           ]}
           value={scope ?? ""}
           onChange={(value) => setScope(value || null)}
@@ -122,7 +122,7 @@ function Options({ streams, streamId, pending, problem, onStart, onCancel }: Opt
         />
         <NumberInput
           label="Seconds to analyse"
-          description="2 to 3600. Short shows this moment, long evens out."
+          description="2 to 3600. A short span shows this moment, a long one the average."
           min={2}
           max={3600}
           value={seconds}
@@ -132,7 +132,7 @@ function Options({ streams, streamId, pending, problem, onStart, onCancel }: Opt
         <TextInput
           data-autofocus
           label="Name"
-          description="Optional: how to find it again."
+          description="Optional. Helps you find the run again."
           value={name}
           onChange={(event) => setName(event.currentTarget.value)}
         />

@@ -37,7 +37,7 @@ const fields: {
   {
     key: "retention_days",
     label: "Keep runs for",
-    description: "Those marked as kept stay.",
+    description: "Runs marked as kept stay.",
     suffix: " days",
     min: 1,
     max: 3650,
@@ -45,7 +45,7 @@ const fields: {
   {
     key: "runs_max",
     label: "Keep at most",
-    description: "The oldest go first.",
+    description: "The oldest are removed first.",
     suffix: " runs",
     min: 10,
     max: 1_000_000,
@@ -53,7 +53,7 @@ const fields: {
   {
     key: "idle_threshold",
     label: "Idle at most",
-    description: "A component that is idle for longer is no bottleneck.",
+    description: "A component that is idle for longer is not a bottleneck.",
     suffix: " %",
     min: 0,
     max: 100,
@@ -61,15 +61,15 @@ const fields: {
   {
     key: "flow_control_threshold",
     label: "Flow control at most",
-    description: "One that is held back for longer is a victim.",
+    description: "A component that is held back for longer is a victim, not the cause.",
     suffix: " %",
     min: 0,
     max: 100,
   },
   {
     key: "event_threshold",
-    label: "Name a wait above",
-    description: "A smaller share of its time is not named.",
+    label: "Report waits above",
+    description: "Waits with a smaller share of the time are not reported.",
     suffix: " %",
     min: 0,
     max: 100,

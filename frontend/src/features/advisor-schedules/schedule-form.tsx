@@ -54,7 +54,7 @@ export function ScheduleForm({ schedule, streams, onClose }: ScheduleFormProps) 
               label="Paths"
               data={[
                 { value: "", label: "All paths" },
-                ...streams.map(({ id, name }) => ({ value: id, label: `Those of ${name}` })),
+                ...streams.map(({ id, name }) => ({ value: id, label: `Paths of ${name}` })),
               ]}
               value={values.stream_id ?? ""}
               onChange={(value) => change({ stream_id: value || null })}

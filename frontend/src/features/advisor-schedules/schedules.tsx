@@ -47,7 +47,7 @@ export function Schedules({ streams, mayAct }: SchedulesProps) {
                 title="No schedule yet"
                 actions={add}
               >
-                A run every five minutes is a good beginning: when something was slow last night, it is there.
+                A run every five minutes is a good start: if something was slow last night, a run shows it.
               </Empty>
             ) : (
               <DataTable
@@ -55,10 +55,10 @@ export function Schedules({ streams, mayAct }: SchedulesProps) {
                 columns={columns({
                   streams,
                   mayAct,
-                  onSwitch: (one, enabled) =>
-                    update.mutate({ id: one.id, etag: one.etag, body: { enabled } }),
+                  onSwitch: (schedule, enabled) =>
+                    update.mutate({ id: schedule.id, etag: schedule.etag, body: { enabled } }),
                   onEdit: setForm,
-                  onDelete: (one) => remove.mutate(one.id),
+                  onDelete: (schedule) => remove.mutate(schedule.id),
                 })}
                 rows={schedules}
                 rowKey={(schedule) => schedule.id}
@@ -89,80 +89,80 @@ function columns({ streams, mayAct, onSwitch, onEdit, onDelete }: ColumnsContext
     {
       key: "name",
       header: "Schedule",
-      sortBy: (one) => one.name,
-      cell: (one) => (
+      sortBy: (schedule) => schedule.name,
+      cell: (schedule) => (
         <Text size="sm" fw={600}>
-          {one.name}
+          {schedule.name}
         </Text>
       ),
     },
     {
       key: "paths",
       header: "Paths",
-      cell: (one) =>
-        one.stream_id === null
+      cell: (schedule) =>
+        schedule.stream_id === null
           ? "All paths"
-          : (streams.find(({ id }) => id === one.stream_id)?.name ?? one.stream_id),
+          : (streams.find(({ id }) => id === schedule.stream_id)?.name ?? schedule.stream_id),
     },
     {
       key: "every",
       header: "Every",
       align: "right",
-      sortBy: (one) => one.interval_seconds,
-      cell: (one) => asText(duration(one.interval_seconds)),
+      sortBy: (schedule) => schedule.interval_seconds,
+      cell: (schedule) => asText(duration(schedule.interval_seconds)),
     },
     {
       key: "window",
       header: "Analyses the last",
       align: "right",
-      sortBy: (one) => one.window_seconds,
-      cell: (one) => asText(duration(one.window_seconds)),
+      sortBy: (schedule) => schedule.window_seconds,
+      cell: (schedule) => asText(duration(schedule.window_seconds)),
     },
     {
       key: "last",
       header: "Last run",
-      cell: (one) => (
+      cell: (schedule) => (
         <>
-          {one.last_run_id === null ? (
+          {schedule.last_run_id === null ? (
             "–"
           ) : (
-            <AnchorLink to="/advisor/runs/$runId" params={{ runId: String(one.last_run_id) }} size="sm">
-              {formatTime(one.last_at)}
+            <AnchorLink to="/advisor/runs/$runId" params={{ runId: String(schedule.last_run_id) }} size="sm">
+              {formatTime(schedule.last_at)}
             </AnchorLink>
           )}
-          {one.last_error && (
+          {schedule.last_error && (
             <Text size="xs" style={{ color: "var(--tone-bad)" }} maw={260}>
-              {one.last_error}
+              {schedule.last_error}
             </Text>
           )}
         </>
       ),
     },
-    { key: "next", header: "Next run", cell: (one) => formatTime(one.next_at) },
+    { key: "next", header: "Next run", cell: (schedule) => formatTime(schedule.next_at) },
     {
       key: "enabled",
       header: "On",
-      cell: (one) => (
+      cell: (schedule) => (
         <Switch
           size="xs"
-          aria-label={`${one.name} is on`}
-          checked={one.enabled}
+          aria-label={`${schedule.name} is on`}
+          checked={schedule.enabled}
           disabled={!mayAct}
-          onChange={(event) => onSwitch(one, event.currentTarget.checked)}
+          onChange={(event) => onSwitch(schedule, event.currentTarget.checked)}
         />
       ),
     },
     {
       key: "actions",
       header: "Actions",
-      cell: (one) => (
+      cell: (schedule) => (
         <Group gap={6} wrap="nowrap">
           <Button
             variant="default"
             px={8}
             disabled={!mayAct}
-            aria-label={`Change ${one.name}`}
-            onClick={() => onEdit(one)}
+            aria-label={`Change ${schedule.name}`}
+            onClick={() => onEdit(schedule)}
           >
             <IconPencil size={14} aria-hidden />
           </Button>
@@ -170,8 +170,8 @@ function columns({ streams, mayAct, onSwitch, onEdit, onDelete }: ColumnsContext
             variant="default"
             px={8}
             disabled={!mayAct}
-            aria-label={`Delete ${one.name}`}
-            onClick={() => onDelete(one)}
+            aria-label={`Delete ${schedule.name}`}
+            onClick={() => onDelete(schedule)}
           >
             <IconTrash size={14} aria-hidden />
           </Button>

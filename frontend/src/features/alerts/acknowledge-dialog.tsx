@@ -35,12 +35,13 @@ function AcknowledgeForm({ alert, onClose }: Pick<AcknowledgeDialogProps, "alert
     >
       <Stack gap="sm">
         <Text size="sm">
-          You take care of “{alert.title}”. The bell stops counting it; it stays until its cause is gone.
+          You are taking care of “{alert.title}”. The bell stops counting it; the alert stays open until its
+          cause is gone.
         </Text>
         {acknowledge.isError && <ProblemAlert problem={problemInWords(acknowledge.error)} />}
         <TextInput
           label="Note"
-          description="Others see it: what is being done, until when. May stay empty."
+          description="Optional. Tells others what is being done, and until when."
           data-autofocus
           maxLength={NOTE_MAX}
           value={note}

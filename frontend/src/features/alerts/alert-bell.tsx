@@ -10,7 +10,7 @@ export function AlertBell() {
   const waiting = counts?.unacknowledged ?? 0;
   const label =
     counts === undefined
-      ? "Alerts: not known"
+      ? "Alerts: unknown"
       : waiting === 0
         ? "Alerts: none needs attention"
         : `Alerts: ${waiting} ${waiting === 1 ? "needs" : "need"} attention`;

@@ -93,7 +93,7 @@ export function AlertCard({ alert, mayAct, onSilence }: AlertCardProps) {
               loading={takeBack.isPending}
               onClick={() => takeBack.mutate({ id: alert.id, note: "", undo: true })}
             >
-              Take back
+              Withdraw
             </Button>
           )}
           {mayAct && (
@@ -118,19 +118,20 @@ export function AlertCard({ alert, mayAct, onSilence }: AlertCardProps) {
 const pending = {
   label: "Pending",
   tone: "quiet",
-  definition: "Its condition holds, but not long enough yet: it fires unless that passes.",
+  definition:
+    "The condition holds, but not for long enough yet. The alert fires unless the condition ends first.",
 } as const;
 
 const silenced = {
   label: "Silenced",
   tone: "quiet",
-  definition: "A silence keeps its notices back.",
+  definition: "A silence holds back its notices.",
 } as const;
 
 function taken(alert: Alert) {
   return {
     label: `Acknowledged by ${alert.acknowledged_by}`,
     tone: "busy",
-    definition: `${formatTime(alert.acknowledged_at)}. It stays until its cause is gone.`,
+    definition: `${formatTime(alert.acknowledged_at)}. The alert stays open until its cause is gone.`,
   } as const;
 }

@@ -29,7 +29,7 @@ const columns: Column<Alert>[] = [
   },
   {
     key: "for",
-    header: "For",
+    header: "Lasted",
     align: "right",
     sortBy: fired,
     cell: (alert) => asText(duration(fired(alert))),
@@ -42,7 +42,7 @@ const columns: Column<Alert>[] = [
   },
   {
     key: "subject",
-    header: "About",
+    header: "Subject",
     sortBy: (alert) => alert.subject.name,
     cell: (alert) => alert.subject.name,
   },
@@ -66,7 +66,7 @@ const columns: Column<Alert>[] = [
     key: "end",
     header: "End",
     definition:
-      "Cleared: the condition was over. Not applicable: stopped, removed, or the rule switched off.",
+      "Cleared: the condition ended. Not applicable: its subject was stopped or removed, or the alert rule was switched off.",
     cell: (alert) => (alert.resolution === "cleared" ? "Cleared" : "Not applicable"),
   },
   { key: "by", header: "Acknowledged", cell: (alert) => alert.acknowledged_by ?? "–" },

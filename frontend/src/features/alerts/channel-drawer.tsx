@@ -73,7 +73,7 @@ function Fields({ channel, onClose }: ChannelDrawerProps) {
     error: shown[field],
   });
   const secret = {
-    description: channel?.has_secret ? "Leave empty to keep the stored one." : undefined,
+    description: channel?.has_secret ? "Leave empty to keep the stored value." : undefined,
     autoComplete: "new-password",
     value: form.secret,
     onChange: (event: React.ChangeEvent<HTMLInputElement>) => set("secret", event.currentTarget.value),
@@ -110,7 +110,7 @@ function Fields({ channel, onClose }: ChannelDrawerProps) {
           onChange={(value) => value && set("kind", value as ChannelForm["kind"])}
           allowDeselect={false}
         />
-        <TextInput data-autofocus label="Name" description="How the console calls it." {...text("name")} />
+        <TextInput data-autofocus label="Name" description="Shown in the console." {...text("name")} />
         {form.kind === "webhook" && (
           <>
             <TextInput label="Address" placeholder="https://hooks.example.org/thalweg" {...text("url")} />
@@ -130,7 +130,12 @@ function Fields({ channel, onClose }: ChannelDrawerProps) {
               onChange={(value) => value && set("security", value as ChannelForm["security"])}
               allowDeselect={false}
             />
-            <TextInput label="User" description="Empty: no login." autoComplete="off" {...text("user")} />
+            <TextInput
+              label="User"
+              description="Leave empty if the server needs no login."
+              autoComplete="off"
+              {...text("user")}
+            />
             <PasswordInput label="Password" {...secret} />
             <TextInput label="From" placeholder="thalweg@example.org" {...text("sender")} />
             <TagsInput
@@ -142,7 +147,7 @@ function Fields({ channel, onClose }: ChannelDrawerProps) {
             />
             <Textarea
               label="Certificates to trust (PEM)"
-              description="Empty: those of the system."
+              description="Leave empty to trust the system's certificates."
               rows={3}
               value={form.caCertificate}
               onChange={(event) => set("caCertificate", event.currentTarget.value)}
@@ -150,17 +155,17 @@ function Fields({ channel, onClose }: ChannelDrawerProps) {
           </>
         )}
         <Select
-          label="Takes"
+          label="Sends"
           data={[
             { value: "warning", label: "All alerts" },
-            { value: "critical", label: "Critical ones only" },
+            { value: "critical", label: "Critical alerts only" },
           ]}
           value={form.minSeverity}
           onChange={(value) => value && set("minSeverity", value as ChannelForm["minSeverity"])}
           allowDeselect={false}
         />
         <Switch
-          label="Also tell when one is over"
+          label="Also send a notice when an alert ends"
           checked={form.sendResolved}
           onChange={(event) => set("sendResolved", event.currentTarget.checked)}
         />

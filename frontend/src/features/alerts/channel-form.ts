@@ -99,15 +99,16 @@ const address = /^[^\s@,;<>]+@[^\s@,;<>]+$/;
 
 export function channelFaults(form: ChannelForm): ChannelFaults {
   const faults: ChannelFaults = {};
-  if (form.name.trim() === "") faults.name = "Give it a name.";
+  if (form.name.trim() === "") faults.name = "Enter a name.";
   if (form.kind === "webhook" && !/^https?:\/\/[^\s/]+/.test(form.url.trim()))
-    faults.url = "An address that begins with https:// or http://.";
+    faults.url = "Enter an address that begins with https:// or http://.";
   if (form.kind === "email") {
-    if (form.host.trim() === "") faults.host = "The name or address of the mail server.";
-    if (!(Number(form.port) >= 1 && Number(form.port) <= 65535)) faults.port = "1 to 65535";
-    if (!address.test(form.sender.trim())) faults.sender = "A mail address.";
-    if (form.recipients.length === 0 || !form.recipients.every((one) => address.test(one.trim())))
-      faults.recipients = "At least one mail address.";
+    if (form.host.trim() === "") faults.host = "Enter the name or address of the mail server.";
+    if (!(Number(form.port) >= 1 && Number(form.port) <= 65535))
+      faults.port = "Enter a number from 1 to 65535.";
+    if (!address.test(form.sender.trim())) faults.sender = "Enter a mail address.";
+    if (form.recipients.length === 0 || !form.recipients.every((recipient) => address.test(recipient.trim())))
+      faults.recipients = "Enter at least one mail address.";
   }
   return faults;
 }

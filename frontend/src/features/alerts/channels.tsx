@@ -5,7 +5,7 @@ import { useState } from "react";
 import { channelsQuery, useDeleteChannel, useTestChannel } from "@/api/alerts";
 import { problemInWords } from "@/api/problem-in-words";
 import type { AlertChannel } from "@/api/types";
-import { formatAgo } from "@/lib/format";
+import { asText, formatAgo, latencyMs } from "@/lib/format";
 import { ConfirmByName } from "@/ui/confirm-by-name";
 import { type Column, DataTable } from "@/ui/data-table";
 import { Empty } from "@/ui/faces";
@@ -35,17 +35,17 @@ export function Channels({ mayTest, mayChange }: ChannelsProps) {
     { key: "kind", header: "Kind", sortBy: ({ kind }) => kind, cell: ({ kind }) => kinds[kind] },
     {
       key: "to",
-      header: "Goes to",
+      header: "Recipient",
       cell: (channel) => <span style={{ overflowWrap: "anywhere" }}>{targetInWords(channel)}</span>,
       width: "30%",
     },
     {
       key: "takes",
-      header: "Takes",
+      header: "Sends",
       cell: ({ enabled, min_severity, send_resolved }) =>
         enabled
-          ? `${min_severity === "critical" ? "Critical only" : "All"}${send_resolved ? ", and their end" : ""}`
-          : "Nothing: it is off",
+          ? `${min_severity === "critical" ? "Critical only" : "All"}${send_resolved ? ", and when they end" : ""}`
+          : "Nothing: switched off",
     },
     {
       key: "last",
@@ -106,8 +106,8 @@ export function Channels({ mayTest, mayChange }: ChannelsProps) {
       <QueryFaces query={query} inWords={problemInWords} loadingLabel="Loading channels">
         {(channels) =>
           channels.length === 0 ? (
-            <Empty icon={<IconSend size={36} stroke={1.5} />} title="Nobody is told" actions={add}>
-              Alerts are shown here only. Add a webhook, mail addresses or the log, and press Test.
+            <Empty icon={<IconSend size={36} stroke={1.5} />} title="No channels yet" actions={add}>
+              Alerts appear only in the console. Add a webhook, mail addresses or the log, then press Test.
             </Empty>
           ) : (
             <DataTable label="Channels" columns={columns} rows={channels} rowKey={({ id }) => id} />
@@ -133,7 +133,7 @@ export function Channels({ mayTest, mayChange }: ChannelsProps) {
           }}
           onConfirm={() => remove.mutate(removing.id, { onSuccess: () => setRemoving(null) })}
         >
-          Notices no longer go there; the list of its deliveries goes with it.
+          Notices are no longer sent there, and the list of its deliveries is deleted.
         </ConfirmByName>
       )}
     </Panel>
@@ -144,7 +144,8 @@ function TestResult({ delivery }: { delivery: NonNullable<AlertChannel["last_del
   if (delivery.error === null)
     return (
       <Text size="sm" p="sm" role="status">
-        The test has reached {delivery.channel_name} in {Math.round(delivery.took_ms ?? 0)} ms.
+        The test reached {delivery.channel_name}
+        {delivery.took_ms !== null && ` in ${asText(latencyMs(delivery.took_ms))}`}.
       </Text>
     );
   return (

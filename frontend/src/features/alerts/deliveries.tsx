@@ -14,7 +14,7 @@ import { ShowOlder } from "@/ui/show-older";
 import { ToneBadge } from "@/ui/tone";
 import { deliveryInWords } from "./words";
 
-const events = { firing: "Fires", resolved: "Is over", test: "Test" } as const;
+const events = { firing: "Fired", resolved: "Ended", test: "Test" } as const;
 
 export function Deliveries({ mayAct }: { mayAct: boolean }) {
   const query = useInfiniteQuery(deliveriesQuery);
@@ -33,7 +33,7 @@ export function Deliveries({ mayAct }: { mayAct: boolean }) {
       header: "State",
       cell: (delivery) => <ToneBadge compact state={deliveryInWords(delivery)} />,
     },
-    { key: "tries", header: "Tries", align: "right", cell: ({ tries }) => tries },
+    { key: "tries", header: "Attempts", align: "right", cell: ({ tries }) => tries },
     {
       key: "error",
       header: "Error and cure",
@@ -73,7 +73,7 @@ export function Deliveries({ mayAct }: { mayAct: boolean }) {
           return (
             <>
               {rows.length === 0 ? (
-                <Empty icon={<IconSend size={36} stroke={1.5} />} title="Nothing was sent yet" />
+                <Empty icon={<IconSend size={36} stroke={1.5} />} title="Nothing has been sent yet" />
               ) : (
                 <DataTable label="Deliveries" columns={columns} rows={rows} rowKey={({ id }) => id} />
               )}

@@ -29,8 +29,8 @@ export function OpenAlerts({ mayAct }: { mayAct: boolean }) {
         <>
           {alerts.length === 0 ? (
             <Panel>
-              <Empty icon={<IconBellCheck size={40} stroke={1.5} />} title="Nothing fires">
-                All rules hold. They are evaluated every few seconds; the history has what was.
+              <Empty icon={<IconBellCheck size={40} stroke={1.5} />} title="No alert is firing">
+                The alert rules are evaluated every few seconds. Past alerts are in the history.
               </Empty>
             </Panel>
           ) : (

@@ -28,7 +28,7 @@ export function RuleDrawer({ rule, onClose }: { rule: AlertRule | null; onClose:
           </Text>
           {rule.per_stream && (
             <Select
-              label="Where"
+              label="Applies to"
               data={[
                 { value: EVERYWHERE, label: "Everywhere" },
                 ...streams.map(({ id, name }) => ({ value: id, label: `Stream ${name}` })),
@@ -116,7 +116,7 @@ function RuleForm({
         ))}
         <NumberInput
           label="Hold-down time"
-          description={`The condition must hold for so long. Default: ${rule.default.hold_seconds} s`}
+          description={`How long the condition must hold before the alert fires. Default: ${rule.default.hold_seconds} s`}
           suffix=" s"
           min={0}
           max={86400}
@@ -142,7 +142,7 @@ function RuleForm({
             loading={forget.isPending}
             onClick={reset}
           >
-            {streamId === null ? "Back to defaults" : "As everywhere"}
+            {streamId === null ? "Restore the defaults" : "Use the common settings"}
           </Button>
           <Group gap="xs">
             <RestCallButton

@@ -39,7 +39,7 @@ export function Rules({ mayAct }: { mayAct: boolean }) {
     },
     {
       key: "rule",
-      header: "Rule",
+      header: "Alert rule",
       sortBy: (rule) => rule.title,
       cell: (rule) => (
         <>
@@ -64,10 +64,10 @@ export function Rules({ mayAct }: { mayAct: boolean }) {
       header: "Fires",
       cell: (rule) => (
         <Stack gap={0}>
-          <Text size="sm">{thresholdsInWords(rule, rule.effective) || "On its condition"}</Text>
+          <Text size="sm">{thresholdsInWords(rule, rule.effective) || "On its condition alone"}</Text>
           <Text size="xs" c="dimmed">
             {rule.effective.hold_seconds > 0
-              ? `when that holds for ${asText(duration(rule.effective.hold_seconds))}`
+              ? `after ${asText(duration(rule.effective.hold_seconds))}`
               : "at once"}
           </Text>
         </Stack>
@@ -75,7 +75,7 @@ export function Rules({ mayAct }: { mayAct: boolean }) {
     },
     {
       key: "streams",
-      header: "Streams of their own",
+      header: "Streams with own settings",
       cell: (rule) =>
         rule.streams
           .map(({ stream_name, effective }) => `${stream_name}${effective.enabled ? "" : " (off)"}`)
@@ -87,16 +87,16 @@ export function Rules({ mayAct }: { mayAct: boolean }) {
       key: "actions",
       header: "Actions",
       cell: (rule) => (
-        <Button variant="default" aria-label={`Set ${rule.title}`} onClick={() => setEditing(rule.id)}>
-          Set…
+        <Button variant="default" aria-label={`Edit ${rule.title}`} onClick={() => setEditing(rule.id)}>
+          Edit…
         </Button>
       ),
     });
   return (
-    <Panel flush title="Rules">
+    <Panel flush title="Alert rules">
       {set.isError && <ProblemAlert problem={problemInWords(set.error)} />}
-      <QueryFaces query={query} inWords={problemInWords} loadingLabel="Loading rules">
-        {(rules) => <DataTable label="Rules" columns={columns} rows={rules} rowKey={({ id }) => id} />}
+      <QueryFaces query={query} inWords={problemInWords} loadingLabel="Loading alert rules">
+        {(rules) => <DataTable label="Alert rules" columns={columns} rows={rules} rowKey={({ id }) => id} />}
       </QueryFaces>
       <RuleDrawer rule={edited} onClose={() => setEditing(null)} />
     </Panel>

@@ -56,8 +56,8 @@ function SilenceForm({ rule, streamId, onClose }: SilenceDialogProps) {
       <Stack gap="sm">
         {create.isError && <ProblemAlert problem={problemInWords(create.error)} />}
         <Select
-          label="Rule"
-          placeholder="Every rule"
+          label="Alert rule"
+          placeholder="Every alert rule"
           clearable
           data={rules.map(({ id, title }) => ({ value: id, label: title }))}
           value={chosenRule}
@@ -81,7 +81,7 @@ function SilenceForm({ rule, streamId, onClose }: SilenceDialogProps) {
         <TextInput
           data-autofocus
           label="Reason"
-          description="Others see it: a migration, a test."
+          description="Tells others why: a migration, a test."
           value={reason}
           onChange={(event) => setReason(event.currentTarget.value)}
         />

@@ -22,8 +22,8 @@ export function Silences({ mayAct }: { mayAct: boolean }) {
   const columns: Column<AlertSilence>[] = [
     {
       key: "rule",
-      header: "Rule",
-      cell: ({ rule }) => (rule === null ? "Every rule" : (titles.get(rule) ?? rule)),
+      header: "Alert rule",
+      cell: ({ rule }) => (rule === null ? "Every alert rule" : (titles.get(rule) ?? rule)),
     },
     { key: "stream", header: "Stream", cell: ({ stream_name }) => stream_name ?? "Everything" },
     { key: "until", header: "Until", sortBy: ({ until }) => until, cell: ({ until }) => formatTime(until) },
@@ -38,7 +38,7 @@ export function Silences({ mayAct }: { mayAct: boolean }) {
         <Button
           variant="default"
           loading={end.isPending && end.variables === id}
-          aria-label={`End the silence of ${rule ?? "every rule"}, ${stream_name ?? "everything"}`}
+          aria-label={`End the silence of ${rule ?? "every alert rule"}, ${stream_name ?? "everything"}`}
           onClick={() => end.mutate(id)}
         >
           End now
@@ -52,8 +52,8 @@ export function Silences({ mayAct }: { mayAct: boolean }) {
         {(rows) =>
           rows.length === 0 ? (
             <Empty icon={<IconBellOff size={36} stroke={1.5} />} title="Nothing is silenced">
-              A silence keeps notices back while you work on something. Alerts are shown as before, and what
-              still fires at its end is told of then.
+              A silence holds back notices while you work on something. The alerts still appear here, and
+              notices of those that fire when the silence ends are sent then.
             </Empty>
           ) : (
             <DataTable label="Silences" columns={columns} rows={rows} rowKey={({ id }) => id} />

@@ -5,16 +5,17 @@ import type { StateInWords } from "@/lib/states";
 
 export function severityInWords(severity: Alert["severity"]): StateInWords {
   return severity === "critical"
-    ? { label: "Critical", tone: "bad", definition: "Replication stands, or data will be missing soon." }
-    : { label: "Warning", tone: "warning", definition: "Needs somebody, but not this minute." };
+    ? { label: "Critical", tone: "bad", definition: "Replication has stopped, or data will soon be missing." }
+    : { label: "Warning", tone: "warning", definition: "Needs attention, but not this minute." };
 }
 
 export function deliveryInWords({ state, tries, error }: AlertDelivery): StateInWords {
-  if (state === "delivered") return { label: "Delivered", tone: "good", definition: "The receiver took it." };
+  if (state === "delivered")
+    return { label: "Delivered", tone: "good", definition: "The receiver accepted it." };
   if (state === "failed")
-    return { label: "Failed", tone: "bad", definition: error?.message ?? "It is not tried again." };
+    return { label: "Failed", tone: "bad", definition: error?.message ?? "It will not be tried again." };
   return tries === 0
-    ? { label: "Waiting", tone: "busy", definition: "It goes out with the next turn." }
+    ? { label: "Waiting", tone: "busy", definition: "It is sent in the next round." }
     : { label: "Trying again", tone: "warning", definition: error?.message ?? "" };
 }
 

@@ -5,6 +5,7 @@ import type { ReactNode } from "react";
 import type { ComponentSample } from "@/api/types";
 import { asText, byteRate, bytes, compactCount, doneOf, latency, rate } from "@/lib/format";
 import { type StateInWords, stateInWords } from "@/lib/states";
+import { sumQuantity } from "@/lib/sums";
 import { Meter } from "@/ui/meter";
 import { Metric } from "@/ui/quantity";
 import { BottleneckMark, HeldBackBy } from "@/ui/stage-marks";
@@ -144,7 +145,7 @@ const LOCKED_MIN = 0.5;
 const waitsForLock: StateInWords = {
   label: "Waits for a lock",
   tone: "warning",
-  definition: "Its statement waits for a lock that somebody else holds at the destination.",
+  definition: "Its statement waits for a lock that another session holds at the destination.",
 };
 
 /** To the engine a statement that waits is one that runs; the analysis has looked at the destination's sessions. */
@@ -226,14 +227,14 @@ export function Appliers({ appliers, of }: { appliers: ComponentSample[]; of?: s
       <Metric
         metric="componentLcrRate"
         size="lg"
-        quantity={rate(sumRate(appliers, "lcrs_per_second"), "LCR")}
+        quantity={sumQuantity(sumRate(appliers, "lcrs_per_second"), (sum) => rate(sum, "LCR"))}
       />
       <Stack gap={1}>
         <Metric
           metric="transactionRate"
-          quantity={rate(sumRate(appliers, "transactions_per_second"), "txn")}
+          quantity={sumQuantity(sumRate(appliers, "transactions_per_second"), (sum) => rate(sum, "txn"))}
         />
-        <Metric metric="byteRate" quantity={byteRate(sumRate(appliers, "bytes_per_second"))} />
+        <Metric metric="byteRate" quantity={sumQuantity(sumRate(appliers, "bytes_per_second"), byteRate)} />
       </Stack>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard */}
       <section className={classes.appliers} tabIndex={0} aria-label={label}>

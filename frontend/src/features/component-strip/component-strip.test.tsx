@@ -31,11 +31,11 @@ describe("arrange", () => {
 });
 
 describe("sumRate", () => {
-  it("is unknown as long as one part is unknown", () => {
+  it("is a lower bound while a rate is unknown", () => {
     const known = component("a", { lcrs_per_second: 5 });
-    expect(sumRate([known, component("b")], "lcrs_per_second")).toBeNull();
-    expect(sumRate([known, known], "lcrs_per_second")).toBe(10);
-    expect(sumRate([], "lcrs_per_second")).toBeNull();
+    expect(sumRate([known, component("b")], "lcrs_per_second")).toEqual({ value: 5, atLeast: true });
+    expect(sumRate([known, known], "lcrs_per_second")).toEqual({ value: 10, atLeast: false });
+    expect(sumRate([], "lcrs_per_second")).toEqual({ value: null, atLeast: false });
   });
 });
 

@@ -51,23 +51,27 @@ export function ComponentStrip({ sample, stream, destinationHead, marksOf, below
         </StripMarksContext>
         {below?.(null)}
       </section>
-      {stream.destinations.map((one) => {
-        const parts = arrange(ofDestination(sample.components, one.id));
-        const received = one.engine.id !== stream.capture_engine.id;
+      {stream.destinations.map((destination) => {
+        const parts = arrange(ofDestination(sample.components, destination.id));
+        const received = destination.engine.id !== stream.capture_engine.id;
         return (
-          <section key={one.id} className={classes.engine} aria-label={`Destination ${one.database.name}`}>
-            {destinationHead?.(one)}
-            <StripMarksContext value={marksOf?.(one.id) ?? noMarks}>
+          <section
+            key={destination.id}
+            className={classes.engine}
+            aria-label={`Destination ${destination.database.name}`}
+          >
+            {destinationHead?.(destination)}
+            <StripMarksContext value={marksOf?.(destination.id) ?? noMarks}>
               <ol
                 className={classes.strip}
                 data-cards={received ? 6 : 3}
-                aria-label={`Components of ${one.database.name}`}
+                aria-label={`Components of ${destination.database.name}`}
               >
                 {received && <ReceivingCards parts={parts} />}
-                <ApplyCards parts={parts} of={one.database.name} />
+                <ApplyCards parts={parts} of={destination.database.name} />
               </ol>
             </StripMarksContext>
-            {below?.(one.id)}
+            {below?.(destination.id)}
           </section>
         );
       })}
@@ -95,7 +99,7 @@ function OutputPlugin({ capture }: { capture: ComponentSample }) {
   const plugin = outputPlugin(capture);
   return (
     plugin && (
-      <Tooltip label="The output plugin of the stream's slot: what decodes and sends at the source. thalweg_output sends a transaction's changes together and costs the source about a third less time than pgoutput.">
+      <Tooltip label="The output plugin of the stream's slot: it decodes changes at the source and sends them. thalweg_output sends a transaction's changes together and takes about a third less of the source's time than pgoutput.">
         <Text size="xs" c="dimmed" ff="monospace">
           {plugin}
         </Text>
@@ -113,8 +117,8 @@ function LargeTransactions({ capture: { gauges } }: { capture: ComponentSample }
       maw={360}
       label={
         gauges.streaming
-          ? "The source sends large transactions while they run, and says at their end which of their savepoints were kept."
-          : "The source sends large transactions after their commit: PostgreSQL does not tell of every savepoint that was rolled back, so changes sent earlier could be wrong. A current thalweg_output at the source tells; a stream chooses its plugin when it is created."
+          ? "The source sends large transactions while they run, and says at the end which of their savepoints were kept."
+          : "The source sends large transactions after their commit: PostgreSQL does not report every savepoint that was rolled back, so changes sent earlier could be wrong. A current thalweg_output at the source reports them all; a stream's plugin is chosen when the stream is created."
       }
     >
       <Text size="xs" c="dimmed">

@@ -1,5 +1,6 @@
 // Which components stand where on the strip, and what each one's card shows.
 import type { ComponentSample } from "@/api/types";
+import { type KnownSum, knownSum } from "@/lib/sums";
 
 /** What belongs to a destination has its id and a colon first. */
 const isApplyQueue = ({ id }: ComponentSample) => id.endsWith(":apply-queue");
@@ -19,24 +20,27 @@ export interface StripComponents {
 
 export function arrange(components: ComponentSample[]): StripComponents {
   const apply = (sub: string) =>
-    components.find((one) => one.type === "APPLY" && one.sub_component === sub) ?? null;
+    components.find((component) => component.type === "APPLY" && component.sub_component === sub) ?? null;
   return {
-    capture: components.find((one) => one.type === "CAPTURE") ?? null,
-    queue: components.find((one) => one.type === "QUEUE" && !isApplyQueue(one) && !isBacklog(one)) ?? null,
-    sender: components.find((one) => one.type === "PROPAGATION SENDER") ?? null,
-    receiver: components.find((one) => one.type === "PROPAGATION RECEIVER") ?? null,
+    capture: components.find((component) => component.type === "CAPTURE") ?? null,
+    queue:
+      components.find(
+        (component) => component.type === "QUEUE" && !isApplyQueue(component) && !isBacklog(component),
+      ) ?? null,
+    sender: components.find((component) => component.type === "PROPAGATION SENDER") ?? null,
+    receiver: components.find((component) => component.type === "PROPAGATION RECEIVER") ?? null,
     applyQueue: components.find(isApplyQueue) ?? null,
     reader: apply("APPLY READER"),
     coordinator: apply("APPLY COORDINATOR"),
     appliers: components
-      .filter((one) => one.sub_component === "APPLY SERVER")
+      .filter((component) => component.sub_component === "APPLY SERVER")
       .sort((a, b) => (a.server ?? 0) - (b.server ?? 0)),
   };
 }
 
 /** Those of one destination. */
 export function ofDestination(components: ComponentSample[], destinationId: string): ComponentSample[] {
-  return components.filter((one) => one.destination_id === destinationId);
+  return components.filter((component) => component.destination_id === destinationId);
 }
 
 /** Batches come from thalweg_output only; null until anything came. */
@@ -67,19 +71,11 @@ export function componentName(component: ComponentSample): string {
   }
 }
 
-/** Sum of rates; null as soon as one is unknown, so that a half-known sum never looks like a slow one. */
 export function sumRate(
   components: ComponentSample[],
   field: "lcrs_per_second" | "transactions_per_second" | "bytes_per_second",
-): number | null {
-  if (components.length === 0) return null;
-  let sum = 0;
-  for (const component of components) {
-    const value = component[field];
-    if (value === null || value === undefined) return null;
-    sum += value;
-  }
-  return sum;
+): KnownSum {
+  return knownSum(components.map((component) => component[field]));
 }
 
 /** True when the component counts such a thing at all: a coordinator handles transactions, not LCRs. */

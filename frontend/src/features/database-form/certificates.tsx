@@ -6,10 +6,13 @@ import type { DatabaseFormValues, FormFaults, PemField } from "./form-values";
 const pemLabels: Record<PemField, { label: string; description: string }> = {
   sslrootcert: {
     label: "Root certificate",
-    description: "The server's certificate must come from it (sslrootcert).",
+    description: "It must have issued the server's certificate (sslrootcert).",
   },
-  sslcert: { label: "Client certificate", description: "What this user shows the server (sslcert)." },
-  sslkey: { label: "Client key", description: "Its key, without a passphrase (sslkey)." },
+  sslcert: { label: "Client certificate", description: "Identifies this user to the server (sslcert)." },
+  sslkey: {
+    label: "Client key",
+    description: "Key of the client certificate, without a passphrase (sslkey).",
+  },
   sslcrl: { label: "Revocation list", description: "Certificates that are no longer valid (sslcrl)." },
 };
 

@@ -28,7 +28,7 @@ it.each([
   const drawer = await screen.findByRole("dialog", { name: "Edit orders" });
   await replace(within(drawer).getByLabelText(label), text);
   await userEvent.click(within(drawer).getByRole("button", { name: "Save" }));
-  expect(within(drawer).getByText(/Type it again/)).toBeVisible();
+  expect(within(drawer).getByText(/Enter it again/)).toBeVisible();
   expect(requests).toHaveLength(0);
   await userEvent.type(within(drawer).getByLabelText("Password"), "secret");
   await userEvent.click(within(drawer).getByRole("button", { name: "Save" }));

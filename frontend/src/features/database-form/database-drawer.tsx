@@ -116,14 +116,14 @@ function DatabaseForm({ database, onClose, onSaved, renderTest }: DatabaseDrawer
         <TextInput
           data-autofocus
           label="Name"
-          description="How the console calls it."
+          description="Shown in the console."
           placeholder="orders"
           {...text("name")}
         />
         <Group grow align="flex-start" preventGrowOverflow={false} wrap="nowrap">
           <TextInput
             label="Host"
-            description="Several with commas; or paste a postgresql:// URI."
+            description="Separate several with commas, or paste a postgresql:// URI."
             placeholder="db.example.com"
             {...text("host")}
             onChange={(event) => setHost(event.currentTarget.value)}
@@ -134,7 +134,7 @@ function DatabaseForm({ database, onClose, onSaved, renderTest }: DatabaseDrawer
         <TextInput label="User" autoComplete="off" {...text("user")} />
         <PasswordInput
           label="Password"
-          description={database?.has_password ? "Leave empty to keep the stored one." : undefined}
+          description={database?.has_password ? "Leave empty to keep the stored value." : undefined}
           autoComplete="new-password"
           value={values.password}
           error={shownFaults.password}
@@ -143,7 +143,7 @@ function DatabaseForm({ database, onClose, onSaved, renderTest }: DatabaseDrawer
         />
         <Select
           label="TLS"
-          description="As libpq's sslmode."
+          description="The values of libpq's sslmode."
           data={sslModes}
           value={values.sslmode}
           onChange={(value) => value && set("sslmode", value as DatabaseFormValues["sslmode"])}
@@ -151,7 +151,7 @@ function DatabaseForm({ database, onClose, onSaved, renderTest }: DatabaseDrawer
         />
         <Select
           label="Read from"
-          description="As a source, where several hosts are one cluster's, from PostgreSQL 16 on. Writes go to the primary."
+          description="For a source whose hosts form one cluster, from PostgreSQL 16 on. Writes always go to the primary."
           data={readFromChoices}
           value={values.read_from}
           onChange={(value) => value && set("read_from", value as DatabaseFormValues["read_from"])}

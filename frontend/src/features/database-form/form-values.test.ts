@@ -8,7 +8,7 @@ describe("the database form", () => {
   it("names what is missing", () => {
     expect(Object.keys(formFaults(emptyForm, null)).sort()).toEqual(["dbname", "host", "name", "user"]);
     expect(formFaults({ ...toFormValues(known), port: 70000, password: "p" }, known)).toEqual({
-      port: "A number from 1 to 65535.",
+      port: "Enter a number from 1 to 65535.",
     });
     expect(formFaults(toFormValues(known), known)).toEqual({});
   });
@@ -46,7 +46,7 @@ describe("the database form", () => {
 
   it("reads from a standby only where both servers are named", () => {
     const values = { ...toFormValues(known), read_from: "standby" as const, password: "p" };
-    expect(formFaults(values, known).host).toMatch(/Both servers/);
+    expect(formFaults(values, known).host).toMatch(/both servers/);
     expect(formFaults({ ...values, host: "db1,db2" }, known)).toEqual({});
     expect(toUpdate({ ...values, password: "" }, known)).toEqual({ read_from: "standby" });
     expect(toCreate(values).read_from).toBe("standby");

@@ -63,14 +63,14 @@ export function formFaults(values: DatabaseFormValues, database: Database | null
   for (const field of ["name", "host", "dbname", "user"] as const)
     if (values[field].trim() === "") faults[field] = "Required.";
   const port = Number(values.port);
-  if (!Number.isInteger(port) || port < 1 || port > 65535) faults.port = "A number from 1 to 65535.";
+  if (!Number.isInteger(port) || port < 1 || port > 65535) faults.port = "Enter a number from 1 to 65535.";
   if (values.read_from === "standby" && !values.host.includes(","))
-    faults.host = "Both servers, with a comma: db1,db2.";
+    faults.host = "Enter both servers, separated by a comma: db1,db2.";
   for (const field of pemFields)
     if (values[field] && !values[field].includes("-----BEGIN "))
-      faults[field] = "The contents of a PEM file: -----BEGIN ...";
+      faults[field] = "Enter the contents of a PEM file: -----BEGIN ...";
   if (database?.has_password && values.password === "" && leadsElsewhere(values, database))
-    faults.password = "Type it again: with these changes it would be sent elsewhere, or with less TLS.";
+    faults.password = "Enter it again: with these changes it would be sent elsewhere, or with weaker TLS.";
   return faults;
 }
 

@@ -19,6 +19,7 @@ import { destinationState, stateInWords } from "@/lib/states";
 import { BacklogFigures } from "@/ui/backlog-figures";
 import { ConfirmByName } from "@/ui/confirm-by-name";
 import { ConfirmStop } from "@/ui/confirm-stop";
+import { EngineErrorAlert } from "@/ui/engine-error-alert";
 import { LatencyMetric } from "@/ui/latency-metric";
 import { Meter } from "@/ui/meter";
 import { ProblemAlert } from "@/ui/problem-alert";
@@ -45,7 +46,7 @@ export function DestinationHead(props: DestinationHeadProps) {
   const { destination, onErrorQueue } = props;
   const { database, engine, error, latency, backlog } = destination;
   // The table's own trouble, at the head of the page, says the same, with its cures.
-  const tellsTroubles =
+  const isTableTrouble =
     isEngineError(error, "table_trouble") && destination.tables.some(({ trouble }) => trouble !== null);
   return (
     <Stack gap={8}>
@@ -61,17 +62,7 @@ export function DestinationHead(props: DestinationHeadProps) {
         </Group>
         <DestinationActions {...props} />
       </Group>
-      {error && !tellsTroubles && (
-        <ProblemAlert
-          tone={error.class === "transient" ? "warning" : "bad"}
-          problem={{
-            title: error.title,
-            message: error.detail ?? error.message,
-            cure: error.cure,
-            code: error.code,
-          }}
-        />
-      )}
+      {error && !isTableTrouble && <EngineErrorAlert error={error} />}
       <Group gap="6px 28px" align="flex-start">
         <Metric metric="lcrRate" quantity={rate(destination.lcrs_per_second, "LCR")} />
         <LatencyMetric latency={latency} of="p99_ms" />
@@ -132,8 +123,8 @@ function DestinationActions({ stream, destination, mayAct, onParameters }: Desti
     act.mutate(action, {
       onError: (error) => {
         const { title, message, cure } = problemInWords(error);
-        const told = [message, cure].filter(Boolean).join(" ");
-        notifications.show({ title, message: told, color: "red", autoClose: false });
+        const explanation = [message, cure].filter(Boolean).join(" ");
+        notifications.show({ title, message: explanation, color: "red", autoClose: false });
       },
     });
   const offered = buttons.filter(({ action }) => destination.actions.includes(action));
@@ -197,7 +188,7 @@ function DestinationActions({ stream, destination, mayAct, onParameters }: Desti
         {destination.spilled
           ? "its backlog grows on the engine's disk."
           : "the source keeps its WAL for the stream, which stops with it."}{" "}
-        Other destinations go on.
+        The other destinations keep going.
       </ConfirmStop>
       <ConfirmByName
         opened={dropping}
@@ -208,15 +199,15 @@ function DestinationActions({ stream, destination, mayAct, onParameters }: Desti
         title="Drop destination"
         verb="Drop"
         name={name}
-        forceExplanation="Give up on the destination, or on the engine that applies there, when it cannot be reached. What is left behind is named in the operation, with the SQL that removes it."
+        forceExplanation="Drops the destination even if its database, or the engine that applies there, cannot be reached. The operation names what is left behind, with the SQL that removes it."
         call={dropCall}
         pending={drop.isPending}
         problem={drop.isError && <ProblemAlert problem={problemInWords(drop.error)} />}
         onConfirm={(force) => drop.mutate(force, { onSuccess: () => setDropping(false) })}
       >
         Its backlog ({waiting} on disk) is discarded for good, and the stream's progress at {name} is removed.
-        The tables and rows at {name} stay as they are; the other destinations go on. To replicate there
-        again, everything must be copied again.
+        The tables and rows at {name} stay as they are; the other destinations keep going. To replicate there
+        again, all tables must be copied again.
       </ConfirmByName>
     </Group>
   );

@@ -38,13 +38,13 @@ export function ConfirmDecision({ error, discards, path, onClose, onConfirm }: C
         <Stack gap="sm">
           <Text size="sm">
             {discards
-              ? `Its ${error.lcrs} changes will never be applied at the destination: the two databases then differ in ${tables}. Its first 100 changes, values cut at 1 KiB, stay in the audit log.`
-              : `Its ${error.lcrs} changes in ${tables} are applied now, then those of the transactions that stand behind it, in the source's order. What fails again stays parked.`}
+              ? `Its ${error.lcrs} changes will never be applied at the destination, so the two databases will differ in ${tables}. The audit log keeps its first 100 changes, with values cut at 1 KiB.`
+              : `Applies its ${error.lcrs} changes in ${tables} now, then the transactions that wait behind it, in the source's order. Transactions that fail again stay parked.`}
           </Text>
           {discards && (
             <TextInput
               label="Reason"
-              description="For those who read the audit log later."
+              description="Recorded in the audit log."
               value={reason}
               onChange={(event) => setReason(event.currentTarget.value)}
               minLength={REASON_MIN}

@@ -51,8 +51,8 @@ export function ErrorQueue({ streamId, destinationId, mayAct }: ErrorQueueProps)
         if (!first || first.total === 0)
           return (
             <Empty icon={<IconCircleCheck size={36} stroke={1.5} />} title="The error queue is empty">
-              With disable_on_error off, a transaction that fails for good is parked here, whole, with those
-              that depend on it.
+              With disable_on_error off, a transaction that fails permanently is parked here whole, together
+              with those that depend on it.
               <br />
               {guide}
             </Empty>
@@ -68,7 +68,7 @@ export function ErrorQueue({ streamId, destinationId, mayAct }: ErrorQueueProps)
               </Group>
               <Group gap="sm">
                 <Switch
-                  label="Show those that wait"
+                  label="Show waiting transactions"
                   checked={!rootsOnly}
                   onChange={(event) => setRootsOnly(!event.currentTarget.checked)}
                 />
@@ -97,7 +97,7 @@ export function ErrorQueue({ streamId, destinationId, mayAct }: ErrorQueueProps)
               rows={pages.flatMap((page) => page.errors)}
               rowKey={(error) => String(error.id)}
             />
-            <ShowOlder query={parked} label="Show the next ones" />
+            <ShowOlder query={parked} label="Show more" />
             {deciding && (
               <ConfirmDecision
                 {...deciding}
@@ -130,7 +130,7 @@ export function countsInWords(total: number, roots: number): string {
   const parked = total === 1 ? "1 transaction is parked" : `${formatCount(total)} transactions are parked`;
   const waiting = Math.max(0, total - roots);
   if (waiting === 0) return `${parked}.`;
-  const failed = roots === 1 ? "1 comes first" : `${formatCount(roots)} come first`;
-  const behind = waiting === 1 ? "1 waits behind" : `${formatCount(waiting)} wait behind`;
+  const failed = roots === 1 ? "1 at the head" : `${formatCount(roots)} at the head`;
+  const behind = waiting === 1 ? "1 waiting" : `${formatCount(waiting)} waiting`;
   return `${parked}: ${failed}, ${behind}.`;
 }

@@ -38,8 +38,8 @@ export function ExecuteAll({ streamId, destinationId, total, path, disabled }: E
           <Stack gap="sm">
             <Text size="sm">
               {total === 1 ? "The transaction is" : `All ${formatCount(total)} transactions are`} applied now,
-              in the source's order, each with its own commit. What fails again stays parked, with what waits
-              behind it, and holds back nothing else.
+              in the source's order, each with its own commit. Transactions that fail again stay parked, with
+              those waiting behind them, and hold back nothing else.
             </Text>
             {execute.isError && <ProblemAlert problem={problemInWords(execute.error)} />}
             <RestCall call={{ method: "POST", path: `${path}:execute` }} />

@@ -7,13 +7,13 @@ import { ParkedValueCell } from "./parked-value";
 /** What the destination has in the row's place, in one sentence. */
 export function rowInWords(change: ParkedChange): string {
   if (change.problem) return `The destination's row is not known: ${change.problem}.`;
-  if (change.operation === "TRUNCATE") return "All rows of the table go.";
+  if (change.operation === "TRUNCATE") return "Deletes all rows of the table.";
   if (change.rows_found === null)
-    return "Nothing was looked for at the destination: the table has no key, or the change has no value of it.";
+    return "No row was looked up at the destination: the table has no key, or the change carries no value of it.";
   const by = change.found_by.join(", ");
-  if (change.rows_found === 0) return `The destination has no such row (looked for by ${by}).`;
+  if (change.rows_found === 0) return `The destination has no such row (looked up by ${by}).`;
   if (change.rows_found === 1) return `The destination has one row, found by ${by}.`;
-  return `The destination has ${change.rows_found} rows like it, found by ${by}; one of them is shown.`;
+  return `The destination has ${change.rows_found} rows like it, found by ${by}; showing one of them.`;
 }
 
 /** One change of a parked transaction, column by column. */
@@ -44,7 +44,7 @@ export function ParkedChangeTable({ change, place }: { change: ParkedChange; pla
             <Table.Thead>
               <Table.Tr>
                 <Table.Th w="16%">Column</Table.Th>
-                <Table.Th>Wanted</Table.Th>
+                <Table.Th>New value</Table.Th>
                 <Table.Th>Before, at the source</Table.Th>
                 <Table.Th>At the destination now</Table.Th>
               </Table.Tr>

@@ -51,7 +51,7 @@ function Message({ error }: { error: ParkedTransaction }) {
     <Box maw={420} style={{ overflowWrap: "anywhere" }}>
       {error.message === null ? (
         <Text size="sm" c="dimmed">
-          The message quotes rows: operators see it.
+          The message quotes rows, so only operators see it.
         </Text>
       ) : (
         <Text size="sm">{error.message}</Text>

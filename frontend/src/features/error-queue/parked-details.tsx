@@ -30,8 +30,8 @@ export function ParkedDetails({ streamId, destinationId, error, path, onClose }:
               <Group justify="space-between">
                 <Text size="sm" c="dimmed">
                   {changes_total === 1 ? "1 change." : `${changes_total} changes.`}
-                  {changes.length < changes_total && ` The first ${changes.length} are shown.`} ≠ marks what
-                  differs from the destination's row now.
+                  {changes.length < changes_total && ` The first ${changes.length} are shown.`} ≠ marks values
+                  that differ from the destination's row now.
                 </Text>
                 <Button
                   variant="default"

@@ -27,7 +27,7 @@ export function ParkedValueCell({ value, differs = null }: ParkedValueCellProps)
       )}
       {value.state === "raw" && (
         <Text size="xs" c="dimmed">
-          bytes as they came: the destination cannot read them as the column's type
+          raw bytes: the destination cannot read them as the column's type
         </Text>
       )}
     </Table.Td>

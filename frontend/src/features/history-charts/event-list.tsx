@@ -10,7 +10,7 @@ export function EventList({ events }: { events: HistoryEvent[] }) {
     <Panel title="Events">
       {events.length === 0 ? (
         <Text size="sm" c="dimmed">
-          Nothing was restarted, changed or cured in this range, nothing was out of work, and no alert fired.
+          No restarts, changes, cures, outages or alerts in this range.
         </Text>
       ) : (
         <ul aria-label="Events" style={{ listStyle: "none", margin: 0, padding: 0, display: "grid", gap: 6 }}>

@@ -32,12 +32,12 @@ export function HistoryCharts({ stream, ...shownOf }: HistoryChartsProps) {
   const shown = destinations.find(({ id }) => id === chosen)?.id ?? destinations[0]?.id;
   const names = useQuery(historyStatisticsQuery(stream.id));
   return (
-    <QueryFaces query={names} inWords={problemInWords} loadingLabel="Loading what can be charted">
+    <QueryFaces query={names} inWords={problemInWords} loadingLabel="Loading the list of statistics">
       {(statistics) =>
         statistics.length === 0 ? (
           <Panel>
             <Empty title="No history yet">
-              It begins with the stream's first samples, and reaches back as far as the control plane keeps
+              History begins with the stream's first samples and goes back as far as the control plane keeps
               it.
             </Empty>
           </Panel>
@@ -89,8 +89,8 @@ function Charts({ stream, range, charts, ...over }: HistoryChartsProps & { chart
           </SimpleGrid>
           <Group justify="space-between">
             <Text size="xs" c="dimmed">
-              Drag over a chart to ask what happened then. Dashed lines are the events below, shaded spans
-              outages.
+              Drag over a chart to see what happened then. Dashed lines mark the events below, shaded spans
+              mark outages.
             </Text>
             <Text size="xs" c="dimmed">
               Each point is the mean of {asText(duration(history.step_seconds))}, from the history of every{" "}

@@ -27,8 +27,8 @@ export function fromField(text: string): number | null {
 
 /** Why a range cannot be analysed, or null. */
 export function faultOf(from: number | null, until: number | null, now = Date.now()): string | null {
-  if (from === null || until === null) return "Give both times.";
-  if (until - from < 1000) return "It must end at least a second after it begins.";
-  if (from > now) return "It begins in the future.";
+  if (from === null || until === null) return "Enter both times.";
+  if (until - from < 1000) return "The range must end at least a second after it begins.";
+  if (from > now) return "The range begins in the future.";
   return null;
 }

@@ -18,8 +18,8 @@ export function AccessPolicy() {
       <QueryFaces query={policy} inWords={problemInWords} loadingLabel="Loading the access policy">
         {(known) => (
           <Select
-            label="A second factor is demanded of"
-            description="Whoever lacks one is led to setting one up, and can do nothing else. API tokens need none."
+            label="Require a second factor of"
+            description="Users without one must set one up before they can do anything else. API tokens need none."
             maw={520}
             data={demands}
             value={known.require_second_factor}

@@ -47,7 +47,7 @@ export function ProofForm({ needsCode, onProof, pending, error, onCancel, color,
         {needsCode && (
           <TextInput
             label="Code"
-            description="Of your authenticator, or a recovery code. Each is of use once."
+            description="From your authenticator app, or a recovery code. Each code works once."
             autoComplete="one-time-code"
             value={code}
             onChange={(event) => setCode(event.currentTarget.value)}

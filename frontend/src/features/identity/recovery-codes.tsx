@@ -13,8 +13,8 @@ export function RecoveryCodes({ codes, onDone }: RecoveryCodesProps) {
   return (
     <Stack gap="sm">
       <Text size="sm">
-        Keep these recovery codes where the device is not. Each lets you in once when you have no code. They
-        are not shown again: only their hashes are stored.
+        Keep these recovery codes away from the device. Each one logs you in once when you have no code from
+        the app. They are not shown again: only their hashes are stored.
       </Text>
       <CopyBlock text={text} label="Recovery codes" copyLabel="Copy codes" />
       <Group justify="space-between">
@@ -27,7 +27,7 @@ export function RecoveryCodes({ codes, onDone }: RecoveryCodesProps) {
         >
           Download
         </Button>
-        <Button onClick={onDone}>I have kept them</Button>
+        <Button onClick={onDone}>I have saved them</Button>
       </Group>
     </Stack>
   );

@@ -86,7 +86,7 @@ function Authenticator({ draft, onCode, pending, error, onCancel }: Authenticato
         {error && <ProblemAlert problem={problemInWords(error)} />}
         <TextInput
           ref={field}
-          label="Code of the app"
+          label="Code from the app"
           autoComplete="one-time-code"
           inputMode="numeric"
           value={code}

@@ -2,8 +2,8 @@ import type { Demand } from "@/api/types";
 
 export const secondFactorInWords = (enabled: boolean) =>
   enabled
-    ? ({ label: "On", tone: "good", definition: "Logging in takes a code beside the password." } as const)
-    : ({ label: "Off", tone: "quiet", definition: "The password alone lets in." } as const);
+    ? ({ label: "On", tone: "good", definition: "Logging in takes the password and a code." } as const)
+    : ({ label: "Off", tone: "quiet", definition: "Logging in takes the password alone." } as const);
 
 export const demands: { value: Demand; label: string }[] = [
   { value: "nobody", label: "Nobody" },

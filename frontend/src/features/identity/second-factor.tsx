@@ -72,8 +72,8 @@ function Summary({ state, onChoose }: { state: State; onChoose: (dialog: Dialog)
     return (
       <Stack gap="sm">
         <Text size="sm">
-          With it, logging in takes a code of your authenticator app beside the password. API tokens are not
-          asked for one.
+          With it, logging in takes your password and a code from your authenticator app. API tokens need no
+          code.
         </Text>
         <Group justify="flex-end">
           <Button onClick={() => onChoose("setup")}>Set up</Button>
@@ -87,8 +87,8 @@ function Summary({ state, onChoose }: { state: State; onChoose: (dialog: Dialog)
       <Text size="sm">
         Since {formatTime(state.since)}. {left === 1 ? "1 recovery code is" : `${left} recovery codes are`}{" "}
         left.
-        {left < RECOVERY_CODES_FEW && " Make new ones before you need them."}
-        {state.demanded && " An admin demands a second factor: you can replace it, and not switch it off."}
+        {left < RECOVERY_CODES_FEW && " Create new ones before you need them."}
+        {state.demanded && " An admin requires a second factor: you can replace it, but not switch it off."}
       </Text>
       <Group justify="flex-end" gap="xs">
         {!state.demanded && (
@@ -112,7 +112,7 @@ function Renewal({ userId, onDone }: { userId: string; onDone: () => void }) {
   if (renew.data) return <RecoveryCodes codes={renew.data.codes} onDone={onDone} />;
   return (
     <Stack gap="sm">
-      <Text size="sm">The recovery codes that you have now will be void.</Text>
+      <Text size="sm">Your present recovery codes will stop working.</Text>
       <ProofForm
         needsCode
         onProof={(proof) => renew.mutate(proof)}
@@ -120,7 +120,7 @@ function Renewal({ userId, onDone }: { userId: string; onDone: () => void }) {
         error={renew.error}
         onCancel={onDone}
       >
-        Make new ones
+        Create new codes
       </ProofForm>
     </Stack>
   );
@@ -130,7 +130,7 @@ function Removal({ userId, onDone }: { userId: string; onDone: () => void }) {
   const remove = useRemoveSecondFactor(userId);
   return (
     <Stack gap="sm">
-      <Text size="sm">Your password alone will let in then. Your other sessions end.</Text>
+      <Text size="sm">Logging in will then take your password alone. Your other sessions end.</Text>
       <ProofForm
         needsCode
         onProof={(proof) =>

@@ -38,7 +38,7 @@ export function tokenInWords({ revoked_at, expires_at }: Token, now = Date.now()
   return {
     label: "Valid",
     tone: "good",
-    definition: expires_at ? `Until ${formatTime(expires_at)}.` : "For ever.",
+    definition: expires_at ? `Until ${formatTime(expires_at)}.` : "Never expires.",
   };
 }
 

@@ -156,8 +156,8 @@ export function Users({ selfId }: { selfId: string }) {
           problem={reset.isError && <ProblemAlert problem={problemInWords(reset.error)} />}
           onConfirm={() => reset.mutate(dialog.user.id, { onSuccess: close })}
         >
-          For somebody who has lost the device: the password of {dialog.user.name} alone lets in then, and all
-          sessions of {dialog.user.name} end.
+          For users who have lost their device. {dialog.user.name} will log in with the password alone, and
+          all of {dialog.user.name}'s sessions end.
         </ConfirmByName>
       )}
       {dialog?.kind === "delete" && (
@@ -171,7 +171,7 @@ export function Users({ selfId }: { selfId: string }) {
           problem={remove.isError && <ProblemAlert problem={problemInWords(remove.error)} />}
           onConfirm={() => remove.mutate(dialog.user.id, { onSuccess: close })}
         >
-          {dialog.user.name} can no longer log in, and the API tokens go with the user.
+          {dialog.user.name} can no longer log in, and the user's API tokens are deleted.
         </ConfirmByName>
       )}
     </Panel>

@@ -15,7 +15,7 @@ export function CopyRateChart({ rowsCopied, at }: { rowsCopied: number; at: stri
   if (points.length < 2)
     return (
       <Text px={14} size="xs" c="dimmed">
-        The curve of the rate begins with the second report of the engine.
+        The chart begins with the engine's second report.
       </Text>
     );
   return (

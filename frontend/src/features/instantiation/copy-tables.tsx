@@ -57,7 +57,7 @@ const columns: Column<TableProgress>[] = [
   {
     key: "ranges",
     header: "Ranges",
-    definition: "Parts of the table that are copied and resumed independently: done of all.",
+    definition: "Ranges of the table that are copied and resumed independently: how many are done, of all.",
     align: "right",
     sortBy: (table) => table.ranges_copied,
     cell: (table) => doneOf(table.ranges_copied, table.ranges_total),

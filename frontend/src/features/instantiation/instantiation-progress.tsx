@@ -1,6 +1,6 @@
 import { Box, Group, Stack, Text } from "@mantine/core";
 import type { Instantiation } from "@/api/types";
-import { copiedInWords, copiedShare } from "@/lib/copied";
+import { copiedInWords, copiedOf, copiedShare } from "@/lib/copied";
 import { byteRate, bytes, duration, formatCount, rate } from "@/lib/format";
 import { Meter } from "@/ui/meter";
 import { Metric } from "@/ui/quantity";
@@ -15,9 +15,10 @@ interface InstantiationProgressProps {
 /** A copy that runs: rows first, then indexes and foreign keys, which nobody can foretell. */
 export function InstantiationProgress({ instantiation, observedAt }: InstantiationProgressProps) {
   const indexes = instantiation.stage === "indexes";
+  const copied = copiedOf(instantiation.tables);
   const text = indexes
     ? `all rows are there, building indexes ${instantiation.indexes_built} of ${instantiation.indexes_total}`
-    : copiedInWords(instantiation);
+    : copiedInWords(copied);
   return (
     <Stack gap="sm">
       <Box px={14}>
@@ -39,7 +40,7 @@ export function InstantiationProgress({ instantiation, observedAt }: Instantiati
         <Meter
           role="progressbar"
           label="Initial copy of all tables"
-          share={indexes ? 1 : copiedShare(instantiation)}
+          share={indexes ? 1 : copiedShare(copied)}
           text={text}
           tone="busy"
         />

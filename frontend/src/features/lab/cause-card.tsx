@@ -81,14 +81,14 @@ export function CauseCard({ cause, at, disabled, onStart, onStop }: CauseCardPro
       )}
       {failure && (
         <Text size="sm" c="var(--tone-bad)">
-          {failure} It is tried again.
+          {failure} The lab tries again.
         </Text>
       )}
       <details>
         <summary className={classes.summary}>The SQL</summary>
         <Stack gap={8} mt={8}>
           <CopyBlock text={cause.sql} label={`Runs at ${at}`} about={title} maxHeight={180} />
-          <CopyBlock text={cause.end_sql} label="Takes it back" about={title} maxHeight={120} />
+          <CopyBlock text={cause.end_sql} label="Undoes it" about={title} maxHeight={120} />
         </Stack>
       </details>
     </Stack>

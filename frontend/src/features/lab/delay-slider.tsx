@@ -26,7 +26,7 @@ export function DelaySlider({ ms, delay, disabled, onMs }: DelaySliderProps) {
       >
         {(shown) => (
           <Text size="sm" mb={6}>
-            <strong>{shown} ms</strong> later each way
+            <strong>{shown} ms</strong> delay each way
             <Text span c="dimmed">
               {` – a round trip takes ${2 * shown} ms more`}
             </Text>

@@ -2,21 +2,21 @@ import type { LabState } from "@/api/types";
 import type { StateInWords } from "@/lib/states";
 
 export const stateOfAction: Record<LabState, StateInWords> = {
-  off: { label: "Off", tone: "quiet", definition: "As it is usually." },
+  off: { label: "Off", tone: "quiet", definition: "Nothing is slowed down." },
   starting: {
     label: "Starting",
     tone: "busy",
-    definition: "It is wanted, and not yet in effect at the database.",
+    definition: "Requested, but not yet in effect at the database.",
   },
   on: { label: "On", tone: "warning", definition: "In effect." },
   gone: {
     label: "Cured",
     tone: "good",
-    definition: "It was in effect, and was ended at the database: by a cure, say.",
+    definition: "It was in effect until something at the database ended it, such as a cure.",
   },
   ending: {
     label: "Ending",
     tone: "busy",
-    definition: "Everything becomes as it was; what is being applied may have to end first.",
+    definition: "Being undone. Changes that are being applied may have to finish first.",
   },
 };

@@ -24,7 +24,7 @@ export function MarkerWay({ marker }: { marker: Marker }) {
 
 function LaneView({ lane }: { lane: Lane }) {
   const slowest = slowestOf(lane.hops);
-  const told = lane.hops
+  const stages = lane.hops
     .map((hop) => `${hopInWords(hop.stage)} ${asText(latencyMs(hop.step_ms))}`)
     .join(", ");
   return (
@@ -34,7 +34,7 @@ function LaneView({ lane }: { lane: Lane }) {
           {lane.destination}
         </Text>
       )}
-      <div className={classes.way} role="img" aria-label={`The way: ${told}`}>
+      <div className={classes.way} role="img" aria-label={`The way: ${stages}`}>
         {lane.hops.map((hop, index) => (
           <Tooltip key={hop.stage} label={`${hopInWords(hop.stage)} after ${asText(latencyMs(hop.step_ms))}`}>
             <span
@@ -47,7 +47,7 @@ function LaneView({ lane }: { lane: Lane }) {
           </Tooltip>
         ))}
       </div>
-      <ol className={classes.hops} aria-label="Places of the path">
+      <ol className={classes.hops} aria-label="Stages of the path">
         {lane.hops.map((hop, index) => (
           <li key={hop.stage}>
             <Group gap={6} wrap="nowrap">
@@ -59,7 +59,7 @@ function LaneView({ lane }: { lane: Lane }) {
             <Group gap={8} wrap="nowrap">
               <Quantity quantity={latencyMs(hop.step_ms)} />
               <Text size="xs" c="dimmed" className="numeric">
-                {asText(latencyMs(hop.latency_ms))} in all
+                {asText(latencyMs(hop.latency_ms))} in total
               </Text>
             </Group>
           </li>
@@ -67,7 +67,7 @@ function LaneView({ lane }: { lane: Lane }) {
       </ol>
       {slowest && (
         <Text size="sm">
-          Most of the time, {asText(latencyMs(slowest.step_ms))}, went by until it was{" "}
+          Most of the time, {asText(latencyMs(slowest.step_ms))}, passed before it was{" "}
           <strong>{hopInWords(slowest.stage).toLowerCase()}</strong>.
         </Text>
       )}

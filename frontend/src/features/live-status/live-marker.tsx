@@ -26,7 +26,7 @@ export function LiveMarker() {
   const Icon = face.icon;
   const text =
     state === "lost"
-      ? `The connection to the control plane was lost ${lostSince ? formatAgo(new Date(lostSince).toISOString()) : ""}. The numbers are the last that came; the console reconnects by itself.`
+      ? `The connection to the control plane was lost ${lostSince ? formatAgo(new Date(lostSince).toISOString()) : ""}. The numbers are the last ones received; the console reconnects by itself.`
       : face.text;
   return (
     <Tooltip label={text}>

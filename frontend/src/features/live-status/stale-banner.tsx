@@ -30,14 +30,14 @@ export function StaleBanner({ streams, live }: StaleBannerProps) {
     .sort()
     .at(-1);
   const message = !live
-    ? "Redis cannot be reached, so rates and latencies are missing. Streams go on replicating."
+    ? "Redis cannot be reached, so rates and latencies are missing. Streams keep replicating."
     : state === "lost"
-      ? "The connection to the control plane is interrupted. Streams go on replicating."
+      ? "The connection to the control plane is interrupted. Streams keep replicating."
       : `The last numbers of ${stale.map((stream) => stream.name).join(", ")} came ${formatAgo(newest, now)}.`;
   const cure = !live
     ? "Start Redis; live numbers come back by themselves."
     : state === "lost"
       ? "The console reconnects by itself. If it does not, check the control plane with `make status`."
-      : "Check that the engine is online (page Engines) and that the control plane's collector runs.";
+      : "Check that the engine is online (Engines page) and that the control plane's collector is running.";
   return <ProblemAlert tone="warning" problem={{ title: "These numbers are stale", message, cure }} />;
 }

@@ -25,7 +25,9 @@ describe("DestinationParameters", () => {
     const appliers = await within(dialog).findByRole("textbox", { name: "parallelism" });
     expect(appliers).toHaveValue("8 appliers");
     expect(within(dialog).queryByRole("textbox", { name: "queue_size" })).toBeNull();
-    await userEvent.click(within(dialog).getByRole("button", { name: "parallelism as the stream has it" }));
+    await userEvent.click(
+      within(dialog).getByRole("button", { name: "Use the stream's value of parallelism" }),
+    );
     expect(appliers).toHaveValue("2 appliers");
     await userEvent.click(within(dialog).getByRole("button", { name: /^Show . advanced/ }));
     const field = within(dialog).getByRole("textbox", { name: "spill_limit_mb" });

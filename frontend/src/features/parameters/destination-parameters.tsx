@@ -58,8 +58,8 @@ function Form({ stream, destination, mayAct, onClose }: DestinationParametersPro
         return (
           <Stack gap="md">
             <Text size="sm" c="dimmed">
-              What is not set here is as the stream has it, now and when the stream's changes. Its
-              destinations share one capture and one queue: what belongs to those is set for the stream.
+              Parameters that are not set here follow the stream's, now and when the stream's change. The
+              destinations share one capture and one queue, whose parameters are set on the stream.
             </Text>
             {update.isError && <ProblemAlert problem={problemInWords(update.error)} />}
             <ParameterFields
@@ -76,10 +76,10 @@ function Form({ stream, destination, mayAct, onClose }: DestinationParametersPro
                       size="compact-xs"
                       variant="subtle"
                       disabled={!mayAct}
-                      aria-label={`${name} as the stream has it`}
+                      aria-label={`Use the stream's value of ${name}`}
                       onClick={() => setOwn(({ [name]: _, ...others }) => others)}
                     >
-                      As the stream: {String(ofStream[name])}
+                      Use the stream's: {String(ofStream[name])}
                     </Button>
                   </>
                 )

@@ -40,8 +40,8 @@ export function ParameterEditor({ stream, mayAct }: { stream: Stream; mayAct: bo
               <ProblemAlert
                 tone="warning"
                 problem={{
-                  title: "A saved change is not in force yet",
-                  message: "A parameter that is not live was changed while the stream ran.",
+                  title: "A saved change is not in effect yet",
+                  message: "A parameter that is not live was changed while the stream was running.",
                   cure: "Stop and start the stream.",
                 }}
               />

@@ -116,14 +116,14 @@ function columns(thresholds: AdvisorAnalysis["thresholds"]): Column<Thread>[] {
     {
       key: "flow",
       header: "Flow control",
-      definition: `Held back by what follows. Above ${thresholds.flow_control} % it is a victim, not the cause.`,
+      definition: `Held back by the next component. Above ${thresholds.flow_control} % it is a victim, not the cause.`,
       align: "right",
       sortBy: (thread) => thread.shares?.flowControl,
       cell: (thread) => <Quantity quantity={percentOf(thread.shares?.flowControl)} />,
     },
     {
       key: "waits",
-      header: "Its work and waits",
+      header: "Work and waits",
       cell: (thread) => (
         <Text size="xs" style={{ minWidth: 110 }}>
           {waitsInWords(thread.shares)}

@@ -13,11 +13,17 @@ const faces: Record<Check["status"], { tone: Tone; word: string }> = {
   failed: { tone: "bad", word: "Failed" },
 };
 
+/** The consents that are given, and what a tick changes. */
+export interface Consents {
+  accepted: readonly string[];
+  onChange: (accepted: string[]) => void;
+}
+
 interface CheckListProps {
   checks: Check[];
   databases?: Record<string, string>;
-  /** The consents that are given. Left out where nothing is about to be made. */
-  consents?: { accepted: readonly string[]; onChange: (accepted: string[]) => void };
+  /** Left out where nothing is about to be made. */
+  consents?: Consents;
 }
 
 /** Checks of databases, what failed first, each with its cure; what must be accepted has a box. */
@@ -51,7 +57,7 @@ export function CheckList({ checks, databases = {}, consents }: CheckListProps) 
   );
 }
 
-function CheckRow({ check, consents }: { check: Check; consents: CheckListProps["consents"] }) {
+function CheckRow({ check, consents }: { check: Check; consents?: Consents }) {
   const { tone, word } = faces[check.status];
   const passed = check.status === "ok";
   return (
@@ -101,7 +107,7 @@ function CheckRow({ check, consents }: { check: Check; consents: CheckListProps[
   );
 }
 
-interface ConsentProps extends NonNullable<CheckListProps["consents"]> {
+interface ConsentProps extends Consents {
   check: Check;
   consent: string;
 }
@@ -116,7 +122,9 @@ function Consent({ check, consent, accepted, onChange }: ConsentProps) {
       checked={accepted.includes(consent)}
       onChange={(event) =>
         onChange(
-          event.currentTarget.checked ? [...accepted, consent] : accepted.filter((one) => one !== consent),
+          event.currentTarget.checked
+            ? [...accepted, consent]
+            : accepted.filter((given) => given !== consent),
         )
       }
     />

@@ -26,7 +26,7 @@ export function DropSlot({ server, slot, onClose }: DropSlotProps) {
       call={() => ({ method: "DELETE", path: `/api/v1/databases/${databaseId}/slots/${slot.name}` })}
       pending={drop.isPending}
       problem={drop.isError && <ProblemAlert problem={problemInWords(drop.error)} />}
-      note="A stream of another Thalweg has slots with such names, too, and could never go on without its own."
+      note="Streams of another Thalweg have slots with such names, too. A stream whose slot is dropped can never resume."
       onConfirm={() =>
         drop.mutate(
           { databaseId, slot: slot.name },
@@ -39,8 +39,8 @@ export function DropSlot({ server, slot, onClose }: DropSlotProps) {
         )
       }
     >
-      No stream here owns it. {server.address} keeps {asText(bytes(slot.retained_bytes))} of WAL for it, and
-      is free of that at its next checkpoint. The audit log keeps what the slot was.
+      No stream here owns this slot. {server.address} keeps {asText(bytes(slot.retained_bytes))} of WAL for it
+      and frees that WAL at its next checkpoint. The audit log records what the slot was.
     </ConfirmByName>
   );
 }

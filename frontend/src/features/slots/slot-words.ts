@@ -8,7 +8,7 @@ const walStatus: Record<string, StateInWords> = {
   extended: {
     label: "Extended",
     tone: "good",
-    definition: "It needs more WAL than max_wal_size; the server keeps it all the same.",
+    definition: "It needs more WAL than max_wal_size; the server keeps that WAL anyway.",
   },
   unreserved: {
     label: "About to be lost",
@@ -34,14 +34,14 @@ export function walInWords({ wal_status, invalidation_reason, why_no_forecast }:
 export const orphan: StateInWords = {
   label: "Orphan",
   tone: "warning",
-  definition: "It has the name of a stream's slot, and there is no such stream here.",
+  definition: "It is named like a stream's slot, but there is no such stream here.",
 };
 
 export const unknownStream = (engine: string): StateInWords => ({
   label: `Unknown stream of engine ${engine}`,
   tone: "warning",
   definition:
-    "The engine has the stream, and the control plane does not know it. Drop it on the page Engines.",
+    "The engine has a stream that the control plane does not know. Drop the stream on the Engines page.",
 });
 
 /** When it is lost; else why nobody knows. */
@@ -51,7 +51,7 @@ export function forecast({ seconds_to_full, seconds_to_idle_timeout, why_no_fore
       ? (why_no_forecast ?? "")
       : `Lost in ${asText(duration(seconds_to_full))} at this rate.`;
   if (seconds_to_idle_timeout === null) return full;
-  return `Lost in ${asText(duration(seconds_to_idle_timeout))} unless somebody reads from it (idle_replication_slot_timeout). ${full}`.trim();
+  return `Lost in ${asText(duration(seconds_to_idle_timeout))} unless it is read from (idle_replication_slot_timeout). ${full}`.trim();
 }
 
 /** Whatever takes it first; null while nothing is known to. */

@@ -41,7 +41,7 @@ function columns(mayAct: boolean, onDrop: (slot: ServerSlot) => void): Column<Se
     {
       key: "reader",
       header: "Reader",
-      definition: "The server's process that sends to whoever reads from the slot now.",
+      definition: "The server process that sends changes to the slot's present reader.",
       cell: readerInWords,
     },
     {
@@ -64,7 +64,7 @@ function columns(mayAct: boolean, onDrop: (slot: ServerSlot) => void): Column<Se
       key: "xmin",
       header: "xmin age",
       definition:
-        "Transactions since the oldest whose dead rows vacuum must leave for this slot, in tables or in system catalogues.",
+        "Transactions since the oldest one whose dead rows vacuum must keep for this slot, in tables or in system catalogues.",
       align: "right",
       sortBy: oldestXmin,
       cell: (slot) => <Quantity quantity={compactCount(oldestXmin(slot))} />,
@@ -89,7 +89,7 @@ function columns(mayAct: boolean, onDrop: (slot: ServerSlot) => void): Column<Se
 
 /** A card for each slot, those that keep most WAL first: what a phone has room for. */
 function SlotCards({ label, slots, mayAct, onDrop }: SlotsTableProps) {
-  const sorted = [...slots].sort((one, other) => other.retained_bytes - one.retained_bytes);
+  const sorted = [...slots].sort((a, b) => b.retained_bytes - a.retained_bytes);
   return (
     <Stack component="ul" gap={0} m={0} p={0} aria-label={label} style={{ listStyle: "none" }}>
       {sorted.map((slot) => (

@@ -18,8 +18,8 @@ const buttons = [
 ] as const;
 
 const asked: Record<StreamAction, string> = {
-  start: "The stream starts.",
-  stop: "The stream stops: what the queue holds is applied first.",
+  start: "The stream is starting.",
+  stop: "The stream is stopping; it first applies what its queue holds.",
   retry: "The error is cleared and the stream starts again.",
 };
 
@@ -106,7 +106,7 @@ export function StreamActions({ stream, mayAct, onDeleted }: StreamActionsProps)
           run("stop");
         }}
       >
-        What its queue holds is applied first. From then on nothing arrives at {names}, and{" "}
+        The stream first applies what its queue holds. After that, nothing arrives at {names}, and{" "}
         {stream.source.name} keeps its WAL for the stream until it is started again or deleted.
       </ConfirmStop>
       <ConfirmByName
@@ -118,10 +118,10 @@ export function StreamActions({ stream, mayAct, onDeleted }: StreamActionsProps)
         title="Delete stream"
         note={
           lost &&
-          `The engine ${lost.name} does not answer. Without Force the stream is deleted when it is back; when it is lost for good, choose Force.`
+          `Engine ${lost.name} does not answer. Without Force, the stream is deleted once the engine is back. If the engine is lost for good, choose Force.`
         }
         name={stream.name}
-        forceExplanation="Give up on what cannot be reached: a database, or the engine when it is lost for good. After 30 s without the engine's answer the console's server itself removes what the stream has made in its databases. What is left behind, such as a replication slot that holds WAL, is named in the operation, with the SQL that removes it. Should the engine come back, it does not start the stream again."
+        forceExplanation="Deletes the stream even if a database cannot be reached or the engine is lost for good. After 30 s without an answer from the engine, the control plane itself removes what the stream has made in its databases. The operation names what is left behind, such as a replication slot that holds WAL, with the SQL that removes it. If the engine comes back, it does not start the stream again."
         call={(force) => deleteCall(stream, force)}
         pending={remove.isPending}
         problem={remove.isError && <ProblemAlert problem={problemInWords(remove.error)} />}

@@ -1,11 +1,11 @@
 import type { Stream } from "@/api/types";
 import { formatTime } from "@/lib/format";
-import { ProblemAlert } from "@/ui/problem-alert";
+import { EngineErrorAlert } from "@/ui/engine-error-alert";
 
 const classes: Record<string, string> = {
   transient: "the engine tries again by itself",
-  permanent: "does not heal by itself",
-  operator_action: "needs somebody to act",
+  permanent: "does not go away by itself",
+  operator_action: "needs an operator",
   corruption: "data may be damaged",
 };
 
@@ -22,16 +22,5 @@ export function StreamErrorPanel({ stream }: { stream: Stream }) {
     error.at && `at ${formatTime(error.at)}`,
     stream.retry_at && `next try ${formatTime(stream.retry_at)}`,
   ].filter((fact): fact is string => Boolean(fact));
-  return (
-    <ProblemAlert
-      tone={error.class === "transient" ? "warning" : "bad"}
-      problem={{
-        title: error.title,
-        message: error.detail ?? error.message,
-        cure: error.cure,
-        code: error.code,
-        facts,
-      }}
-    />
-  );
+  return <EngineErrorAlert error={error} facts={facts} />;
 }

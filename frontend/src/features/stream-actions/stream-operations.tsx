@@ -2,7 +2,7 @@ import { Group, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { streamOperationsQuery } from "@/api/operations";
 import type { Operation, Stream } from "@/api/types";
-import { copiedInWords } from "@/lib/copied";
+import { copiedInWords, copiedOf } from "@/lib/copied";
 import { doneOf, formatAgo } from "@/lib/format";
 import { isUnfinished, operationTitle } from "@/lib/operations";
 import { AnchorLink } from "@/ui/anchor-link";
@@ -32,7 +32,7 @@ export function StreamOperations({ stream }: { stream: Stream }) {
             problem={{
               ...failed.error,
               title: `${title(failed, stream)} failed: ${failed.error.title}`,
-              facts: [`asked for by ${failed.requested_by} ${formatAgo(failed.created_at)}`],
+              facts: [`requested by ${failed.requested_by} ${formatAgo(failed.created_at)}`],
             }}
           />
         )}
@@ -60,16 +60,13 @@ function copyInWords({ target, progress }: Operation, stream: Stream): string | 
     )
     .filter(({ schema, table }) => target.table === null || target.table === `${schema}.${table}`);
   if (tables.length === 0) return null;
-  return copiedInWords({
-    rows_copied: tables.reduce((sum, { rows_copied }) => sum + rows_copied, 0),
-    rows_estimated: tables.reduce((sum, { rows_estimated }) => sum + (rows_estimated ?? 0), 0),
-  });
+  return copiedInWords(copiedOf(tables));
 }
 
 function Banner({ operation, stream }: { operation: Operation; stream: Stream }) {
   const copied = copyInWords(operation, stream);
   return (
-    <output className={classes.banner} aria-label="Under way">
+    <output className={classes.banner} aria-label="In progress">
       <Group gap={8} wrap="nowrap" align="flex-start">
         <ToneIcon tone="busy" />
         <div>
@@ -79,7 +76,7 @@ function Banner({ operation, stream }: { operation: Operation; stream: Stream })
           </Text>
           {operation.waiting_for && <Text size="sm">Waits for: {operation.waiting_for}</Text>}
           <Text size="xs" c="dimmed">
-            Asked for by {operation.requested_by} {formatAgo(operation.created_at)} ·{" "}
+            Requested by {operation.requested_by} {formatAgo(operation.created_at)} ·{" "}
             <AnchorLink to="/operations" size="xs">
               all operations
             </AnchorLink>

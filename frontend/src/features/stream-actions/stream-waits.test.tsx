@@ -17,7 +17,7 @@ const wait: StreamWait = {
 test("says what waits, where, and behind whom, with the statement that ends it", () => {
   renderUi(<StreamWaits stream={stream({ waits: [wait] })} />);
   const alert = screen.getByRole("alert");
-  expect(alert).toHaveTextContent("Waits for others at the source orders");
+  expect(alert).toHaveTextContent("Waits for other sessions at the source orders");
   expect(alert).toHaveTextContent("server process 4711 (psql of bob, idle in transaction)");
   expect(alert).toHaveTextContent("CREATE_REPLICATION_SLOT thalweg_stream01");
   expect(alert).toHaveTextContent("SELECT pg_terminate_backend(4711);");
@@ -30,7 +30,7 @@ test("a prepared transaction has no process to end, and who may not be seen is n
   ];
   renderUi(<StreamWaits stream={stream({ waits: [{ ...wait, blockers }] })} />);
   expect(screen.getByRole("alert")).toHaveTextContent(
-    "Behind a prepared transaction (see pg_prepared_xacts there) and server process 12.",
+    "It waits for a prepared transaction (see pg_prepared_xacts there) and server process 12.",
   );
   expect(screen.getByRole("alert")).not.toHaveTextContent("pg_terminate_backend(0)");
 });

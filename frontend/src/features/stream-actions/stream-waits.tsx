@@ -17,9 +17,9 @@ function Wait({ stream, wait }: { stream: Stream; wait: StreamWait }) {
     <ProblemAlert
       tone="warning"
       problem={{
-        title: `Waits for others at the ${wait.side} ${wait.database}`,
-        message: `Behind ${wait.blockers.map(blockerInWords).join(" and ")}.`,
-        cure: "It goes on as soon as they have committed or rolled back. Stopping the stream does not wait for them.",
+        title: `Waits for other sessions at the ${wait.side} ${wait.database}`,
+        message: `It waits for ${wait.blockers.map(blockerInWords).join(" and ")}.`,
+        cure: "It continues as soon as they commit or roll back. Stopping the stream does not wait for them.",
         sql: pids.length ? pids.map((pid) => `SELECT pg_terminate_backend(${pid});`).join("\n") : null,
         facts: [
           `since ${formatTime(wait.since)}`,

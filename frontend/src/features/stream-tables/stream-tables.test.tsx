@@ -92,7 +92,7 @@ describe("StreamTables", () => {
     renderTables(true);
     await userEvent.click(await screen.findByRole("button", { name: "Copy public.orders again" }));
     const dialog = await screen.findByRole("dialog", { name: "Copy again: public.orders" });
-    expect(dialog).toHaveTextContent(/All its rows in \w+ are deleted/);
+    expect(dialog).toHaveTextContent(/Deletes all its rows in \w+/);
     expect(sent).toBeNull();
     await userEvent.click(within(dialog).getByRole("button", { name: "Copy again" }));
     await vi.waitFor(() => expect(sent).toEqual({ schema: "public", table: "orders" }));

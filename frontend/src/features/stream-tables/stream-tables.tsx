@@ -50,7 +50,7 @@ const columns: Column<TableRow>[] = [
   {
     key: "rate",
     header: "Rate",
-    definition: "Changes a second at the destination, TRUNCATEs among them, over the last half minute.",
+    definition: "Changes per second at the destination, including TRUNCATEs, over the last half minute.",
     align: "right",
     sortBy: (table) => table.changes_per_second,
     cell: (table) => <Quantity quantity={rate(table.changes_per_second, "LCR")} />,
@@ -58,7 +58,8 @@ const columns: Column<TableRow>[] = [
   {
     key: "lag",
     header: "Lag",
-    definition: "Of its last change: from the commit at the source to the commit at the destination.",
+    definition:
+      "Of the table's last change: time from the commit at the source to the commit at the destination.",
     align: "right",
     sortBy: lagOf,
     cell: (table) => <Quantity quantity={latency(lagOf(table))} />,
@@ -66,7 +67,7 @@ const columns: Column<TableRow>[] = [
   {
     key: "last_change",
     header: "Last change",
-    definition: "When the last change came to the destination, of those that are counted.",
+    definition: "When the last of the counted changes reached the destination.",
     align: "right",
     sortBy: (table) => parseTime(table.last_change?.at_destination),
     cell: ({ last_change }) =>
@@ -80,7 +81,7 @@ const columns: Column<TableRow>[] = [
     key: "identity",
     header: "Identity",
     definition:
-      "How a row is found at the destination: the primary key's columns, else the replica identity's; all columns with REPLICA IDENTITY FULL. Inserts only: by nothing, for its updates and deletes are given up and rows differ from the source's.",
+      "How a row is found at the destination: the primary key's columns, else the replica identity's; all columns with REPLICA IDENTITY FULL. Inserts only: not at all, since updates and deletes are given up and rows differ from the source's.",
     sortBy: (table) => table.identity,
     cell: (table) => table.identity ?? "unknown",
   },
@@ -93,7 +94,7 @@ const columns: Column<TableRow>[] = [
 /** Inserts to truncates begin at 0 with every start of apply. */
 function countsSince(destination: StreamDestination | undefined): string {
   const since = destination?.counted_since;
-  if (!since) return "Changes are counted from apply's next start on.";
+  if (!since) return "Changes are counted from the next start of apply.";
   return `Changes are counted since apply started, ${formatAgo(since)} (${formatTime(since)}).`;
 }
 
@@ -185,7 +186,7 @@ export function StreamTables({
         rowKey={name}
         initialSort={{ key: "table", descending: false }}
         empty={
-          tables.length === 0 ? "The engine has not reported its tables yet." : "No table fits the filter."
+          tables.length === 0 ? "The engine has not reported its tables yet." : "No table matches the filter."
         }
         maxHeight={640}
       />

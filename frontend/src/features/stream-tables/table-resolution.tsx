@@ -9,16 +9,18 @@ import { ProblemAlert } from "@/ui/problem-alert";
 export const resolutionLabels: Record<TroubleResolution, string> = {
   copy: "Copy again",
   follow: "Follow the rename",
-  remove: "Take it out of the stream",
+  remove: "Remove it from the stream",
   accept: "Accept the partitions",
 };
 
 const consequences: Record<TroubleResolution, (where: string) => string> = {
   copy: (where) =>
-    `All its rows in ${where} are deleted and the source's are copied again. The path to ${where} waits meanwhile. Transactions in its error queue that changed nothing but copied tables are discarded, for the copy has what came of them; of the others, the changes of this table are left out when they are executed. The audit log tells how many.`,
-  follow: () => "The stream's rules get the table's new name, and the table is renamed at every destination.",
-  remove: () => "The stream replicates the table no longer. The destinations' tables stay as they are.",
-  accept: (where) => `The rows in ${where} count as right. Those that differ from the source's stay so.`,
+    `Deletes all its rows in ${where} and copies the source's again. The path to ${where} waits meanwhile. Transactions in the error queue that changed only copied tables are discarded, because the copy includes their changes; the others are executed without their changes to this table. The audit log says how many.`,
+  follow: () =>
+    "Puts the table's new name into the stream's rules and renames the table at every destination.",
+  remove: () => "Stops replicating the table. The destinations' tables stay as they are.",
+  accept: (where) =>
+    `Treats the rows in ${where} as correct. Rows that differ from the source's will keep differing.`,
 };
 
 /** Of the whole stream; the others are of one destination. */
@@ -44,12 +46,12 @@ interface ConfirmResolutionProps {
 
 /** How many rows go, as far as it is known: those of the copy, and what was applied since. */
 function RowsThere({ destination, asked }: { destination: StreamDestination; asked: TableResolution }) {
-  const isIt = (one: { schema: string; table: string }) =>
-    one.schema === asked.schema && one.table === asked.table;
+  const isIt = (table: { schema: string; table: string }) =>
+    table.schema === asked.schema && table.table === asked.table;
   const copied = destination.instantiation?.tables.find(isIt);
   const applied = destination.tables.find(isIt);
-  if (!copied || !applied) return null;
-  const rows = Math.max(0, copied.rows_copied + (applied.inserts ?? 0) - (applied.deletes ?? 0));
+  if (!copied || !applied || applied.inserts === null || applied.deletes === null) return null;
+  const rows = Math.max(0, copied.rows_copied + applied.inserts - applied.deletes);
   return (
     <Text size="sm">
       Rows in {destination.database.name} now: about <strong>{formatCount(rows)}</strong>.

@@ -34,8 +34,8 @@ describe("TableTroubles", () => {
     expect(screen.getByText(/its changes are left out/)).toBeVisible();
     await userEvent.click(screen.getByRole("button", { name: "Copy again" }));
     const dialog = await screen.findByRole("dialog", { name: "Copy again: public.orders" });
-    expect(dialog).toHaveTextContent("All its rows in warehouse are deleted");
-    expect(dialog).toHaveTextContent("error queue that changed nothing but copied tables are discarded");
+    expect(dialog).toHaveTextContent("Deletes all its rows in warehouse");
+    expect(dialog).toHaveTextContent("error queue that changed only copied tables are discarded");
     await expectNoAxeViolations();
   });
 
@@ -43,7 +43,7 @@ describe("TableTroubles", () => {
     const tables = ["a", "b", "c"].map((name) => ({ ...table, table: name }));
     renderUi(<TableTroubles stream={stream({ destinations: [destination({ tables })] })} mayAct most={2} />);
     expect(screen.getAllByRole("button", { name: "Copy again" })).toHaveLength(2);
-    expect(screen.getByText("And 1 more: see the tab Tables.")).toBeVisible();
+    expect(screen.getByText("And 1 more: see the Tables tab.")).toBeVisible();
   });
 
   it("shows nothing for tables that are well, and only reads for viewers", () => {

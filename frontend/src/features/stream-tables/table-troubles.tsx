@@ -78,7 +78,7 @@ export function TableTroubles({ stream, mayAct, most = Number.POSITIVE_INFINITY 
         );
       })}
       {troubled.length > most && (
-        <Text size="sm">And {troubled.length - most} more: see the tab Tables.</Text>
+        <Text size="sm">And {troubled.length - most} more: see the Tables tab.</Text>
       )}
       <ConfirmResolution stream={stream} asked={asked} onClose={() => setAsked(null)} />
     </>

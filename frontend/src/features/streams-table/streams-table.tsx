@@ -70,7 +70,7 @@ const columns: Column<StreamSummary>[] = [
   {
     key: "backlog",
     header: "Backlog",
-    definition: `${metrics.backlogBytes.definition} Below it: since when, and until when it is worked off or full.`,
+    definition: `${metrics.backlogBytes.definition} Below it: how old it is, and how soon it is worked off or full.`,
     align: "right",
     sortBy: (stream) => stream.backlog.bytes,
     cell: (stream) => (

@@ -18,9 +18,9 @@ export function InsertsOnly({ tables, rules, onChange }: InsertsOnlyProps) {
   return (
     <Fieldset legend="Inserts only" mt="xs" p="xs">
       <Text size="xs" c="dimmed">
-        Nothing tells the rows of these tables apart, so their updates and deletes cannot be replicated. Give
-        them a key at the source, or give updates and deletes up: they stay at the source, and only inserts
-        and truncates come. The destination then has rows that the source has changed or deleted.
+        The rows of these tables have no key, so their updates and deletes cannot be replicated. Add a key at
+        the source, or give up updates and deletes: Thalweg then replicates only inserts and truncates, and
+        the destination keeps rows that the source has changed or deleted.
       </Text>
       <Stack gap={6} mt={6}>
         {asked.map((table) => (

@@ -14,18 +14,18 @@ export function RuleEditor({ rules, onChange }: RuleEditorProps) {
     <Stack gap="md">
       <RuleList
         title="Include"
-        description="A table is replicated when one of these matches it …"
+        description="Replicates the tables that match one of these rules."
         rules={rules.include}
         onChange={(include) => onChange({ ...rules, include })}
       />
       <RuleList
         title="Exclude"
-        description="… and none of these does."
+        description="Leaves out the tables that match one of these, even where an include rule matches."
         rules={exclude}
         onChange={(next) => onChange({ ...rules, exclude: next })}
       />
       <Text size="xs" c="dimmed">
-        * stands for any characters, ? for one. Upper and lower case differ.
+        * matches any characters, ? matches one. Rules are case-sensitive.
       </Text>
     </Stack>
   );
@@ -40,7 +40,7 @@ interface RuleListProps {
 
 function RuleList({ title, description, rules, onChange }: RuleListProps) {
   const replace = (index: number, rule: TableRule) =>
-    onChange(rules.map((one, at) => (at === index ? rule : one)));
+    onChange(rules.map((kept, at) => (at === index ? rule : kept)));
   return (
     <Box component="section" aria-label={`${title} rules`}>
       <Title order={3}>{title}</Title>

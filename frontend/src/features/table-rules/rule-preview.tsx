@@ -1,6 +1,7 @@
 import { Group, Stack, Text } from "@mantine/core";
 import type { TablePreview } from "@/api/types";
-import { asText, bytes, rows } from "@/lib/format";
+import { asText, bytes } from "@/lib/format";
+import { estimatedRows } from "@/lib/sums";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { ToneIcon } from "@/ui/tone";
 
@@ -12,8 +13,8 @@ export function RulePreview({ preview, updating }: { preview: TablePreview; upda
       <Group gap={7} role="status">
         <ToneIcon tone={preview.replicable > 0 ? "good" : "warning"} />
         <Text size="sm" fw={600} className="numeric">
-          {preview.replicable} {preview.replicable === 1 ? "table" : "tables"} will be replicated, about{" "}
-          {asText(rows(preview.rows_estimated))}, {asText(bytes(preview.bytes))}
+          {preview.replicable} {preview.replicable === 1 ? "table" : "tables"} will be replicated,{" "}
+          {estimatedRows(preview.tables)}, {asText(bytes(preview.bytes))}
         </Text>
         {updating && (
           <Text size="xs" c="dimmed">
@@ -26,8 +27,8 @@ export function RulePreview({ preview, updating }: { preview: TablePreview; upda
           tone="warning"
           problem={{
             title: "A rule matches nothing",
-            message: `No table fits ${preview.unmatched.join(", ")}.`,
-            cure: "Correct the pattern, or leave it: tables are matched now, and when the rules are saved again.",
+            message: `No table matches ${preview.unmatched.join(", ")}.`,
+            cure: "Correct the pattern, or leave it: rules are matched now and whenever they are saved.",
           }}
         />
       )}
@@ -40,7 +41,7 @@ export function RulePreview({ preview, updating }: { preview: TablePreview; upda
               message: table.unsupported.join(" "),
             })),
             cure: refused.some((table) => !table.identified)
-              ? "Cure it at the source, exclude the table, or take its inserts only."
+              ? "Cure it at the source, exclude the table, or replicate its inserts only."
               : "Cure it at the source, or exclude the table.",
           }}
         />

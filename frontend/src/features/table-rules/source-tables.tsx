@@ -35,7 +35,7 @@ const factColumns: Column<SourceTable>[] = [
   {
     key: "rows",
     header: "Rows",
-    definition: "As the source's statistics estimate; unknown when the table was never analysed.",
+    definition: "Estimated from the source's statistics; unknown if the table was never analysed.",
     align: "right",
     sortBy: (table) => table.rows_estimated,
     cell: (table) => <Quantity quantity={rows(table.rows_estimated)} />,
@@ -52,7 +52,7 @@ const factColumns: Column<SourceTable>[] = [
     key: "key",
     header: "Key",
     definition:
-      "How a row is found at the destination: the primary key's columns, else the replica identity's; all columns with REPLICA IDENTITY FULL. Inserts only: it need not be found, for its updates and deletes are given up.",
+      "How a row is found at the destination: the primary key's columns, else the replica identity's; all columns with REPLICA IDENTITY FULL. Inserts only: not at all, since updates and deletes are given up.",
     cell: (table) => <Key table={table} />,
   },
   {
@@ -118,7 +118,7 @@ export function SourceTables({ tables, selection, maxHeight = 420 }: SourceTable
         columns={columns}
         rows={found.slice(0, ROWS_MAX)}
         rowKey={name}
-        empty={tables.length === 0 ? "The database has no tables." : "No table fits the filter."}
+        empty={tables.length === 0 ? "The database has no tables." : "No table matches the filter."}
         maxHeight={maxHeight}
       />
     </Stack>

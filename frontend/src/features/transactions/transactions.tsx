@@ -24,9 +24,9 @@ export function Transactions({ now }: { now: StreamTransactions }) {
           aria-label="Transactions to show"
           value={kind}
           onChange={(value) => setKind(value as Kind)}
-          data={kinds.map((one) => ({
-            value: one.kind,
-            label: `${one.label} (${ofKind(now.transactions, one.kind).length})`,
+          data={kinds.map(({ kind, label }) => ({
+            value: kind,
+            label: `${label} (${ofKind(now.transactions, kind).length})`,
           }))}
         />
         <Text size="xs" c="dimmed">
@@ -36,8 +36,8 @@ export function Transactions({ now }: { now: StreamTransactions }) {
       </Group>
       <Panel flush>
         {now.transactions.length === 0 ? (
-          <Empty icon={<IconArrowsExchange size={36} stroke={1.5} />} title="Nothing is on its way">
-            Every transaction that came is committed at the destination.
+          <Empty icon={<IconArrowsExchange size={36} stroke={1.5} />} title="No transactions in flight">
+            Every transaction received so far is committed at the destination.
           </Empty>
         ) : (
           <DataTable
@@ -65,7 +65,7 @@ function columns(several: boolean): Column<Transaction>[] {
     {
       key: "xid",
       header: "Transaction",
-      definition: "Its number at the source.",
+      definition: "Transaction ID at the source.",
       sortBy: ({ xid }) => xid,
       cell: ({ xid }) => <Text size="sm">{xid}</Text>,
     },
@@ -93,7 +93,7 @@ function columns(several: boolean): Column<Transaction>[] {
     {
       key: "age",
       header: "Age",
-      definition: "Since its first change came.",
+      definition: "Time since its first change arrived.",
       align: "right",
       sortBy: ({ age_seconds }) => age_seconds,
       cell: ({ age_seconds }) => <Quantity quantity={duration(age_seconds)} />,
@@ -109,13 +109,13 @@ function columns(several: boolean): Column<Transaction>[] {
       key: "size",
       header: "Size",
       align: "right",
-      sortBy: (one) => one.bytes,
-      cell: (one) => <Quantity quantity={bytes(one.bytes)} />,
+      sortBy: (transaction) => transaction.bytes,
+      cell: (transaction) => <Quantity quantity={bytes(transaction.bytes)} />,
     },
     {
       key: "spilled",
       header: "Spilled",
-      definition: "Of its size, on the engine's disk.",
+      definition: "How much of its size is on the engine's disk.",
       align: "right",
       sortBy: ({ spilled_bytes }) => spilled_bytes,
       cell: ({ spilled_bytes }) => (spilled_bytes > 0 ? <Quantity quantity={bytes(spilled_bytes)} /> : ""),
@@ -123,7 +123,7 @@ function columns(several: boolean): Column<Transaction>[] {
     {
       key: "streamed",
       header: "Streaming",
-      definition: "The source sends it before its commit.",
+      definition: "The source sends it before it commits.",
       cell: ({ streamed }) => (streamed ? "yes" : ""),
     },
     {

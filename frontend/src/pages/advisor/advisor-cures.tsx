@@ -14,9 +14,9 @@ export function AdvisorCures({ mayAct }: { mayAct: boolean }) {
       {(cures) => (
         <Panel flush>
           {cures.length === 0 ? (
-            <Empty icon={<IconWand size={40} stroke={1.5} />} title="No cure was applied yet">
-              A run's findings come with the exact change. Applying one takes a snapshot before and after, and
-              tells whether it helped.
+            <Empty icon={<IconWand size={40} stroke={1.5} />} title="No cure has been applied yet">
+              Each finding of a run comes with the exact change. Applying it takes a snapshot before and
+              after, and shows whether it helped.
             </Empty>
           ) : (
             <CuresTable cures={cures} mayAct={mayAct} />

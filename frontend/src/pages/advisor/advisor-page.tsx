@@ -36,7 +36,7 @@ export function AdvisorPage() {
       <PageHeader
         title="Advisor"
         beside={<HelpLink help="guides/advisor" about="the advisor" />}
-        description="Snapshots of every path: what limits it, why, and what to change."
+        description="Snapshots of every path: its bottleneck, the cause and the cure."
         actions={
           <>
             <RestCallButton
@@ -91,7 +91,7 @@ function Runs({ streams }: { streams: { id: string; name: string }[] }) {
   const navigate = route.useNavigate();
   const { stream, reason } = route.useSearch();
   const [chosen, setChosen] = useState<number[]>([]);
-  const filter: RunFilter = { stream_id: stream, reason: REASONS.find((one) => one === reason) };
+  const filter: RunFilter = { stream_id: stream, reason: REASONS.find((known) => known === reason) };
   const query = useInfiniteQuery(runsQuery(filter));
   const filtered = Boolean(stream || reason);
   const [before, after] = [...chosen].sort((a, b) => a - b);
@@ -115,7 +115,7 @@ function Runs({ streams }: { streams: { id: string; name: string }[] }) {
             aria-label="Runs with the reason"
             placeholder="All reasons"
             clearable
-            data={REASONS.map((one) => ({ value: one, label: reasonInWords(one) }))}
+            data={REASONS.map((known) => ({ value: known, label: reasonInWords(known) }))}
             value={reason ?? null}
             onChange={(next) =>
               navigate({ search: (now) => ({ ...now, reason: next ?? undefined }), replace: true })
@@ -127,10 +127,10 @@ function Runs({ streams }: { streams: { id: string; name: string }[] }) {
           variant="default"
           leftSection={<IconGitCompare size={14} aria-hidden />}
           disabled={before === undefined || after === undefined}
-          title="Mark two runs to compare them"
+          title="Select two runs to compare them"
           onClick={() => navigate({ to: "/advisor/compare", search: { before, after } })}
         >
-          Compare the marked runs
+          Compare the selected runs
         </Button>
       </Group>
       <QueryFaces query={query} inWords={problemInWords} loadingLabel="Loading runs">
@@ -144,8 +144,8 @@ function Runs({ streams }: { streams: { id: string; name: string }[] }) {
                   title={filtered ? "No such runs" : "No runs yet"}
                 >
                   {filtered
-                    ? "Take away a filter to see others."
-                    : "Take a snapshot: it analyses the last half minute of every path and keeps what it finds."}
+                    ? "Remove a filter to see other runs."
+                    : "Take a snapshot to analyse the last half minute of every path and keep the result."}
                 </Empty>
               ) : (
                 <RunsTable runs={runs} chosen={chosen} onChoose={setChosen} />

@@ -23,14 +23,14 @@ export function ComparePage() {
   if (!before || !after) {
     return (
       <Empty
-        title="Which runs?"
+        title="No runs selected"
         actions={
           <Button component={Link} to="/advisor">
             All runs
           </Button>
         }
       >
-        Mark two runs in the list, then compare them.
+        Select two runs in the list, then compare them.
       </Empty>
     );
   }

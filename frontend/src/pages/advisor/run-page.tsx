@@ -42,7 +42,7 @@ export function RunPage() {
           </Button>
         }
       >
-        It was deleted, the retention has removed it, or the address is mistyped.
+        It was deleted or removed by retention, or the address is mistyped.
       </Empty>
     );
   }
@@ -58,7 +58,7 @@ function RunView({ run }: { run: AdvisorRun }) {
   const search = route.useSearch();
   const mayAct = covers(useQuery(sessionQuery).data?.user.role, "operator");
   const paths = useMemo(() => worstPaths(run.paths), [run.paths]);
-  const path = paths.find((one) => one.path_id === search.path) ?? paths[0];
+  const path = paths.find((analysed) => analysed.path_id === search.path) ?? paths[0];
   const span = useMemo(() => spanOf(run), [run]);
   const cures = useQuery(curesQuery(path?.stream_id)).data ?? [];
   return (
@@ -101,7 +101,7 @@ function RunView({ run }: { run: AdvisorRun }) {
                       finding={finding}
                       cure={cure}
                       index={index}
-                      applied={cures.filter((one) => one.finding.id === finding.id && concerns(one, run))}
+                      applied={cures.filter((cure) => cure.finding.id === finding.id && concerns(cure, run))}
                       mayAct={mayAct}
                     />
                   )}

@@ -35,7 +35,7 @@ export function AlertsPage() {
       <PageHeader
         title="Alerts"
         beside={<HelpLink help="guides/alerts" about="alerts" />}
-        description="What needs somebody, which rules watch for it, and who is told."
+        description="Alerts, the rules that raise them, and the channels that report them."
         actions={<RestCallButton calls={[{ method: "GET", path: reads[tab] ?? "/api/v1/alerts" }]} />}
       />
       <Tabs
@@ -53,7 +53,7 @@ export function AlertsPage() {
             Firing
           </Tabs.Tab>
           <Tabs.Tab value="history">History</Tabs.Tab>
-          <Tabs.Tab value="rules">Rules</Tabs.Tab>
+          <Tabs.Tab value="rules">Alert rules</Tabs.Tab>
           <Tabs.Tab value="channels">Channels</Tabs.Tab>
           <Tabs.Tab value="silences">Silences</Tabs.Tab>
         </Tabs.List>

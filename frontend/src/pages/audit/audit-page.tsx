@@ -25,7 +25,7 @@ const columns: Column<AuditEntry>[] = [
   },
   {
     key: "actor",
-    header: "Who",
+    header: "User",
     sortBy: (entry) => entry.actor_name,
     cell: (entry) => (
       <>
@@ -45,7 +45,7 @@ const columns: Column<AuditEntry>[] = [
   },
   {
     key: "target",
-    header: "On",
+    header: "Target",
     sortBy: (entry) => entry.target_name,
     cell: (entry) => `${entry.target_type} ${entry.target_name}`,
   },
@@ -91,7 +91,7 @@ export function AuditPage() {
     <>
       <PageHeader
         title="Audit"
-        description="Who changed what, newest first."
+        description="All changes and their authors, newest first."
         actions={<RestCallButton calls={[{ method: "GET", path: "/api/v1/audit" }]} />}
       />
       <QueryFaces query={query} inWords={problemInWords} loadingLabel="Loading the audit log">
@@ -100,7 +100,7 @@ export function AuditPage() {
           return (
             <Panel flush>
               {rows.length === 0 ? (
-                <Empty icon={<IconHistory size={40} stroke={1.5} />} title="Nothing was changed yet" />
+                <Empty icon={<IconHistory size={40} stroke={1.5} />} title="No changes yet" />
               ) : (
                 <DataTable label="Audit log" columns={columns} rows={rows} rowKey={(entry) => entry.id} />
               )}

@@ -8,8 +8,8 @@ export function testInWords({
   if (test_code !== null)
     return { label: sentenceCase(test_code), tone: "bad", definition: "The last test failed." };
   if (tested_at === null)
-    return { label: "Not tested", tone: "quiet", definition: "No connection test was run yet." };
-  return { label: "Connected", tone: "good", definition: "The last test worked." };
+    return { label: "Not tested", tone: "quiet", definition: "No connection test has been run yet." };
+  return { label: "Connected", tone: "good", definition: "The last test succeeded." };
 }
 
 /** The version that the last test found; without one, why there is none. */

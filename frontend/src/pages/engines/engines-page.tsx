@@ -44,7 +44,7 @@ export function EnginesPage() {
     <>
       <PageHeader
         title="Engines"
-        description="Processes (thalwegd) that run the streams' components, one on a host."
+        description="Processes (thalwegd) that run the streams' components, one per host."
         actions={
           <>
             <RestCallButton
@@ -74,7 +74,7 @@ export function EnginesPage() {
                   title="No engine is enrolled"
                   actions={enrol}
                 >
-                  An engine enrols with a token that is good for one time.
+                  An engine enrols with a token that works once.
                 </Empty>
               ) : (
                 <DataTable
@@ -98,7 +98,7 @@ export function EnginesPage() {
         {enrolment.data && (
           <Stack gap="sm">
             <Text size="sm">
-              The token enrols one engine, until {formatTime(enrolment.data.expires_at)}. It is shown this
+              The token enrols one engine, until {formatTime(enrolment.data.expires_at)}. It is shown only
               once.
             </Text>
             <CopyBlock text={enrolment.data.token} label="Enrolment token" copyLabel="Copy token" />
@@ -181,7 +181,8 @@ function columns(
     {
       key: "propagation",
       header: "Propagation",
-      definition: "Where other engines reach it, and until when its certificate holds; renewed by itself.",
+      definition:
+        "Where other engines reach it, and until when its certificate is valid. The certificate is renewed automatically.",
       cell: ({ identity, propagation_address }) =>
         identity ? (
           <Box>
@@ -217,7 +218,7 @@ function columns(
     {
       key: "revision",
       header: "Revision",
-      definition: "Revision of the desired state that the engine has on its disk, of the newest one.",
+      definition: "Revision of the desired state on the engine's disk, of the newest revision.",
       align: "right",
       cell: ({ acknowledged_revision, desired_revision }) =>
         `${acknowledged_revision ?? "–"} of ${desired_revision}`,
@@ -269,8 +270,8 @@ function DeleteEngine({ engine, onClose }: { engine: Engine; onClose: () => void
       problem={remove.isError && <ProblemAlert problem={problemInWords(remove.error)} />}
       onConfirm={() => remove.mutate(engine.id, { onSuccess: onClose })}
     >
-      The control plane no longer talks to {engine.name}. The process itself goes on running until somebody
-      stops it.
+      The control plane no longer talks to {engine.name}. The process itself keeps running until it is
+      stopped.
     </ConfirmByName>
   );
 }

@@ -27,7 +27,7 @@ export function PropagationAddress({ engine, onClose }: { engine: Engine; onClos
           </Text>
           <TextInput
             label="Address"
-            description={`HOST:PORT; empty: where it listens (${engine.identity?.listen ?? "it does not"}).`}
+            description={`HOST:PORT. Empty: the address that it listens on (${engine.identity?.listen ?? "none"}).`}
             placeholder={engine.identity?.listen ?? "HOST:8644"}
             value={text}
             onChange={(event) => setText(event.currentTarget.value)}

@@ -24,7 +24,7 @@ export function UnknownStreams({ engines, mayAct }: { engines: Engine[]; mayAct:
               tone="warning"
               problem={{
                 title: `${engine.name} runs the stream ${id}, which the store does not know`,
-                message: `It goes on as it was: ${stateInWords(status)}. A store that came back from an older backup knows no stream that was made since.`,
+                message: `It carries on as before: ${stateInWords(status)}. A store restored from an older backup does not know the streams created since.`,
                 cure: "Drop it, and create the stream again; or restore a newer backup.",
               }}
             />

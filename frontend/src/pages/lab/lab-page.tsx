@@ -23,7 +23,9 @@ export function LabPage() {
   const lab = useQuery(labQuery);
   const change = useLabChange();
   const mayAct = covers(useQuery(sessionQuery).data?.user.role, "operator");
-  const busy = [lab.data?.load, ...(lab.data?.causes ?? [])].some((one) => one && one.state !== "off");
+  const busy = [lab.data?.load, ...(lab.data?.causes ?? [])].some(
+    (action) => action && action.state !== "off",
+  );
   return (
     <>
       <PageHeader
@@ -58,7 +60,7 @@ export function LabPage() {
           known.available ? (
             <Stack gap="sm">
               {change.isError && <ProblemAlert problem={problemInWords(change.error)} />}
-              {!mayAct && <Text size="sm">An operator can change something here: your role only reads.</Text>}
+              {!mayAct && <Text size="sm">Your role can only read: an operator can make changes here.</Text>}
               <Bench lab={known} change={change} mayAct={mayAct} />
             </Stack>
           ) : (
@@ -104,7 +106,7 @@ function Bench({ lab: { stream, load, causes }, change, mayAct }: BenchProps) {
                 />
               ))}
               <Text size="xs" c="dimmed">
-                One at a time: another one that is on ends.
+                Only one can be on: switching one on ends the other.
               </Text>
             </Stack>
           </Panel>

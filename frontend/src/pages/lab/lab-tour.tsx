@@ -6,18 +6,18 @@ export function LabTour() {
   return (
     <Panel title="The tour in five minutes">
       <List type="ordered" size="sm" spacing={4}>
-        <List.Item>Look at the path: with the usual load nothing limits it.</List.Item>
-        <List.Item>Move the load up. Rates follow within five seconds; the latency hardly does.</List.Item>
+        <List.Item>Look at the path: with the usual load it has no bottleneck.</List.Item>
+        <List.Item>Raise the load. Rates follow within five seconds; latency hardly changes.</List.Item>
         <List.Item>
-          Make it slow, by whichever cause you like. The appliers become the bottleneck, the backlog grows.
+          Make it slow, with any cause you like. The appliers become the bottleneck and the backlog grows.
         </List.Item>
         <List.Item>
           Within half a minute the advisor names the cause, with its evidence and its cure. Run the cure's SQL
           at the destination, if you like: the cause is then shown as cured.
         </List.Item>
         <List.Item>
-          Back to normal, and see the backlog go. What you leave on is taken back after ten minutes, a missing
-          index after three, once what is being applied has ended.
+          Go back to normal and watch the backlog shrink. A cause that you leave on ends by itself after ten
+          minutes, a missing index after three, once the changes being applied have finished.
         </List.Item>
       </List>
     </Panel>

@@ -18,14 +18,14 @@ interface LabVerdictProps {
   asksDatabases: boolean;
 }
 
-/** What the advisor says of the demo's stream now. */
+/** The advisor's verdict of the demo's stream now. */
 export function LabVerdict({ stream, asksDatabases }: LabVerdictProps) {
   const analysis = useQuery(
     analysisQuery({ stream_id: stream.id, window_seconds: JUDGED_SECONDS, facts: asksDatabases }),
   );
   return (
     <Panel
-      title="What the advisor says"
+      title="The advisor's verdict"
       aside={
         <AnchorLink to="/streams/$streamId" params={{ streamId: stream.id }} size="sm">
           {stream.name}

@@ -34,7 +34,7 @@ export function CodeForm({ onLoggedIn, onBack }: CodeFormProps) {
         <TextInput
           ref={field}
           label="Code"
-          description="Six digits of your authenticator app, or a recovery code."
+          description="Six digits from your authenticator app, or a recovery code."
           autoComplete="one-time-code"
           autoCapitalize="none"
           value={code}

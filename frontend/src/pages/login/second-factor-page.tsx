@@ -17,7 +17,7 @@ export function SecondFactorPage({ userId }: { userId: string }) {
   return (
     <Entrance
       title="Set up a second factor"
-      subtitle="An admin demands a code beside your password. You need an authenticator app for it."
+      subtitle="An admin requires a code in addition to your password. You need an authenticator app for it."
     >
       <Box className="panel" p={20}>
         <SecondFactorSetup userId={userId} replaces={false} onDone={() => void changed()} />

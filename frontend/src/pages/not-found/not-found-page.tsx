@@ -14,7 +14,7 @@ export function NotFoundPage() {
         </Button>
       }
     >
-      The address may be mistyped, or what it showed was deleted.
+      The address may be mistyped, or its subject was deleted.
     </Empty>
   );
 }

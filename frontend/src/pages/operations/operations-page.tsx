@@ -54,21 +54,21 @@ const columns: Column<Operation>[] = [
     key: "by",
     header: "Requested by",
     sortBy: (operation) => operation.requested_by,
-    cell: (one) => one.requested_by,
+    cell: (operation) => operation.requested_by,
   },
   {
     key: "at",
     header: "Requested",
-    sortBy: (one) => one.created_at,
-    cell: (one) => formatTime(one.created_at),
+    sortBy: (operation) => operation.created_at,
+    cell: (operation) => formatTime(operation.created_at),
   },
   {
     key: "took",
     header: "Took",
     definition:
-      "From when the engine was told until it was first seen to have done it. It is asked once a second, so that this may be up to a second too long.",
+      "From the request to the engine until the control plane first saw it done. The engine is polled once a second, so this may be up to a second too long.",
     align: "right",
-    cell: (one) => <Quantity quantity={duration(took(one))} />,
+    cell: (operation) => <Quantity quantity={duration(took(operation))} />,
   },
 ];
 
@@ -127,7 +127,7 @@ export function OperationsPage() {
     <>
       <PageHeader
         title="Operations"
-        description="Long work that somebody asked for, with its progress; newest first."
+        description="Long-running requests with their progress, newest first."
         actions={<RestCallButton calls={[{ method: "GET", path: "/api/v1/operations" }]} />}
       />
       <QueryFaces query={query} inWords={problemInWords} loadingLabel="Loading operations">
@@ -137,7 +137,7 @@ export function OperationsPage() {
             <Panel flush>
               {rows.length === 0 ? (
                 <Empty icon={<IconListCheck size={40} stroke={1.5} />} title="No operations yet">
-                  Creating, starting, stopping and deleting a stream each leave one here.
+                  Creating, starting, stopping and deleting a stream each add one here.
                 </Empty>
               ) : (
                 <DataTable

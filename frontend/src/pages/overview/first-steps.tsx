@@ -10,7 +10,7 @@ import { Panel } from "@/ui/panel";
 export function FirstSteps({ mayCreate }: { mayCreate: boolean }) {
   const hasLab = useQuery(labQuery).data?.available === true;
   return (
-    <Panel title="What next">
+    <Panel title="Next steps">
       <SimpleGrid cols={{ base: 1, sm: 3 }} spacing="lg">
         {mayCreate && (
           <Step icon={<IconRoute size={18} stroke={1.7} aria-hidden />} title="Replicate your own tables">
@@ -19,13 +19,13 @@ export function FirstSteps({ mayCreate }: { mayCreate: boolean }) {
               anything.
             </Text>
             <AnchorLink to="/streams/new" size="sm">
-              Make a stream of your own <IconArrowRight size={13} aria-hidden />
+              Create your own stream <IconArrowRight size={13} aria-hidden />
             </AnchorLink>
           </Step>
         )}
-        <Step icon={<IconStethoscope size={18} stroke={1.7} aria-hidden />} title="Ask what limits it">
+        <Step icon={<IconStethoscope size={18} stroke={1.7} aria-hidden />} title="Ask the advisor">
           <Text size="sm" c="dimmed">
-            The advisor names the component that limits a path, why, and the change that cures it.
+            The advisor names the component that limits a path, the reason, and the change that cures it.
           </Text>
           <AnchorLink to="/advisor" size="sm">
             Open the advisor <IconArrowRight size={13} aria-hidden />
@@ -34,8 +34,8 @@ export function FirstSteps({ mayCreate }: { mayCreate: boolean }) {
         {hasLab && (
           <Step icon={<IconFlask2 size={18} stroke={1.7} aria-hidden />} title="Make it slow on purpose">
             <Text size="sm" c="dimmed">
-              The lab gives the demo more load, or a real trouble, and the advisor explains it: a tour of five
-              minutes.
+              The lab gives the demo more load or a real fault, and the advisor explains it: a five-minute
+              tour.
             </Text>
             <AnchorLink to="/lab" size="sm">
               Open the lab <IconArrowRight size={13} aria-hidden />

@@ -42,10 +42,10 @@ export function OverviewPage() {
           data.streams.length === 0 ? (
             <Panel>
               <Empty icon={<IconRoute size={40} stroke={1.5} />} title="No streams yet" actions={create}>
-                A stream replicates tables from one PostgreSQL database to another: first the rows that are
-                there, then every change. The wizard registers the databases, checks them and shows what will
-                happen before it does anything.
-                {!mayCreate && <Text size="sm">Ask an operator to create one: your role only reads.</Text>}
+                A stream replicates tables from one PostgreSQL database to another: first the existing rows,
+                then every change. The wizard registers the databases, checks them and shows what will happen
+                before it does anything.
+                {!mayCreate && <Text size="sm">Your role can only read: ask an operator to create one.</Text>}
               </Empty>
             </Panel>
           ) : (

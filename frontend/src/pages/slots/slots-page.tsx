@@ -29,7 +29,7 @@ export function SlotsPage() {
       <PageHeader
         title="Slots"
         beside={<HelpLink help="guides/slots" about="slots" />}
-        description="Replication slots of the databases' servers, whosever they are: each keeps WAL until it is read."
+        description="All replication slots on the databases' servers, Thalweg's and others'. Each keeps WAL until it is read."
         actions={<RestCallButton calls={[{ method: "GET", path: "/api/v1/slots" }]} />}
       />
       <QueryFaces query={servers} inWords={problemInWords} loadingLabel="Loading slots">
@@ -37,8 +37,7 @@ export function SlotsPage() {
           known.length === 0 ? (
             <Panel>
               <Empty icon={<IconPlugConnected size={40} stroke={1.5} />} title="No servers yet">
-                The slots of a server are shown as soon as one of its databases is registered, on the page
-                Databases.
+                A server's slots appear here once one of its databases is registered on the Databases page.
               </Empty>
             </Panel>
           ) : (
@@ -95,9 +94,9 @@ function Server({ server, mayAct, onDrop }: ServerProps) {
           <ProblemAlert
             tone="warning"
             problem={{
-              title: "It did not answer when it was last asked",
+              title: "The server did not answer the last time",
               message: server.failure,
-              cure: "Test the connection on the database's page; what is shown here is from before.",
+              cure: "Test the connection on the database's page. The slots shown here are from before.",
             }}
           />
         )}

@@ -54,7 +54,7 @@ export function DestinationsStep({ databases, taken, value, onChange }: Destinat
         value={value}
         onChange={onChange}
         label="Destination databases"
-        description="One, or several: they share one capture and one queue, and each keeps its own pace."
+        description="One or several. Several share one capture and one queue, and each keeps its own pace."
       >
         <div className={classes.grid}>
           {databases.map((database) => (

@@ -31,7 +31,7 @@ describe("a draft", () => {
     expect(readDraft(databases)).toBeNull();
   });
 
-  it("opens the wizard where it was left, and is forgotten by Start afresh", async () => {
+  it("opens the wizard where it was left, and is forgotten by Start over", async () => {
     stubEvents();
     const routes: Routes = {
       "GET /api/v1/session": { body: session },
@@ -45,7 +45,7 @@ describe("a draft", () => {
     renderAt("/streams/new");
     expect(await screen.findByRole("region", { name: "Step 2 of 6: Destination" })).toBeVisible();
     expect(screen.getByText("Your draft, as you left it.")).toBeVisible();
-    await userEvent.click(screen.getByRole("button", { name: "Start afresh" }));
+    await userEvent.click(screen.getByRole("button", { name: "Start over" }));
     expect(screen.getByRole("region", { name: "Step 1 of 6: Source" })).toBeVisible();
     expect(localStorage.length).toBe(0);
   });

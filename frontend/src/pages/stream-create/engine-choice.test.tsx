@@ -36,7 +36,7 @@ describe("EngineChoice", () => {
     await userEvent.click(screen.getByRole("radio", { name: "One engine captures, another applies" }));
     expect(screen.getByRole("combobox", { name: "Captures" })).toHaveValue("engine-1 (Online)");
     expect(screen.getByRole("combobox", { name: "Applies" })).toHaveValue("");
-    expect(screen.getByText(/Until another one is chosen/)).toBeVisible();
+    expect(screen.getByText(/until you choose another one/)).toBeVisible();
     await expectNoAxeViolations();
   });
 

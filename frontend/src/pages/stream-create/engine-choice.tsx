@@ -30,7 +30,7 @@ export function EngineChoice(props: EngineChoiceProps) {
         problem={{
           title: "No engine is enrolled",
           message: "A stream runs in an engine (thalwegd).",
-          cure: "Enrol one on the page Engines, then come back.",
+          cure: "Enrol one on the Engines page, then come back.",
         }}
       />
     );
@@ -51,12 +51,12 @@ export function EngineChoice(props: EngineChoiceProps) {
           <Radio
             value="one"
             label="One engine captures and applies"
-            description="The simplest and fastest when source and destination are near each other."
+            description="Simplest and fastest when source and destination are near each other."
           />
           <Radio
             value="two"
             label="One engine captures, another applies"
-            description="When source and destination are far apart: each engine stands beside its database, and the changes travel between the two compressed, encrypted and over one connection."
+            description="For a source and a destination that are far apart. Each engine runs near its database, and changes travel between the two compressed and encrypted over one connection."
           />
         </Stack>
       </Radio.Group>
@@ -92,7 +92,7 @@ export function EngineChoice(props: EngineChoiceProps) {
       )}
       {two && elsewhere.length === 0 && (
         <Text size="sm" c="dimmed">
-          Until another one is chosen to apply, one engine does both.
+          One engine does both until you choose another one to apply.
         </Text>
       )}
     </Stack>

@@ -1,7 +1,8 @@
 import { Box, Checkbox, Grid, Group, SegmentedControl, Stack, Text, TextInput } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
 import type { Database, Engine, StreamCreate, TablePreview } from "@/api/types";
-import { asText, bytes, compactCount } from "@/lib/format";
+import { asText, bytes } from "@/lib/format";
+import { estimatedRows } from "@/lib/sums";
 import { yaml } from "@/lib/yaml";
 import { CopyBlock } from "@/ui/copy-block";
 import { Panel } from "@/ui/panel";
@@ -47,7 +48,7 @@ export function ReviewStep(props: ReviewStepProps) {
                 maxLength={100}
               />
               <Checkbox
-                label="Start it at once"
+                label="Start it immediately"
                 checked={body.start ?? true}
                 onChange={(event) => onStart(event.currentTarget.checked)}
               />
@@ -63,18 +64,18 @@ export function ReviewStep(props: ReviewStepProps) {
                     `, applied by ${applies.name}, which is reached at ${applies.propagation_address}`}
                 </Fact>
               ))}
-              <Fact label={destinations.some((one) => one.engine) ? "Captures" : "Engine"}>
+              <Fact label={destinations.some(({ engine: applies }) => applies) ? "Captures" : "Engine"}>
                 {engine?.name ?? "the only one"}
               </Fact>
               {destinations.length > 1 && (
                 <Fact label="Fan-out">
-                  The source is read once for all. A destination that is away holds up neither the others nor
-                  the source: its backlog goes to the engine's disk.
+                  The source is read once for all destinations. A destination that is away holds up neither
+                  the others nor the source: its backlog is kept on the engine's disk.
                 </Fact>
               )}
               <Fact label="Tables">
                 {preview
-                  ? `${preview.replicable} tables, about ${asText(compactCount(preview.rows_estimated, "rows"))}, ${asText(bytes(preview.bytes))}`
+                  ? `${preview.replicable} tables, ${estimatedRows(preview.tables)}, ${asText(bytes(preview.bytes))}`
                   : "–"}
               </Fact>
               <Fact label="Include">{body.rules.include.map(rule).join(", ")}</Fact>

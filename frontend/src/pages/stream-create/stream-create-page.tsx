@@ -33,7 +33,7 @@ export function StreamCreatePage() {
     <>
       <PageHeader
         title="Create stream"
-        description="Replicate tables from one database to another, or to several. Nothing is changed anywhere before the last step."
+        description="Replicate tables from one database to another, or to several. Nothing changes anywhere before the last step."
       />
       <QueryFaces query={databases} inWords={problemInWords}>
         {(knownDatabases) => (
@@ -124,11 +124,11 @@ function Wizard({ databases, engines, definitions }: WizardProps) {
         size="sm"
         iconSize={28}
       >
-        {steps.map((one, index) => (
+        {steps.map((name, index) => (
           <Stepper.Step
-            key={one}
-            label={stepLabels[one].label}
-            description={stepLabels[one].description}
+            key={name}
+            label={stepLabels[name].label}
+            description={stepLabels[name].description}
             allowStepSelect={index < active}
             aria-current={index === active ? "step" : undefined}
           />
@@ -160,7 +160,7 @@ function Wizard({ databases, engines, definitions }: WizardProps) {
           </Button>
           {state.sourceId && (
             <Button variant="subtle" color="gray" onClick={startAfresh}>
-              Start afresh
+              Start over
             </Button>
           )}
           {draft && (

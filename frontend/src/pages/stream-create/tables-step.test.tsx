@@ -31,7 +31,7 @@ describe("TablesStep", () => {
       },
     });
     renderUi(<Step />);
-    expect(await screen.findByRole("alert")).toHaveTextContent("or take its inserts only");
+    expect(await screen.findByRole("alert")).toHaveTextContent("or replicate its inserts only");
     const row = (await screen.findByRole("checkbox", { name: "Replicate public.log" })).closest("tr");
     expect(row).toHaveTextContent("neither a primary key");
     await userEvent.click(

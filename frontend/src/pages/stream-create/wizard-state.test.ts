@@ -68,7 +68,7 @@ describe("the wizard goes on", () => {
     );
     const back = { ...done, engineId: "engine02", applyEngineIds: { dest0001: "engine01" } };
     expect(stepFault("destination", back, { ...facts, engines: [known, receivingEngine] })).toMatch(
-      /where others reach engine-1/,
+      /where to reach engine-1/,
     );
   });
 });
@@ -92,7 +92,7 @@ describe("several destinations", () => {
       applyEngineIds: { dest0001: "engine02", dest0002: "engine02" },
     };
     expect(stepFault("destination", state, { ...facts, engines: [known, receivingEngine] })).toMatch(
-      /engine-2 can receive for one destination/,
+      /engine-2 can receive for only one destination/,
     );
   });
 });

@@ -10,7 +10,7 @@ export const stepLabels: Record<Step, { label: string; description: string }> = 
   source: { label: "Source", description: "Where changes come from" },
   destination: { label: "Destination", description: "Where they go" },
   tables: { label: "Tables", description: "Which ones" },
-  preflight: { label: "Preflight", description: "Is all ready?" },
+  preflight: { label: "Preflight", description: "Ready to start?" },
   parameters: { label: "Parameters", description: "How to run it" },
   review: { label: "Review", description: "Name and create" },
 };
@@ -73,13 +73,13 @@ export function stepFault(step: Step, state: WizardState, facts: WizardFacts): s
       if (facts.preflightReady === null) return "Wait until the checks are done.";
       return facts.preflightReady
         ? null
-        : "Cure what failed and run the checks again, and accept what needs your consent.";
+        : "Cure the failed checks and run them again, and accept those that need your consent.";
     case "parameters":
       return anyFault(facts.definitions, { ...defaults(facts.definitions), ...state.parameters })
-        ? "A value does not fit its range."
+        ? "A value is out of range."
         : null;
     case "review":
-      return state.name.trim() === "" ? "Give the stream a name." : null;
+      return state.name.trim() === "" ? "Enter a name for the stream." : null;
   }
 }
 
@@ -98,12 +98,12 @@ function placementFault(state: WizardState, engines: readonly Engine[]): string 
     .filter((engine): engine is Engine => engine !== undefined);
   if (others.length === 0) return null;
   const nameless = [capture, ...others].find((engine) => engine && engine.identity === null);
-  if (nameless) return `${nameless.name} has no identity yet: it must be online, in this version.`;
+  if (nameless) return `${nameless.name} has no identity yet: it must be online and of this version.`;
   const unreached = others.find((engine) => engine.propagation_address === null);
   if (unreached)
-    return `It is not known where others reach ${unreached.name}: set its address on the page Engines.`;
+    return `Other engines do not know where to reach ${unreached.name}: set its address on the Engines page.`;
   const twice = others.find((engine, place) => others.indexOf(engine) !== place);
-  return twice ? `${twice.name} can receive for one destination of a stream only.` : null;
+  return twice ? `${twice.name} can receive for only one destination of a stream.` : null;
 }
 
 /** The first step that is not done: as far as the wizard may be opened. */

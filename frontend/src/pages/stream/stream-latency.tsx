@@ -25,12 +25,12 @@ export function StreamLatency({ stream, mayAct }: { stream: Stream; mayAct: bool
       <QueryFaces query={query} inWords={problemInWords} loadingLabel="Loading markers">
         {(markers) => {
           const shown =
-            markers.find((one) => markerKey(one) === chosen) ?? lastHeartbeat(markers) ?? markers[0];
+            markers.find((marker) => markerKey(marker) === chosen) ?? lastHeartbeat(markers) ?? markers[0];
           if (!shown)
             return (
               <Panel>
                 <Empty icon={<IconHeartbeat size={36} stroke={1.5} />} title="No markers yet">
-                  Heartbeats come while the stream runs; place a marker to follow it through the path.
+                  Heartbeats arrive while the stream runs. Place a marker to follow it along the path.
                 </Empty>
               </Panel>
             );
@@ -81,7 +81,7 @@ function PlaceMarker({ stream, mayAct, onPlaced }: PlaceMarkerProps) {
       >
         <Group justify="space-between">
           <Text size="sm" c="dimmed">
-            A marker is a transaction without changes that goes the way of every commit.
+            A marker is a transaction without changes that takes the same path as every commit.
           </Text>
           <Group gap="xs">
             <TextInput

@@ -17,7 +17,6 @@ import { StreamOperations } from "@/features/stream-actions/stream-operations";
 import { StreamWaits } from "@/features/stream-actions/stream-waits";
 import { StreamTables } from "@/features/stream-tables/stream-tables";
 import { TableTroubles } from "@/features/stream-tables/table-troubles";
-import { StreamRules } from "@/features/table-rules/stream-rules";
 import { isEngineError } from "@/lib/engine-errors";
 import { counted, formatCount } from "@/lib/format";
 import { covers } from "@/lib/session-role";
@@ -31,6 +30,7 @@ import { HealthBadge, StateBadge } from "@/ui/tone";
 import { StreamHistory } from "./stream-history";
 import { StreamLatency } from "./stream-latency";
 import { StreamNow } from "./stream-now";
+import { StreamRules } from "./stream-rules";
 import { StreamTransactionsTab } from "./stream-transactions";
 import { StreamVerdict } from "./stream-verdict";
 

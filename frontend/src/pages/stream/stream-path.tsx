@@ -9,7 +9,6 @@ import { Findings } from "@/features/advisor-findings/findings";
 import { TakeSnapshot } from "@/features/advisor-runs/take-snapshot";
 import { ComponentStrip } from "@/features/component-strip/component-strip";
 import { ComponentTable } from "@/features/component-strip/component-table";
-import { AddDestination } from "@/features/destinations/add-destination";
 import { DestinationHead } from "@/features/destinations/destination-head";
 import { DestinationParameters } from "@/features/parameters/destination-parameters";
 import { lockedShare } from "@/features/path-view/path-model";
@@ -18,6 +17,7 @@ import { StageDetail } from "@/features/path-view/stage-detail";
 import { AnchorLink } from "@/ui/anchor-link";
 import { Panel } from "@/ui/panel";
 import { ProblemAlert } from "@/ui/problem-alert";
+import { AddDestination } from "./add-destination";
 import { type LivePath, livePaths, stageOfCard } from "./live-paths";
 import { JUDGED_SECONDS } from "./stream-verdict";
 
@@ -135,7 +135,7 @@ function useLivePaths(streamId: string, seconds: number) {
     return <StageDetail stage={stage} thresholds={thresholds} onClose={() => setOpened(null)} />;
   };
   const verdict = (destinationId: string) => {
-    const path = paths.find((one) => one.destinationId === destinationId);
+    const path = paths.find((analysed) => analysed.destinationId === destinationId);
     return path && <Verdict path={path} />;
   };
   const problem = query.isError

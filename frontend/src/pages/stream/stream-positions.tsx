@@ -4,10 +4,10 @@ import { modeInWords } from "@/lib/states";
 import { Panel } from "@/ui/panel";
 
 const positions = [
-  ["source_end", "Source's end", "Up to here the source has written its log."],
-  ["captured", "Captured", "Up to here changes have been read from the source."],
-  ["applied", "Applied", "Up to here everything is committed at the destination (low watermark)."],
-  ["confirmed", "Confirmed", "Up to here the source may remove its log; confirmed once applied."],
+  ["source_end", "Source's end", "The source has written its WAL up to here."],
+  ["captured", "Captured", "Changes have been read from the source up to here."],
+  ["applied", "Applied", "Everything up to here is committed at the destination (low watermark)."],
+  ["confirmed", "Confirmed", "The source may remove its WAL up to here; confirmed once applied."],
 ] as const;
 
 export function StreamPositions({

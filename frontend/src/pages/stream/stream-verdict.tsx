@@ -7,11 +7,11 @@ import { verdictOf } from "@/lib/verdict";
 /** Over what the title's sentence is judged, as the path below it at first. */
 export const JUDGED_SECONDS = 10;
 
-/** How the stream is doing, in one sentence: the same that its path and its snapshots give. */
+/** Health of the stream, in one sentence: the same that its path and its snapshots give. */
 export function StreamVerdict({ stream }: { stream: Stream }) {
   const { data } = useQuery(analysisQuery({ stream_id: stream.id, window_seconds: JUDGED_SECONDS }));
   return (
-    <Text size="sm" role="status" aria-label="How the stream is doing">
+    <Text size="sm" role="status" aria-label="Health of the stream">
       {verdictOf(stream, data?.paths)}
     </Text>
   );

@@ -1,18 +1,20 @@
-import { Button, Checkbox, Code, Group, Modal, Stack, Text } from "@mantine/core";
+import { Button, Code, Group, Modal, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { IconPencil } from "@tabler/icons-react";
 import { useState } from "react";
 import { problemInWords } from "@/api/problem-in-words";
 import { useUpdateStream } from "@/api/streams";
 import type { Stream, TableRules } from "@/api/types";
+import { isAccepted, refusedChecks } from "@/features/preflight/checks";
+import { Refusal } from "@/features/preflight/refusal";
+import { InsertsOnly } from "@/features/table-rules/inserts-only";
+import { completeRules } from "@/features/table-rules/matching";
+import { RuleEditor } from "@/features/table-rules/rule-editor";
+import { RulePreview } from "@/features/table-rules/rule-preview";
+import { usePreview } from "@/features/table-rules/use-preview";
 import { Panel } from "@/ui/panel";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { RestCall } from "@/ui/rest-call";
-import { InsertsOnly } from "./inserts-only";
-import { completeRules, isSelected, takesInsertsOnly } from "./matching";
-import { RuleEditor } from "./rule-editor";
-import { RulePreview } from "./rule-preview";
-import { usePreview } from "./use-preview";
 
 /** The rules of a stream that exists, and the way to change them. */
 export function StreamRules({ stream, mayAct }: { stream: Stream; mayAct: boolean }) {
@@ -59,19 +61,17 @@ function RulesForm({ stream, onClose }: { stream: Stream; onClose: () => void })
   const [rules, setRules] = useState<TableRules>(stream.rules);
   const preview = usePreview(stream.source.id, rules);
   const update = useUpdateStream(stream.id);
-  const [acceptsCopy, setAcceptsCopy] = useState(false);
-  const back = stream.tables.filter((table) => table.inserts_only && isWhole(rules, table));
-  const body = {
-    rules: completeRules(rules),
-    ...(back.length > 0 && acceptsCopy ? { accept: ["updates_again"] } : {}),
-  };
+  const [accepted, setAccepted] = useState<string[]>([]);
+  const body = { rules: completeRules(rules), ...(accepted.length > 0 ? { accept: accepted } : {}) };
+  const names = Object.fromEntries(stream.destinations.map(({ database }) => [database.id, database.name]));
   const matched = new Set(preview.data?.tables.map((table) => `${table.schema}.${table.table}`));
   const present = new Set(stream.tables.map((table) => `${table.schema}.${table.table}`));
-  const coming = [...matched].filter((table) => !present.has(table));
-  const going = [...present].filter((table) => !matched.has(table));
+  const added = [...matched].filter((table) => !present.has(table));
+  const removed = [...present].filter((table) => !matched.has(table));
 
   const change = (next: TableRules) => {
     update.reset();
+    setAccepted([]);
     setRules(next);
   };
 
@@ -85,20 +85,14 @@ function RulesForm({ stream, onClose }: { stream: Stream; onClose: () => void })
           <>
             <RulePreview preview={preview.data} updating={preview.isFetching} />
             <InsertsOnly tables={preview.data.tables} rules={rules} onChange={change} />
-            {back.length > 0 && (
-              <Checkbox
-                size="sm"
-                label={`Replicate updates and deletes of ${back.map(nameOf).join(", ")} again: the stream stops there until you copy the table again`}
-                checked={acceptsCopy}
-                onChange={(event) => setAcceptsCopy(event.currentTarget.checked)}
-              />
-            )}
-            <Change label="Come in, and are copied" tables={coming} />
-            <Change label="Go out, and stay at the destination as they are" tables={going} />
+            <Change label="Added, and copied" tables={added} />
+            <Change label="Removed; their rows at the destination stay as they are" tables={removed} />
           </>
         )
       )}
-      {update.isError && <ProblemAlert problem={problemInWords(update.error)} />}
+      {update.isError && (
+        <Refusal error={update.error} databases={names} consents={{ accepted, onChange: setAccepted }} />
+      )}
       <RestCall
         call={{
           method: "PATCH",
@@ -117,14 +111,14 @@ function RulesForm({ stream, onClose }: { stream: Stream; onClose: () => void })
             !preview.isSettled ||
             !preview.data ||
             preview.data.tables.length === 0 ||
-            (back.length > 0 && !acceptsCopy)
+            !isAccepted(refusedChecks(update.error), accepted)
           }
           onClick={() =>
             update.mutate(
               { body, etag: stream.etag },
               {
                 onSuccess: () => {
-                  notifications.show({ title: stream.name, message: "The table rules are saved." });
+                  notifications.show({ title: stream.name, message: "Table rules saved." });
                   onClose();
                 },
               },
@@ -137,11 +131,6 @@ function RulesForm({ stream, onClose }: { stream: Stream; onClose: () => void })
     </Stack>
   );
 }
-
-const nameOf = ({ schema, table }: { schema: string; table: string }) => `${schema}.${table}`;
-
-const isWhole = (rules: TableRules, table: { schema: string; table: string }) =>
-  isSelected(rules, table) && !takesInsertsOnly(rules, table);
 
 const SHOWN = 20;
 

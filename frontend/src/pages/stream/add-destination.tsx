@@ -5,10 +5,10 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { databasesQuery } from "@/api/databases";
 import { enginesQuery } from "@/api/operations";
-import { problemInWords } from "@/api/problem-in-words";
 import { useAddDestination } from "@/api/streams";
 import type { Stream } from "@/api/types";
-import { ProblemAlert } from "@/ui/problem-alert";
+import { isAccepted, refusedChecks } from "@/features/preflight/checks";
+import { Refusal } from "@/features/preflight/refusal";
 import { RestCall } from "@/ui/rest-call";
 
 /** One more destination for a stream that exists; checked as at the creation, then copied while the others go on. */
@@ -36,18 +36,26 @@ function AddForm({ stream, onDone }: { stream: Stream; onDone: () => void }) {
   const engines = useQuery(enginesQuery).data ?? [];
   const [databaseId, setDatabaseId] = useState<string | null>(null);
   const [engineId, setEngineId] = useState<string | null>(stream.capture_engine.id);
+  const [accepted, setAccepted] = useState<string[]>([]);
   const add = useAddDestination(stream.id);
   const taken = new Set([stream.source.id, ...stream.destinations.map(({ database }) => database.id)]);
   const free = databases.filter(({ id }) => !taken.has(id));
   const body = {
     database_id: databaseId ?? "",
     ...(engineId && engineId !== stream.capture_engine.id ? { engine_id: engineId } : {}),
+    ...(accepted.length > 0 ? { accept: accepted } : {}),
+  };
+  /** Another choice is checked anew. */
+  const choose = (set: (id: string | null) => void) => (id: string | null) => {
+    add.reset();
+    setAccepted([]);
+    set(id);
   };
   return (
     <Stack gap="sm">
       <Text size="sm">
-        It gets a copy of the tables, then everything that has changed since. The other destinations go on
-        meanwhile; capture starts anew once, so that they pause for a moment.
+        Thalweg copies the tables there, then applies everything that has changed since. The other
+        destinations keep going; capture restarts once, so they pause for a moment.
       </Text>
       <Select
         data-autofocus
@@ -55,7 +63,7 @@ function AddForm({ stream, onDone }: { stream: Stream; onDone: () => void }) {
         placeholder={free.length === 0 ? "Register another database first" : "Choose one"}
         data={free.map(({ id, name }) => ({ value: id, label: name }))}
         value={databaseId}
-        onChange={setDatabaseId}
+        onChange={choose(setDatabaseId)}
       />
       {engines.length > 1 && (
         <Select
@@ -63,23 +71,32 @@ function AddForm({ stream, onDone }: { stream: Stream; onDone: () => void }) {
           description="Best on a host near the destination."
           data={engines.map(({ id, name }) => ({ value: id, label: name }))}
           value={engineId}
-          onChange={setEngineId}
+          onChange={choose(setEngineId)}
           allowDeselect={false}
         />
       )}
-      {add.isError && <ProblemAlert problem={problemInWords(add.error)} />}
+      {add.isError && (
+        <Refusal
+          error={add.error}
+          databases={Object.fromEntries(databases.map(({ id, name }) => [id, name]))}
+          consents={{ accepted, onChange: setAccepted }}
+        />
+      )}
       <RestCall call={{ method: "POST", path: `/api/v1/streams/${stream.id}/destinations`, body }} />
       <Group justify="flex-end">
         <Button variant="default" onClick={onDone}>
           Cancel
         </Button>
         <Button
-          disabled={!databaseId}
+          disabled={!databaseId || !isAccepted(refusedChecks(add.error), accepted)}
           loading={add.isPending}
           onClick={() =>
             add.mutate(body, {
               onSuccess: () => {
-                notifications.show({ title: stream.name, message: "The new destination is being copied." });
+                notifications.show({
+                  title: stream.name,
+                  message: "The copy to the new destination has been requested.",
+                });
                 onDone();
               },
             })

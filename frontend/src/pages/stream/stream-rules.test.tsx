@@ -1,0 +1,78 @@
+import { screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { expect, it, vi } from "vitest";
+import type { Check, SourceTable, TableRules } from "@/api/types";
+import { check, keylessTable, refusedBy, stream } from "@/test/data";
+import { expectNoAxeViolations, renderUi, stubApi } from "@/test/render";
+import { StreamRules } from "./stream-rules";
+
+const all: TableRules = { include: [{ schema: "public", table: "*" }], exclude: [] };
+const log: SourceTable = { ...keylessTable, identified: true, replicable: true, unsupported: [] };
+const leftOut = check({
+  id: "left_out",
+  side: "destination",
+  title: "What the copy leaves out",
+  status: "consent",
+  items: ["comments: public.log"],
+  consent: "left_out:1234",
+});
+
+/** Refuses with `checks` until those with a consent are accepted; what is sent lands in the list. */
+function openEditor(checks: Check[]) {
+  const sent: unknown[] = [];
+  const refused = new Set(checks.map(({ consent }) => consent));
+  stubApi({
+    "POST /api/v1/streams:preview-tables": {
+      body: { tables: [log], replicable: 1, bytes: 0, rows_estimated: 0, unmatched: [] },
+    },
+    "PATCH /api/v1/streams/stream01": async (request) => {
+      const body = await request.json();
+      sent.push(body);
+      for (const consent of body.accept ?? []) refused.delete(consent);
+      if (refused.size === 0) return { body: stream() };
+      return refusedBy(checks.filter(({ consent }) => refused.has(consent)));
+    },
+  });
+  renderUi(<StreamRules stream={stream({ rules: all })} mayAct />);
+  return { sent, open: () => userEvent.click(screen.getByRole("button", { name: "Edit rules" })) };
+}
+
+const save = async () => {
+  const button = await screen.findByRole("button", { name: "Save rules" });
+  await vi.waitFor(() => expect(button).toBeEnabled());
+  await userEvent.click(button);
+};
+
+it("lets what the preflight asks for be accepted, as the wizard does", async () => {
+  const { sent, open } = openEditor([leftOut]);
+  await open();
+  await save();
+  expect(await screen.findByText("comments: public.log")).toBeVisible();
+  expect(screen.getByRole("alert")).toHaveTextContent("Accept the checks that need your consent");
+  expect(screen.getByRole("button", { name: "Save rules" })).toBeDisabled();
+  await expectNoAxeViolations();
+  await userEvent.click(screen.getByRole("checkbox", { name: "Accept: What the copy leaves out" }));
+  await save();
+  await vi.waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
+  expect(sent).toEqual([{ rules: all }, { rules: all, accept: ["left_out:1234"] }]);
+});
+
+it("can be tried again once a failed check is cured at the database", async () => {
+  const { open } = openEditor([check({ id: "table_keys", title: "Keys of tables", status: "failed" })]);
+  await open();
+  await save();
+  expect(await screen.findByRole("alert")).toHaveTextContent("Cure the failed checks");
+  expect(screen.getByRole("region", { name: "Checks at the source" })).toHaveTextContent("Keys of tables");
+  expect(screen.getByRole("button", { name: "Save rules" })).toBeEnabled();
+});
+
+it("asks again after the rules have changed", async () => {
+  const { sent, open } = openEditor([leftOut]);
+  await open();
+  await save();
+  await userEvent.click(await screen.findByRole("checkbox", { name: "Accept: What the copy leaves out" }));
+  await userEvent.type(screen.getByRole("textbox", { name: "Include rule 1, table" }), "g");
+  expect(screen.queryByRole("checkbox", { name: "Accept: What the copy leaves out" })).toBeNull();
+  await save();
+  expect(sent.at(-1)).toEqual({ rules: { ...all, include: [{ schema: "public", table: "*g" }] } });
+});

@@ -1,0 +1,22 @@
+import { ProblemAlert } from "./problem-alert";
+
+interface ReportedError {
+  code: string;
+  class: string;
+  title: string;
+  message: string;
+  /** What operators may read beyond the message. */
+  detail: string | null;
+  cure: string | null;
+}
+
+/** An error that an engine reports: a warning while the engine tries again by itself. */
+export function EngineErrorAlert({ error, facts }: { error: ReportedError; facts?: string[] }) {
+  const { title, message, detail, cure, code } = error;
+  return (
+    <ProblemAlert
+      tone={error.class === "transient" ? "warning" : "bad"}
+      problem={{ title, message: detail ?? message, cure, code, facts }}
+    />
+  );
+}
