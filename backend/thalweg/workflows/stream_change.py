@@ -6,7 +6,7 @@ from thalweg.features.streams.schemas import Json, Stream, StreamUpdate
 from thalweg.kernel.context import Context
 from thalweg.kernel.etags import check_if_match
 from thalweg.kernel.rules import TableRules
-from thalweg.workflows.stream_preparation import Planned, desired_tables, not_ready, preflight
+from thalweg.workflows.stream_preparation import Planned, desired_tables, not_ready, preflight, with_accepted_code
 
 
 async def update_stream(context: Context, stream_id: str, body: StreamUpdate, if_match: str | None) -> Stream:
@@ -32,4 +32,4 @@ async def _resolved(
     result = await preflight(context, row.source, destinations, rules, parameters, body.accept, row)
     if not result.preflight.ready:
         raise not_ready(result.preflight, "Nothing was changed.", {"": "/rules"})
-    return desired_tables(result.tables, rules)
+    return with_accepted_code(desired_tables(result.tables, rules), result.code)

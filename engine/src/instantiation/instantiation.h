@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/ids.h"
+#include "instantiation/called_code.h"
 #include "instantiation/progress.h"
 #include "instantiation/table_name.h"
 #include "pg/connection.h"
@@ -27,6 +28,7 @@ struct InstantiationOptions {
   pg::PublicationNames publications;  // empty: whether a table is published is not looked at
   std::vector<TableName> tables;
   std::set<TableName> inserts_only;  // of these: updates and deletes are given up
+  AcceptedCode accepted_code;        // of these: what definitions may call at the destination
   bool stops_tables = false;         // a table's trouble stops the table; else assess() fails with table_trouble
   int copy_workers = 2;
   int64_t copy_range_rows = 500'000;
@@ -71,7 +73,8 @@ class Instantiation {
   base::Result<void> connect();
   // Reads both sides, checks every table and rehearses the destination's DDL in a transaction that it rolls
   // back: whatever can be refused is refused here, before anything exists. `fresh`: the stream has no history; what an
-  // earlier stream of the same id left in the bookkeeping does not count.
+  // earlier stream of the same id left in the bookkeeping does not count. Definitions that would run code at the
+  // destination which nobody has accepted are refused whenever something is to be made of them (called_code.h).
   // Tables that are not what they were at the source (table_identity.h) are stopped, or fail it; those that bear a new
   // name in the stream, too, get it at the destination.
   base::Result<Assessment> assess(bool fresh);
