@@ -113,8 +113,9 @@ def test_the_engine_asks_the_same_questions() -> None:
 
 @pytest.mark.usefixtures("collector")
 async def test_the_engine_is_told_what_was_accepted(
-    operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides, engine: EngineDouble
-) -> None:
+    operator: httpx.AsyncClient, admin: httpx.AsyncClient, registered: dict[str, str], sides: Sides,
+    engine: EngineDouble,
+) -> None:  # fmt: skip
     def sent() -> dict[str, int]:
         return {one["table"]: len(one.get("accepted_code", [])) for one in engine.desired["streams"][0]["tables"]}
 
@@ -148,6 +149,8 @@ async def test_the_engine_is_told_what_was_accepted(
     assert (await save("carried_code")).status_code == 200
     await wait_for(operator, path, phase="REPLICATING")
     assert sent() == {"customers": 0, "orders": 2}
+    entry, *_ = (await admin.get("/api/v1/audit")).json()["items"]
+    assert entry["action"] == "streams_update" and "pg_read_file" in entry["after"]["accepted"][0], entry
     assert (await save()).status_code == 200
 
     # What has gone is forgotten.

@@ -20,7 +20,7 @@ CHECKED = "SELECT count(*) FROM pg_constraint WHERE conname = 'later'"
 
 @pytest.fixture(autouse=True)
 def spy(scene: Scene) -> Iterator[None]:
-    """A function that does nothing at the source and leaves a trace at the destination, and a role with powers there."""
+    """A function that leaves a trace at the destination, where the role that applies has powers."""
     scene.at_source("CREATE FUNCTION spy(text) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT true'")
     scene.at_destination(
         "CREATE TABLE spied (what text)", "GRANT INSERT ON spied TO thalweg",
