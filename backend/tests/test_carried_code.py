@@ -1,6 +1,7 @@
 """What the source's definitions would call at a destination, as the role that applies there, is named and asked for."""
 
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -8,7 +9,8 @@ import pytest
 from tests.conftest import Sides
 from tests.features.test_streams import STREAMS, body_of
 from tests.support.engine_double import EngineDouble
-from tests.test_collector import collector, wait_for  # noqa: F401
+from tests.support.serving import eventually
+from tests.test_collector import collector  # noqa: F401
 from tests.test_preflight import ALL, checks_of
 from thalweg.inspection import carried_code
 from thalweg.kernel.settings import PACKAGE
@@ -116,8 +118,15 @@ async def test_the_engine_is_told_what_was_accepted(
     operator: httpx.AsyncClient, admin: httpx.AsyncClient, registered: dict[str, str], sides: Sides,
     engine: EngineDouble,
 ) -> None:  # fmt: skip
-    def sent() -> dict[str, int]:
-        return {one["table"]: len(one.get("accepted_code", [])) for one in engine.desired["streams"][0]["tables"]}
+    async def sent(orders: int) -> list[dict[str, Any]]:
+        """The tables of the document, once so many definitions of orders are accepted in it."""
+
+        async def check() -> list[dict[str, Any]]:
+            tables: list[dict[str, Any]] = [table for one in engine.desired["streams"] for table in one["tables"]]
+            found = {one["table"]: len(one.get("accepted_code", [])) for one in tables}
+            return tables if found == {"customers": 0, "orders": orders} else []
+
+        return list(await eventually(check))
 
     async def save(*accept: str) -> httpx.Response:
         body = {"rules": ALL, "accept": list(accept)}
@@ -132,9 +141,7 @@ async def test_the_engine_is_told_what_was_accepted(
     answer = await operator.post(STREAMS, json={**body_of(registered), "accept": [consent]})
     assert answer.status_code == 202, answer.text
     path = f"{STREAMS}/{answer.json()['stream_id']}"
-    await wait_for(operator, path, phase="REPLICATING")
-    assert sent() == {"customers": 0, "orders": 1}
-    first = engine.desired["streams"][0]["tables"]
+    first = await sent(1)
 
     # Of what came later, that alone is asked for; what was accepted before stays so.
     sides.on_destination(
@@ -147,8 +154,7 @@ async def test_the_engine_is_told_what_was_accepted(
     (error,) = refused.json()["errors"]
     assert error["code"] == "carried_code" and "1 function" in error["message"], error
     assert (await save("carried_code")).status_code == 200
-    await wait_for(operator, path, phase="REPLICATING")
-    assert sent() == {"customers": 0, "orders": 2}
+    await sent(2)
     entry, *_ = (await admin.get("/api/v1/audit")).json()["items"]
     assert entry["action"] == "streams_update" and "pg_read_file" in entry["after"]["accepted"][0], entry
     assert (await save()).status_code == 200
@@ -156,8 +162,7 @@ async def test_the_engine_is_told_what_was_accepted(
     # What has gone is forgotten.
     sides.on_source("ALTER TABLE orders DROP CONSTRAINT later")
     assert (await save()).status_code == 200
-    await wait_for(operator, path, phase="REPLICATING")
-    assert engine.desired["streams"][0]["tables"] == first
+    assert await sent(1) == first
 
 
 async def test_a_consent_is_to_the_definition_not_to_the_functions_name(

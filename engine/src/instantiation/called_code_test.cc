@@ -50,7 +50,7 @@ TEST_F(CalledCode, ThatNobodyHasAcceptedIsNotCarried) {
   expect_refused(with, true, "SUPERUSER");
   with.accepted_code[made_] = {digest("default app.f(1)")};
   expect_taken(with, true);
-  run(*source_, "CREATE INDEX came_after ON made ((query_to_xml('SELECT 1', true, true, '') IS NULL))");
+  run(*source_, "ALTER TABLE made ADD CHECK (query_to_xml('SELECT 1', true, true, '') IS NOT NULL)");
   expect_refused(with, true, "calls pg_catalog.query_to_xml(text, boolean, boolean, text)");
 }
 
@@ -74,8 +74,10 @@ TEST_F(CalledCode, OfEveryKindOfDefinitionIsJudged) {
       {"CREATE INDEX i ON made (n) WHERE app.f(n) > 0", "index public.i"},
       {"CREATE DOMAIN app.bound AS int CHECK (app.f(VALUE) > 0); ALTER TABLE made ADD b app.bound", "type app.bound"},
       {"CREATE DOMAIN app.bound AS int DEFAULT app.f(1); ALTER TABLE made ADD b app.bound", "type app.bound"},
-      {"DROP TABLE made; CREATE TABLE made (id int) PARTITION BY LIST (app.f(id))", "partition key"},
-      {"DROP TABLE made; CREATE TABLE made (id int) PARTITION BY LIST (id); "
+      {"DROP TABLE made; CREATE TABLE made (id int) PARTITION BY LIST (app.f(id)); ALTER TABLE made REPLICA IDENTITY "
+       "FULL",
+       "partition key"},
+      {"DROP TABLE made; CREATE TABLE made (id int PRIMARY KEY) PARTITION BY LIST (id); "
        "CREATE TABLE made_1 PARTITION OF made FOR VALUES IN (1); ALTER TABLE made_1 ADD CHECK (app.f(id) > 0)",
        "constraint made_1_id_check"},
   };

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from harness.cluster import wait_for
-from harness.engine import RefusedError
+from harness.engine import SECONDS, RefusedError
 from harness.scene import Scene
-from harness.troubles import copy_again, resolve, table_of
+from harness.troubles import resolve, table_of
 
 PAIR = """CREATE TABLE kept (id integer PRIMARY KEY, body text);
           CREATE TABLE hit (id integer PRIMARY KEY, body text);
@@ -44,6 +44,14 @@ def set_accepted(scene: Scene, *definitions: str, tables: tuple[str, ...] = ("ke
         for table in tables])
 
 
+def copy_again(scene: Scene, table: str) -> None:
+    resolve(scene, table, "copy")
+    wait_for(lambda: scene.at_destination(CHECKED) == [(1,)], SECONDS, "the constraint has followed the rows")
+    scene.wait_replicating()
+    scene.wait_applied()
+    scene.assert_same()
+
+
 def test_a_copy_again_of_what_came_after_the_consent_is_refused(scene: Scene) -> None:
     scene.run_at_source(PAIR)
     scene.start_stream()
@@ -51,7 +59,7 @@ def test_a_copy_again_of_what_came_after_the_consent_is_refused(scene: Scene) ->
     with pytest.raises(RefusedError) as refused:
         resolve(scene, "hit", "copy")
     error = refused.value.error
-    assert (error["code"], error["table"]) == ("code_not_accepted", '"public"."hit"')
+    assert error["code"] == "code_not_accepted"
     assert '"public"."hit" (constraint later) calls public.spy(text)' in error["message"]
     assert "as thalweg, who has CREATEDB" in error["message"]
     # The table goes on as it was, and the others do.
@@ -69,9 +77,7 @@ def test_a_copy_again_of_what_came_after_the_consent_is_refused(scene: Scene) ->
     set_accepted(scene, "constraint public.spy(body)")
     scene.wait_replicating()
     copy_again(scene, "hit")
-    scene.wait_applied()
-    scene.assert_same()
-    assert spied(scene) >= 100 and scene.at_destination(CHECKED) == [(1,)]
+    assert spied(scene) >= 100
 
     # A stream of a document that says nothing of it, of an older version's, goes on with what it has made.
     set_accepted(scene)
@@ -97,7 +103,7 @@ def test_a_start_after_a_pause_makes_nothing_that_came_after_the_consent(scene: 
     scene.at_source("INSERT INTO kept VALUES (2, 'two')", "DELETE FROM hit WHERE id = 7")
     set_accepted(scene, "constraint public.spy(body)")
     scene.wait_replicating()
-    wait_for(lambda: table_of(scene, "hit")["state"] == "REPLICATING", 60, "hit has been copied")
+    wait_for(lambda: table_of(scene, "hit")["state"] == "REPLICATING", SECONDS, "hit has been copied")
     scene.wait_applied()
     scene.assert_same()
     assert scene.at_destination(CHECKED) == [(1,)]
@@ -109,6 +115,3 @@ def test_a_role_without_powers_needs_no_consent(scene: Scene) -> None:
     scene.start_stream()
     scene.run_at_source(LATER)
     copy_again(scene, "hit")
-    scene.wait_applied()
-    scene.assert_same()
-    assert scene.at_destination(CHECKED) == [(1,)]
