@@ -1,13 +1,23 @@
 """What the source's definitions would call at a destination, as the role that applies there, is named and asked for."""
 
+from pathlib import Path
+from typing import Any
+
 import httpx
 import pytest
 
 from tests.conftest import Sides
-from tests.test_preflight import checks_of
+from tests.features.test_streams import STREAMS, body_of
+from tests.support.engine_double import EngineDouble
+from tests.support.serving import eventually
+from tests.test_collector import collector  # noqa: F401
+from tests.test_preflight import ALL, checks_of
+from thalweg.inspection import carried_code
+from thalweg.kernel.settings import PACKAGE
 
 pytestmark = pytest.mark.usefixtures("engine")
 CHECK = "destination:carried_code"
+ENGINE_SOURCE = Path(__file__).parents[2] / "engine" / "src" / "instantiation" / "called_code.inc"
 
 
 async def test_functions_that_the_definitions_call_are_named(
@@ -97,3 +107,86 @@ async def test_what_the_copy_has_still_to_make_is_no_error(
     )  # fmt: skip
     found = (await checks_of(operator, registered))[CHECK]
     assert found["status"] == "warning" and "app.weight(app.mood)" in found["detail"], found
+
+
+def test_the_engine_asks_the_same_questions() -> None:
+    assert (PACKAGE / "contract" / "called_code.inc").read_text() == ENGINE_SOURCE.read_text()
+
+
+@pytest.mark.usefixtures("collector")
+async def test_the_engine_is_told_what_was_accepted(
+    operator: httpx.AsyncClient, admin: httpx.AsyncClient, registered: dict[str, str], sides: Sides,
+    engine: EngineDouble,
+) -> None:  # fmt: skip
+    async def sent(orders: int) -> list[dict[str, Any]]:
+        """The tables of the document, once so many definitions of orders are accepted in it."""
+
+        async def check() -> list[dict[str, Any]]:
+            tables: list[dict[str, Any]] = [table for one in engine.desired["streams"] for table in one["tables"]]
+            found = {one["table"]: len(one.get("accepted_code", [])) for one in tables}
+            return tables if found == {"customers": 0, "orders": orders} else []
+
+        return list(await eventually(check))
+
+    async def save(*accept: str) -> httpx.Response:
+        body = {"rules": ALL, "accept": list(accept)}
+        return await operator.patch(path, json=body, headers={"If-Match": "*"})
+
+    user = sides.destination["user"]
+    sides.on_destination(f"ALTER ROLE {user} CREATEDB")
+    sides.on_source(
+        "ALTER TABLE orders ADD CONSTRAINT xml CHECK (query_to_xml('SELECT 1', true, true, '') IS NOT NULL)"
+    )
+    consent = (await checks_of(operator, registered))[CHECK]["consent"]
+    answer = await operator.post(STREAMS, json={**body_of(registered), "accept": [consent]})
+    assert answer.status_code == 202, answer.text
+    path = f"{STREAMS}/{answer.json()['stream_id']}"
+    first = await sent(1)
+
+    # Of what came later, that alone is asked for; what was accepted before stays so.
+    sides.on_destination(
+        "CREATE TABLE orders (id bigint PRIMARY KEY, item text NOT NULL, amount numeric(12,2))",
+        f"ALTER TABLE orders OWNER TO {user}",
+    )
+    sides.on_source("ALTER TABLE orders ADD CONSTRAINT later CHECK (pg_read_file(item) IS NOT NULL) NOT VALID")
+    refused = await save()
+    assert refused.status_code == 409, refused.text
+    (error,) = refused.json()["errors"]
+    assert error["code"] == "carried_code" and "1 function" in error["message"], error
+    assert (await save("carried_code")).status_code == 200
+    await sent(2)
+    entry, *_ = (await admin.get("/api/v1/audit")).json()["items"]
+    assert entry["action"] == "streams_update" and "pg_read_file" in entry["after"]["accepted"][0], entry
+    assert (await save()).status_code == 200
+
+    # What has gone is forgotten.
+    sides.on_source("ALTER TABLE orders DROP CONSTRAINT later")
+    assert (await save()).status_code == 200
+    assert await sent(1) == first
+
+
+async def test_a_consent_is_to_the_definition_not_to_the_functions_name(
+    operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides
+) -> None:
+    """What query_to_xml does is in its arguments."""
+    define = "ALTER TABLE orders ADD CONSTRAINT xml CHECK (query_to_xml('{}', true, true, '') IS NOT NULL)"
+    sides.on_destination(f"ALTER ROLE {sides.destination['user']} CREATEDB")
+    sides.on_source(define.format("SELECT 1"))
+    seen = (await checks_of(operator, registered))[CHECK]
+    sides.on_source("ALTER TABLE orders DROP CONSTRAINT xml", define.format("SELECT 2"))
+    now = (await checks_of(operator, registered, accept=[seen["consent"]]))[CHECK]
+    assert (now["items"], now["accepted"]) == (seen["items"], False)
+    assert (await checks_of(operator, registered, accept=[now["consent"]]))[CHECK]["accepted"]
+
+
+async def test_no_more_is_accepted_than_the_engine_takes(
+    operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(carried_code, "ACCEPTED_MAX", 1)
+    sides.on_destination(f"ALTER ROLE {sides.destination['user']} CREATEDB")
+    sides.on_source(
+        "ALTER TABLE orders ALTER item SET DEFAULT pg_read_file('a'), ADD CHECK (pg_read_file(item) <> 'b') NOT VALID"
+    )
+    found = await checks_of(operator, registered)
+    assert found["source:carried_code"]["status"] == "failed", found
+    assert '"public"."orders"' in found["source:carried_code"]["detail"]

@@ -20,6 +20,7 @@ class ErrorCode(StrEnum):
     BACKLOG_DAMAGED = "backlog_damaged"
     CERTIFICATE_REJECTED = "certificate_rejected"
     CERTIFICATE_UNUSABLE = "certificate_unusable"
+    CODE_NOT_ACCEPTED = "code_not_accepted"
     CONNECTION_LOST = "connection_lost"
     CONNECTION_POOLER = "connection_pooler"
     CONNECTION_SETTING_REFUSED = "connection_setting_refused"
@@ -91,6 +92,7 @@ SIDES = {
     ErrorCode.BACKLOG_DAMAGED: ErrorSide.ENGINE,
     ErrorCode.CERTIFICATE_REJECTED: ErrorSide.LINK,
     ErrorCode.CERTIFICATE_UNUSABLE: ErrorSide.ENGINE,
+    ErrorCode.CODE_NOT_ACCEPTED: ErrorSide.SOURCE,
     ErrorCode.CORRUPT_FRAME: ErrorSide.ENGINE,
     ErrorCode.DESCRIPTORS_EXHAUSTED: ErrorSide.ENGINE,
     ErrorCode.DESIRED_STATE_CONFLICT: ErrorSide.ENGINE,

@@ -48,10 +48,12 @@ class Checklist:
         self._add(identifier, title, CheckStatus.FAILED, detail, cure, sql, items)
 
     def ask(
-        self, identifier: str, title: str, detail: str, cure: str, items: list[str], sql: str | None = None
-    ) -> None:
-        """Adds a check that users must accept before the stream is created."""
-        self._add(identifier, title, CheckStatus.CONSENT, detail, cure, sql, items)
+        self, identifier: str, title: str, detail: str, cure: str, items: list[str], sql: str | None = None,
+        bound_to: list[str] | None = None,
+    ) -> None:  # fmt: skip
+        """Adds a check that users must accept before the stream is created. `bound_to`: the consent holds for these,
+        beside the check's text."""
+        self._add(identifier, title, CheckStatus.CONSENT, detail, cure, sql, items, bound_to)
 
     def tables(
         self, identifier: str, title: str, bad: list[str], problem: str, cure: str, sql: list[str], fine: str
@@ -65,8 +67,9 @@ class Checklist:
 
     def _add(
         self, identifier: str, title: str, status: CheckStatus, detail: str, cure: str | None, sql: str | None,
-        items: list[str] | None = None,
+        items: list[str] | None = None, bound_to: list[str] | None = None,
     ) -> None:  # fmt: skip
+        told = [detail, *(items or []), *(bound_to or [])]
         self.checks.append(
             Check(
                 id=identifier,
@@ -77,13 +80,13 @@ class Checklist:
                 items=items or [],
                 cure=cure,
                 sql=sql,
-                consent=_consent(identifier, detail, items or []) if status is CheckStatus.CONSENT else None,
+                consent=_consent(identifier, told) if status is CheckStatus.CONSENT else None,
             )
         )
 
 
-def _consent(identifier: str, detail: str, items: list[str]) -> str:
-    digest = hashlib.sha256("\n".join([detail, *items]).encode()).hexdigest()
+def _consent(identifier: str, told: list[str]) -> str:
+    digest = hashlib.sha256("\n".join(told).encode()).hexdigest()
     return f"{identifier}:{digest[:DIGEST_LENGTH]}"
 
 

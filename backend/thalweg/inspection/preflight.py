@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import dataclass, field
 
-from thalweg.inspection.carried_code import Call, check_carried_code, read_calls
+from thalweg.inspection.carried_code import AskedCode, Call, check_amount, check_carried_code, code_of, read_calls
 from thalweg.inspection.catalogue import Table, read_columns, read_tables
 from thalweg.inspection.checks import Checklist, failed_connection
 from thalweg.inspection.connection import connected, read_system_identifier
@@ -31,6 +31,9 @@ class StreamPreflight:
     """Those of the tables that no check of the source refuses by name."""
     tables: list[tuple[str, str]]
     """The tables that the rules choose; partitions are included with their partitioned tables."""
+    code: AskedCode = field(default_factory=dict)
+    """The definitions, as they are now, that may call something at the destinations once users have accepted the
+    checks' questions, including those that were accepted before."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,8 @@ class DestinationTarget:
     target: Target
     initial_copy: bool
     own: TableNames = frozenset()
+    accepted: AskedCode = field(default_factory=dict)
+    """Definitions of the stream's tables that somebody has accepted already."""
 
 
 async def preflight_stream(
@@ -109,7 +114,14 @@ async def preflight_stream(
         checks += [check.model_copy(update={"database_id": one.database_id if several else None})
                    for check in found.checks]  # fmt: skip
     replicable = frozenset(table.name for table in seen.tables if not table.unsupported(table.name in rules.given_up))
-    return StreamPreflight(preflight_of(checks), replicable, [table.name for table in seen.tables])
+    code = code_of(
+        [*(call for one in destinations for call in seen.calls if _is_accepted(call, one)),
+         *(call for found in inspected for call in found.asked)]
+    )  # fmt: skip
+    amount = Checklist(CheckSide.SOURCE)
+    check_amount(amount, code)
+    checks += amount.checks
+    return StreamPreflight(preflight_of(checks), replicable, [table.name for table in seen.tables], code)
 
 
 @dataclass(frozen=True)
@@ -117,6 +129,7 @@ class _Destination:
     checks: list[Check]
     place: tuple[str, str]
     """Server and database: the same for two destinations that are one."""
+    asked: list[Call] = field(default_factory=list)
 
 
 async def _look_at(one: DestinationTarget, source: Target, seen: _Source, timeout: int) -> _Destination:
@@ -167,10 +180,22 @@ async def _inspect_destination(one: DestinationTarget, source: Target, seen: _So
             check_text(checklist, seen.text, await read_text_settings(connection))
         there = {table.name for table in present}
         check_left_out(checklist, [one for one in seen.left_out if one.table not in there])
-        await check_carried_code(checklist, connection, [one for one in seen.calls if one.table not in there])
+        calls = [call for call in seen.calls if _may_come(call, one, there)]
+        asked = await check_carried_code(checklist, connection, calls)
         system = await read_system_identifier(connection)
         _check_different(checklist, source, target, seen.system_identifier, system)
-    return _Destination(checklist.checks, (system or f"{target.host}:{target.port}", target.dbname))
+    return _Destination(checklist.checks, (system or f"{target.host}:{target.port}", target.dbname), asked)
+
+
+def _may_come(call: Call, one: DestinationTarget, there: set[tuple[str, str]]) -> bool:
+    """To this destination, without anybody's having accepted it."""
+    if call.table not in one.own:
+        return call.table not in there
+    return not _is_accepted(call, one) and (call.table not in there or call.follows)
+
+
+def _is_accepted(call: Call, one: DestinationTarget) -> bool:
+    return call.digest in one.accepted.get(call.table, frozenset())
 
 
 def _check_different(

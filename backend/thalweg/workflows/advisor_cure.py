@@ -133,7 +133,7 @@ def _own(stream: StreamRow, destination_id: str) -> dict[str, Any]:
 async def _change(context: Context, row: AdvisorCureRow, changes: dict[str, Any]) -> None:
     """Through the services that every change of parameters goes through."""
     if row.destination_id is None:
-        await streams.change_stream(context, row.stream_id, StreamUpdate(parameters=changes), "*", None)
+        await streams.change_stream(context, row.stream_id, StreamUpdate(parameters=changes), "*", None, {})
         return
     stream = await streams.existing_stream(context, row.stream_id)
     own = _own(stream, row.destination_id) | changes

@@ -12,13 +12,23 @@ from thalweg.features.streams.lifecycle import DesiredStatus
 from thalweg.features.streams.parameters import check_destination_parameters
 from thalweg.features.streams.schemas import DESTINATIONS_MAX, DestinationAdd, Parameters
 from thalweg.features.streams.service import being_deleted, definitions_of, destination_facts, existing_stream
+from thalweg.inspection.preflight import StreamPreflight
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
 from thalweg.kernel.idempotency import Created
 from thalweg.kernel.problems import Problem
 from thalweg.kernel.rules import TableRules
 from thalweg.workflows.stream_placement import check_apart, engine_for
-from thalweg.workflows.stream_preparation import Planned, check_still_apart, database_of, not_ready, preflight, twice
+from thalweg.workflows.stream_preparation import (
+    Planned,
+    accepted_facts,
+    check_still_apart,
+    database_of,
+    not_ready,
+    preflight,
+    twice,
+    with_accepted_code,
+)
 
 ID_LENGTH_MAX = 16
 
@@ -51,8 +61,8 @@ def _new_id(row: StreamRow, name: str) -> str:
     return next(candidate for candidate in numbered if candidate not in taken)
 
 
-async def add_destination(context: Context, stream_id: str, body: DestinationAdd) -> Created:
-    """After `check_destination`."""
+async def add_destination(context: Context, stream_id: str, body: DestinationAdd, checked: StreamPreflight) -> Created:
+    """After `check_destination`, which gives `checked`."""
     database = await database_of(context, "/database_id", body.database_id)
     row = await streams.stream_by_id(context.session, stream_id, lock=True)
     if row is None or row.desired_status == DesiredStatus.DROPPED:
@@ -62,6 +72,7 @@ async def add_destination(context: Context, stream_id: str, body: DestinationAdd
     _check_room(row, database)
     wanted = Planned(database, {**row.parameters, **body.parameters})
     await check_still_apart(context, [wanted], row.tables, {database.id: "/database_id"}, row)
+    row.tables = with_accepted_code(row.tables, checked.code)
     one = attach(row, database, engine, dict(body.parameters))
     await streams.next_revisions(context.session, row)
     row.version += 1
@@ -71,12 +82,13 @@ async def add_destination(context: Context, stream_id: str, body: DestinationAdd
         ProgressUnit.ROWS, None, destination_id=one.id,
     )  # fmt: skip
     await context.session.flush()
-    record(context, "destinations_add", ("stream", row.id, row.name), after=destination_facts(one))
+    facts = {**destination_facts(one), **accepted_facts(checked.preflight)}
+    record(context, "destinations_add", ("stream", row.id, row.name), after=facts)
     accepted = OperationAccepted(operation_id=operation.id, stream_id=row.id, state=OperationState.PENDING)
     return Created(accepted, 202, {"Location": f"/api/v1/operations/{operation.id}"})
 
 
-async def check_destination(context: Context, stream_id: str, body: DestinationAdd) -> None:
+async def check_destination(context: Context, stream_id: str, body: DestinationAdd) -> StreamPreflight:
     """Looks into both databases, which may take seconds: nothing is locked meanwhile. Raises preflight_failed with each
     failed check when the database is not ready."""
     database = await database_of(context, "/database_id", body.database_id)
@@ -92,6 +104,7 @@ async def check_destination(context: Context, stream_id: str, body: DestinationA
     result = await preflight(context, row.source, [wanted], rules, row.parameters, body.accept, row, chosen)
     if not result.preflight.ready:
         raise not_ready(result.preflight, "Nothing was changed.", {database.id: "/database_id"})
+    return result
 
 
 def _check_room(row: StreamRow, database: DatabaseRow) -> None:

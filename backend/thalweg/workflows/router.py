@@ -74,5 +74,5 @@ async def add_destination(stream_id: IdPath, body: DestinationAdd, context: Oper
     return await once.run_prepared(
         context,
         lambda: destination_addition.check_destination(context, stream_id, body),
-        lambda _: destination_addition.add_destination(context, stream_id, body),
+        lambda checked: destination_addition.add_destination(context, stream_id, body, checked),
     )

@@ -2,21 +2,32 @@
 
 from thalweg.features.streams import service
 from thalweg.features.streams.lifecycle import DesiredStatus
-from thalweg.features.streams.schemas import Json, Stream, StreamUpdate
+from thalweg.features.streams.schemas import Stream, StreamUpdate
+from thalweg.inspection.preflight import StreamPreflight
 from thalweg.kernel.context import Context
 from thalweg.kernel.etags import check_if_match
 from thalweg.kernel.rules import TableRules
-from thalweg.workflows.stream_preparation import Planned, desired_tables, not_ready, preflight
+from thalweg.workflows.stream_preparation import (
+    Planned,
+    accepted_facts,
+    desired_tables,
+    not_ready,
+    preflight,
+    with_accepted_code,
+)
 
 
 async def update_stream(context: Context, stream_id: str, body: StreamUpdate, if_match: str | None) -> Stream:
-    tables = None if body.rules is None else await _resolved(context, stream_id, body, body.rules, if_match)
-    return await service.update_stream(context, stream_id, body, if_match, tables)
+    if body.rules is None:
+        return await service.update_stream(context, stream_id, body, if_match, None, {})
+    result = await _checked(context, stream_id, body, body.rules, if_match)
+    tables = with_accepted_code(desired_tables(result.tables, body.rules), result.code)
+    return await service.update_stream(context, stream_id, body, if_match, tables, accepted_facts(result.preflight))
 
 
-async def _resolved(
+async def _checked(
     context: Context, stream_id: str, body: StreamUpdate, rules: TableRules, if_match: str | None
-) -> list[Json]:
+) -> StreamPreflight:
     """Looks into all databases, which may take seconds: nothing is locked meanwhile, the version is checked again."""
     row = await service.existing_stream(context, stream_id)
     check_if_match(if_match, row.version)
@@ -32,4 +43,4 @@ async def _resolved(
     result = await preflight(context, row.source, destinations, rules, parameters, body.accept, row)
     if not result.preflight.ready:
         raise not_ready(result.preflight, "Nothing was changed.", {"": "/rules"})
-    return desired_tables(result.tables, rules)
+    return result

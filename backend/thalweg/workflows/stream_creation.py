@@ -29,6 +29,7 @@ from thalweg.workflows.stream_preparation import (
     not_ready,
     planned,
     preflight,
+    with_accepted_code,
     with_engines,
 )
 
@@ -52,7 +53,8 @@ async def check_stream(context: Context, body: StreamCreate) -> Checked:
     result = await preflight(context, source, destinations, body.rules, body.parameters, body.accept)
     if not result.preflight.ready:
         raise not_ready(result.preflight, "Nothing was created.", pointers_of(body))
-    return Checked(desired_tables(result.tables, body.rules), accepted_facts(result.preflight))
+    tables = with_accepted_code(desired_tables(result.tables, body.rules), result.code)
+    return Checked(tables, accepted_facts(result.preflight))
 
 
 def pointers_of(body: StreamCreate) -> dict[str, str]:

@@ -14,6 +14,7 @@ from thalweg.features.streams.schemas import (
     TablePreviewRequest,
 )
 from thalweg.features.streams.service import definitions_of
+from thalweg.inspection.carried_code import AskedCode
 from thalweg.inspection.catalogue import read_tables
 from thalweg.inspection.checks import Checklist, with_consents
 from thalweg.inspection.connection import connected
@@ -143,6 +144,7 @@ async def preflight(
                 target_of(one.database, context.resources),
                 _copies(definitions, one.parameters),
                 one.own,
+                _accepted_code(of),
             )
             for one in destinations
         ],
@@ -160,7 +162,7 @@ async def preflight(
         database_id = one.database.id if len(destinations) > 1 else None
         check = await _check_other_streams(context, one.database, result.tables, of)
         checks.append(check.model_copy(update={"database_id": database_id}))
-    return StreamPreflight(preflight_of(with_consents(checks, accept)), result.replicable, result.tables)
+    return replace(result, preflight=preflight_of(with_consents(checks, accept)))
 
 
 def desired_tables(tables: list[tuple[str, str]], rules: TableRules) -> list[Json]:
@@ -170,6 +172,20 @@ def desired_tables(tables: list[tuple[str, str]], rules: TableRules) -> list[Jso
         {"schema": schema, "table": table, **({"inserts_only": True} if (schema, table) in given_up else {})}
         for schema, table in tables
     ]
+
+
+def with_accepted_code(tables: list[Json], code: AskedCode) -> list[Json]:
+    """With what may run at the destinations, beside what the tables have of it: `code` of a preflight that is ready."""
+    told: list[Json] = []
+    for one in tables:
+        accepted = code.get((one["schema"], one["table"]), frozenset()).union(one.get("accepted_code", ()))
+        told.append({**one, "accepted_code": sorted(accepted)} if accepted else one)
+    return told
+
+
+def _accepted_code(of: StreamRow | None) -> AskedCode:
+    tables = of.tables if of is not None else []
+    return {(one["schema"], one["table"]): frozenset(one.get("accepted_code", ())) for one in tables}
 
 
 def _given_up_before(of: StreamRow | None, tables: list[tuple[str, str]], rules: TableRules) -> list[Check]:

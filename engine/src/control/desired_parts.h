@@ -16,7 +16,9 @@ inline constexpr size_t kConninfoBytesMax = 512 * 1024;  // with certificates
 
 // The member "database_networks": where databases may be. Left out: anywhere.
 base::Result<base::Networks> read_networks(ObjectReader& parent);
-// The member "tables": at least one, each once; those of which only inserts are wanted stand in the set, too.
-base::Result<void> read_tables(ObjectReader& parent, std::vector<TableRef>& out, std::set<TableRef>& inserts_only);
+// The member "tables": at least one, each once; those of which only inserts are wanted stand in the set, too. Where
+// `accepted_code` is null, a table cannot have that member.
+base::Result<void> read_tables(ObjectReader& parent, std::vector<TableRef>& out, std::set<TableRef>& inserts_only,
+                               AcceptedCode* accepted_code);
 
 }  // namespace thalweg::control

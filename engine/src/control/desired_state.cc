@@ -16,6 +16,8 @@ using nlohmann::json;
 
 constexpr size_t kStreamsMax = 1000;
 constexpr size_t kTablesMax = 100'000;
+constexpr size_t kAcceptedCodeMax = 1000;  // of a table
+constexpr size_t kDigestLength = 64;       // SHA-256
 constexpr size_t kDestinationsMax = 64;
 constexpr size_t kDestinationIdBytesMax = 16;
 constexpr size_t kNameBytesMax = 1000;
@@ -224,7 +226,7 @@ base::Result<StreamDefinition> read_stream(const json& value, const std::string&
   refuse_old_form(reader, "destination");
   refuse_old_form(reader, "send_to");
   THALWEG_TRY(read_receive_from(reader, stream.receive_from));
-  THALWEG_TRY(read_tables(reader, stream.tables, stream.inserts_only));
+  THALWEG_TRY(read_tables(reader, stream.tables, stream.inserts_only, &stream.accepted_code));
   THALWEG_TRY(read_parameters(reader, stream.parameters));
   THALWEG_TRY(read_destinations(reader, stream, origin));
   THALWEG_TRY(reader.finish());
@@ -294,6 +296,9 @@ json to_json(const StreamDefinition& stream) {
   for (const TableRef& table : stream.tables) {
     tables.push_back({{"schema", table.schema}, {"table", table.table}});
     if (stream.inserts_only.contains(table)) tables.back()["inserts_only"] = true;
+    if (const auto code = stream.accepted_code.find(table); code != stream.accepted_code.end()) {
+      tables.back()["accepted_code"] = code->second;
+    }
   }
   json out = {{"id", stream.id},
               {"name", stream.name},
@@ -324,7 +329,29 @@ base::Result<base::Networks> read_networks(ObjectReader& parent) {
   return networks;
 }
 
-base::Result<void> read_tables(ObjectReader& parent, std::vector<TableRef>& out, std::set<TableRef>& inserts_only) {
+namespace {
+
+bool is_digest(const json& value) {
+  if (!value.is_string()) return false;
+  const auto& text = value.get_ref<const std::string&>();
+  return text.size() == kDigestLength && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+base::Result<void> read_accepted_code(ObjectReader& parent, const TableRef& table, AcceptedCode& out) {
+  const json* value = parent.member("accepted_code", false);
+  if (!value) return {};
+  if (!value->is_array() || value->size() > kAcceptedCodeMax || !std::ranges::all_of(*value, is_digest)) {
+    return std::unexpected(invalid_at(parent.pointer("accepted_code"),
+                                      fmt::format("must be an array of at most {} SHA-256 digests", kAcceptedCodeMax)));
+  }
+  if (!value->empty()) out.emplace(table, value->get<std::set<std::string>>());
+  return {};
+}
+
+}  // namespace
+
+base::Result<void> read_tables(ObjectReader& parent, std::vector<TableRef>& out, std::set<TableRef>& inserts_only,
+                               AcceptedCode* accepted_code) {
   const json* value = parent.member("tables", true);
   if (!value) return {};
   if (!value->is_array() || value->empty() || value->size() > kTablesMax) {
@@ -337,6 +364,7 @@ base::Result<void> read_tables(ObjectReader& parent, std::vector<TableRef>& out,
     ObjectReader reader((*value)[i], pointer);
     TableRef table{reader.string("schema", 1, kIdentifierBytesMax), reader.string("table", 1, kIdentifierBytesMax)};
     if (reader.boolean("inserts_only", false)) inserts_only.insert(table);
+    if (accepted_code) THALWEG_TRY(read_accepted_code(reader, table, *accepted_code));
     THALWEG_TRY(reader.finish());
     if (!seen.insert(table).second) return std::unexpected(invalid_at(pointer, "names a table twice"));
     out.push_back(std::move(table));

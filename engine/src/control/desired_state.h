@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -45,6 +46,10 @@ struct ReceiveFrom {
   bool operator==(const ReceiveFrom&) const = default;
 };
 
+// Digests of those definitions of a table that somebody has accepted, though they call more than harmless functions at
+// the destinations (engine/src/instantiation/called_code.h).
+using AcceptedCode = std::map<TableRef, std::set<std::string>>;
+
 struct DestinationDefinition {
   std::string id;    // ^[a-z0-9]{1,16}$, unique in the stream
   std::string name;  // for messages
@@ -71,6 +76,7 @@ struct StreamDefinition {
   std::vector<DestinationDefinition> destinations;  // one at least
   std::vector<TableRef> tables;                     // at least one, each once
   std::set<TableRef> inserts_only;                  // of these: updates and deletes are given up
+  AcceptedCode accepted_code;                       // of these; a table that is not in it: nothing is accepted
   StreamParameters parameters;
   bool operator==(const StreamDefinition&) const = default;
 

@@ -51,6 +51,29 @@ TEST(DesiredState, UpdatesAreGivenUpOfTheTablesThatSaySo) {
   EXPECT_NE(refusal(document).find("/streams/0/tables/1/inserts_only"), std::string::npos);
 }
 
+TEST(DesiredState, KnowsWhichCodeOfATableIsAccepted) {
+  json document = json::parse(contract("desired.example.json"));
+  json& table = document["streams"][0]["tables"][0];
+  const auto before = parse_desired(document.dump());
+  ASSERT_TRUE(before) << before.error().message;
+  EXPECT_FALSE(before->streams[0].accepted_code.contains({"public", "pgbench_accounts"}));
+  EXPECT_TRUE(before->streams[0].accepted_code.contains({"public", "pgbench_history"}));
+  const std::string digest(64, 'a');
+  table["accepted_code"] = {digest, std::string(64, '0')};
+  const auto parsed = parse_desired(document.dump());
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ(parsed->streams[0].accepted_code.at({"public", "pgbench_accounts"}),
+            (std::set<std::string>{std::string(64, '0'), digest}));
+  EXPECT_EQ(parse_stored_desired(serialise(*parsed))->streams, parsed->streams);
+  EXPECT_NE(fingerprint(parsed->streams[0]), fingerprint(before->streams[0]));
+  for (const json& wrong :
+       {json("app.f(integer)"), json(digest), json({"app.f(integer)"}), json({std::string(64, 'A')}),
+        json({digest + "a"}), json({1}), json(std::vector<std::string>(1001, digest))}) {
+    table["accepted_code"] = wrong;
+    EXPECT_NE(refusal(document).find("/streams/0/tables/0/accepted_code"), std::string::npos) << wrong;
+  }
+}
+
 TEST(DesiredState, EnginesOfAPathKeepTheirPeerThroughTheDisk) {
   const json both = json::parse(contract("desired.paths.example.json"));
   auto sending = parse_desired(both["sending"].dump());

@@ -32,7 +32,7 @@ bool is_same_destination(const control::DestinationDefinition& from, const contr
 // What capture, queue and destinations are built from. The rest can change while they run.
 bool needs_other_sessions(const StreamDefinition& from, const StreamDefinition& to) {
   return from.source.conninfo != to.source.conninfo || from.receive_from != to.receive_from ||
-         from.tables != to.tables || from.inserts_only != to.inserts_only ||
+         from.tables != to.tables || from.inserts_only != to.inserts_only || from.accepted_code != to.accepted_code ||
          control::capture_needs_restart(from.parameters, to.parameters) ||
          !std::ranges::equal(from.destinations, to.destinations, is_same_destination);
 }

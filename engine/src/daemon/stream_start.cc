@@ -35,6 +35,9 @@ instantiation::InstantiationOptions instantiation_options(const Delivery& defini
   for (const control::TableRef& table : definition.inserts_only) {
     options.inserts_only.insert({table.schema, table.table});
   }
+  for (const auto& [table, code] : definition.accepted_code) {
+    options.accepted_code[{table.schema, table.table}] = code;
+  }
   options.stops_tables = definition.parameters.stops_tables();
   options.copy_workers = static_cast<int>(definition.parameters.copy_workers);
   options.copy_range_rows = definition.parameters.copy_range_rows;

@@ -9,6 +9,7 @@
 #include "daemon/operator_connection.h"
 #include "daemon/source_objects.h"
 #include "instantiation/bookkeeping.h"
+#include "instantiation/called_code.h"
 #include "instantiation/catalogue.h"
 #include "instantiation/comparison.h"
 #include "instantiation/source_look.h"
@@ -50,6 +51,14 @@ base::Result<TableRecord> find_record(Bookkeeping& bookkeeping, const TableName&
   return base::fail(ErrorCode::unknown_table, fmt::format("The stream has not copied {}.", name.quoted()));
 }
 
+// The start that copies asks again. Refused here, the table stays as it is, and the stream's others go on.
+base::Result<void> check_code(Sides& sides, const Delivery& definition, const instantiation::CarriedTable& carried) {
+  instantiation::AcceptedCode accepted;
+  const auto code = definition.accepted_code.find({carried.table.schema, carried.table.name});
+  if (code != definition.accepted_code.end()) accepted.emplace(carried.table, code->second);
+  return instantiation::check_called_code(sides.source, sides.destination, {carried}, accepted);
+}
+
 }  // namespace
 
 base::Result<void> ask_for_copy(const Delivery& definition, const control::TableRef& table,
@@ -75,6 +84,9 @@ base::Result<void> ask_for_copy(const Delivery& definition, const control::Table
   THALWEG_TRY(instantiation::check_source_table(*at_source, definition.inserts_only.contains(table)));
   THALWEG_ASSIGN(const auto at_destination, destination.table(name));
   if (at_destination) THALWEG_TRY(instantiation::check_same_table(*at_source, *at_destination));
+  THALWEG_TRY(check_code(
+      sides, definition,
+      instantiation::carried_table(*at_source, at_destination ? &*at_destination : nullptr, record.created)));
   THALWEG_TRY(bookkeeping.ask_for_copy(name));
   base::log_event(base::LogLevel::info, "copy_again", {{"stream", definition.id}, {"table", name.quoted()}});
   return {};

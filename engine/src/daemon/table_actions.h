@@ -11,8 +11,8 @@
 namespace thalweg::daemon {
 
 // At the stream's next start the destination's rows go and the source's are copied. Fails with unknown_table,
-// missing_table or what check_source_table and check_same_table say; with resolution_refused where another engine
-// applies.
+// missing_table, code_not_accepted or what check_source_table and check_same_table say; with resolution_refused where
+// another engine applies.
 base::Result<void> ask_for_copy(const control::Delivery& definition, const control::TableRef& table,
                                 const std::atomic<bool>& abandon);
 // The table's partitions are as they should be. Fails with unknown_table and resolution_refused.

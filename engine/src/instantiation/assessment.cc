@@ -175,6 +175,39 @@ base::Result<void> Instantiation::State::check_destination(const TableShape& sha
   return std::unexpected(std::move(error));
 }
 
+// Definitions can have changed since somebody accepted what they call: what is about to be made is judged as it is now.
+base::Result<void> Instantiation::State::check_code(const Catalogue::Tables& there) {
+  std::vector<CarriedTable> carried;
+  for (const TableShape& shape : shapes) {
+    const auto record = known.find(shape.name);
+    const auto found = there.find(shape.name);
+    const TableShape* const existing = found == there.end() ? nullptr : &found->second;
+    const bool follows = record != known.end() && !record->second.constraints_done;
+    if (existing != nullptr && !follows) continue;
+    carried.push_back(carried_table(shape, existing, follows && record->second.created));
+  }
+  return check_called_code(source->connection, destination->connection, carried, options.accepted_code);
+}
+
+// In one snapshot: what is checked is what is made.
+base::Result<void> Instantiation::State::look_at_definitions() {
+  THALWEG_ASSIGN(const Catalogue::Tables there, destination->catalogue.tables(options.tables));
+  pg::Connection& connection = source->connection;
+  THALWEG_TRY(connection.script("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"));
+  auto looked = [&]() -> base::Result<void> {
+    THALWEG_TRY(read_source());
+    for (const TableShape& shape : shapes) {
+      const auto found = there.find(shape.name);
+      THALWEG_TRY(check_destination(shape, found == there.end() ? nullptr : &found->second));
+    }
+    return check_code(there);
+  }();
+  if (!connection.broken()) {
+    if (auto ended = connection.script("ROLLBACK"); !ended && looked) return std::unexpected(ended.error());
+  }
+  return looked;
+}
+
 std::vector<const TableShape*> Instantiation::State::missing_tables() const {
   std::vector<const TableShape*> missing;
   for (const TableShape& shape : shapes) {

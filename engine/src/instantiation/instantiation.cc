@@ -21,12 +21,7 @@ base::Result<Assessment> Instantiation::assess(bool fresh) {
   if (!s.destination) THALWEG_TRY(s.connect());
   THALWEG_TRY(s.read_records());
   THALWEG_TRY(s.look_at_tables());
-  THALWEG_TRY(s.read_source());
-  THALWEG_ASSIGN(const Catalogue::Tables there, s.destination->catalogue.tables(s.options.tables));
-  for (const TableShape& shape : s.shapes) {
-    const auto found = there.find(shape.name);
-    THALWEG_TRY(s.check_destination(shape, found == there.end() ? nullptr : &found->second));
-  }
+  THALWEG_TRY(s.look_at_definitions());
   Assessment assessment;
   for (const TableShape& shape : s.shapes) {
     auto record = s.known.find(shape.name);

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/ids.h"
+#include "instantiation/called_code.h"
 #include "instantiation/progress.h"
 #include "instantiation/table_name.h"
 #include "pg/connection.h"
@@ -27,6 +28,7 @@ struct InstantiationOptions {
   pg::PublicationNames publications;  // empty: whether a table is published is not looked at
   std::vector<TableName> tables;
   std::set<TableName> inserts_only;  // of these: updates and deletes are given up
+  AcceptedCode accepted_code;        // of these: what definitions may call at the destination
   bool stops_tables = false;         // a table's trouble stops the table; else assess() fails with table_trouble
   int copy_workers = 2;
   int64_t copy_range_rows = 500'000;
@@ -71,8 +73,9 @@ class Instantiation {
   base::Result<void> connect();
   // Reads both sides, checks every table and rehearses the destination's DDL in a transaction that it rolls back: every
   // possible refusal happens here, before anything exists. `fresh`: the stream has no history, and bookkeeping of an
-  // earlier stream with the same id does not count. Stops tables that have changed at the source (table_identity.h), or
-  // fails because of them. Tables with a new name in the stream get it at the destination, too.
+  // earlier stream with the same id does not count. Refuses to create definitions that would run code at the
+  // destination that nobody has accepted (called_code.h). Stops tables that have changed at the source
+  // (table_identity.h), or fails because of them. Tables with a new name in the stream get it at the destination, too.
   base::Result<Assessment> assess(bool fresh);
   // The tables that the publications must publish, under their present names at the source.
   PublishedTables published_tables() const;

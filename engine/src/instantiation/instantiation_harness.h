@@ -53,6 +53,11 @@ class InstantiationTest : public testing::Test {
     return std::string(run(connection, sql).text(0, 0));
   }
 
+  // Of a definition, as AcceptedCode has it: "default app.f(1)".
+  std::string digest(const std::string& definition) {
+    return value(*destination_, "SELECT encode(sha256(convert_to($d$" + definition + "$d$, 'UTF8')), 'hex')");
+  }
+
   NamedSnapshot snapshot() {
     auto session = pg::ReplicationStream::open(test::shared_cluster().conninfo(source_name_), "thalweg test");
     if (!session) throw std::runtime_error(session.error().message);

@@ -54,6 +54,8 @@ struct Instantiation::State {
   base::Result<void> read_source();
   base::Result<void> read_records();
   base::Result<void> check_destination(const TableShape& shape, const TableShape* there);
+  base::Result<void> check_code(const Catalogue::Tables& there);
+  base::Result<void> look_at_definitions();
   base::Result<void> look_at_tables();
   base::Result<void> follow_renames(const SourceTables& now);
   base::Result<void> forget_others();

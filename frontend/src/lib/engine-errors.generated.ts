@@ -9,6 +9,7 @@ export type EngineErrorCode =
   | "backlog_damaged"
   | "certificate_rejected"
   | "certificate_unusable"
+  | "code_not_accepted"
   | "connection_lost"
   | "connection_pooler"
   | "connection_setting_refused"

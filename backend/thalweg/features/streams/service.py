@@ -88,15 +88,18 @@ def being_deleted() -> Problem:
 
 
 async def update_stream(
-    context: Context, stream_id: str, body: StreamUpdate, if_match: str | None, tables: list[Json] | None
-) -> Stream:
-    return await shown(context, await change_stream(context, stream_id, body, if_match, tables))
+    context: Context, stream_id: str, body: StreamUpdate, if_match: str | None, tables: list[Json] | None,
+    accepted: Json,
+) -> Stream:  # fmt: skip
+    return await shown(context, await change_stream(context, stream_id, body, if_match, tables, accepted))
 
 
 async def change_stream(
-    context: Context, stream_id: str, body: StreamUpdate, if_match: str | None, tables: list[Json] | None
-) -> StreamRow:
-    """`tables` are what new rules have been resolved to, None when the rules stay."""
+    context: Context, stream_id: str, body: StreamUpdate, if_match: str | None, tables: list[Json] | None,
+    accepted: Json,
+) -> StreamRow:  # fmt: skip
+    """`tables` are what new rules have been resolved to, None when the rules stay; `accepted`, for the audit log, is
+    what somebody wants all the same."""
     row = await existing_stream(context, stream_id, lock=True)
     check_if_match(if_match, row.version)
     if row.desired_status == DesiredStatus.DROPPED:
@@ -115,7 +118,7 @@ async def change_stream(
     row.version += 1
     row.updated_at = now()
     await context.session.flush()
-    record(context, "streams_update", ("stream", row.id, row.name), before, desired_facts(row))
+    record(context, "streams_update", ("stream", row.id, row.name), before, {**desired_facts(row), **accepted})
     return row
 
 
