@@ -24,7 +24,7 @@ base::Result<std::string_view> ErrorExecutions::execute(const std::string& desti
                                                         const control::Delivery& definition,
                                                         std::optional<int64_t> error_id, std::function<void()> done) {
   std::unique_lock lock(mutex_);
-  Executor& executor = executors_[destination];
+  Executor& executor = executors_[current_id_locked(destination)];
   if (executor.last && executor.last->state == "RUNNING") {
     return base::fail(base::ErrorCode::database_busy,
                       executor.last->error_id
@@ -66,10 +66,21 @@ base::Result<std::string_view> ErrorExecutions::execute(const std::string& desti
 
 void ErrorExecutions::rename(const std::string& from, const std::string& to) {
   const std::lock_guard lock(mutex_);
+  renamed_[from] = to;
   auto executor = executors_.extract(from);
   if (executor.empty()) return;
   executor.key() = to;
   executors_.insert(std::move(executor));
+}
+
+std::string ErrorExecutions::current_id(const std::string& destination) const {
+  const std::lock_guard lock(mutex_);
+  return current_id_locked(destination);
+}
+
+const std::string& ErrorExecutions::current_id_locked(const std::string& destination) const {
+  const auto found = renamed_.find(destination);
+  return found == renamed_.end() ? destination : found->second;
 }
 
 std::optional<control::ErrorExecutionStatus> ErrorExecutions::status(const std::string& destination) const {

@@ -36,8 +36,9 @@ class ErrorExecutions {
   // called at the end, whatever it is, on the thread that executes.
   base::Result<std::string_view> execute(const std::string& destination, const control::Delivery& definition,
                                          std::optional<int64_t> error_id, std::function<void()> done);
-  // A destination has another id.
+  // A destination has another id; who asked by the one that it had means it, too.
   void rename(const std::string& from, const std::string& to);
+  std::string current_id(const std::string& destination) const;
   // The last one, also when it has ended.
   std::optional<control::ErrorExecutionStatus> status(const std::string& destination) const;
 
@@ -48,11 +49,14 @@ class ErrorExecutions {
     std::thread thread;
   };
 
+  const std::string& current_id_locked(const std::string& destination) const;
+
   const base::Clock& clock_;
   const std::atomic<bool>& abandon_;
   mutable std::mutex mutex_;
   std::condition_variable ended_;
-  std::map<std::string, Executor> executors_;  // by destination; none is ever removed
+  std::map<std::string, std::string> renamed_;  // by the id that it had
+  std::map<std::string, Executor> executors_;   // by destination; none is ever removed
 };
 
 }  // namespace thalweg::daemon

@@ -47,5 +47,21 @@ TEST(ErrorExecutions, EachHearsHowItsOwnEnded) {
   EXPECT_EQ(executions.status("")->state, "FAILED");
 }
 
+// Between a request's look at the stream and the execution the destination may have taken the next document's id.
+TEST(ErrorExecutions, AreOfTheIdThatTheDestinationHasByThen) {
+  control::Delivery definition;
+  definition.id = "nostream";
+  definition.destination = {.name = "destination", .conninfo = test::shared_cluster().conninfo()};
+  const base::SystemClock clock;
+  std::atomic<bool> abandon{false};
+  ErrorExecutions executions(clock, abandon);
+  executions.rename("default", "warehouse");
+  EXPECT_FALSE(executions.execute("default", definition, 1, [] {}));
+  ASSERT_TRUE(executions.status("warehouse"));
+  EXPECT_EQ(executions.status("warehouse")->error_id, 1);
+  EXPECT_EQ(executions.current_id("default"), "warehouse");
+  EXPECT_EQ(executions.current_id("warehouse"), "warehouse");
+}
+
 }  // namespace
 }  // namespace thalweg::daemon

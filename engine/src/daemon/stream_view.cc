@@ -124,7 +124,7 @@ base::Result<control::ParkedContentsView> Stream::error_contents(const std::stri
 base::Result<std::string_view> Stream::execute_error(const std::string& destination, std::optional<int64_t> error_id) {
   THALWEG_ASSIGN(const control::Delivery definition, desired_of(destination));
   return executions_.execute(destination, definition, error_id,
-                             [this, destination] { note_errors_changed(destination); });
+                             [this, destination] { note_errors_changed(executions_.current_id(destination)); });
 }
 
 base::Result<void> Stream::drop_error(const std::string& destination, int64_t error_id) {
