@@ -14,6 +14,7 @@ const verdicts: Record<string, [label: string, tone: Tone, definition: string]> 
   "DESTINATION DOWN": ["Destination down", "bad", "The destination cannot be reached."],
   "LINK DOWN": ["Link down", "bad", "The engines cannot reach each other."],
   "ENGINE DOWN": ["Engine down", "bad", "The engine does not answer: nothing is known of the path."],
+  "ENGINE TROUBLE": ["Engine trouble", "bad", "The engine cannot do its own work; the databases are well."],
   STOPPED: ["Stopped", "quiet", "The stream is switched off."],
   ABORTED: ["Aborted", "bad", "The stream was stopped by an error."],
   COPYING: ["Copying", "busy", "The initial copy runs; there is no path to judge yet."],
