@@ -290,7 +290,7 @@ async def test_leader_that_loses_its_connection_leads_no_more(settings: Settings
     try:
         assert await first.leads() is True
         sides.cluster.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
             "WHERE application_name = 'thalweg collector election'"
         )
         assert await second.leads() is True

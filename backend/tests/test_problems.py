@@ -93,7 +93,7 @@ async def test_lost_store(admin: httpx.AsyncClient, resources: Resources, cluste
     name = resources.engine.url.database
     cluster.execute(
         f"ALTER DATABASE {name} ALLOW_CONNECTIONS false",
-        f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'",
+        f"SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '{name}'",
     )
     check_problem(await admin.get("/api/v1/overview"), 503, "store_unreachable")
     assert (await admin.get("/readyz")).status_code == 503
