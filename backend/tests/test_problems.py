@@ -12,7 +12,7 @@ from thalweg.engine_client.client import EngineClient, EngineFailure
 from thalweg.kernel.context import Resources
 from thalweg.kernel.http.guard import RequestGuard
 
-FIELDS = {"type", "title", "status", "detail", "instance", "code", "cure", "sql", "errors"}
+FIELDS = {"type", "title", "status", "detail", "instance", "code", "cure", "sql", "errors", "checks"}
 
 
 def check_problem(answer: httpx.Response, status: int, code: str) -> None:

@@ -71,6 +71,6 @@ describe("the events of a stream", () => {
     expect(shown[0]?.text).toMatch(
       /^Destination warehouse did not work for 2(\.0)?.min, until .*:03:00\. No answer\.$/,
     );
-    expect(shown[1]?.text).toBe("Engine warehouse could not be reached since then. No answer.");
+    expect(shown[1]?.text).toBe("Engine warehouse was unreachable since then. No answer.");
   });
 });

@@ -42,7 +42,7 @@ function sorted(events: HistoryEvent[]): HistoryEvent[] {
 const STATES: Record<string, string> = {
   RETRYING: "did not work",
   ABORTED: "had stopped with an error",
-  UNREACHABLE: "could not be reached",
+  UNREACHABLE: "was unreachable",
   REFUSED: "refused the control plane",
 };
 

@@ -2,7 +2,7 @@ import type { LabState } from "@/api/types";
 import type { StateInWords } from "@/lib/states";
 
 export const stateOfAction: Record<LabState, StateInWords> = {
-  off: { label: "Off", tone: "quiet", definition: "Nothing is slowed down." },
+  off: { label: "Off", tone: "quiet", definition: "As usual: nothing is changed." },
   starting: {
     label: "Starting",
     tone: "busy",
