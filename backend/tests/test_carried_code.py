@@ -179,6 +179,24 @@ async def test_a_consent_is_to_the_definition_not_to_the_functions_name(
     assert (await checks_of(operator, registered, accept=[now["consent"]]))[CHECK]["accepted"]
 
 
+async def test_a_consent_holds_whatever_the_roles_settings_are(
+    operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides
+) -> None:
+    """Constants of the catalogue are written as settings say; the engine's session has others than this one."""
+    sides.on_destination(f"ALTER ROLE {sides.destination['user']} CREATEDB")
+    sides.on_source(
+        "ALTER TABLE orders ADD day timestamptz, "
+        "ADD CHECK (day < '2100-01-02 00:00+00' OR pg_read_file(item) <> '\\') NOT VALID"
+    )
+    before = (await checks_of(operator, registered))[CHECK]["consent"]
+    user = sides.source["user"]
+    sides.on_source(
+        f"ALTER ROLE {user} SET timezone = 'Asia/Tokyo'", f"ALTER ROLE {user} SET datestyle = 'German'",
+        f"ALTER ROLE {user} SET quote_all_identifiers = on",
+    )  # fmt: skip
+    assert (await checks_of(operator, registered))[CHECK]["consent"] == before
+
+
 async def test_no_more_is_accepted_than_the_engine_takes(
     operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides, monkeypatch: pytest.MonkeyPatch
 ) -> None:
