@@ -71,13 +71,14 @@ using Entries = std::vector<std::unique_ptr<ParkedEntry>>;
 base::Result<Entries> load_entries(pg::Connection& connection, std::string_view stream_id) {
   THALWEG_ASSIGN(const pg::Rows rows,
                  connection.query("SELECT id, commit_lsn, end_lsn, commit_micros, xid, lcrs, hashes, read_hashes, "
-                                  "table_hashes, parent_hashes, referenced_hashes, code "
+                                  "table_hashes, parent_hashes, referenced_hashes, code, coalesce(tables, '{}')::text "
                                   "FROM thalweg.error_queue WHERE stream_id = $1 ORDER BY commit_lsn",
                                   {stream_id}));
   Entries entries;
   for (size_t row = 0; row < rows.size(); ++row) {
     auto entry = std::make_unique<ParkedEntry>();
     entry->id = rows.integer(row, 0);
+    entry->tables = rows.text(row, 12);
     entry->waits = rows.text(row, 11) == base::name_of(ErrorCode::parked_behind);
     Transaction& transaction = entry->transaction;
     transaction.commit_lsn = base::parse_lsn(rows.text(row, 1)).value_or(base::Lsn{});
@@ -171,7 +172,6 @@ base::Error left_error(Left left, size_t executed) {
 base::Result<void> execute_chain(DestinationSession& session, std::string_view stream_id, const Chain& chain,
                                  const ExecutionWatch& watch) {
   ParkedExecution execution(session);
-  THALWEG_TRY(execution.begin(stream_id));
   const std::span<ParkedEntry* const> entries(chain.entries);
   size_t executed = 0;
   Left left;
@@ -183,6 +183,7 @@ base::Result<void> execute_chain(DestinationSession& session, std::string_view s
                         fmt::format("ended after {} of {} transactions", executed, entries.size()));
     }
     if (at % kPageTransactions == 0) {
+      THALWEG_TRY(execution.begin(stream_id));
       THALWEG_TRY(execution.read_ahead(entries.subspan(at, std::min(kPageTransactions, entries.size() - at))));
     }
     if (left.count > 0 && left.hashes.shares(entry.transaction.hashes())) {

@@ -131,6 +131,11 @@ class ContentsReader {
       tables_.push_back(std::move(table));
       return {};
     }
+    if (names_.is_anothers(table.source->description)) {
+      table.problem = fmt::format("{} is another table now: this one is gone", table.source->quoted_name);
+      tables_.push_back(std::move(table));
+      return {};
+    }
     auto loaded = loader_.load(connection_, *table.source);
     if (loaded) {
       table.here = std::move(*loaded);

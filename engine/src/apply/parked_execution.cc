@@ -41,6 +41,12 @@ ParkedExecution::ParkedExecution(DestinationSession& session)
       executor_(session, tables_, sets_, data_layer_calls_, merged_updates_),
       pool_(&bell_) {}
 
+base::Result<void> ParkedExecution::begin(std::string_view stream_id) {
+  drop_read();
+  session_.leave_pipeline();
+  return tables_.read_records(stream_id);
+}
+
 base::Result<void> ParkedExecution::read_ahead(std::span<ParkedEntry* const> entries) {
   drop_read();
   ahead_ = entries;
@@ -127,7 +133,7 @@ bool ParkedExecution::goes_at_once(const Transaction& transaction) {
 base::Result<bool> ParkedExecution::run_at_once(const ParkedEntry& entry) {
   if (!goes_at_once(entry.transaction)) return false;
   auto sent = executor_.send_checked(entry.transaction);
-  if (sent) sent = send_removal(entry.id);
+  if (sent) sent = send_removal(entry);
   if (!sent && session_.broken()) return std::unexpected(sent.error());
   // What was sent of one that cannot be sent whole must not be committed by the sync.
   if (!sent) THALWEG_TRY(session_.run("SELECT 1 / 0"));
@@ -141,7 +147,7 @@ base::Result<void> ParkedExecution::run_in_steps(const ParkedEntry& entry) {
   THALWEG_TRY(session_.run("BEGIN"));
   auto refusal = executor_.execute_rows(entry.transaction);
   if (refusal && !*refusal) {
-    THALWEG_TRY(send_removal(entry.id));
+    THALWEG_TRY(send_removal(entry));
     refusal = session_.sync();
     if (refusal && !*refusal) {
       THALWEG_TRY(session_.run("COMMIT"));
@@ -151,8 +157,11 @@ base::Result<void> ParkedExecution::run_in_steps(const ParkedEntry& entry) {
   executor_.reset();
   if (refusal && !*refusal) return {};
   if (refusal && (*refusal)->table == nullptr && (*refusal)->error.sqlstate == kDivisionByZero) {
-    refusal = base::fail(ErrorCode::unknown_error_transaction,
-                         fmt::format("transaction {} is not in the error queue any more", entry.id));
+    refusal =
+        base::fail(ErrorCode::unknown_error_transaction,
+                   fmt::format("transaction {} is not in the error queue any more, or has a table that was renamed "
+                               "meanwhile: look again",
+                               entry.id));
   }
   base::Error error = refusal ? final_error(**refusal, entry.transaction) : refusal.error();
   if (!session_.broken()) {
@@ -163,16 +172,19 @@ base::Result<void> ParkedExecution::run_in_steps(const ParkedEntry& entry) {
   return std::unexpected(std::move(error));
 }
 
-// Fails at the server where somebody else has taken it out: then its changes do not count twice.
-base::Result<void> ParkedExecution::send_removal(int64_t id) {
-  const std::string id_text = std::to_string(id);
-  const std::array parameters{pg::text_parameter(id_text)};
+// Fails at the server where somebody else has taken it out: then its changes do not count twice. And where a rename was
+// followed since it was read: then they went to whatever has the table's old name.
+base::Result<void> ParkedExecution::send_removal(const ParkedEntry& entry) {
+  static constexpr std::array kTypes{base::TypeId{20}, base::TypeId{25}};
+  const std::string id_text = std::to_string(entry.id);
+  const std::array parameters{pg::text_parameter(id_text), pg::text_parameter(entry.tables)};
   // The session's replica role keeps the foreign key's cascade from firing.
   THALWEG_TRY(session_.run(session_.prepared("DELETE FROM thalweg.error_queue_chunk WHERE error_id = $1", kIdType),
-                           parameters, {.rows = 0, .any = true}));
-  return session_.run(session_.prepared("WITH gone AS (DELETE FROM thalweg.error_queue WHERE id = $1 RETURNING id) "
+                           std::span(parameters).first(1), {.rows = 0, .any = true}));
+  return session_.run(session_.prepared("WITH gone AS (DELETE FROM thalweg.error_queue WHERE id = $1 AND "
+                                        "coalesce(tables, '{}')::text = $2 RETURNING id) "
                                         "SELECT 1 / count(*) FROM gone",
-                                        kIdType),
+                                        kTypes),
                       parameters, {.rows = 1});
 }
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "apply/applier/destination_session.h"
@@ -20,6 +21,7 @@ namespace thalweg::apply {
 struct ParkedEntry {
   int64_t id = 0;
   bool waits = false;  // says that it waits behind an earlier one
+  std::string tables;  // the array of their names, as it was read: a rename changes it
   bool is_read = false;
   Transaction transaction;  // its frames, while `is_read`
 };
@@ -32,8 +34,8 @@ class ParkedExecution {
   ParkedExecution(const ParkedExecution&) = delete;
   ParkedExecution& operator=(const ParkedExecution&) = delete;
 
-  // Before the first one. The error queue is held (error_queue.h).
-  base::Result<void> begin(std::string_view stream_id) { return tables_.read_records(stream_id); }
+  // Before the first one, and now and then: tables may have been renamed. The error queue is held (error_queue.h).
+  base::Result<void> begin(std::string_view stream_id);
   // Fetches the frames of small ones of these together, and has tables looked up anew that have changed meanwhile. What
   // is not fetched so is when it is executed. The entries outlive this, or the next call.
   base::Result<void> read_ahead(std::span<ParkedEntry* const> entries);
@@ -50,7 +52,7 @@ class ParkedExecution {
   bool goes_at_once(const Transaction& transaction);
   base::Result<bool> run_at_once(const ParkedEntry& entry);
   base::Result<void> run_in_steps(const ParkedEntry& entry);
-  base::Result<void> send_removal(int64_t id);
+  base::Result<void> send_removal(const ParkedEntry& entry);
   base::Result<void> note(int64_t id, const base::Error& why);
 
   DestinationSession& session_;

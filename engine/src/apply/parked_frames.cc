@@ -41,7 +41,7 @@ base::Result<TableNames> TableNames::read(pg::Connection& connection, std::strin
   THALWEG_ASSIGN(const pg::Rows rows,
                  connection.query("SELECT (to_jsonb(t) -> 'identity' ->> 'relation')::bigint, schema_name, table_name "
                                   "FROM thalweg.stream_table t WHERE stream_id = $1 AND to_jsonb(t) -> 'identity' ->> "
-                                  "'relation' <> '0'",
+                                  "'relation' <> '0' ORDER BY to_jsonb(t) ->> 'trouble' IS NULL",
                                   {stream_id}));
   for (size_t row = 0; row < rows.size(); ++row) {
     found.names_[{static_cast<uint32_t>(rows.integer(row, 0))}] = {std::string(rows.text(row, 1)),

@@ -42,7 +42,8 @@ std::unexpected<base::Error> unknown_parked(int64_t error_id);
 class TableNames {
  public:
   static base::Result<TableNames> read(pg::Connection& connection, std::string_view stream_id);
-  // Tables of unknown relation, which an older engine copied, keep the name that they have.
+  // Tables of unknown relation, which an older engine copied, keep the name that they have. Of two records with one
+  // relation, one of which stands for an earlier name, the one without trouble counts.
   void apply_to(lcr::TableDescription& description) const;
   // Whether the name is that of another table of the stream.
   bool is_anothers(const lcr::TableDescription& description) const;

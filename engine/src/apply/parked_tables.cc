@@ -50,7 +50,8 @@ base::Result<void> ParkedTables::read_copies(std::string_view stream_id) {
                         "IS NOT NULL, coalesce(to_jsonb(t) -> 'identity' ->> 'relation', '0') "
                         "FROM thalweg.stream_table t WHERE stream_id = $1 AND (copy_again OR "
                         "EXISTS (SELECT FROM thalweg.copy_range r WHERE (r.stream_id, r.schema_name, "
-                        "r.table_name) = (t.stream_id, t.schema_name, t.table_name)))",
+                        "r.table_name) = (t.stream_id, t.schema_name, t.table_name))) "
+                        "ORDER BY to_jsonb(t) ->> 'trouble' IS NULL",  // of two with one relation, the one that is well
                         {stream_id}));
   for (size_t row = 0; row < rows.size(); ++row) {
     const bool is_known = rows.text(row, 5) != "0";

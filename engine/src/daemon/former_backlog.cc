@@ -1,21 +1,46 @@
 #include "daemon/former_backlog.h"
 
+#include <fmt/format.h>
+
 #include "base/file.h"
 
 namespace thalweg::daemon {
+namespace {
 
-base::Result<void> move_former_backlog(const std::filesystem::path& spill_directory,
-                                       const control::StreamDefinition& definition) {
-  const std::filesystem::path former = spill_directory / control::kMigratedId;
+namespace fs = std::filesystem;
+
+fs::path folder_of(const fs::path& spill_directory) { return spill_directory / control::kMigratedId; }
+constexpr const char* kNote = "destination";  // a file: whose it is
+
+}  // namespace
+
+base::Result<void> name_former_backlog(const fs::path& spill_directory, const std::string& id) {
+  const fs::path former = folder_of(spill_directory);
   std::error_code error;
-  if (definition.find(control::kMigratedId) != nullptr || !std::filesystem::exists(former, error)) return {};
+  if (!fs::exists(former, error)) return {};
+  return base::write_file_atomically(former / kNote, id, 0600);
+}
+
+base::Result<void> move_former_backlog(const fs::path& spill_directory, const control::StreamDefinition& definition) {
+  const fs::path former = folder_of(spill_directory);
+  std::error_code error;
+  if (definition.find(control::kMigratedId) != nullptr || !fs::exists(former, error)) return {};
+  const auto noted = base::read_file(former / kNote);
+  const control::DestinationDefinition* owner = nullptr;
   for (const control::DestinationDefinition& one : definition.destinations) {
-    const std::filesystem::path own = spill_directory / one.id;
-    if (!one.backlog || std::filesystem::exists(own, error)) continue;
-    std::filesystem::rename(former, own, error);
-    if (error) return std::unexpected(base::file_error(error.value(), "rename " + former.string()));
-    return {};
+    if (!one.backlog || fs::exists(spill_directory / one.id, error) || (noted && *noted != one.id)) continue;
+    if (owner != nullptr) {
+      return base::fail(base::ErrorCode::state_directory_failed,
+                        fmt::format("{} is the backlog of \"{}\" or of \"{}\": rename it after the destination's id",
+                                    former.string(), owner->id, one.id));
+    }
+    owner = &one;
   }
+  if (owner == nullptr) return {};
+  const fs::path own = spill_directory / owner->id;
+  fs::rename(former, own, error);
+  if (error) return std::unexpected(base::file_error(error.value(), "rename " + former.string()));
+  fs::remove(own / kNote, error);  // says nothing any more
   return {};
 }
 

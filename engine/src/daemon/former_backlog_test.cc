@@ -36,6 +36,16 @@ TEST_F(FormerBacklogTest, GoesToTheDestinationThatHasTheReservedIdsPlace) {
   }
 }
 
+TEST_F(FormerBacklogTest, GoesToTheOneThatItWasNamedFor) {
+  definition_.destinations.front().id = "new";
+  EXPECT_EQ(move_former_backlog(folder_, definition_).error().code, base::ErrorCode::state_directory_failed);
+  EXPECT_TRUE(fs::exists(folder_ / "default" / "backlog"));
+  ASSERT_TRUE(name_former_backlog(folder_, "default2"));
+  ASSERT_TRUE(move_former_backlog(folder_, definition_));
+  EXPECT_TRUE(fs::exists(folder_ / "default2" / "backlog"));
+  EXPECT_FALSE(fs::exists(folder_ / "new"));
+}
+
 TEST_F(FormerBacklogTest, StaysUntilTheNextDocumentHasNamedIt) {
   definition_.destinations.back().id = control::kMigratedId;
   ASSERT_TRUE(move_former_backlog(folder_, definition_));

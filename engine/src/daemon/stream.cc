@@ -106,6 +106,9 @@ void Stream::adopt(const std::string& id) {
     memories_.insert(std::move(memory));
   }
   executions_.rename(migrated, id);
+  if (auto named = name_former_backlog(spill_directory_, id); !named) {
+    base::log_error("former_backlog_not_named", named.error(), {{"stream", id_}, {"destination", id}});
+  }
   std::shared_lock lock(sessions_lock_);
   Destination* const found = sessions_ ? sessions_->find(migrated) : nullptr;
   if (found != nullptr) found->rename(id);

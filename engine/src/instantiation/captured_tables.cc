@@ -55,6 +55,11 @@ std::optional<TableTrouble> trouble_of(TableRecord& record, const SourceTables& 
   return examine(record.table, record.identity, now);
 }
 
+bool is_captured_as(const TableRecords& records, const TableName& name, uint32_t relation) {
+  const auto record = records.find(name);
+  return record != records.end() && record->second.identity.relation == relation;
+}
+
 }  // namespace
 
 bool waits_for_resolution(const TableRecord& record) {
@@ -76,6 +81,14 @@ RecordChanges compare(TableRecords& records, const SourceTables& now, base::Unix
     if (record.trouble && record.trouble->loses_nothing()) passing = std::exchange(record.trouble, std::nullopt);
     const TableIdentity was = record.identity;
     auto trouble = trouble_of(record, now);
+    if (trouble && trouble->kind == TroubleKind::renamed && is_captured_as(records, trouble->now, was.relation)) {
+      trouble->kind = TroubleKind::dropped;
+      trouble->reason = fmt::format(
+          "{} is {} at the source now, which is a table of the stream: nothing comes for {} any "
+          "more.",
+          name.quoted(), trouble->now.quoted(), name.quoted());
+      trouble->now = {};
+    }
     if (!trouble && !record.trouble) {
       if (const SourceTable* const captured = now.find(record.identity.relation)) record.identity = captured->now;
     }

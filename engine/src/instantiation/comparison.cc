@@ -54,7 +54,7 @@ base::Result<void> check_identity(const TableShape& table) {
   if (table.kind == 'p') {
     // Partitions' changes come under the root's name, and with its key.
     const auto by_key = [](const TableShape& one) { return one.kind == 'r' && one.replica_identity != 'f'; };
-    if (std::ranges::none_of(table.partitions, by_key)) return {};
+    if (!table.partitions.empty() && std::ranges::none_of(table.partitions, by_key)) return {};
     return refuse(ErrorCode::replica_identity_missing, table.name,
                   fmt::format("{} has no key that identifies rows; its partitions' own keys do not help. Give it a "
                               "primary key, or set REPLICA IDENTITY FULL for it and for each partition.",

@@ -65,14 +65,15 @@ base::Result<void> TableWriter::describe(const lcr::FrameView& frame) {
 }
 
 const CatchUpSpan* TableWriter::span_of(const lcr::TableDescription& description) const {
+  // Several names may have stood for the relation, each in its time: the one that it has now goes first.
+  const CatchUpSpan* found = nullptr;
   for (const CatchUpSpan& span : catch_up_) {
-    if (span.relation.value != 0
-            ? span.relation == description.relation
-            : span.schema_name == description.schema_name && span.table_name == description.table_name) {
-      return &span;
-    }
+    const bool is_named = span.schema_name == description.schema_name && span.table_name == description.table_name;
+    if (span.relation.value != 0 ? span.relation != description.relation : !is_named) continue;
+    if (is_named) return &span;
+    if (found == nullptr) found = &span;
   }
-  return nullptr;
+  return found;
 }
 
 std::string TableWriter::name_of(base::RelationId relation) const {

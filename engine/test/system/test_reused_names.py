@@ -1,0 +1,96 @@
+"""Two tables of a stream that one name has stood for, or one table under two: each change goes to the table that it is of."""
+
+from typing import Any
+
+import pytest
+
+from harness.cluster import wait_for
+from harness.engine import destination_path
+from harness.scene import Scene
+from harness.troubles import copy_again, states_of, table_of, wait_state, wait_trouble
+
+PAIR = """CREATE TABLE {moved} (id integer PRIMARY KEY, body text);
+          CREATE TABLE {gone} (id integer PRIMARY KEY, body text);
+          CREATE TABLE kept (id integer PRIMARY KEY, body text);
+          INSERT INTO {moved} SELECT n, 'moved' FROM generate_series(1, 100) n;
+          INSERT INTO {gone} SELECT n, 'gone' FROM generate_series(1, 100) n;"""
+
+
+def tables(*names: str) -> list[dict[str, str]]:
+    return [{"schema": "public", "table": name} for name in names]
+
+
+@pytest.mark.parametrize("first", ["a", "b"])
+def test_tables_that_swap_names(scene: Scene, first: str) -> None:
+    scene.run_at_source(PAIR.format(moved="a", gone="b"))
+    scene.start_stream(on_table_trouble="stop_table")
+    scene.run_at_source("BEGIN; ALTER TABLE a RENAME TO x; ALTER TABLE b RENAME TO a; ALTER TABLE x RENAME TO b; COMMIT;")
+    for name in ("a", "b"):
+        wait_state(scene, name, "STOPPED")
+    copy_again(scene, first)
+    scene.at_source(f"INSERT INTO {first} VALUES (1000, 'after the copy')",
+                    f"UPDATE {first} SET body = 'changed' WHERE id = 5")
+    scene.wait_applied()
+    scene.assert_same([("public", first)])
+    copy_again(scene, "b" if first == "a" else "a")
+    scene.at_source("INSERT INTO a VALUES (2000, 'later')", "INSERT INTO b VALUES (2000, 'later')")
+    scene.wait_applied()
+    scene.assert_same()
+
+
+@pytest.mark.parametrize(("moved", "gone"), [("c", "z"), ("z", "c")])
+def test_a_table_takes_the_name_of_one_that_was_dropped(scene: Scene, moved: str, gone: str) -> None:
+    scene.run_at_source(PAIR.format(moved=moved, gone=gone))
+    scene.start_stream(on_table_trouble="stop_table")
+    scene.run_at_source(f"DROP TABLE {gone}; ALTER TABLE {moved} RENAME TO {gone};")
+    wait_state(scene, gone, "STOPPED")
+    copy_again(scene, gone)
+    scene.at_source(f"INSERT INTO {gone} VALUES (1000, 'after the copy')",
+                    f"UPDATE {gone} SET body = 'changed' WHERE id = 5")
+    scene.wait_applied()
+    scene.assert_same([("public", gone), ("public", "kept")])
+    reason = wait_trouble(scene, moved, "DROPPED")["reason"]
+    assert f'"public"."{moved}" is "public"."{gone}" at the source now' in reason
+    assert table_of(scene, gone)["trouble"] is None
+    scene.engine.set_stream(scene.stream, tables=tables(gone, "kept"))
+    wait_for(lambda: len(scene.engine.destination(scene.stream)["tables"]) == 2, 30, "the table is taken out")
+    scene.wait_replicating()
+    scene.at_source(f"INSERT INTO {gone} VALUES (1001, 'after it was taken out')")
+    scene.wait_applied()
+    scene.assert_same([("public", gone), ("public", "kept")])
+
+
+def errors(scene: Scene, rest: str = "") -> Any:
+    return scene.engine.request("GET", destination_path(scene.stream) + f"/errors{rest}")
+
+
+def test_an_execution_during_which_another_table_takes_the_name(scene: Scene) -> None:
+    scene.run_at_source("CREATE TABLE hit (id integer PRIMARY KEY, body text); INSERT INTO hit VALUES (7, 'old');"
+                        "CREATE TABLE slow (id integer PRIMARY KEY); CREATE TABLE kept (id integer PRIMARY KEY);")
+    scene.start_stream(disable_on_error=False)
+    scene.at_destination("DELETE FROM hit", "INSERT INTO slow VALUES (1)")
+    scene.at_source("INSERT INTO slow VALUES (1)")
+    scene.at_source("UPDATE hit SET body = 'of the first' WHERE id = 7")
+    scene.wait_applied()
+    assert errors(scene)["total"] == 2
+    scene.at_destination("DELETE FROM slow", "INSERT INTO hit VALUES (7, 'old')")
+    with scene.destination.connect(scene.database) as blocker:
+        blocker.execute("BEGIN")
+        blocker.execute("LOCK TABLE slow IN SHARE MODE")
+        scene.engine.request("POST", destination_path(scene.stream) + "/errors/execute")
+        scene.run_at_source("ALTER TABLE hit RENAME TO called;")
+        wait_trouble(scene, "hit", "RENAMED")
+        scene.engine.set_stream(scene.stream, tables=tables("kept", "slow", "called"))
+        wait_for(lambda: ("called", "REPLICATING") in states_of(scene), 60, "the rename is followed")
+        scene.run_at_source("CREATE TABLE hit (id integer PRIMARY KEY, body text); INSERT INTO hit VALUES (7, 'another');")
+        scene.engine.set_stream(scene.stream, tables=tables("kept", "slow", "called", "hit"))
+        wait_for(lambda: ("hit", "REPLICATING") in states_of(scene), 60, "the other one is copied")
+        assert errors(scene, "?limit=1")["execution"]["state"] == "RUNNING"
+        blocker.execute("ROLLBACK")
+    wait_for(lambda: errors(scene, "?limit=1")["execution"]["state"] != "RUNNING", 60, "the execution ends")
+    assert scene.at_destination("SELECT body FROM hit") == [("another",)]
+    for left in errors(scene)["errors"]:
+        assert scene.engine.request("POST", destination_path(scene.stream) + f"/errors/{left['id']}/execute") == {
+            "state": "DONE"}
+    scene.wait_applied()
+    scene.assert_same()
