@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import shutil
 from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -82,6 +83,8 @@ def application(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
 async def app(application: FastAPI, settings: Settings) -> AsyncGenerator[FastAPI, None]:
     settings.console_directory = application.state.settings.console_directory
     settings.help_directory = application.state.settings.help_directory
+    for built in (settings.console_directory, settings.help_directory):
+        shutil.rmtree(built, ignore_errors=True)  # an earlier test's
     application.state.settings = settings
     async with application.router.lifespan_context(application):
         await application.state.resources.redis.flushdb()
