@@ -98,14 +98,16 @@ base::Result<void> Instantiation::State::look_at_tables() {
   return {};
 }
 
-// The stream has a table under the name that one of its others bears at the source now: that one it is.
+// The stream has a table under the name that one of its others bears at the source now: that one it is. Also where the
+// earlier name is another table's, which then comes in as a new one; unless changes were left out since.
 base::Result<void> Instantiation::State::follow_renames(const SourceTables& now) {
   for (const TableName& to : options.tables) {
     const SourceTable* const named = now.find(to);
     if (known.contains(to) || named == nullptr) continue;
     const auto record = std::ranges::find_if(known, [&](const auto& one) {
+      const bool lost_nothing = !one.second.stopped && !one.second.copy_again;
       return one.second.identity.relation == named->now.relation &&
-             std::ranges::find(options.tables, one.first) == options.tables.end();
+             (lost_nothing || std::ranges::find(options.tables, one.first) == options.tables.end());
     });
     if (record == known.end()) continue;
     DestinationSchema schema(destination->connection, destination->catalogue);
@@ -113,6 +115,10 @@ base::Result<void> Instantiation::State::follow_renames(const SourceTables& now)
     THALWEG_TRY(destination->connection.script("BEGIN"));
     auto renamed = schema.rename_table(from, to);
     if (renamed) renamed = bookkeeping->rename_table(from, to);
+    // "Another table has its name" is over: this one has its own again, and the stream did not go on.
+    const bool was_replaced = record->second.trouble && record->second.trouble->kind == TroubleKind::replaced;
+    const bool is_well = was_replaced && !record->second.stopped && !record->second.copy_again;
+    if (renamed && is_well) renamed = bookkeeping->accept(to, record->second.identity);
     THALWEG_TRY(destination->connection.script(renamed ? "COMMIT" : "ROLLBACK"));
     THALWEG_TRY(renamed);
     base::log_event(base::LogLevel::info, "table_renamed",
@@ -120,6 +126,7 @@ base::Result<void> Instantiation::State::follow_renames(const SourceTables& now)
     auto moved = known.extract(record);
     moved.key() = to;
     moved.mapped().table = to;
+    if (is_well) moved.mapped().trouble.reset();
     moved.mapped().inserts_only = takes_inserts_only(to);
     known.insert(std::move(moved));
   }

@@ -60,6 +60,28 @@ def test_a_table_takes_the_name_of_one_that_was_dropped(scene: Scene, moved: str
     scene.assert_same([("public", gone), ("public", "kept")])
 
 
+@pytest.mark.parametrize("is_running", [False, True])
+def test_a_renamed_table_is_followed_though_another_has_its_name(scene: Scene, is_running: bool) -> None:
+    """It is not copied again: nothing of it was lost. The other one is."""
+    scene.run_at_source(PAIR.format(moved="hit", gone="other"))
+    scene.start_stream()
+    scene.at_destination("INSERT INTO hit VALUES (-1, 'not copied again')")
+    if not is_running:
+        scene.engine.set_stream(scene.stream, status="DISABLED")
+        scene.engine.wait_phase(scene.stream, "STOPPED")
+    scene.run_at_source("UPDATE hit SET body = 'before' WHERE id < 10; ALTER TABLE hit RENAME TO called;"
+                        "UPDATE called SET body = 'after' WHERE id > 90; CREATE TABLE hit (id integer PRIMARY KEY, t text);"
+                        "INSERT INTO hit VALUES (1, 'another');")
+    wait_trouble(scene, "hit", "REPLACED")
+    scene.engine.set_stream(scene.stream, status="ENABLED", tables=tables("kept", "other", "called", "hit"))
+    wait_for(lambda: states_of(scene) == {(name, "REPLICATING") for name in ("kept", "other", "called", "hit")}, 60,
+             "all are replicated")
+    scene.at_source("INSERT INTO hit VALUES (2, 'later')", "INSERT INTO called VALUES (1000, 'later')")
+    scene.wait_applied()
+    assert scene.at_destination("DELETE FROM called WHERE id = -1 RETURNING body") == [("not copied again",)]
+    scene.assert_same()
+
+
 def errors(scene: Scene, rest: str = "") -> Any:
     return scene.engine.request("GET", destination_path(scene.stream) + f"/errors{rest}")
 
