@@ -1,9 +1,14 @@
 #include "simulation/engine.h"
 
-#include <chrono>
+#include <algorithm>
+#include <optional>
 #include <thread>
+#include <utility>
 
-#include "simulation/pipeline.h"
+#include "base/clock.h"
+#include "daemon/peering.h"
+#include "daemon/sessions.h"
+#include "simulation/operator.h"
 #include "simulation/verdict.h"
 
 namespace thalweg::simulation {
@@ -13,8 +18,22 @@ using base::ErrorCode;
 using namespace std::chrono_literals;
 
 namespace {
-constexpr uint32_t kExecutesOnceInLooks = 20;  // of 50 ms
+
+constexpr auto kPauseFirst = 100ms;  // after a failure, doubling
+constexpr auto kPauseLast = 2000ms;
+
+const base::Clock& system_clock() {
+  static const base::SystemClock clock;
+  return clock;
 }
+
+bool finds_no_room(const control::StreamStats& stats) {
+  return std::ranges::any_of(stats.components, [](const telemetry::ComponentSample& one) {
+    return one.type == "PROPAGATION RECEIVER" && one.state.starts_with("PAUSED FOR FLOW CONTROL");
+  });
+}
+
+}  // namespace
 
 bool is_expected(ErrorCode code) {
   switch (code) {
@@ -39,31 +58,41 @@ bool is_expected(ErrorCode code) {
   }
 }
 
-bool is_expected_of_operator(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::parked_behind:
-    case ErrorCode::apply_failed:
-    case ErrorCode::apply_conflict:
-    case ErrorCode::unknown_error_transaction:  // somebody was faster, or the last answer was lost
-      return true;
-    default:
-      return is_expected(code);
+control::StreamDefinition definition_of(const EngineOptions& options) {
+  control::StreamDefinition stream;
+  stream.id = "simulated";
+  stream.name = stream.id;
+  stream.status = control::DesiredStatus::enabled;
+  stream.source = {.name = "source", .conninfo = "host=source"};
+  if (!options.receive_from.empty()) stream.receive_from = control::ReceiveFrom{.engine = options.receive_from};
+  stream.parameters = options.parameters;
+  for (const EngineOptions::Destination& to : options.destinations) {
+    control::DestinationDefinition one;
+    one.id = to.name;
+    one.name = to.name;
+    one.status = control::DesiredStatus::enabled;
+    one.backlog = options.destinations.size() > 1;
+    if (to.engine.empty()) {
+      one.conninfo = "host=" + to.name;
+    } else {
+      one.send_to = control::SendTo{.engine = to.engine, .host = "127.0.0.1", .port = to.port};
+    }
+    one.parameters = stream.parameters;
+    stream.destinations.push_back(std::move(one));
   }
+  return stream;
 }
 
 Engine::Engine(Scheduler& scheduler, EngineOptions options) : scheduler_(scheduler), options_(std::move(options)) {
-  if (options_.part != Part::fanning_out) return;
   auto opened = daemon::Identity::open(options_.directory / "identity");
-  if (!opened) fail("{} has no folder: {}", options_.name, opened.error().message);
-  identity_ = *std::move(opened);
-  peering_ = std::make_unique<daemon::Peering>(*identity_, daemon::Peering::Address{});
+  if (opened) {
+    identity_ = *std::move(opened);
+  } else {
+    fail("{} has no folder: {}", options_.name, opened.error().message);
+  }
 }
 
 Engine::~Engine() = default;
-
-bool Engine::is_held_back() const {
-  return pipeline_ != nullptr && pipeline_->states().find("PAUSED FOR FLOW CONTROL") == 0;
-}
 
 void Engine::start() {
   processes_.push_back(std::make_unique<Process>(Process{.name = options_.name}));
@@ -75,68 +104,46 @@ void Engine::crash() {
   if (process_ == nullptr) return;
   scheduler_.kill(*process_);
   process_ = nullptr;
-  pipeline_ = nullptr;
+  is_held_back_ = false;
 }
 
 void Engine::run() {
   std::filesystem::create_directories(options_.directory);
-  propagation::ReceiverPort port({.engine = options_.name,
-                                  .address = "127.0.0.1",
-                                  .port = options_.port,
-                                  .security = {.tls = {}, .plain_on_loopback = true}});
-  if (options_.part == Part::receiving) {
-    if (const auto listens = port.start(); !listens)
-      fail("{} cannot listen: {}", options_.name, listens.error().message);
-  }
-  if (options_.part == Part::fanning_out) return run_fan_out();
-  auto pause = 100ms;
-  while (true) {
-    std::optional<Error> ended;
-    {
-      Pipeline pipeline(options_, &port);
-      pipeline_ = &pipeline;
-      ended = run(pipeline);
-      pipeline_ = nullptr;
+  daemon::Peering peering(*identity_, {.port = options_.port});
+  Operator person(scheduler_, options_);
+  auto pause = kPauseFirst;
+  const auto judge = [this](const Error& error) {
+    if (!is_expected(error.code)) {
+      fail("{} fails with {}: {}", options_.name, base::name_of(error.code), error.message);
     }
-    if (!ended) {
-      pause = 100ms;
+  };
+  while (true) {
+    restart_ = false;
+    daemon::Sessions sessions({.definition = definition_of(options_),
+                               .spill_directory = options_.directory,
+                               .clock = &system_clock(),
+                               .peering = &peering,
+                               .stop = &restart_,
+                               .set_state = [](daemon::State) {},
+                               .on_capture = [&] { pause = kPauseFirst; },
+                               .on_look = [&] { is_held_back_ = finds_no_room(person.look()); },
+                               .note_trouble =
+                                   [&](const std::optional<Error>& trouble) {
+                                     if (trouble) judge(*trouble);
+                                   },
+                               .backlog_segment_bytes = options_.backlog_segment_bytes});
+    person.come(sessions);
+    const auto ran = sessions.run();
+    person.leave();
+    is_held_back_ = false;
+    if (ran) {
+      trace("restarts in order");
       continue;
     }
-    trace("pipeline ends: {}: {}", base::name_of(ended->code), ended->message);
-    if (!is_expected(ended->code)) {
-      fail("{} fails with {}: {}", options_.name, base::name_of(ended->code), ended->message);
-    }
+    trace("sessions end: {}: {}", base::name_of(ran.error().code), ran.error().message);
+    judge(ran.error());
     std::this_thread::sleep_for(pause);
-    pause = std::min(pause * 2, 2000ms);
-  }
-}
-
-std::optional<Error> Engine::run(Pipeline& pipeline) {
-  if (const auto started = pipeline.start(); !started) return started.error();
-  restart_ = false;
-  std::string shown;
-  while (!restart_) {
-    if (auto failed = pipeline.failure()) return failed;
-    if (std::string now = pipeline.states(); now != shown) trace("{}", shown = std::move(now));
-    pipeline.set_parameters(options_.apply);
-    if (!options_.apply.disable_on_error && scheduler_.chance(kExecutesOnceInLooks)) execute_parked(pipeline);
-    std::this_thread::sleep_for(50ms);
-  }
-  trace("restarts in order");
-  pipeline.drain();
-  return pipeline.failure();
-}
-
-void Engine::execute_parked(Pipeline& pipeline) {
-  const auto parked = pipeline.parked();
-  if (!parked && !is_expected(parked.error().code)) fail("the error queue: {}", parked.error().message);
-  if (!parked || parked->empty()) return;
-  const int64_t id = pick_parked(scheduler_, *parked);
-  const auto executed = pipeline.execute_parked(id);
-  trace("{} are parked; {}: {}", parked->size(), id, executed ? "executed" : executed.error().message);
-  if (!executed && !is_expected_of_operator(executed.error().code)) {
-    fail("transaction {} of the error queue fails with {}: {}", id, base::name_of(executed.error().code),
-         executed.error().message);
+    pause = std::min(pause * 2, kPauseLast);
   }
 }
 

@@ -1,9 +1,9 @@
 // What a stream's start asks both databases, without the initial copy: takes the place of daemon/stream_start.cc, which
-// the linker then leaves out.
+// the linker then leaves out. Slot, publications and the record at the destination are there from the beginning.
 
 #include "daemon/stream_start.h"
 
-#include <chrono>
+#include <string>
 
 #include "apply/progress.h"
 #include "capture/logical/slot.h"
@@ -15,36 +15,43 @@ namespace thalweg::daemon {
 
 namespace {
 
-base::Result<capture::SlotState> look_at_slot(const control::StreamDefinition& definition, pg::SystemIdentity& identity,
-                                              bool shared) {
-  const std::string application = capture::capture_application_name(definition.id);
-  THALWEG_ASSIGN(pg::ReplicationStream replication,
-                 pg::ReplicationStream::open(definition.source.conninfo, application));
-  THALWEG_ASSIGN(identity, replication.identify());
-  capture::SlotExpectation expected;
+base::Result<capture::SlotState> look_at_slot(const control::StreamDefinition& definition, const DatabaseWork& work,
+                                              pg::SystemIdentity& identity, capture::SlotExpectation expected) {
   expected.slot = slot_name(definition.id);
-  expected.application_name = application;
-  expected.shared = shared;
+  expected.application_name = capture::capture_application_name(definition.id);
+  THALWEG_ASSIGN(pg::ReplicationStream replication,
+                 pg::ReplicationStream::open(definition.source.conninfo, work.session(expected.application_name)));
+  THALWEG_ASSIGN(identity, replication.identify());
   return capture::check_slot(replication, identity, expected);
 }
 
 }  // namespace
 
-base::Result<SourceSlot> start_source(const control::StreamDefinition& definition, const DatabaseWork& /*work*/) {
+base::Result<SourceSlot> start_source(const control::StreamDefinition& definition, const DatabaseWork& work) {
   pg::SystemIdentity identity;
-  THALWEG_ASSIGN(const capture::SlotState state, look_at_slot(definition, identity, false));
+  THALWEG_ASSIGN(const capture::SlotState state, look_at_slot(definition, work, identity, {}));
   return SourceSlot{.identity = {.system_identifier = identity.system_identifier, .timeline = identity.timeline},
                     .history = pg::TimelineHistory(identity.timeline),
                     .confirmed_flush = state.confirmed_flush};
 }
 
-base::Result<StartedDestination> start_destination(const control::Delivery& definition, const StartContext&) {
+base::Result<StartedDestination> start_destination(const control::Delivery& definition, const StartContext& context) {
   THALWEG_ASSIGN(pg::Connection destination,
-                 pg::Connection::open(definition.destination.conninfo, {.search_path = "public"}));
-  pg::SystemIdentity identity;
-  if (auto slot = look_at_slot(definition, identity, true); !slot) return std::unexpected(slot.error());
+                 pg::Connection::open(definition.destination.conninfo,
+                                      context.work.session("thalweg supervisor " + definition.id)));
   THALWEG_ASSIGN(const auto record, apply::find_stream(destination, definition.id));
   if (!record) return base::fail(base::ErrorCode::not_found, "the destination has not been registered");
+  // As Starter::check_record: where others share the slot, backlogs, or the engine that captures, find a gap.
+  const bool alone = !context.joins_capture;
+  capture::SlotExpectation expected;
+  expected.low_watermark = alone ? record->low_watermark : base::Lsn{};
+  expected.system_identifier = record->source_system_identifier;
+  expected.shared = !alone;
+  pg::SystemIdentity identity;
+  if (auto slot = look_at_slot(definition, context.work, identity, std::move(expected)); !slot) {
+    return std::unexpected(slot.error());
+  }
+  if (context.check_backlog) THALWEG_TRY(context.check_backlog(record->low_watermark, record->source_timeline));
   StartedDestination started;
   started.identity = {.system_identifier = record->source_system_identifier, .timeline = record->source_timeline};
   started.low_watermark = record->low_watermark;

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "propagation/link.h"
 #include "simulation/destination.h"
 #include "simulation/engine.h"
 #include "simulation/network.h"
@@ -30,11 +31,11 @@ constexpr Time kQueueFull = 2 * kSecond;         // after which a queue that nob
 constexpr size_t kCaughtUpMax = 20;              // transactions that one which was away gets before it stands still
 constexpr size_t kTrapCallsMax = 40;             // of write and fsync, until the trap shuts
 constexpr const char* kNames[] = {"north", "east", "west"};
+constexpr const char* kCapturingEngine = "sender";
 
 struct Plan {
-  bool two_engines = false;
   size_t destinations = 1;
-  bool applied_elsewhere[std::size(kNames)] = {};  // at an engine of its own, where there are several
+  bool applied_elsewhere[std::size(kNames)] = {};  // at an engine of its own
   Order order = Order::dependent;
   bool has_data_layer = false;
   size_t faults = 0;
@@ -52,9 +53,8 @@ Plan make_plan(Scheduler& scheduler) {
       for (bool& elsewhere : plan.applied_elsewhere) elsewhere = !scheduler.chance(3);
     }
   } else {
-    plan.two_engines = scheduler.chance(2);
+    plan.applied_elsewhere[0] = scheduler.chance(2);
   }
-  plan.engine.heartbeat_interval = std::chrono::seconds(scheduler.chance(2) ? 0 : between(1, 3));
   plan.order = scheduler.chance(3) ? Order::full : Order::dependent;
   plan.has_data_layer = scheduler.chance(2);
   plan.faults = scheduler.chance(8) ? 0 : between(1, 10);
@@ -64,27 +64,29 @@ Plan make_plan(Scheduler& scheduler) {
   plan.source.hot_once_in = static_cast<uint32_t>(between(1, 8));
   plan.source.pause_max = static_cast<Time>(between(1, 60)) * kMillisecond;
   plan.source.decoding_buffered_max = between(4, 60);
-  if (scheduler.chance(20)) {
-    plan.source.transactions = between(60, 120);  // more than queues and budgets hold
-    plan.source.long_once_in = 2;
-    plan.source.long_bytes_max = 8'000;
+  const bool has_long_texts = scheduler.chance(15);  // more than queues and budgets hold
+  if (has_long_texts) {
+    plan.source.transactions = between(60, 120);
+    const bool has_few = scheduler.chance(2);
+    plan.source.long_once_in = has_few ? 12 : 2;
+    plan.source.long_bytes_max = has_few ? 400'000 : 30'000;
   }
   plan.source.batch_bytes = scheduler.chance(4) ? 0 : between(1, 4000);
   plan.source.batch_version_max = scheduler.chance(8) ? 1 : 2;
   plan.source.forgets_once_in = scheduler.chance(2) ? static_cast<uint32_t>(between(1, 3)) : 0;
-  auto& apply = plan.engine.apply;
-  apply.parallelism = static_cast<int>(between(1, 6));
-  apply.commit_serialization =
-      plan.order == Order::full ? apply::CommitSerialization::full : apply::CommitSerialization::dependent_transactions;
-  apply.disable_on_error = !scheduler.chance(3);
-  apply.group_size = scheduler.chance(3) ? 1 : between(2, 60);
-  apply.txn_lcr_spill_threshold = scheduler.chance(2) ? 10'000 : between(2, 30);
-  apply.txn_age_spill_threshold = std::chrono::seconds(scheduler.chance(2) ? 900 : between(0, 2));
-  apply.memory_budget_bytes = scheduler.chance(3) ? size_t{256} * 1024 : size_t{16} << 20;
-  plan.engine.queue_slots = between(8, 300);
-  plan.engine.queue_bytes = between(16, 256) * 1024;
-  plan.engine.compression = static_cast<propagation::Compression>(scheduler.random(3));
-  plan.engine.batch_bytes = 4096 << scheduler.random(3);
+  auto& parameters = plan.engine.parameters;
+  parameters.heartbeat_interval = scheduler.chance(2) ? 0 : static_cast<int64_t>(between(1, 3));
+  parameters.parallelism = static_cast<int64_t>(between(1, 6));
+  parameters.commit_serialization = plan.order == Order::full ? "full" : "dependent_transactions";
+  parameters.disable_on_error = !scheduler.chance(3);
+  parameters.group_size = scheduler.chance(3) ? 1 : static_cast<int64_t>(between(2, 60));
+  parameters.txn_lcr_spill_threshold = scheduler.chance(2) ? 10'000 : static_cast<int64_t>(between(2, 30));
+  parameters.txn_age_spill_threshold = scheduler.chance(2) ? 900 : static_cast<int64_t>(between(0, 2));
+  parameters.memory_budget_mb = has_long_texts || scheduler.chance(3) ? 1 : 16;
+  parameters.queue_size = static_cast<int64_t>(between(8, has_long_texts ? 1000 : 300));
+  parameters.queue_memory_mb = 1;
+  parameters.propagation_compression = std::string(name_of(static_cast<propagation::Compression>(scheduler.random(3))));
+  parameters.propagation_window_mb = 4;
   plan.engine.backlog_segment_bytes = uint64_t{256} << scheduler.random(7);
   return plan;
 }
@@ -104,32 +106,26 @@ class World {
                                                             fans_out() ? kNames[i] : "destination", source_.history(),
                                                             plan_.order, plan_.has_data_layer));
     }
-    const auto add = [&](const std::string& name, Part part, EngineOptions options) {
+    const auto add = [&](const std::string& name, EngineOptions options) {
       options.name = name;
-      options.part = part;
       options.directory = directory / name;
       engines_.push_back(std::make_unique<Engine>(scheduler_, options));
     };
     EngineOptions first = plan_.engine;
-    EngineOptions receiving = plan_.engine;
-    receiving.peer = kCapturingEngine;
-    if (plan_.two_engines) {
-      first.peer = "receiver";
-      add(kCapturingEngine, Part::sending, first);
-      add("receiver", Part::receiving, receiving);
-      return;
-    }
-    for (size_t i = 0; fans_out() && i < plan_.destinations; ++i) {
-      EngineOptions::Destination to{.name = kNames[i], .engine = {}};
+    for (size_t i = 0; i < plan_.destinations; ++i) {
+      EngineOptions::Destination to{.name = destinations_[i]->name(), .engine = {}};
       if (plan_.applied_elsewhere[i]) {
-        to.engine = fmt::format("{}-receiver", kNames[i]);
-        to.port = receiving.port = static_cast<uint16_t>(kReceiverPort + i);
-        receiving.destination = kNames[i];
-        add(to.engine, Part::receiving, receiving);
+        EngineOptions receiving = plan_.engine;
+        receiving.receive_from = kCapturingEngine;
+        receiving.port = static_cast<uint16_t>(kReceiverPort + i);
+        receiving.destinations = {to};
+        to.engine = fmt::format("{}-receiver", to.name);
+        to.port = receiving.port;
+        add(to.engine, receiving);
       }
       first.destinations.push_back(to);
     }
-    add(kCapturingEngine, fans_out() ? Part::fanning_out : Part::whole, first);
+    add(kCapturingEngine, first);
   }
 
   WorldResult run() {
@@ -149,7 +145,7 @@ class World {
   void live() {
     trace("{} engine(s), {} destination(s), {} order, data layer {}, parallelism {}, group {}, {} faults",
           engines_.size(), plan_.destinations, plan_.order == Order::full ? "full" : "dependent", plan_.has_data_layer,
-          plan_.engine.apply.parallelism, plan_.engine.apply.group_size, plan_.faults);
+          plan_.engine.parameters.parallelism, plan_.engine.parameters.group_size, plan_.faults);
     if (!fans_out()) source_.check_feedback_against(*destinations_.front());
     source_.start();
     for (const auto& destination : destinations_) {
@@ -158,7 +154,7 @@ class World {
     }
     for (const auto& engine : engines_) engine->start();
     source_.run_clients(nature_);
-    if (!plan_.engine.apply.disable_on_error) scheduler_.spawn(nature_, [this] { refuse_rows(); });
+    if (!plan_.engine.parameters.disable_on_error) scheduler_.spawn(nature_, [this] { refuse_rows(); });
     if (fans_out() && plan_.faults == 0) stand_still();
     for (size_t i = 0; i < plan_.faults; ++i) {
       pause(kFaultPauseMax);
@@ -324,8 +320,7 @@ class World {
     destination.lock_tables();
     const Time deadline = scheduler_.now() + kQueueFull;
     const auto is_full = [&](const auto& engine) {
-      return engine->options().part == Part::receiving && engine->options().destination == destination.name() &&
-             engine->is_held_back();
+      return engine->options().destinations.front().name == destination.name() && engine->is_held_back();
     };
     while (scheduler_.now() < deadline && std::ranges::none_of(engines_, is_full)) {
       scheduler_.sleep_until(scheduler_.now() + kMillisecond);

@@ -6,8 +6,6 @@
 
 namespace thalweg::simulation {
 
-inline constexpr const char* kCapturingEngine = "sender";  // where there are several
-
 struct WorldResult {
   bool ok = false;
   std::string failure;
