@@ -26,6 +26,10 @@ from thalweg.kernel.outside import outside
 REHEARSAL_TIMEOUT_SECONDS = 90
 CONTENTS_TIMEOUT_SECONDS = 20
 """Each statement at the destination has two seconds; there may be hundreds, at a distance."""
+BROKEN = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError)
+REPEATABLE_METHODS = ("GET", "PUT")
+REPEATABLE_PATHS = ("/v1/rehearsal",)
+"""Requests of other methods that change nothing at the engine."""
 Answer = TypeVar("Answer", bound=BaseModel)
 
 
@@ -145,15 +149,22 @@ class EngineClient:
     async def _request(self, method: str, path: str, body: dict[str, Any] | None = None) -> httpx.Response:
         outside("an engine")
         try:
-            response = await self._http.request(
-                method, self._url + path, json=body, timeout=self._timeout,
-                headers={"Authorization": f"Bearer {self._token}"},
-            )  # fmt: skip
+            try:
+                response = await self._send(method, path, body)
+            except BROKEN:
+                # The connection was kept from an earlier request, and the engine closed it as this one was sent.
+                if method not in REPEATABLE_METHODS and path not in REPEATABLE_PATHS:
+                    raise
+                response = await self._send(method, path, body)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise _silence(self._url, error) from error
         if response.is_success:
             return response
         raise _refusal(response, path)
+
+    async def _send(self, method: str, path: str, body: dict[str, Any] | None) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {self._token}"}
+        return await self._http.request(method, self._url + path, json=body, timeout=self._timeout, headers=headers)
 
 
 def _path(stream_id: str, destination: str) -> str:
