@@ -33,7 +33,7 @@ trap end EXIT
 trap 'exit 130' INT TERM
 
 # up FOLDER : with that checkout's own settings of where its builds lie.
-up() { env -u THALWEG_ROOT -u THALWEG_BUILD -u THALWEG_VENV "$1/scripts/up.sh" | grep -v '^  password'; }
+up() { (cd "$1" && env -u THALWEG_ROOT -u THALWEG_BUILD -u THALWEG_VENV scripts/up.sh | grep -v '^  password'); }
 
 rest() {
   THALWEG_TOKEN_FILE=$(secret_file api-token) THALWEG_API_URL=http://127.0.0.1:$THALWEG_API_PORT python3 "$here/scripts/rest.py" "$@"

@@ -114,7 +114,8 @@ copy_code() {
   fi
   rm -rf "$directory.new"
   mkdir -p "$directory.new"
-  cp -a --parents -t "$directory.new" scripts backend/thalweg backend/pyproject.toml migrations engine/contract frontend/dist
+  (cd "$THALWEG_ROOT" &&
+    cp -a --parents -t "$directory.new" scripts backend/thalweg backend/pyproject.toml migrations engine/contract frontend/dist)
   cp -a "$THALWEG_VENV" "$directory.new/.venv"
   cp -a "$THALWEG_ENGINE_BINARY" "$directory.new/thalwegd"
   mkdir "$directory.new/build"
