@@ -1,4 +1,4 @@
-"""Two tables of a stream that one name has stood for, or one table under two: each change goes to the table that it is of."""
+"""One name that stood for two tables of a stream, or two names for one: each change goes to the table that it is of."""
 
 from typing import Any
 
@@ -24,7 +24,8 @@ def tables(*names: str) -> list[dict[str, str]]:
 def test_tables_that_swap_names(scene: Scene, first: str) -> None:
     scene.run_at_source(PAIR.format(moved="a", gone="b"))
     scene.start_stream(on_table_trouble="stop_table")
-    scene.run_at_source("BEGIN; ALTER TABLE a RENAME TO x; ALTER TABLE b RENAME TO a; ALTER TABLE x RENAME TO b; COMMIT;")
+    scene.run_at_source("BEGIN; ALTER TABLE a RENAME TO x; ALTER TABLE b RENAME TO a; ALTER TABLE x RENAME TO b;"
+                        "COMMIT;")
     for name in ("a", "b"):
         wait_state(scene, name, "STOPPED")
     copy_again(scene, first)
@@ -70,7 +71,8 @@ def test_a_renamed_table_is_followed_though_another_has_its_name(scene: Scene, i
         scene.engine.set_stream(scene.stream, status="DISABLED")
         scene.engine.wait_phase(scene.stream, "STOPPED")
     scene.run_at_source("UPDATE hit SET body = 'before' WHERE id < 10; ALTER TABLE hit RENAME TO called;"
-                        "UPDATE called SET body = 'after' WHERE id > 90; CREATE TABLE hit (id integer PRIMARY KEY, t text);"
+                        "UPDATE called SET body = 'after' WHERE id > 90;"
+                        "CREATE TABLE hit (id integer PRIMARY KEY, t text);"
                         "INSERT INTO hit VALUES (1, 'another');")
     wait_trouble(scene, "hit", "REPLACED")
     scene.engine.set_stream(scene.stream, status="ENABLED", tables=tables("kept", "other", "called", "hit"))
@@ -104,7 +106,8 @@ def test_an_execution_during_which_another_table_takes_the_name(scene: Scene) ->
         wait_trouble(scene, "hit", "RENAMED")
         scene.engine.set_stream(scene.stream, tables=tables("kept", "slow", "called"))
         wait_for(lambda: ("called", "REPLICATING") in states_of(scene), 60, "the rename is followed")
-        scene.run_at_source("CREATE TABLE hit (id integer PRIMARY KEY, body text); INSERT INTO hit VALUES (7, 'another');")
+        scene.run_at_source("CREATE TABLE hit (id integer PRIMARY KEY, body text);"
+                            "INSERT INTO hit VALUES (7, 'another');")
         scene.engine.set_stream(scene.stream, tables=tables("kept", "slow", "called", "hit"))
         wait_for(lambda: ("hit", "REPLICATING") in states_of(scene), 60, "the other one is copied")
         assert errors(scene, "?limit=1")["execution"]["state"] == "RUNNING"
