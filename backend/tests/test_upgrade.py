@@ -1,9 +1,6 @@
 """From the version that had several forms of stream: stores, engines that tell in the old form, deletions under way."""
 
-import asyncio
 import json
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -18,6 +15,7 @@ from tests.support.serving import eventually
 from tests.test_collector import wait_for
 from tests.test_fan_out import reports, two  # noqa: F401
 from tests.test_history import row_of, sample_at
+from tests.test_history_real import collecting
 from tests.test_propagation import Enrolled, over, pair  # noqa: F401
 from tests.test_units import ONLY
 from thalweg.cli.administration import migrate
@@ -29,9 +27,7 @@ from thalweg.history.outages import outages_between
 from thalweg.history.series import resample, spans_of
 from thalweg.kernel.context import Resources
 from thalweg.kernel.settings import Settings
-from thalweg.kernel.tasks import stop_task
 from thalweg.live.rates import Reading, sample_of
-from thalweg.workers.collector import Collector
 from thalweg.workers.former_ids import poll_of_today
 from thalweg.workers.outages import note_stream
 from thalweg.workers.polling import Poll
@@ -53,15 +49,6 @@ def before(settings: Settings, *statements: str) -> None:
         connection.commit()
     engine.dispose()
     migrate(settings)
-
-
-@asynccontextmanager
-async def collecting(resources: Resources) -> AsyncGenerator[None, None]:
-    task = asyncio.create_task(Collector(resources).run())
-    try:
-        yield
-    finally:
-        await stop_task(task)
 
 
 def owners(sample: dict[str, Any]) -> set[str | None]:

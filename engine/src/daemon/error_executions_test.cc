@@ -16,12 +16,17 @@ namespace {
 
 using base::ErrorCode;
 
-// Many ask at once for transactions that are not there, and each hears of its own: whoever waits for an end may be
-// overtaken by one who begins the next execution.
-TEST(ErrorExecutions, EachHearsHowItsOwnEnded) {
+control::Delivery without_a_stream() {
   control::Delivery definition;
   definition.id = "nostream";
   definition.destination = {.name = "destination", .conninfo = test::shared_cluster().conninfo()};
+  return definition;
+}
+
+// Many ask at once for transactions that are not there, and each hears of its own: whoever waits for an end may be
+// overtaken by one who begins the next execution.
+TEST(ErrorExecutions, EachHearsHowItsOwnEnded) {
+  const control::Delivery definition = without_a_stream();
   const base::SystemClock clock;
   std::atomic<bool> abandon{false};
   ErrorExecutions executions(clock, abandon);
@@ -49,9 +54,7 @@ TEST(ErrorExecutions, EachHearsHowItsOwnEnded) {
 
 // Between a request's look at the stream and the execution the destination may have taken the next document's id.
 TEST(ErrorExecutions, AreOfTheIdThatTheDestinationHasByThen) {
-  control::Delivery definition;
-  definition.id = "nostream";
-  definition.destination = {.name = "destination", .conninfo = test::shared_cluster().conninfo()};
+  const control::Delivery definition = without_a_stream();
   const base::SystemClock clock;
   std::atomic<bool> abandon{false};
   ErrorExecutions executions(clock, abandon);
