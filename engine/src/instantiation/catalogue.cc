@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "pg/replica_identity.h"
 #include "pg/text_array.h"
 
 namespace thalweg::instantiation {
@@ -145,19 +146,14 @@ base::Result<std::vector<TableShape>> Catalogue::read_relations(const std::strin
           "SELECT n.nspname, c.relname, c.oid, c.relkind, c.relpersistence, c.relreplident, "
           "CASE WHEN c.reltuples <= 0 AND c.relkind = 'r' AND pg_relation_size(c.oid) > 0 THEN -1 "
           "     WHEN c.relkind = 'r' AND c.reltuples < 0 THEN 0 ELSE c.reltuples END, "
-          "pg_get_partkeydef(c.oid), pg_get_expr(c.relpartbound, c.oid), pn.nspname, p.relname, "
-          "CASE c.relreplident WHEN 'f' THEN true WHEN 'n' THEN false ELSE EXISTS (SELECT FROM pg_index i WHERE "
-          "i.indrelid = c.oid "
-          "     AND i.indisvalid AND i.indimmediate AND NOT EXISTS (SELECT FROM pg_attribute g WHERE g.attrelid = "
-          "c.oid "
-          "     AND g.attnum = ANY (i.indkey) AND g.attgenerated <> '') "
-          "     AND CASE c.relreplident WHEN 'd' THEN i.indisprimary ELSE "
-          "i.indisreplident END) END, "
-          "(SELECT x.relname FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid "
-          " WHERE i.indrelid = c.oid AND i.indisreplident AND c.relreplident = 'i') "
-          "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-          "LEFT JOIN pg_inherits h ON c.relispartition AND h.inhrelid = c.oid "
-          "LEFT JOIN pg_class p ON p.oid = h.inhparent LEFT JOIN pg_namespace pn ON pn.oid = p.relnamespace " +
+          "pg_get_partkeydef(c.oid), pg_get_expr(c.relpartbound, c.oid), pn.nspname, p.relname, " +
+              pg::has_replica_identity("c") +
+              ", "
+              "(SELECT x.relname FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid "
+              " WHERE i.indrelid = c.oid AND i.indisreplident AND c.relreplident = 'i') "
+              "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+              "LEFT JOIN pg_inherits h ON c.relispartition AND h.inhrelid = c.oid "
+              "LEFT JOIN pg_class p ON p.oid = h.inhparent LEFT JOIN pg_namespace pn ON pn.oid = p.relnamespace " +
               chosen,
           parameters));
   std::vector<TableShape> tables(rows.size());

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "pg/replica_identity.h"
+
 namespace thalweg::capture {
 
 namespace {
@@ -108,14 +110,11 @@ base::Result<std::vector<PublishedTable>> identified_tables(pg::Connection& conn
   // Of a partitioned table it is the leaf whose row is updated that has to have one; leaves to come get the root's key.
   return tables_where(
       connection, tables,
-      "NOT EXISTS (SELECT 1 FROM (SELECT c.oid WHERE NOT EXISTS (SELECT 1 FROM pg_catalog.pg_partition_tree(c.oid) "
-      "WHERE isleaf) UNION ALL SELECT relid FROM pg_catalog.pg_partition_tree(c.oid) WHERE isleaf) t (leaf) "
-      "JOIN pg_catalog.pg_class r ON r.oid = t.leaf WHERE NOT (r.relreplident = 'f' AND r.relkind = 'r' OR EXISTS ("
-      "SELECT 1 FROM pg_catalog.pg_index i WHERE i.indrelid = r.oid AND i.indisvalid AND i.indimmediate AND NOT EXISTS "
-      "("
-      "SELECT 1 FROM pg_catalog.pg_attribute g WHERE g.attrelid = r.oid AND g.attnum = ANY (i.indkey) AND "
-      "g.attgenerated <> '') AND CASE r.relreplident WHEN 'd' THEN i.indisprimary WHEN 'i' THEN i.indisreplident "
-      "END)))");
+      fmt::format("NOT EXISTS (SELECT 1 FROM (SELECT c.oid WHERE NOT EXISTS (SELECT 1 FROM "
+                  "pg_catalog.pg_partition_tree(c.oid) WHERE isleaf) UNION ALL SELECT relid FROM "
+                  "pg_catalog.pg_partition_tree(c.oid) WHERE isleaf) t (leaf) JOIN pg_catalog.pg_class r ON r.oid = "
+                  "t.leaf WHERE (r.relkind = 'p' AND r.relreplident = 'f') OR NOT {})",
+                  pg::has_replica_identity("r")));
 }
 
 base::Result<bool> are_published(pg::Connection& connection, const pg::PublicationNames& names,
