@@ -1,0 +1,56 @@
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <new>
+
+#include "rules/rule_samples.h"
+#include "rules/rule_set.h"
+#include "rules/sanitized.h"
+
+// Counts what the whole test program allocates, so that a test can say that an evaluation allocates nothing. The
+// sanitizers have allocators of their own, which check that they are not mixed with others.
+#if !RULES_SANITIZED
+
+namespace {
+thread_local size_t allocations = 0;  // writer, reader: one thread
+}
+
+// Not inline: gcc would see malloc() and free() on one side only, and warn of a mismatch.
+[[gnu::noinline]] void* operator new(size_t size) {
+  ++allocations;
+  if (void* const memory = std::malloc(size == 0 ? 1 : size)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+
+namespace thalweg::rules {
+namespace {
+
+TEST(AllocationTest, AJudgementAllocatesNothing) {
+  const Rule rule{.name = "r",
+                  .schema = "public",
+                  .table = "orders",
+                  .condition =
+                      "n > 41 and label like '%klm%' and upper(label || label collate \"C\") <> 'X' and "
+                      "n * 1.5 / 7 + id::numeric > 0.1 and extract(year from date '2026-01-31' + n) = 2026 "
+                      "and case id when 1 then n::text end in ('41', '42', label) and tag is null"};
+  const RuleSets sets{.negative = {}, .positive = std::vector{rule}};
+  auto rules = TableRules::compile(sets, sample_rule_table());
+  ASSERT_TRUE(rules) << rules.error().error.message;
+  const SampleFrame frame =
+      SampleFrame::insert({SampleValue::int4(1), SampleValue::int4(42), SampleValue::of("abcdefghijklmnopqrst")});
+  Scratch scratch;
+  const ChangeContext context{.source = "here", .tag = {}, .commit_time = {}};
+  const size_t before = allocations;
+  const Judgement judgement = rules->judge(frame.view(), context, scratch);
+  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(judgement.decision, Decision::pass);
+  const auto counted = std::make_unique<int>(1);
+  EXPECT_GT(allocations, before);
+}
+
+}  // namespace
+}  // namespace thalweg::rules
+
+#endif

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lcr/frame.h"
+#include "rules/program.h"
+
+namespace thalweg::rules {
+
+enum class Outcome : uint8_t {
+  is_true,
+  is_false,
+  is_null,
+  undecidable,  // a TOAST value that did not come, an old value that the source does not send, an unknown commit time
+  failed,       // as PostgreSQL would have: division by zero, a number out of range, an invalid cast
+};
+
+struct Verdict {
+  Outcome outcome = Outcome::is_null;
+  Failure failure = Failure::none;  // of `failed`
+};
+
+// Facts about a change besides its frame.
+struct ChangeContext {
+  std::string_view source;
+  std::optional<std::string_view> tag;          // none: NULL
+  std::optional<base::UnixMicros> commit_time;  // none: its transaction has not committed yet
+};
+
+// A condition compiled for one version of one table. Owner: one thread.
+class Condition {
+ public:
+  // Refuses with the place in `text`. Global conditions are compiled for each table anew.
+  static Ruled<Condition> compile(std::string_view text, const RuleTable& table);
+
+  // The frame is an insert, update, remove or truncate of that version. Values of a truncate are NULL, and so are the
+  // old values of an insert and the new ones of a delete. Allocates nothing.
+  Verdict evaluate(const lcr::FrameView& frame, const ChangeContext& context, Scratch& scratch);
+
+  // Whether it reads values of old rows that only REPLICA IDENTITY FULL sends, for the preflight.
+  bool needs_old_row() const { return needs_old_row_; }
+
+ private:
+  Condition(Program program, std::unique_ptr<Strings> strings, const RuleTable& table);
+  // A column's value in a tuple; its bytes lie in the frame.
+  struct Raw {
+    lcr::ValueMark mark = lcr::ValueMark::null;
+    std::string_view bytes;
+  };
+  static Raw take(const std::byte*& at);
+  static Failure set(const Load& load, const Raw* raw, Scratch& scratch, Datum& out);
+  Failure load_new_row(const lcr::TupleView& tuple, Scratch& scratch);
+  void walk(const lcr::TupleView& tuple, std::vector<Raw>& raw) const;
+  // The value that the row has for the load; none: it did not come.
+  const Raw* find(const Load& load, size_t index, const lcr::FrameHeader& header) const;
+  Failure load_row(const lcr::FrameView& frame, Scratch& scratch);
+  void load_attributes(const lcr::FrameView& frame, const ChangeContext& context);
+
+  Program program_;
+  std::unique_ptr<Strings> strings_;
+  std::vector<uint16_t> columns_;  // that the program reads, in the order of the tuple
+  std::vector<Raw> old_values_;    // as columns_
+  std::vector<Raw> new_values_;
+  std::vector<size_t> indexes_;  // of each load in columns_
+  bool has_attributes_ = false;
+  bool reads_before_ = false;  // old.col
+  std::string schema_;
+  std::string table_;
+  bool key_is_sent_ = false;  // an update without an old tuple did not change the key
+  bool needs_old_row_ = false;
+};
+
+}  // namespace thalweg::rules

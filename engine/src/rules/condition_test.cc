@@ -1,0 +1,188 @@
+#include "rules/condition.h"
+
+#include <gtest/gtest.h>
+
+#include "rules/rule_samples.h"
+
+namespace thalweg::rules {
+namespace {
+
+const ChangeContext kContext{.source = "here", .tag = {}, .commit_time = base::UnixMicros{1'700'000'000'000'000}};
+
+std::string outcome_of(std::string_view text, const lcr::FrameView& frame, const ChangeContext& context = kContext) {
+  auto condition = Condition::compile(text, sample_rule_table());
+  if (!condition) return "refused: " + condition.error().message;
+  Scratch scratch;
+  const Verdict verdict = condition->evaluate(frame, context, scratch);
+  switch (verdict.outcome) {
+    case Outcome::is_true:
+      return "true";
+    case Outcome::is_false:
+      return "false";
+    case Outcome::is_null:
+      return "null";
+    case Outcome::undecidable:
+      return "undecidable";
+    case Outcome::failed:
+      return std::string(sqlstate_of(verdict.failure));
+  }
+  return "?";
+}
+
+SampleRow row(int32_t id, SampleValue n, std::string label) {
+  return {SampleValue::int4(id), std::move(n), SampleValue::of(std::move(label))};
+}
+
+TEST(ConditionTest, ReadsOldNewAndNewestValues) {
+  const SampleRow before = row(1, SampleValue::int4(5), "before");
+  const SampleRow after = row(1, SampleValue::int4(7), "after");
+  const SampleRow key{SampleValue::int4(1), SampleValue::null(), SampleValue::null()};
+  const SampleFrame insert = SampleFrame::insert(after);
+  const SampleFrame update(lcr::FrameKind::update, 0, std::nullopt, after);
+  const SampleFrame full_update(lcr::FrameKind::update, lcr::kOldRow, before, after);
+  const SampleFrame key_update(lcr::FrameKind::update, lcr::kOldKey, key, row(2, SampleValue::int4(7), "after"));
+  const SampleFrame remove(lcr::FrameKind::remove, lcr::kOldKey, key, std::nullopt);
+  const SampleFrame full_remove(lcr::FrameKind::remove, lcr::kOldRow, before, std::nullopt);
+  struct Case {
+    const char* text;
+    const SampleFrame& frame;
+    const char* outcome;
+  };
+  const Case cases[] = {
+      {"n = 7", insert, "true"},
+      {"old.n is null", insert, "true"},
+      {"new.n = 7", update, "true"},
+      {"old.n = 5", update, "undecidable"},
+      {"old.id = 1", update, "true"},  // no key came, so it did not change
+      {"old.id = 1 and new.id = 2", key_update, "true"},
+      {"old.n = 5", key_update, "undecidable"},
+      {"old.n < new.n", full_update, "true"},
+      {"label = 'after'", full_update, "true"},
+      {"id = 1", remove, "true"},
+      {"n = 5", remove, "undecidable"},
+      {"n = 5 and false", remove, "false"},
+      {"id = 2 and n = 5", remove, "false"},
+      {"id = 1 or n = 5", remove, "true"},
+      {"n = 5 and label = 'before'", full_remove, "true"},
+      {"new.n is null", full_remove, "true"},
+      {"operation = 'DELETE' and table = 'orders' and schema = 'public'", remove, "true"},
+      {"tag is null and source = 'here'", insert, "true"},
+      {"commit_time > timestamptz '2023-11-14 00:00:00Z'", insert, "true"},
+  };
+  for (const Case& c : cases) EXPECT_EQ(outcome_of(c.text, c.frame.view()), c.outcome) << c.text;
+  EXPECT_EQ(outcome_of("commit_time is null", insert.view(), {.source = "here", .tag = {}, .commit_time = {}}),
+            "undecidable");
+}
+
+TEST(ConditionTest, AValueThatDidNotComeIsInTheOldRowOrUndecidable) {
+  const SampleRow before = row(1, SampleValue::int4(5), "toasted");
+  const SampleRow after{SampleValue::int4(1), SampleValue::int4(7), SampleValue::unchanged()};
+  const SampleFrame update(lcr::FrameKind::update, 0, std::nullopt, after);
+  EXPECT_EQ(outcome_of("label = 'toasted'", update.view()), "undecidable");
+  EXPECT_EQ(outcome_of("label = 'x' or n = 7", update.view()), "true");
+  EXPECT_EQ(outcome_of("case when label = 'x' then true else true end", update.view()), "undecidable");
+  // The division might not have been reached.
+  EXPECT_EQ(outcome_of("label = 'x' and 1 / (n - 7) = 1", update.view()), "undecidable");
+  const SampleFrame full(lcr::FrameKind::update, lcr::kOldRow, before, after);
+  EXPECT_EQ(outcome_of("label = 'toasted'", full.view()), "true");
+}
+
+TEST(ConditionTest, ReadsValuesThatComeAsText) {
+  const auto text = [](std::string value) {
+    return SampleValue{.mark = lcr::ValueMark::text, .bytes = std::move(value)};
+  };
+  const SampleFrame frame = SampleFrame::insert({text("12"), text("-7"), text("12")});
+  EXPECT_EQ(outcome_of("id + n = 5 and label = '12'", frame.view()), "true");
+  const SampleFrame broken = SampleFrame::insert({text("12a"), text("-7"), text("12")});
+  EXPECT_EQ(outcome_of("id = 12", broken.view()), "XX001");
+}
+
+TEST(ConditionTest, WhatAConstantSubjectDecidesIsNotLookedAt) {
+  const SampleFrame frame = SampleFrame::insert(row(1, SampleValue::int4(2), "x"));
+  EXPECT_EQ(outcome_of("case 1 + 1 when 2 then true when n then 1 / 0 = 1 end", frame.view()), "true");
+  EXPECT_EQ(outcome_of("3 + 1 between 1 and 2 and 1 / 0 = 1", frame.view()), "false");
+}
+
+TEST(ConditionTest, FailsAsPostgresDoes) {
+  const SampleFrame zero = SampleFrame::insert(row(0, SampleValue::int4(INT32_MAX), "12x"));
+  const std::pair<const char*, const char*> cases[] = {
+      {"1 / id = 1", "22012"},
+      {"n + 1 > 0", "22003"},
+      {"label::int = 12", "22P02"},
+      {"label like 'x\\'", "false"},
+      {"label like '1\\'", "22025"},
+      {"substr(label, 1, id - 1) = ''", "22011"},
+      {"id = 1 and 1 / id = 1", "false"},
+      {"n::bigint + 1 > 0", "true"},
+  };
+  for (const auto& [text, outcome] : cases) EXPECT_EQ(outcome_of(text, zero.view()), outcome) << text;
+}
+
+TEST(ConditionTest, RefusesWithThePlace) {
+  struct Case {
+    const char* text;
+    const char* message;
+    uint32_t column;
+  };
+  const Case cases[] = {
+      {"missing = 1", "has no column", 1},
+      {"n = 'x'", "is no value of type int4", 5},
+      {"label < 'x'", "collation", 7},
+      {"lower(label) = 'x'", "collation", 1},
+      {"label ilike 'x'", "collation", 7},
+      {"n", "a condition is expected", 1},
+      {"n = label", "no operator =", 3},
+      {"now() = 1", "without arguments", 1},
+      {"random(n) = 1", "cannot use the function", 1},
+      {"id = 1 or 1 / 0 = n", "division by zero", 13},
+      {"n::text || commit_time = ''", "settings", 9},
+      {"label::date = date '2026-01-01'", "cannot cast", 1},
+      {"date '01/02/2026' is null", "settings", 6},
+      {"timestamptz '2026-01-01 00:00' is null", "settings", 13},
+      {"label collate \"de_DE\" = 'x'", "collation", 7},
+      {"n = 1 and\n interval '-1 year 2 days' is null", "settings", 11},
+      {"interval '1 day 1 day' is null", "date or time", 10},
+      {"position(label, 'x') = 1", "does not fit", 15},
+      {"extract(label, 'x') = 1", "does not fit", 14},
+      {"label ~ 'x'", "no operator ~", 7},
+      {"random() < 0.5", "without arguments", 1},
+      {"current_date > date '2026-01-31'", "does not fit", 1},
+      {"left is null", "does not fit", 1},
+      {"n::oid = 1", "no type", 4},
+  };
+  for (const Case& c : cases) {
+    const auto condition = Condition::compile(c.text, sample_rule_table());
+    ASSERT_FALSE(condition) << c.text;
+    EXPECT_NE(condition.error().message.find(c.message), std::string::npos)
+        << c.text << ": " << condition.error().message;
+    EXPECT_EQ(condition.error().column, c.column) << c.text << ": " << condition.error().message;
+  }
+}
+
+TEST(ConditionTest, RefusesTextsInCollationsThatItDoesNotKnow) {
+  RuleTable table = sample_rule_table();
+  table.columns[2].collation = Collation::nondeterministic;
+  EXPECT_FALSE(Condition::compile("label = 'x'", table));
+  EXPECT_FALSE(Condition::compile("label like 'x'", table));
+  EXPECT_TRUE(Condition::compile("label collate \"C\" = 'x'", table));
+  table.columns[2].collation = Collation::c;
+  EXPECT_TRUE(Condition::compile("label < 'x' and lower(label) = 'x'", table));
+}
+
+TEST(ConditionTest, KnowsTheLabelsOfAnEnum) {
+  RuleTable table = sample_rule_table();
+  table.columns[2].type = {20'000};
+  EXPECT_FALSE(Condition::compile("label = 'new'", table));
+  table.columns[2].enum_labels = {"new", "paid"};
+  EXPECT_TRUE(Condition::compile("label = 'new' or label in ('new', 'paid') or label is null", table));
+  EXPECT_FALSE(Condition::compile("label = 'lost'", table));
+  EXPECT_FALSE(Condition::compile("label < 'paid'", table));
+}
+
+TEST(ConditionTest, BytesThatAreNoValueFail) {
+  const SampleFrame broken = SampleFrame::insert({SampleValue::of("abc"), SampleValue::null(), SampleValue::null()});
+  EXPECT_EQ(outcome_of("id = 1", broken.view()), "XX001");
+}
+
+}  // namespace
+}  // namespace thalweg::rules

@@ -1,0 +1,148 @@
+#include "rules/rule_set.h"
+
+#include <gtest/gtest.h>
+
+#include "rules/rule_samples.h"
+
+namespace thalweg::rules {
+namespace {
+
+using Set = std::optional<std::vector<Rule>>;
+
+Rule rule(std::string name, std::string condition) {
+  return {.name = std::move(name), .schema = "public", .table = "orders", .condition = std::move(condition)};
+}
+
+SampleFrame row(SampleValue n) {
+  return SampleFrame::insert({SampleValue::int4(1), std::move(n), SampleValue::of("label")});
+}
+
+Judgement judge(const RuleSets& sets, const SampleFrame& frame) {
+  Scratch scratch;
+  auto rules = TableRules::compile(sets, sample_rule_table());
+  EXPECT_TRUE(rules) << rules.error().rule << ": " << rules.error().error.message;
+  return rules ? rules->judge(frame.view(), {.source = "here", .tag = {}, .commit_time = {}}, scratch) : Judgement{};
+}
+
+TEST(RuleSetTest, DecidesAsTheTruthTableSays) {
+  const Set none;
+  const Set empty = std::vector<Rule>{};
+  const Set seven = std::vector{rule("seven", "n = 7")};
+  const Set five = std::vector{rule("five", "n = 5")};
+  struct Case {
+    const Set& negative;
+    const Set& positive;
+    Decision of_five;
+    Decision of_seven;
+  };
+  constexpr Decision kPass = Decision::pass;
+  constexpr Decision kDrop = Decision::drop;
+  const Case cases[] = {
+      {none, none, kPass, kPass},   {none, seven, kDrop, kPass},  {seven, none, kPass, kDrop},
+      {five, seven, kDrop, kPass},  {seven, seven, kDrop, kDrop}, {empty, none, kPass, kPass},
+      {empty, seven, kDrop, kPass}, {none, empty, kDrop, kDrop},  {empty, empty, kDrop, kDrop},
+      {seven, empty, kDrop, kDrop},
+  };
+  for (size_t i = 0; i < std::size(cases); ++i) {
+    const RuleSets sets{.negative = cases[i].negative, .positive = cases[i].positive};
+    EXPECT_EQ(judge(sets, row(SampleValue::int4(5))).decision, cases[i].of_five) << i;
+    EXPECT_EQ(judge(sets, row(SampleValue::int4(7))).decision, cases[i].of_seven) << i;
+  }
+}
+
+TEST(RuleSetTest, NullIsNotTrue) {
+  EXPECT_EQ(judge({.negative = {}, .positive = std::vector{rule("r", "n = 7")}}, row(SampleValue::null())).decision,
+            Decision::drop);
+  EXPECT_EQ(judge({.negative = std::vector{rule("r", "n = 7")}, .positive = {}}, row(SampleValue::null())).decision,
+            Decision::pass);
+}
+
+TEST(RuleSetTest, TellsWhatItCannotDecideUnlessAnotherRuleDoes) {
+  const SampleFrame unknown = row(SampleValue::unchanged());
+  const auto undecided = judge({.negative = {}, .positive = std::vector{rule("r", "n = 7")}}, unknown);
+  EXPECT_EQ(undecided.decision, Decision::undecidable);
+  ASSERT_NE(undecided.rule, nullptr);
+  const RuleSets two{.negative = {}, .positive = std::vector{rule("r", "n = 7"), rule("all", "")}};
+  EXPECT_EQ(judge(two, unknown).decision, Decision::pass);
+
+  const RuleSets dividing{.negative = std::vector{rule("r", "1 / n = 1")}, .positive = {}};
+  const auto failed = judge(dividing, row(SampleValue::int4(0)));
+  EXPECT_EQ(failed.decision, Decision::failed);
+  EXPECT_EQ(sqlstate_of(failed.failure), "22012");
+}
+
+TEST(RuleSetTest, ANegativeRuleThatCannotDecideMattersOnlyWhereThePositiveSetPasses) {
+  const auto unclear = std::vector{rule("unclear", "label = 'x'")};
+  const RuleSets passing{.negative = unclear, .positive = std::vector{rule("five", "n = 5")}};
+  const RuleSets dropping{.negative = unclear, .positive = std::vector{rule("seven", "n = 7")}};
+  const RuleSets alone{.negative = unclear, .positive = {}};
+  const SampleFrame frame = SampleFrame::insert({SampleValue::int4(1), SampleValue::int4(5), SampleValue::unchanged()});
+  const Judgement judgement = judge(passing, frame);
+  EXPECT_EQ(judgement.decision, Decision::undecidable);
+  ASSERT_NE(judgement.rule, nullptr);
+  EXPECT_EQ(judgement.rule->name, "unclear");
+  EXPECT_EQ(judge(dropping, frame).decision, Decision::drop);
+  EXPECT_EQ(judge(alone, frame).decision, Decision::undecidable);
+}
+
+TEST(RuleSetTest, TheFirstRuleThatCannotBeDecidedIsTold) {
+  const RuleSets sets{.negative = {},
+                      .positive = std::vector{rule("fails", "1 / n = 1"), rule("unclear", "label = 'x'")}};
+  const SampleFrame frame = SampleFrame::insert({SampleValue::int4(1), SampleValue::int4(0), SampleValue::unchanged()});
+  const Judgement judgement = judge(sets, frame);
+  EXPECT_EQ(judgement.decision, Decision::failed);
+  ASSERT_NE(judgement.rule, nullptr);
+  EXPECT_EQ(judgement.rule->name, "fails");
+}
+
+TEST(RuleSetTest, JudgesTheKindsOfTheRule) {
+  const auto insert = row(SampleValue::int4(1));
+  const SampleFrame remove(lcr::FrameKind::remove, lcr::kOldKey,
+                           SampleRow{SampleValue::int4(1), SampleValue::null(), SampleValue::null()}, std::nullopt);
+  Rule inserts = rule("inserts", "");
+  inserts.kinds = kInsert;
+  EXPECT_EQ(judge({.negative = {}, .positive = std::vector{inserts}}, insert).decision, Decision::pass);
+  EXPECT_EQ(judge({.negative = {}, .positive = std::vector{inserts}}, remove).decision, Decision::drop);
+  EXPECT_EQ(judge({.negative = std::vector{inserts}, .positive = {}}, remove).decision, Decision::pass);
+}
+
+TEST(RuleSetTest, ADroppedColumnRefusesTheRule) {
+  const RuleSets sets{.negative = {}, .positive = std::vector{rule("r", "id = 1\n  and label is null")}};
+  RuleTable table = sample_rule_table();
+  EXPECT_TRUE(TableRules::compile(sets, table));
+  table.columns.pop_back();
+  const auto refused = TableRules::compile(sets, table);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().rule, "r");
+  EXPECT_EQ(refused.error().error.line, 2U);
+  EXPECT_EQ(refused.error().error.column, 7U);
+  EXPECT_NE(refused.error().error.message.find("has no column \"label\""), std::string::npos);
+}
+
+TEST(RuleSetTest, TakesTheRulesOfTheTableOnly) {
+  std::vector<Rule> rules;
+  for (int i = 0; i < 1000; ++i) {
+    // Would be refused if it were compiled: this table has no such column.
+    rules.push_back(
+        {.name = "other", .schema = "public", .table = "t" + std::to_string(i), .condition = "missing = 1"});
+  }
+  rules.push_back({.name = "schema", .schema = "public", .table = "", .kinds = kUpdate, .condition = ""});
+  rules.push_back({.name = "global", .schema = "", .table = "", .kinds = kInsert, .condition = "table = 'orders'"});
+  const RuleSets sets{.negative = {}, .positive = rules};
+  const auto found = judge(sets, row(SampleValue::int4(1)));
+  EXPECT_EQ(found.decision, Decision::pass);
+  ASSERT_NE(found.rule, nullptr);
+  EXPECT_EQ(found.rule->name, "global");
+}
+
+TEST(RuleSetTest, NamesTheRuleThatIsRefused) {
+  const RuleSets sets{.negative = {}, .positive = std::vector{rule("good", "n = 1"), rule("bad", "n =\n missing")}};
+  const auto rules = TableRules::compile(sets, sample_rule_table());
+  ASSERT_FALSE(rules);
+  EXPECT_EQ(rules.error().rule, "bad");
+  EXPECT_EQ(rules.error().error.line, 2U);
+  EXPECT_EQ(rules.error().error.column, 2U);
+}
+
+}  // namespace
+}  // namespace thalweg::rules

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "lcr/frame.h"
+
+namespace thalweg::rules {
+
+// How a column's text compares at the source. A TABLE frame does not say it: what comes from one alone is `other`.
+enum class Collation : uint8_t {
+  c,                 // bytes decide: "C", "POSIX"
+  other,             // any other one in which different bytes are never equal
+  nondeterministic,  // different bytes may be equal
+};
+
+struct RuleColumn {
+  std::string name;
+  base::TypeId type;
+  bool is_key = false;  // part of the replica identity
+  Collation collation = Collation::other;
+  std::vector<std::string> enum_labels;  // of an enum type; empty: another type
+};
+
+// One version of a table, as conditions see it.
+struct RuleTable {
+  std::string schema;
+  std::string name;
+  char replica_identity = 'd';
+  Collation database_collation = Collation::other;
+  std::vector<RuleColumn> columns;
+};
+
+RuleTable table_of(const lcr::TableDescription& description);
+
+}  // namespace thalweg::rules
